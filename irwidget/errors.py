@@ -1,0 +1,73 @@
+"""The errors that irwidget raises on purpose.
+
+Each carries a message for a person (what happened, why, what to do next) and,
+where a lowering had already begun, the part of it that succeeded.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from irwidget.dumps import Diagnostic
+    from irwidget.lowering import Lowering
+
+
+class IRWidgetError(Exception):
+    """Base of every error that irwidget raises on purpose."""
+
+    lowering: Lowering | None = None
+    """What was done before the error, when a lowering had begun."""
+
+
+class UsageError(IRWidgetError):
+    """A bad target, option, pipeline or argument."""
+
+
+class ExportError(IRWidgetError):
+    """PyTorch could not export the model; names the user's line and the cause."""
+
+
+class PassError(IRWidgetError):
+    """A pass rejected the IR."""
+
+    def __init__(
+        self, message: str, *, tool: str, pass_name: str,
+        diagnostics: tuple[Diagnostic, ...] = (), reproducer: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.tool = tool
+        self.pass_name = pass_name
+        self.diagnostics = diagnostics
+        self.reproducer = reproducer
+
+
+class ToolError(IRWidgetError):
+    """A tool is missing, too old, failed, timed out or crashed."""
+
+    def __init__(self, message: str, *, tool: str, pass_name: str = "", reproducer: str = "") -> None:
+        super().__init__(message)
+        self.tool = tool
+        self.pass_name = pass_name
+        self.reproducer = reproducer
+
+
+class UnsupportedError(IRWidgetError):
+    """An op, dtype or device that irwidget cannot lower, with its place."""
+
+
+class LoweringInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a lowering; `lowering` holds what was done before it."""
+
+    lowering: Lowering | None = None
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Suggest known words for a mistyped one, as the end of an error message."""
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+    if close:
+        return f"Did you mean {' or '.join(close)}?"
+    return f"Known: {', '.join(known)}."
