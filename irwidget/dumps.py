@@ -16,6 +16,8 @@ class Location:
     file: str
     line: int
     column: int = 0
+    caller: Location | None = None
+    """The user's line that called this one, when known."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
@@ -117,6 +119,8 @@ class Failure:
     pass_name: str
     message: str
     diagnostics: tuple[Diagnostic, ...] = ()
+    kind: Literal["usage", "pass", "tool", "unsupported"] = "pass"
+    tool: str = ""
     reproducer: str = ""
     """A shell command that shows the failure again."""
 

@@ -1,0 +1,184 @@
+"""The kernel's side of the worker process: start it, ask it, kill it, start it again."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from multiprocessing.connection import Connection, Pipe
+from typing import IO, Any
+
+from irwidget.toolchain import events
+
+
+_TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError")
+
+
+class WorkerDied(Exception):
+    """The worker ended before it answered; the message says how, in words."""
+
+
+class Worker:
+    """One worker process. Requests may come from any thread; answers go to the stream of their request."""
+
+    def __init__(self, memory_limit: int | None = None) -> None:
+        self.memory_limit = default_memory_limit() if memory_limit is None else memory_limit
+        self._log: IO[bytes] = _memory_file()
+        ours, theirs = Pipe()
+        lifeline, self._lifeline = os.pipe()
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-P", "-m", "irwidget.toolchain.worker"),
+                *(str(theirs.fileno()), str(lifeline), str(self.memory_limit)),
+            ],
+            pass_fds=(theirs.fileno(), lifeline),
+            stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+            env=_environment(), start_new_session=True,
+        )
+        theirs.close()
+        os.close(lifeline)
+        self._connection: Connection[Any, Any] = ours
+        self._numbers = itertools.count()
+        self._streams: dict[int, Stream] = {}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._read, name="irwidget-worker", daemon=True).start()
+
+    def submit(self, request: events.Request) -> Stream:
+        """Send a request. Raises WorkerDied when the worker is gone."""
+        with self._lock:
+            number = next(self._numbers)
+            stream = self._streams[number] = Stream(self)
+            try:
+                self._connection.send((number, request))
+            except (OSError, ValueError):
+                raise WorkerDied(self.epitaph()) from None
+            except BaseException:  # half a message is on its way: nothing more can be said to this worker
+                self.kill()
+                raise
+            return stream
+
+    def kill(self) -> None:
+        """End it at once, inside native code too."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+        with contextlib.suppress(OSError):
+            os.close(self._lifeline)
+        self._lifeline = -1
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def epitaph(self) -> str:
+        """How it ended, in words, with the last thing it said."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(5)
+        code = self.process.returncode
+        if code is None:
+            how = "stopped answering"
+        elif code < 0:
+            how = f"was killed by {signal.Signals(-code).name}"
+        else:
+            how = f"exited with status {code}"
+        said = self._last_words()
+        return f"{how}: {said}" if said else how
+
+    def _last_words(self) -> str:
+        """The line of its stderr that tells most; stack dumps are left out."""
+        with contextlib.suppress(OSError, ValueError):
+            self._log.seek(0)
+            lines = self._log.read().decode(errors="replace").splitlines()
+            telling = [line for line in lines if any(word in line for word in _TELLING)]
+            return telling[-1].strip()[:500] if telling else ""
+        return ""
+
+    def _read(self) -> None:
+        while True:
+            try:
+                number, event = self._connection.recv()
+            except (EOFError, OSError):
+                break
+            stream = self._streams.get(number)
+            if stream is None:
+                continue
+            stream.events.put(event)
+            if event is None:
+                del self._streams[number]
+        with self._lock:
+            waiting, self._streams = self._streams, {}
+        for stream in waiting.values():
+            stream.events.put(_END)
+
+
+_END = WorkerDied("the worker is gone")
+
+
+class Stream:
+    """The events of one request, as they arrive."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def next(self, timeout: float | None = None) -> events.Event | None:
+        """The next event; None after the last.
+
+        Raises WorkerDied when the worker ends first, and queue.Empty after `timeout` seconds.
+        """
+        event = self.events.get(timeout=timeout) if timeout != 0 else self.events.get_nowait()
+        if event is _END:
+            self.events.put(_END)
+            raise WorkerDied(self.worker.epitaph())
+        return event
+
+
+def default_memory_limit() -> int:
+    """Three quarters of the machine's memory, in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+
+
+def _memory_file() -> IO[bytes]:
+    """A file that needs no directory where the system has such, else a temporary one."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("irwidget-worker-log"), "w+b")
+    return tempfile.TemporaryFile()
+
+
+def _environment() -> dict[str, str]:
+    """The kernel's environment with irwidget importable as it is here."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    path = os.pathsep.join(entry for entry in (root, os.environ.get("PYTHONPATH", "")) if entry)
+    return {**os.environ, "PYTHONPATH": path}
+
+
+_current: Worker | None = None
+_starting = threading.Lock()
+
+
+def worker() -> Worker:
+    """The kernel's worker, started when there is none or the last one died."""
+    global _current
+    with _starting:
+        if _current is None or not _current.alive:
+            _current = Worker()
+        return _current
+
+
+def shutdown() -> None:
+    """End the worker; the next request starts another."""
+    global _current
+    with _starting:
+        if _current is not None:
+            _current.kill()
+            _current = None
+
+
+atexit.register(shutdown)

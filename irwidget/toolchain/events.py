@@ -1,0 +1,90 @@
+"""What a running lowering reports, and the request that starts one. Sent between processes, so plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from irwidget.dumps import Content, Diagnostic, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Run `steps` on `source`."""
+
+    steps: tuple[Step, ...]
+    source: bytes | str | None
+    """MLIR bytecode, or text in `language`; None to start from a state that the worker still has."""
+    key: str
+    """Names the source, so that a later request can start after steps it shares with this one."""
+    language: str = "mlir"
+    first_step: int = 0
+    """Steps before this one were run by an earlier request with the same key."""
+    dumps: bool = True
+    """Keep the IR after every pass, not only after the last."""
+    stop_after: int | None = None
+    """Stop after this many passes: a replay of what came before a crash."""
+    elide: bool = True
+    """Leave large constants out of the text."""
+    verify: bool = True
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Target options: `arch`, `opt_level`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassStarted:
+    """Pass `index` (1-based; 0 is the input) begins."""
+
+    index: int
+    step: int
+    name: str
+    options: str = ""
+    scope: str = "module"
+
+
+@dataclass(frozen=True, slots=True)
+class PassEnded:
+    index: int
+    seconds: float
+    language: str
+    """Of the IR that the pass left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """The text after pass `index`; None when it is that of the pass before it."""
+
+    index: int
+    content: Content | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The lowering stopped; what was printed before stays."""
+
+    kind: Literal["usage", "pass", "tool", "unsupported"]
+    message: str
+    pass_name: str = ""
+    tool: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    pipeline: str = ""
+    """What to run on the IR before the pass to see the failure again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """All passes ran. Texts of the dumps may follow."""
+
+    content: Content | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    attachments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    facts: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The worker no longer has the state that the request wanted to start from."""
+
+
+Event = PassStarted | PassEnded | Printed | Failed | Finished | Lost

@@ -1,0 +1,87 @@
+"""MLIR locations: read them, and take them out of printed IR.
+
+`loc(callsite("linear.py":134:0 at "cell.py":8:0))` names a call stack, innermost
+frame first. The user cares for the frames in their own files; frames of
+installed packages are dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from irwidget.dumps import Location
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+
+
+def _nested(depth: int) -> str:
+    inner = rf'[^()"]|{_STRING}'
+    for _ in range(depth):
+        inner = rf"[^()\"]|{_STRING}|\((?:{inner})*\)"
+    return rf"\((?:{inner})*\)"
+
+
+_LOC = re.compile(rf'(?P<string>{_STRING})| loc(?P<loc>{_nested(12)})')
+_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
+_TOKEN = re.compile(rf'(?P<string>{_STRING})|(?P<number>\d+)|(?P<word>[A-Za-z_]+)|(?P<alias>#loc\d*)|(?P<sign>[():,\[\]])|\s+|.')
+
+
+def is_user_file(name: str) -> bool:
+    """Whether a file is the user's rather than an installed package's or unnamed."""
+    return "site-packages" not in name and "dist-packages" not in name and "/lib/python3" not in name and name != "-"
+
+
+def frames(text: str, aliases: dict[str, str] | None = None) -> Iterator[Location]:
+    """The stack of a location's text (with or without `loc(...)` around it), innermost first."""
+    items = [(m.lastgroup, m.group()) for m in _TOKEN.finditer(text) if m.lastgroup]
+    for i, (kind, value) in enumerate(items):
+        if kind == "alias" and aliases and value in aliases:
+            yield from frames(aliases[value], aliases)
+        elif kind == "string" and i + 2 < len(items) and items[i + 1][1] == ":" and items[i + 2][0] == "number":
+            column = int(items[i + 4][1]) if i + 4 < len(items) and items[i + 3][1] == ":" else 0
+            yield Location(value[1:-1], int(items[i + 2][1]), column)
+
+
+def user_location(text: str, aliases: dict[str, str] | None = None) -> Location | None:
+    """The innermost user frame of a location, linked to the user frames that called it."""
+    found: Location | None = None
+    for frame in reversed(list(frames(text, aliases))):
+        if is_user_file(frame.file) and not (found and (found.file, found.line) == (frame.file, frame.line)):
+            found = Location(frame.file, frame.line, frame.column, found)
+    return found
+
+
+def strip(asm: str) -> tuple[str, tuple[Location | None, ...]]:
+    """Split IR printed with debug information into plain IR and a location per line.
+
+    The text equals what MLIR prints without debug information. The location of
+    a line is that of the last operation that ends on it.
+    """
+    aliases: dict[str, str] = {}
+    body: list[str] = []
+    for line in asm.removesuffix("\n").split("\n"):
+        if line.startswith("#loc") and (match := _ALIAS.match(line)):
+            aliases[match[1]] = match[2]
+        else:
+            body.append(line)
+    known: dict[str, Location | None] = {}
+    text: list[str] = []
+    places: list[Location | None] = []
+    for line in body:
+        last = ""
+        if " loc(" in line:
+            def cut(match: re.Match[str]) -> str:
+                nonlocal last
+                if match["loc"]:
+                    last = match["loc"]
+                    return ""
+                return match["string"]
+
+            line = _LOC.sub(cut, line)
+        if last not in known:
+            known[last] = user_location(last, aliases) if last else None
+        text.append(line)
+        places.append(known[last])
+    ending = "\n" if asm.endswith("\n") else ""
+    return "\n".join(text) + ending, tuple(places)

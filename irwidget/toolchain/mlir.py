@@ -1,0 +1,201 @@
+"""MLIR by torch-mlir's bindings: contexts, textual pipelines taken apart, snapshots, text.
+
+Runs in the worker process (or, with `isolate=False`, in the kernel). Never
+imports torch: the worker starts in a third of a second without it.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from irwidget.dumps import Content, Diagnostic
+from irwidget.toolchain import locations
+
+ir: Any = None
+passmanager: Any = None
+
+LARGE_ELEMENTS = 10
+"""Dense constants of more elements than this are elided."""
+_NO_RESOURCES = "\n{-#\n\n#-}\n"
+"""What MLIR prints when every resource is elided."""
+LARGE_RESOURCE = 64
+"""Resource blobs of more characters than this are elided."""
+
+
+class PipelineError(Exception):
+    """MLIR could not parse a pipeline."""
+
+
+class PassFailed(Exception):
+    """A pass signalled failure."""
+
+    def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__(message)
+        self.diagnostics = diagnostics
+
+
+def _load() -> None:
+    global ir, passmanager
+    if ir is None:
+        from torch_mlir import ir as mlir_ir  # pyright: ignore[reportMissingImports]
+        from torch_mlir import passmanager as mlir_passmanager  # pyright: ignore[reportMissingImports]
+
+        ir, passmanager = mlir_ir, mlir_passmanager
+
+
+def new_context() -> Any:
+    """A context that knows every dialect and pass of the torch-mlir wheel."""
+    _load()
+    from torch_mlir._mlir_libs import _stablehlo  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
+    from torch_mlir.dialects import torch as torch_dialect  # pyright: ignore[reportMissingImports]
+
+    context = ir.Context()
+    torch_dialect.register_dialect(context)
+    _stablehlo.register_stablehlo_passes()
+    # torch_c, tm_tensor, stablehlo and chlo cannot be loaded by name: a pass that depends on them loads them.
+    with context:
+        empty = ir.Module.parse("module {}")
+        loader = "torch-func-backend-type-conversion,func.func(convert-torch-to-tmtensor,convert-torch-to-stablehlo)"
+        passmanager.PassManager.parse(f"builtin.module({loader})").run(empty.operation)
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPass:
+    """One pass of a pipeline, able to run by itself."""
+
+    name: str
+    options: str
+    anchors: tuple[str, ...]
+
+    @property
+    def pipeline(self) -> str:
+        text = self.name + (f"{{{self.options}}}" if self.options else "")
+        for anchor in reversed(self.anchors):
+            text = f"{anchor}({text})"
+        return text
+
+    @property
+    def scope(self) -> str:
+        inner = [anchor for anchor in self.anchors if anchor != "builtin.module"]
+        return inner[-1] if inner else "module"
+
+
+def plan(pipeline: str, context: Any) -> list[PlannedPass]:
+    """Take a textual pipeline apart into its passes, registered pipelines expanded.
+
+    Raises PipelineError with MLIR's message when the text does not parse.
+    """
+    _load()
+    try:
+        expanded = str(passmanager.PassManager.parse(pipeline, context=context))
+    except ValueError as error:
+        raise PipelineError(str(error).strip()) from None
+    return [_reparsable(leaf, context) for leaf in _leaves(expanded)]
+
+
+def _reparsable(leaf: PlannedPass, context: Any) -> PlannedPass:
+    """A few options print as `name=` and do not parse back; left out, they take their default."""
+    if "= " not in leaf.options + " ":
+        return leaf
+    try:
+        passmanager.PassManager.parse(leaf.pipeline, context=context)
+    except ValueError:
+        kept = [option for option in leaf.options.split() if not option.endswith("=")]
+        return PlannedPass(leaf.name, " ".join(kept), leaf.anchors)
+    return leaf
+
+
+def _leaves(pipeline: str) -> Iterator[PlannedPass]:
+    """The passes of a printed pipeline, in order."""
+    anchors: list[str] = []
+    position = 0
+    name = re.compile(r"[\w.\-]+")
+    while position < len(pipeline):
+        match = name.match(pipeline, position)
+        if match is None:
+            if pipeline[position] == ")":
+                anchors.pop()
+            position += 1
+            continue
+        position = match.end()
+        following = pipeline[position : position + 1]
+        if following == "(":
+            anchors.append(match[0])
+            position += 1
+            continue
+        options = ""
+        if following == "{":
+            end = _closing_brace(pipeline, position)
+            options = " ".join(pipeline[position + 1 : end].split())
+            position = end + 1
+        yield PlannedPass(match[0], options, tuple(anchors))
+
+
+def _closing_brace(text: str, start: int) -> int:
+    depth = 0
+    for i in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[i], 0)
+        if depth == 0:
+            return i
+    raise PipelineError(f"unbalanced braces in pipeline: {text}")
+
+
+def run(planned: PlannedPass, module: Any, *, verify: bool = True) -> None:
+    """Run one pass on a module, in place. Raises PassFailed with its diagnostics."""
+    manager = passmanager.PassManager.parse(planned.pipeline, context=module.context)
+    manager.enable_verifier(verify)
+    try:
+        manager.run(module.operation)
+    except ir.MLIRError as error:
+        found = tuple(_diagnostic(d) for d in error.error_diagnostics)
+        raise PassFailed(found[0].message if found else error.message, found) from None
+
+
+def parse(source: bytes | str, context: Any, name: str = "-") -> Any:
+    """A module from bytecode or text. Raises PassFailed with the parser's or verifier's diagnostics."""
+    try:
+        return ir.Module.parse(source, context=context)
+    except ir.MLIRError as error:
+        found = tuple(_diagnostic(d) for d in error.error_diagnostics)
+        raise PassFailed(found[0].message if found else error.message, found) from None
+
+
+def bytecode(module: Any) -> bytes:
+    buffer = io.BytesIO()
+    module.operation.write_bytecode(buffer)
+    return buffer.getvalue()
+
+
+def _diagnostic(info: Any) -> Diagnostic:
+    place = str(info.location)
+    return Diagnostic(
+        severity=str(info.severity).rsplit(".", 1)[-1].lower(),  # pyright: ignore[reportArgumentType]
+        message=str(info.message),
+        location=locations.user_location(place) or next(locations.frames(place), None),
+        notes=tuple(_diagnostic(note) for note in info.notes),
+    )
+
+
+@dataclass(slots=True)
+class MlirState:
+    """A module at one point of a lowering."""
+
+    module: Any
+    language: str = "mlir"
+
+    def snapshot(self) -> MlirState:
+        """A copy that later passes leave alone. Attributes, so weights, are shared."""
+        return MlirState(self.module.operation.clone())
+
+    def render(self, elide: bool) -> Content:
+        """The text, with the user's source line for each of its lines."""
+        limits = {"large_elements_limit": LARGE_ELEMENTS, "large_resource_limit": LARGE_RESOURCE} if elide else {}
+        asm = self.module.operation.get_asm(enable_debug_info=True, assume_verified=True, **limits)
+        text, places = locations.strip(asm)
+        text = text.removesuffix(_NO_RESOURCES)
+        return Content(text, True, places[: text.count("\n")])

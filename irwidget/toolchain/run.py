@@ -1,0 +1,315 @@
+"""Run the steps of a lowering on a piece of IR, and hold on to every dump: `Source(...).run(steps) -> Trace`."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from irwidget.dumps import Content, Dump, Failure, Step, Trace
+from irwidget.toolchain import client, events
+from irwidget.toolchain.engine import execute
+from irwidget.toolchain.lock import versions
+from irwidget.toolchain.tool import Session
+
+Progress = Callable[[events.PassStarted, Step, float], None]
+"""Told of each pass as it begins: the pass, its step, seconds since the run began."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a run; `trace` holds what was done before it."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__("interrupted")
+        self.trace = trace
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, as opposed to what."""
+
+    isolate: bool = True
+    """Run in the worker process; otherwise in this one, where a compiler's crash is ours."""
+    timeout: float | None = field(default=None, compare=False)
+    """Seconds for all passes together."""
+    dumps: bool = True
+    elide: bool = True
+    verify: bool = True
+    target: tuple[tuple[str, str], ...] = ()
+    """Target options: `arch`, `opt_level` ..."""
+    progress: Progress | None = field(default=None, compare=False)
+
+
+class _Stream(Protocol):
+    def next(self, timeout: float | None = None) -> events.Event | None: ...
+
+
+class _Local:
+    """The events of a request that runs in this process."""
+
+    def __init__(self, request: events.Request, session: Session) -> None:
+        self._iterator: Iterator[events.Event] = execute(request, session)
+
+    def next(self, timeout: float | None = None) -> events.Event | None:
+        if timeout == 0:
+            raise queue.Empty
+        return next(self._iterator, None)
+
+
+class Source:
+    """IR that lowerings start from: MLIR bytecode (of this very torch-mlir) or text in `language`.
+
+    Several runs on one source share the steps that they have in common: these
+    run once, and their dumps are the same objects.
+    """
+
+    def __init__(self, data: bytes | str, language: str = "mlir", *, name: str = "import", step: str = "") -> None:
+        self.data = data
+        self.language = language
+        self.name = name
+        """The name of dump 0."""
+        self.step = step or name
+        self.key = uuid.uuid4().hex
+        self._session = Session()
+        self.done: dict[tuple[Options, tuple[Step, ...]], tuple[Dump, ...]] = {}
+        """The dumps, input first, that each run of first steps left."""
+
+    def run(self, steps: Sequence[Step], options: Options | None = None, *, target: str = "") -> Trace:
+        """Run the steps; every pass becomes a dump. Failures are in `Trace.failure`, not raised.
+
+        Raises Interrupted on Ctrl-C, with the trace so far.
+        """
+        options = options or Options()
+        try:
+            return _Execution(self, tuple(steps), options, target).run()
+        except _StateLost:
+            self.done.clear()
+            return _Execution(self, tuple(steps), options, target).run()
+
+    def stream(self, request: events.Request, options: Options) -> _Stream:
+        if not options.isolate:
+            return _Local(request, self._session)
+        return client.worker().submit(request)
+
+
+class _StateLost(Exception):
+    """The worker was restarted since the steps that this run wanted to build on."""
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A pass that a run has started."""
+
+    started: events.PassStarted
+    ended: events.PassEnded | None = None
+
+
+class _Execution:
+    """One run of some steps on a source."""
+
+    def __init__(self, source: Source, steps: tuple[Step, ...], options: Options, target: str) -> None:
+        self.source, self.steps, self.options, self.target = source, steps, options, target
+        self.first_step = 0
+        self.before: tuple[Dump, ...] = ()
+        """Dumps of the steps that an earlier run has done, input first."""
+        for count in range(len(steps) - 1, 0, -1):
+            if found := source.done.get((options, steps[:count])):
+                self.first_step, self.before = count, found
+                break
+        self.begun: list[_Begun] = []
+        self.input_language = source.language
+        self.outcome: events.Finished | events.Failed | None = None
+
+    def run(self) -> Trace:
+        started = time.monotonic()
+        stream: _Stream | None = None
+        try:
+            stream = self.source.stream(self.request(), self.options)
+            for event in self._events(stream, started):
+                self._take(event, started)
+        except client.WorkerDied as death:
+            self.outcome = self._died(str(death))
+        except queue.Empty:
+            self._kill(stream)
+            self.outcome = self._failed("timed out", f"after {self.options.timeout:g} s")
+        except KeyboardInterrupt:
+            self._kill(stream)
+            self.outcome = self._failed("was interrupted", "by you")
+            raise Interrupted(self._trace(stream)) from None
+        return self._trace(stream)
+
+    def request(self, *, stop_after: int | None = None) -> events.Request:
+        whole = stop_after is not None or not self.first_step
+        return events.Request(
+            steps=self.steps, source=self.source.data if whole else None, language=self.source.language,
+            key=self.source.key, first_step=0 if whole else self.first_step,
+            dumps=self.options.dumps, stop_after=stop_after, elide=self.options.elide, verify=self.options.verify,
+            options=dict(self.options.target),
+        )
+
+    def _events(self, stream: _Stream, started: float) -> Iterator[events.Event]:
+        """The events up to the outcome."""
+        while True:
+            limit = self.options.timeout
+            event = stream.next(None if limit is None else max(0.001, started + limit - time.monotonic()))
+            if event is None:
+                raise client.WorkerDied("ended without an answer")
+            yield event
+            if isinstance(event, events.Finished | events.Failed | events.Lost):
+                return
+
+    def _take(self, event: events.Event, started: float) -> None:
+        match event:
+            case events.PassStarted():
+                self.begun.append(_Begun(event))
+                if self.options.progress:
+                    self.options.progress(event, self.steps[event.step], time.monotonic() - started)
+            case events.PassEnded(index=0):
+                self.input_language = event.language
+            case events.PassEnded():
+                self.begun[-1].ended = event
+            case events.Finished() | events.Failed():
+                self.outcome = event
+            case events.Lost():
+                raise _StateLost
+            case events.Printed():
+                pass
+
+    def _kill(self, stream: _Stream | None) -> None:
+        if isinstance(stream, client.Stream):
+            stream.worker.kill()
+
+    def _died(self, how: str) -> events.Failed:
+        client.worker()  # so that the next cell need not wait for it
+        return self._failed("crashed", f"the worker {how}")
+
+    def _failed(self, verb: str, detail: str) -> events.Failed:
+        current = self.begun[-1].started if self.begun and self.begun[-1].ended is None else None
+        tool = self.steps[current.step].tool if current else (self.steps[0].tool if self.steps else "")
+        name = current.name if current else ""
+        where = f"{tool}: pass {name}" if current else tool or "the lowering"
+        return events.Failed("tool", f"{where} {verb} ({detail})", name, tool)
+
+    def _trace(self, stream: _Stream | None) -> Trace:
+        ended = [begun for begun in self.begun if begun.ended]
+        shown = ended if self.options.dumps else ended[-1:]
+        texts = _Texts(self, stream, len(shown) + 1)
+        dumps = list(self.before) or [self._dump(texts, 0, events.PassStarted(0, 0, self.source.name), None)]
+        dumps += [self._dump(texts, index, begun.started, begun.ended) for index, begun in enumerate(shown, 1)]
+        outcome = self.outcome
+        finished = outcome if isinstance(outcome, events.Finished) else None
+        failed = outcome if isinstance(outcome, events.Failed) else None
+        if finished:
+            texts.final = finished.content
+            self._remember(tuple(dumps), [begun.started.step for begun in shown])
+        return Trace(
+            self.target, tuple(dumps), self.steps,
+            diagnostics=outcome.diagnostics if outcome else (), tools=versions(self.steps),
+            failure=self._failure(failed) if failed else None,
+            attachments=finished.attachments if finished else {}, facts=finished.facts if finished else {},
+        )
+
+    def _dump(
+        self, texts: _Texts, index: int, started: events.PassStarted, ended: events.PassEnded | None
+    ) -> Dump:
+        return Dump(
+            started.name,
+            str(self.steps[started.step]) if ended else self.source.step,
+            ended.language if ended else self.input_language,
+            lambda: texts.load(index),
+            started.options, ended.seconds if ended else 0.0, started.scope,
+            is_ready=lambda: texts.ready(index),
+        )
+
+    def _remember(self, dumps: tuple[Dump, ...], step_of: list[int]) -> None:
+        """Note what each run of first steps left, for later runs on this source."""
+        if not self.options.dumps:
+            return
+        offset = len(dumps) - len(step_of)
+        for number in range(self.first_step, len(self.steps)):
+            count = offset + sum(1 for step in step_of if step <= number)
+            self.source.done[self.options, self.steps[: number + 1]] = dumps[:count]
+
+    def _failure(self, failed: events.Failed) -> Failure:
+        step = self.begun[-1].started.step if self.begun else self.first_step
+        return Failure(
+            step=str(self.steps[step]) if step < len(self.steps) else "", pass_name=failed.pass_name,
+            message=failed.message, diagnostics=failed.diagnostics, kind=failed.kind, tool=failed.tool,
+            reproducer=failed.pipeline,
+        )
+
+
+class _Texts:
+    """The texts of a run's dumps, arriving from the stream that the run has left behind.
+
+    When the worker has died, the passes are run again in a new one, up to the
+    last that ended, so that no dump is lost to a crash, a timeout or Ctrl-C.
+    """
+
+    def __init__(self, execution: _Execution, stream: _Stream | None, count: int) -> None:
+        self.final: Content | None = None
+        """The text after the last pass, which comes first."""
+        self._execution = execution
+        self._stream = stream
+        self._offset = 0
+        self._contents: list[Content | None] = [None] * count
+        self._arrived = 0
+        self._lock = threading.RLock()
+
+    def load(self, index: int) -> Content:
+        """The content after pass `index`; waits for it."""
+        with self._lock:
+            while self._arrived <= index:
+                self._advance(None)
+            content = self._contents[index]
+            assert content is not None
+            return content
+
+    def ready(self, index: int) -> bool:
+        """Whether `load` would answer at once."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            while self._arrived <= index:
+                self._advance(0)
+        except queue.Empty:
+            pass
+        finally:
+            self._lock.release()
+        return self._arrived > index
+
+    def _advance(self, timeout: float | None) -> None:
+        """Take one event from the stream."""
+        try:
+            event = self._stream.next(timeout) if self._stream else None
+        except client.WorkerDied:
+            event = None
+        match event:
+            case None:
+                self._replay(timeout)
+            case events.Printed(index=printed, content=content):
+                self._put(printed - self._offset, content)
+            case _:
+                pass
+
+    def _put(self, index: int, content: Content | None) -> None:
+        if not 0 <= index < len(self._contents):
+            return
+        if content is None:
+            before = self._contents[index - 1] if index else self._execution.before[-1].load()
+            assert before is not None
+            content = replace(before, changed=False)
+        self._contents[index] = content
+        self._arrived = max(self._arrived, index + 1)
+
+    def _replay(self, timeout: float | None) -> None:
+        if timeout == 0:
+            raise queue.Empty
+        execution = self._execution
+        self._offset = max(0, len(execution.before) - 1)
+        passes = self._offset + len(self._contents) - 1
+        self._stream = execution.source.stream(execution.request(stop_after=passes), execution.options)

@@ -1,0 +1,105 @@
+"""What a tool is: given the IR as it stands, it says which passes it will run on it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from irwidget.dumps import Content, Diagnostic, Step
+from irwidget.toolchain import events, mlir
+
+
+class State(Protocol):
+    """IR at one point of a lowering."""
+
+    @property
+    def language(self) -> str: ...
+    def snapshot(self) -> State: ...
+    def render(self, elide: bool) -> Content: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextState:
+    """IR that is text between tools: LLVM IR, assembly, what external programs print."""
+
+    language: str
+    text: str
+    content: Content | None = None
+
+    def snapshot(self) -> TextState:
+        return self
+
+    def render(self, elide: bool) -> Content:
+        return self.content or Content(self.text)
+
+
+class StepFailed(Exception):
+    """A step cannot go on; `failure` is what the user is told."""
+
+    def __init__(self, failure: events.Failed) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass that a tool is about to run."""
+
+    name: str
+    run: Callable[[State], State]
+    options: str = ""
+    scope: str = "module"
+    pipeline: str = ""
+    """The text that runs just this pass."""
+
+
+@dataclass(slots=True)
+class Held:
+    """What is kept of one source: its MLIR context and the states at the ends of steps.
+
+    A context of its own, because MLIR renames the resources of a second module
+    that uses the same names, and never frees those of the first.
+    """
+
+    context: Any = None
+    states: dict[tuple[Step, ...], State] = field(default_factory=dict[tuple[Step, ...], State])
+
+
+@dataclass(slots=True)
+class Session:
+    """What a worker keeps between requests: the sources used last."""
+
+    sources: OrderedDict[str, Held] = field(default_factory=lambda: OrderedDict[str, Held]())
+    kept: int = 4
+
+    def hold(self, key: str) -> Held:
+        """The entry of a source, new if need be; the one unused for longest makes room."""
+        held = self.sources.setdefault(key, Held())
+        self.sources.move_to_end(key)
+        while len(self.sources) > self.kept:
+            self.sources.popitem(last=False)
+        return held
+
+
+@dataclass(slots=True)
+class Run:
+    """One request under way; tools put diagnostics, attachments and facts here."""
+
+    request: events.Request
+    held: Held
+    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    attachments: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    facts: dict[str, object] = field(default_factory=dict[str, object])
+
+    def context(self) -> Any:
+        if self.held.context is None:
+            self.held.context = mlir.new_context()
+        return self.held.context
+
+
+Tool = Callable[[Run, State, Step], Iterator[Pass]]
+"""Given the IR as it is, yields the passes of a step; each runs before the next is asked for."""
+
+

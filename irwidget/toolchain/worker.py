@@ -1,0 +1,73 @@
+"""The worker process: runs what may crash, hang or eat memory, away from the user's kernel.
+
+    python -m irwidget.toolchain.worker CONNECTION_FD LIFELINE_FD MEMORY_LIMIT
+
+It answers requests on a socket with events, prints the texts of finished
+lowerings while it is idle, and dies with its parent even inside native code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import resource
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+from irwidget.toolchain import events
+from irwidget.toolchain.engine import execute
+from irwidget.toolchain.tool import Session
+
+
+def main() -> None:
+    connection_fd, lifeline_fd, memory_limit = (int(argument) for argument in sys.argv[1:4])
+    _die_with_parent(lifeline_fd)
+    if memory_limit:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    serve(Connection(connection_fd))
+
+
+def _die_with_parent(lifeline: int) -> None:
+    """Ask the system for SIGIO, which ends the process, when the parent's end of a pipe closes.
+
+    A thread could not watch for it: MLIR's passes hold Python's lock.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        if os.read(lifeline, 1) == b"":
+            os._exit(0)
+
+
+def serve(connection: Connection) -> None:
+    """Answer requests until the parent hangs up. New requests come before unfinished printing."""
+    session = Session()
+    printing: deque[tuple[int, Iterator[events.Event]]] = deque()
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            if not printing or connection.poll():
+                number, request = connection.recv()
+                stream = execute(request, session)
+                for event in stream:
+                    connection.send((number, event))
+                    if isinstance(event, events.Finished | events.Failed | events.Lost):
+                        break
+                printing.append((number, stream))
+            else:
+                number, stream = printing[0]
+                event = next(stream, None)
+                connection.send((number, event))
+                if event is None:
+                    printing.popleft()
+
+
+if __name__ == "__main__":
+    main()
