@@ -1,0 +1,341 @@
+"""ATen nodes of the Device IR: give them back what Helion destroyed, make sizes static, and import them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch_mlir import ir
+
+from irwidget.errors import UnsupportedError
+from irwidget.helion import internals
+from irwidget.helion.handlers import register_handler
+from irwidget.helion.nodes import Call, Operand
+
+if TYPE_CHECKING:
+    from irwidget.helion.emitter import Emitter
+
+aten: Any = torch.ops.aten
+prims: Any = torch.ops.prims
+
+_DROPPED = ("_extra_args", "_extra_deps", "pin_memory", "layout", "memory_format", "requires_grad")
+
+
+def restored_arguments(node: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A node's arguments as they were before Helion prepared it for Inductor.
+
+    Inputs that Helion replaced by None come back; where it moved an input into
+    an extra node and masked it there, the masked input comes back.
+    """
+    saved_args, saved_kwargs = node.meta.get(internals.SAVED_ARGUMENTS, (node.args, node.kwargs))
+    masked = _masked_inputs(node)
+
+    def restore(now: Any, before: Any) -> Any:
+        if isinstance(before, (list, tuple)) and isinstance(now, (list, tuple)) and len(now) == len(before):
+            return [restore(n, b) for n, b in zip(now, before, strict=True)]
+        if now is None and before is not None:
+            return masked.get(before, before) if isinstance(before, torch.fx.Node) else before
+        return now
+
+    if len(node.args) != len(saved_args):
+        args = tuple(masked.get(a, a) if isinstance(a, torch.fx.Node) else a for a in saved_args)
+    else:
+        args = tuple(restore(now, before) for now, before in zip(node.args, saved_args, strict=True))
+    kwargs = {name: restore(node.kwargs.get(name), value) for name, value in saved_kwargs.items()}
+    return args, {name: value for name, value in kwargs.items() if name not in _DROPPED}
+
+
+def _masked_inputs(node: Any) -> dict[Any, Any]:
+    """Original input -> the `_mask_to` of it that an extra node of this node reads."""
+    masked: dict[Any, Any] = {}
+    pending = [*node.kwargs.get("_extra_args", ()), *node.kwargs.get("_extra_deps", ())]
+    seen: set[Any] = set()
+    while pending:
+        extra = pending.pop()
+        if not isinstance(extra, torch.fx.Node) or extra in seen:
+            continue
+        seen.add(extra)
+        name = internals.target_name(extra.target)
+        if name == "_inductor_lowering_extra":
+            pending += [i for i in extra.args[0] if i is not None]  # type: ignore[union-attr]
+        elif name == "_mask_to":
+            masked[extra.args[0]] = extra
+    return masked
+
+
+class _Arguments:
+    """Collects tensor operands while literals are made static."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        self.emitter = emitter
+        self.operands: list[tuple[ir.Value, torch.dtype]] = []
+        self.runtime = False
+        """Whether a number became a 0-d tensor because only run time knows it."""
+
+    def add(self, value: ir.Value, dtype: torch.dtype) -> Operand:
+        for position, (known, known_dtype) in enumerate(self.operands):
+            if known == value and known_dtype == dtype:
+                return Operand(position)
+        self.operands.append((value, dtype))
+        return Operand(len(self.operands) - 1)
+
+    def convert(self, argument: Any) -> Any:
+        if isinstance(argument, (list, tuple)):
+            return [self.convert(item) for item in argument]
+        if isinstance(argument, torch.device):
+            return torch.device("cpu")
+        if isinstance(argument, torch.fx.Node):
+            return self._node(argument)
+        if isinstance(argument, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return self._number(self.emitter.value(argument), argument)
+        return argument
+
+    def _node(self, node: Any) -> Any:
+        value = self.emitter.value(node)
+        fake = node.meta.get("val")
+        if isinstance(fake, torch.Tensor):
+            return self.add(self.emitter.tensor(node), fake.dtype)
+        return self._number(value, fake)
+
+    def _number(self, value: Any, fake: Any) -> Any:
+        if not isinstance(value, ir.Value):
+            return value
+        self.runtime = True
+        if isinstance(value.type, ir.RankedTensorType):
+            return self.add(value, torch.int64)
+        builder = self.emitter.builder
+        if isinstance(fake, torch.SymFloat) or value.type == builder.f64:
+            dtype = torch.float32
+        elif value.type == builder.i1:
+            dtype = torch.bool
+        else:
+            dtype = torch.int64
+        return self.add(builder.from_scalar(builder.convert(value, builder.element(dtype))), dtype)
+
+
+def emit_aten(emitter: Emitter, node: Any) -> Any:
+    """Emit any ATen or prims node: normalise it, then import and splice it."""
+    call = normalise(emitter, node)
+    return finish(emitter, node, emitter.importer.call(emitter.builder, call))
+
+
+def normalise(emitter: Emitter, node: Any) -> Call:
+    """A node as a call that stands by itself: static literals, restored tensors, CPU."""
+    args, kwargs = restored_arguments(node)
+    arguments = _Arguments(emitter)
+    converted = tuple(arguments.convert(argument) for argument in args)
+    converted_kwargs = {name: arguments.convert(value) for name, value in kwargs.items()}
+    target = _tensor_overload(node.target) if arguments.runtime else node.target
+    call = Call(target, converted, converted_kwargs, tuple(arguments.operands))
+    emitter.normalised.append(f"{node.name} = {call}")
+    return call
+
+
+def _tensor_overload(target: Any) -> Any:
+    """The overload that takes a tensor where `target` takes a number."""
+    clamps = {aten.clamp_min.default: aten.maximum.default, aten.clamp_max.default: aten.minimum.default}
+    if target in clamps:
+        return clamps[target]
+    packet, overload = target.overloadpacket, target._overloadname
+    swaps = {"Scalar": "Tensor", "Tensor_Scalar": "Tensor_Tensor", "ScalarOther": "self", "ScalarSelf": "self", "Scalar_mode": "Tensor_mode"}
+    wanted = swaps.get(overload)
+    if wanted is not None and wanted in packet.overloads():
+        return getattr(packet, wanted)
+    return target
+
+
+def finish(emitter: Emitter, node: Any, results: list[tuple[ir.Value, torch.dtype]]) -> Any:
+    """Results with the dtype and shape that Helion expects of the node."""
+    fake = node.meta.get("val")
+    if isinstance(fake, torch.Tensor):
+        return conform(emitter, *results[0], fake)
+    if isinstance(fake, (list, tuple)):
+        return [
+            conform(emitter, value, dtype, item) if isinstance(item, torch.Tensor) else value
+            for (value, dtype), item in zip(results, fake, strict=True)
+        ]
+    return results[0][0]
+
+
+def conform(emitter: Emitter, value: ir.Value, dtype: torch.dtype, fake: torch.Tensor) -> ir.Value:
+    """`value` with the dtype, and where the element counts agree the shape, of `fake`."""
+    if dtype != fake.dtype:
+        value = cast(emitter, value, dtype, fake.dtype)
+    wanted = [emitter.static(size) for size in fake.shape]
+    shape = list(value.type.shape)
+    if None not in wanted and shape != wanted:
+        count, total = 1, 1
+        for size in shape:
+            count *= size
+        for size in wanted:
+            total *= size
+        if count == total:
+            return emitter.builder.reshape(value, wanted)
+    return value
+
+
+def aten_call(emitter: Emitter, target: Any, *args: Any, **kwargs: Any) -> tuple[ir.Value, torch.dtype]:
+    """Emit an ATen call of our own; tensor arguments are (value, dtype) pairs."""
+    operands: list[tuple[ir.Value, torch.dtype]] = []
+
+    def place(argument: Any) -> Any:
+        if isinstance(argument, tuple) and len(argument) == 2 and isinstance(argument[0], ir.Value):
+            operands.append(argument)
+            return Operand(len(operands) - 1)
+        if isinstance(argument, list):
+            return [place(item) for item in argument]
+        return argument
+
+    placed = tuple(place(argument) for argument in args)
+    call = Call(target, placed, kwargs, tuple(operands))
+    return emitter.importer.call(emitter.builder, call)[0]
+
+
+def cast(emitter: Emitter, value: ir.Value, source: torch.dtype, target: torch.dtype) -> ir.Value:
+    """A tensor converted to another dtype."""
+    if source == target:
+        return value
+    return aten_call(emitter, prims.convert_element_type.default, (value, source), target)[0]
+
+
+# --- ops that need more than their arguments made static ----------------------------
+
+
+def _static_shape(position: int) -> Callable[[Emitter, Any], Any]:
+    """Views and expansions: their sizes are those of Helion's result."""
+
+    def emit(emitter: Emitter, node: Any) -> Any:
+        call = normalise(emitter, node)
+        shape = emitter.shape_of(node)
+        args = list(call.args)
+        args[position] = shape
+        return finish(emitter, node, emitter.importer.call(emitter.builder, Call(call.target, tuple(args), {}, call.operands)))
+
+    return emit
+
+
+for _target in (aten.view.default, aten.reshape.default, aten._unsafe_view.default, aten.expand.default):  # pyright: ignore[reportPrivateUsage]
+    register_handler(_target, _static_shape(1))
+
+
+def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The dtype that products are summed in: f32 for narrower floats, i32 for narrower integers."""
+    if dtype.is_floating_point:
+        return dtype if dtype in (torch.float32, torch.float64) else torch.float32
+    return dtype if dtype in (torch.int32, torch.int64) else torch.int32
+
+
+def matmul(
+    emitter: Emitter, left: tuple[ir.Value, torch.dtype], right: tuple[ir.Value, torch.dtype],
+    bias: tuple[ir.Value, torch.dtype] | None, result: torch.dtype, *, alpha: float = 1, beta: float = 1,
+) -> tuple[ir.Value, torch.dtype]:
+    """`beta * bias + alpha * left @ right` for 2-d or batched operands, summed wide.
+
+    Operands are widened first: hardware sums half-precision products in f32,
+    and torch-mlir crashes on int8 products.
+    """
+    wide = accumulation_dtype(result)
+    a, b = ((cast(emitter, value, dtype, wide), wide) for value, dtype in (left, right))
+    batched = len(a[0].type.shape) == 3
+    if bias is None:
+        product = aten_call(emitter, aten.bmm.default if batched else aten.mm.default, a, b)
+    else:
+        c = (cast(emitter, bias[0], bias[1], wide), wide)
+        if wide.is_floating_point:
+            target = aten.baddbmm.default if batched else aten.addmm.default
+            product = aten_call(emitter, target, c, a, b, beta=beta, alpha=alpha)
+        else:
+            plain = aten_call(emitter, aten.bmm.default if batched else aten.mm.default, a, b)
+            product = aten_call(emitter, aten.add.Tensor, c, plain)
+    return cast(emitter, product[0], product[1], result), result
+
+
+def _matmul_node(biased: bool) -> Callable[[Emitter, Any], Any]:
+    def emit(emitter: Emitter, node: Any) -> Any:
+        call = normalise(emitter, node)
+        tensors = [call.operands[a.position] for a in call.args if isinstance(a, Operand)]
+        scale = {k: v for k, v in call.kwargs.items() if k in ("alpha", "beta")}
+        if any(isinstance(v, Operand) for v in scale.values()):
+            raise UnsupportedError("alpha and beta must be numbers")
+        dtype = node.meta["val"].dtype
+        bias = tensors.pop(0) if biased else None
+        return finish(emitter, node, [matmul(emitter, tensors[0], tensors[1], bias, dtype, **scale)])
+
+    return emit
+
+
+for _name in ("mm", "bmm"):
+    for _overload in ("default", "dtype"):
+        register_handler(f"aten.{_name}.{_overload}", _matmul_node(False))
+for _name in ("addmm", "baddbmm"):
+    for _overload in ("default", "dtype"):
+        register_handler(f"aten.{_name}.{_overload}", _matmul_node(True))
+
+
+def _shift(target: Any) -> Callable[[Emitter, Any], Any]:
+    """`>>` and `<<` as the bitwise shifts, which lower everywhere."""
+
+    def emit(emitter: Emitter, node: Any) -> Any:
+        call = normalise(emitter, node)
+        left = call.operands[call.args[0].position]
+        amount = call.args[1]
+        if isinstance(amount, Operand):
+            right = call.operands[amount.position]
+            right = (cast(emitter, right[0], right[1], left[1]), left[1])
+        else:
+            right = (emitter.builder.from_scalar(
+                emitter.builder.constant(amount, emitter.builder.element(left[1]))), left[1])
+        shape = list(left[0].type.shape)
+        right = (emitter.builder.broadcast(right[0], shape), right[1]) if len(right[0].type.shape) == 0 else right
+        return finish(emitter, node, [aten_call(emitter, target, left, right)])
+
+    return emit
+
+
+for _overload in ("Scalar", "Tensor"):
+    register_handler(f"aten.__rshift__.{_overload}", _shift(aten.bitwise_right_shift.Tensor))
+    register_handler(f"aten.__lshift__.{_overload}", _shift(aten.bitwise_left_shift.Tensor))
+
+
+@register_handler("aten.scalar_tensor.default")
+def _scalar_tensor(emitter: Emitter, node: Any) -> Any:
+    dtype = node.meta["val"].dtype
+    value = emitter.value(node.args[0])
+    element = emitter.builder.element(dtype)
+    if not isinstance(value, ir.Value):
+        return emitter.builder.from_scalar(emitter.builder.constant(value, element))
+    return emitter.builder.from_scalar(emitter.builder.convert(value, element))
+
+
+@register_handler("aten.full.default")
+def _full(emitter: Emitter, node: Any) -> Any:
+    return filled(emitter, emitter.value(node.args[1]), node)
+
+
+def filled(emitter: Emitter, value: Any, node: Any) -> ir.Value:
+    """A tensor of the node's shape and dtype that is `value` (a number, a scalar, a 0-d tensor) everywhere."""
+    from irwidget.helion.scalars import element as read
+
+    builder = emitter.builder
+    element = builder.element(node.meta["val"].dtype)
+    if not isinstance(value, ir.Value):
+        scalar = builder.constant(value, element)
+    else:
+        if isinstance(value.type, ir.RankedTensorType):
+            value = read(emitter, value)
+        scalar = builder.convert(value, element)
+    shape = emitter.shape_of(node)
+    return builder.fill(scalar, shape) if shape else builder.from_scalar(scalar)
+
+
+def _clamp_tensor(target: Any) -> Callable[[Emitter, Any], Any]:
+    def emit(emitter: Emitter, node: Any) -> Any:
+        call = normalise(emitter, node)
+        return finish(emitter, node, emitter.importer.call(emitter.builder, Call(target, call.args, {}, call.operands)))
+
+    return emit
+
+
+register_handler("aten.clamp_min.Tensor", _clamp_tensor(aten.maximum.default))
+register_handler("aten.clamp_max.Tensor", _clamp_tensor(aten.minimum.default))

@@ -1,0 +1,225 @@
+"""Bind a kernel to its arguments without a GPU, in private.
+
+The user's kernel object, its caches and its namespace stay as they were: a new
+kernel object over the same function is bound.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import linecache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irwidget.dumps import Location
+from irwidget.errors import ExportError, UsageError
+from irwidget.helion import internals
+
+
+@dataclass(frozen=True)
+class LoopRange:
+    """The bounds of one dimension of a top-level loop, as Helion's proxies: ints or symbols."""
+
+    begin: Any
+    end: Any
+
+
+@dataclass
+class Binding:
+    """A kernel bound to arguments and a configuration."""
+
+    kernel: Any
+    bound: Any
+    arguments: tuple[Any, ...]
+    config: Any
+    name: str
+    block_sizes: dict[int, int] = field(default_factory=dict[int, int])
+    """Tile size of each block that the configuration or the shapes decide."""
+
+    @property
+    def env(self) -> Any:
+        return self.bound.env
+
+    @property
+    def host(self) -> Any:
+        return self.bound.host_function
+
+    @property
+    def device_ir(self) -> Any:
+        return self.bound.host_function.device_ir
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Helion's contexts, without which its environment cannot be asked."""
+        with self.env, self.host:
+            yield
+
+    @property
+    def device_ir_text(self) -> str:
+        """The Device IR as Helion prints it, every graph that the kernel reaches."""
+        with self.entered():
+            reached = [self.device_ir.graphs[i] for i in reachable_graphs(self.device_ir)]
+            return "\n\n".join(str(graph) for graph in reached) + "\n"
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The file or cell that the kernel stands in."""
+        file = self.kernel.fn.__code__.co_filename
+        return {file: "".join(linecache.getlines(file))}
+
+    def ranges(self, root: int) -> list[LoopRange]:
+        """Begin and end of each dimension of top-level loop `root`."""
+        nodes = [node for phase in self.device_ir.phases for node in phase.root_nodes]
+        call = nodes[root].iter
+        blocks = len(self.device_ir.grid_block_ids[root])
+        arguments = [argument._type_info.proxy() for argument in _flat(call.args)]  # pyright: ignore[reportPrivateUsage]
+        for keyword in call.keywords:
+            if keyword.arg in ("end_or_none", "end"):
+                arguments.append(keyword.value._type_info.proxy())  # pyright: ignore[reportPrivateUsage]
+        begins = _spread(arguments[0], blocks) if len(arguments) > 1 and arguments[1] is not None else [0] * blocks
+        ends = _spread(arguments[1] if len(arguments) > 1 and arguments[1] is not None else arguments[0], blocks)
+        return [LoopRange(b, e) for b, e in zip(begins, ends, strict=True)]
+
+
+def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
+    """Bind `kernel` to `args` (CPU or meta tensors, numbers).
+
+    `config` is a `helion.Config` or a dict of its fields; Helion's default
+    configuration for these shapes without it.
+
+    Raises:
+        UsageError: not a Helion kernel, wrong arguments, a configuration that does not fit.
+        ExportError: Helion refuses the kernel; the message names the kernel's line.
+    """
+    if not internals.is_kernel(kernel):
+        raise UsageError(f"{kernel!r} is not a Helion kernel: decorate a function with @helion.kernel().")
+    owner = getattr(kernel, "kernel", kernel)
+    arguments = tuple(args)
+    _check_arguments(owner, arguments)
+    private = internals.private_kernel(owner)
+    try:
+        with internals.saved_arguments():
+            arguments = tuple(private.normalize_args(*arguments))
+            isolated = getattr(private, "_bind_isolated", None)
+            bound = isolated(arguments) if isolated is not None else private.bind(arguments)
+    except Exception as error:
+        raise _binding_error(owner, error) from error
+    binding = Binding(private, bound, arguments, _configuration(bound, config, owner), owner.fn.__name__)
+    with binding.entered():
+        binding.block_sizes.update(_block_sizes(binding))
+    return binding
+
+
+def reachable_graphs(device_ir: Any) -> list[int]:
+    """Ids of the graphs that the kernel's roots reach, callees after callers."""
+    order: list[int] = []
+    pending = list(reversed(device_ir.root_ids))
+    while pending:
+        graph_id = pending.pop()
+        if graph_id in order:
+            continue
+        order.append(graph_id)
+        callees: list[int] = []
+        for node in device_ir.graphs[graph_id].graph.nodes:
+            callees += called_graphs(node)
+        pending += reversed(callees)
+    return order
+
+
+def called_graphs(node: Any) -> list[int]:
+    """Ids of the graphs that a node runs."""
+    if node.op != "call_function":
+        return []
+    positions = {
+        "_for_loop": (0,), "_for_loop_step": (0,), "_if": (1, 2), "_while_loop": (0, 1),
+        "_associative_scan": (0,), "_reduce": (0,),
+    }.get(internals.target_name(node.target), ())
+    return [node.args[i] for i in positions if i < len(node.args) and isinstance(node.args[i], int)]
+
+
+def _flat(nodes: Sequence[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for node in nodes:
+        if type(node).__name__ == "Starred":
+            flat += node.value.elts
+        else:
+            flat.append(node)
+    return flat
+
+
+def _spread(value: Any, count: int) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value] * count
+
+
+def _check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
+    signature = inspect.signature(kernel.fn)
+    try:
+        signature.bind(*args)
+    except TypeError as error:
+        raise UsageError(f"{kernel.fn.__name__}{signature} does not take these {len(args)} arguments: {error}.") from error
+
+
+def _configuration(bound: Any, config: Any, kernel: Any) -> Any:
+    if config is None:
+        config = kernel.configs[0] if len(kernel.configs) == 1 else bound.config_spec.default_config()
+    config_type = internals.module("runtime.config").Config
+    if isinstance(config, dict):
+        config = config_type(**config)
+    config = config_type(**dict(config.config))  # normalize() writes into it
+    try:
+        bound.config_spec.normalize(config)
+    except Exception as error:
+        raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {error}") from error
+    return config
+
+
+def _block_sizes(binding: Binding) -> dict[int, int]:
+    """The tile sizes that are plain numbers; exact extents for reduction blocks."""
+    from irwidget.helion.symbols import static_value
+
+    sizes: dict[int, int] = {}
+    for info in binding.env.block_sizes:
+        if info.reduction:
+            value = static_value(binding, info.size)
+            if value is None:
+                continue
+        else:
+            try:
+                value = info.from_config(binding.config)
+            except (KeyError, IndexError):
+                continue
+            value = static_value(binding, value, sizes)
+        if value is not None:
+            sizes[info.block_id] = int(value)
+    return sizes
+
+
+def _binding_error(kernel: Any, error: Exception) -> ExportError:
+    """Say which line of the kernel Helion refuses, and why."""
+    code = kernel.fn.__code__
+    place = Location(code.co_filename, code.co_firstlineno)
+    message = f"{type(error).__name__}: {error}".strip()
+    location = getattr(error, "location", None)
+    if location is not None and getattr(location, "lineno", None):
+        place = Location(location.filename, location.lineno)
+    hint = _shadowing_hint(kernel, message)
+    if "could not get source code" in message or "OSError" in message.split(":", 1)[0]:
+        hint = " The kernel's source must be in a file or a notebook cell."
+    return ExportError(f"{place}: Helion cannot bind {kernel.fn.__name__}: {message}{hint}")
+
+
+def _shadowing_hint(kernel: Any, message: str) -> str:
+    """Helion resolves names of a kernel's body against module globals first."""
+    if not any(word in message for word in ("unsupported argument type", "CannotModifyHostVariable", "InternalError")):
+        return ""
+    local = set(kernel.fn.__code__.co_varnames)
+    clashes = sorted(local & set(kernel.fn.__globals__))
+    if not clashes:
+        return ""
+    names = ", ".join(clashes)
+    return (
+        f" The kernel's local name(s) {names} also exist as globals, and Helion looks globals up first: "
+        "rename them in the kernel, or delete the globals."
+    )

@@ -1,0 +1,333 @@
+"""Loops and branches of the Device IR as scf ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch_mlir import ir
+
+from irwidget.errors import UnsupportedError
+from irwidget.helion import internals
+from irwidget.helion.builder import DYNAMIC, Size
+from irwidget.helion.handlers import register_handler
+from irwidget.helion.scalars import as_bool, as_index
+
+if TYPE_CHECKING:
+    from irwidget.helion.binding import LoopRange
+    from irwidget.helion.emitter import Emitter, Loop
+
+
+@contextmanager
+def grid_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Iterator[None]:
+    """A top-level loop: one `scf.forall` whose induction variables are the tiles' origins."""
+    builder = emitter.builder
+    begins = [as_index(emitter, emitter.value(r.begin)) for r in ranges]
+    ends = [as_index(emitter, emitter.value(r.end)) for r in ranges]
+    steps = [_step(emitter, block) for block in blocks]
+    dynamic = [[v for v in group if not isinstance(v, int)] for group in (begins, ends)]
+    attributes = {
+        "staticLowerBound": builder.ints([v if isinstance(v, int) else DYNAMIC for v in begins]),
+        "staticUpperBound": builder.ints([v if isinstance(v, int) else DYNAMIC for v in ends]),
+        "staticStep": builder.ints(steps),
+        "operandSegmentSizes": builder.segments(len(dynamic[0]), len(dynamic[1]), 0, 0),
+    }
+    made = builder.op("scf.forall", [*dynamic[0], *dynamic[1]], [], attributes, 1)
+    block = made.regions[0].blocks.append(
+        *[builder.index] * len(blocks), arg_locs=[_named(emitter, f"tile_{b}") for b in blocks]
+    )
+    outer = dict(emitter.loops)
+    with builder.at(ir.InsertionPoint(block)):
+        for position, block_id in enumerate(blocks):
+            enter_loop(emitter, block_id, block.arguments[position], begins[position], ends[position], steps[position])
+        yield
+        end = builder.op("scf.forall.in_parallel", regions=1)
+        end.regions[0].blocks.append()
+    emitter.loops = outer
+
+
+def _named(emitter: Emitter, name: str) -> ir.Location:
+    return ir.Location.name(name, emitter.builder.location, context=emitter.context)
+
+
+def _step(emitter: Emitter, block_id: int) -> int:
+    size = emitter.binding.block_sizes.get(block_id)
+    if size is None:
+        raise UnsupportedError(
+            f"the tile size of block {block_id} is computed on the host and not known in this configuration"
+        )
+    return size
+
+
+def enter_loop(
+    emitter: Emitter, block_id: int, index: ir.Value, begin: Size, end: Size, step: int,
+    parent: ir.Value | None = None, parent_blocks: Sequence[int] = (),
+) -> Loop:
+    """Note that a tile loop is around what follows, and how many lanes of its tile are valid."""
+    from irwidget.helion.emitter import Loop
+
+    exact = isinstance(begin, int) and isinstance(end, int) and (end - begin) % step == 0
+    if exact or step == 1:
+        valid: Size = step
+    else:
+        valid = emitter.builder.minimum([step], [(index, -1)], end)
+    loop = Loop(block_id, index, begin, end, step, valid, parent, tuple(parent_blocks))
+    emitter.loops = {**emitter.loops, block_id: loop}
+    return loop
+
+
+# --- device loops ---------------------------------------------------------------------
+
+
+def _carried(node: Any, info: Any) -> dict[int, Any]:
+    """Output index -> the node whose value it replaces, for outputs that a `_phi` joins with one."""
+    carried: dict[int, Any] = {}
+    for user in node.users:
+        if internals.target_name(user.target) != "_operator.getitem":
+            continue
+        for phi in user.users:
+            if internals.target_name(phi.target) != "_phi":
+                continue
+            other = phi.args[0] if phi.args[1] is user else phi.args[1]
+            carried[user.args[1]] = other
+    return carried
+
+
+@register_handler("_for_loop")
+@register_handler("_for_loop_step")
+def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
+    info = emitter.binding.device_ir.graphs[node.args[0]]
+    begins = [as_index(emitter, v) for v in emitter.value(list(node.args[1]))]
+    ends = [as_index(emitter, v) for v in emitter.value(list(node.args[2]))]
+    steps = [_step(emitter, block) for block in info.block_ids]
+    if len(node.args) > 4:
+        given = [emitter.value(s) for s in node.args[4]]
+        steps = [s if isinstance(s, int) and s is not None else known for s, known in zip(given, steps, strict=True)]
+    carried = _carried(node, info)
+    outer_args = list(node.args[3])
+    inits, positions = _initial_values(emitter, node, info, carried)
+    arguments = [emitter.value(a) for a in outer_args]
+
+    def body(values: list[ir.Value]) -> list[ir.Value]:
+        now = list(arguments)
+        for position, init in enumerate(positions):
+            replaced = carried.get(init)
+            for slot, outer in enumerate(outer_args):
+                if replaced is not None and outer is replaced:
+                    now[slot] = values[position]
+        outputs = emitter.run_graph(info, now)
+        return [_as_type(emitter, outputs[p], inits[i]) for i, p in enumerate(positions)]
+
+    saved = dict(emitter.loops)
+    results = _loop_nest(emitter, node, info, begins, ends, steps, inits, body)
+    emitter.loops = saved
+    outputs: list[Any] = [None] * _output_count(info)
+    for position, result in zip(positions, results, strict=True):
+        outputs[position] = result
+    return outputs
+
+
+def _output_count(info: Any) -> int:
+    output = next(iter(info.graph.find_nodes(op="output")))
+    results = output.args[0]
+    return len(results) if isinstance(results, (list, tuple)) else 0
+
+
+def _initial_values(emitter: Emitter, node: Any, info: Any, carried: dict[int, Any]) -> tuple[list[ir.Value], list[int]]:
+    """Initial values of the loop's results, and which output each is.
+
+    An output that is read after the loop without a value before it starts as zeros.
+    """
+    inits: list[ir.Value] = []
+    positions: list[int] = []
+    values = node.meta.get("val") or []
+    for position in range(_output_count(info)):
+        if position in carried:
+            inits.append(emitter.tensor(carried[position]))
+            positions.append(position)
+        elif any(u.args[1] == position and u.users for u in node.users if len(u.args) > 1):
+            fake = values[position]
+            zero = emitter.builder.constant(0, emitter.builder.element(fake.dtype))
+            shape = emitter.shape(fake.shape)
+            inits.append(emitter.builder.fill(zero, shape) if shape else emitter.builder.from_scalar(zero))
+            positions.append(position)
+    return inits, positions
+
+
+def _as_type(emitter: Emitter, value: Any, like: ir.Value) -> ir.Value:
+    """A value with the type of the initial value it replaces."""
+    builder = emitter.builder
+    if not isinstance(value, ir.Value):
+        element = like.type.element_type if isinstance(like.type, ir.RankedTensorType) else like.type
+        value = builder.constant(value, element)
+        if isinstance(like.type, ir.RankedTensorType):
+            value = builder.from_scalar(value)
+    if value.type == like.type:
+        return value
+    if isinstance(like.type, ir.RankedTensorType):
+        value = builder.cast_tensor(value, like.type.element_type)
+        shape = list(like.type.shape)
+        if list(value.type.shape) != shape:
+            value = builder.broadcast(value, shape)
+        return value
+    return builder.convert(value, like.type)
+
+
+def _loop_nest(
+    emitter: Emitter, node: Any, info: Any, begins: list[Size], ends: list[Size], steps: list[int],
+    inits: list[ir.Value], body: Callable[[list[ir.Value]], list[ir.Value]],
+) -> list[ir.Value]:
+    """One `scf.for` per block, the carried values threaded through."""
+    builder = emitter.builder
+    block_id = info.block_ids[len(info.block_ids) - len(steps)]
+    parents = tuple(emitter.binding.env.jagged_tile_parent_ids.get(block_id, ()))
+    parent = emitter.value(node.args[3][0]) if parents else None
+    bounds = [builder.size(begins[0]), builder.size(ends[0]), builder.size(steps[0])]
+    types = [v.type for v in inits]
+    made = builder.op("scf.for", [*bounds, *inits], types, regions=1)
+    block = made.regions[0].blocks.append(
+        builder.index, *types, arg_locs=[_named(emitter, f"tile_{block_id}"), *[builder.location] * len(types)]
+    )
+    with builder.at(ir.InsertionPoint(block)):
+        enter_loop(emitter, block_id, block.arguments[0], begins[0], ends[0], steps[0], parent, parents)
+        values = list(block.arguments)[1:]
+        if len(steps) > 1:
+            results = _loop_nest(emitter, node, info, begins[1:], ends[1:], steps[1:], values, body)
+        else:
+            results = body(values)
+        builder.op("scf.yield", results)
+    return list(made.results)
+
+
+# --- while ------------------------------------------------------------------------------
+
+
+@register_handler("_while_loop")
+def _while_loop(emitter: Emitter, node: Any) -> list[Any]:
+    builder = emitter.builder
+    graphs = emitter.binding.device_ir.graphs
+    condition, body_info = graphs[node.args[0]], graphs[node.args[1]]
+    outer_args = list(node.args[2])
+    carried = _carried(node, body_info)
+    inits, positions = _initial_values(emitter, node, body_info, carried)
+    types = [v.type for v in inits]
+    arguments = [emitter.value(a) for a in outer_args]
+
+    def current(values: Sequence[ir.Value]) -> list[Any]:
+        now = list(arguments)
+        for position, value in zip(positions, values, strict=True):
+            for slot, outer in enumerate(outer_args):
+                if outer is carried.get(position):
+                    now[slot] = value
+        return now
+
+    made = builder.op("scf.while", inits, types, regions=2)
+    before = made.regions[0].blocks.append(*types, arg_locs=[builder.location] * len(types))
+    with builder.at(ir.InsertionPoint(before)):
+        test = emitter.run_graph(condition, current(list(before.arguments)))
+        builder.op("scf.condition", [as_bool(emitter, test[0]), *before.arguments])
+    after = made.regions[1].blocks.append(*types, arg_locs=[builder.location] * len(types))
+    with builder.at(ir.InsertionPoint(after)):
+        outputs = emitter.run_graph(body_info, current(list(after.arguments)))
+        builder.op("scf.yield", [_as_type(emitter, outputs[p], inits[i]) for i, p in enumerate(positions)])
+    results: list[Any] = [None] * _output_count(body_info)
+    for position, result in zip(positions, made.results, strict=True):
+        results[position] = result
+    return results
+
+
+# --- branches -----------------------------------------------------------------------------
+
+
+@register_handler("_if")
+def _if(emitter: Emitter, node: Any) -> list[Any]:
+    if len(node.args) < 5:
+        raise UnsupportedError("branches of Helion before 1.1 are not supported; install helion 1.2 or newer")
+    test = emitter.value(node.args[0])
+    graphs = emitter.binding.device_ir.graphs
+    branches = (graphs[node.args[1]], graphs[node.args[2]])
+    arguments = (list(node.args[3]), list(node.args[4]))
+    entries = list(branches[0].branches_outputs or [])
+    names = {
+        **dict(zip(branches[0].if_arg_names or [], arguments[0], strict=False)),
+        **dict(zip(branches[0].else_arg_names or [], arguments[1], strict=False)),
+    }
+
+    def run(side: int) -> list[Any]:
+        outputs = emitter.run_graph(branches[side], [emitter.value(a) for a in arguments[side]])
+        chosen: list[Any] = []
+        for entry in entries:
+            which = entry[side]
+            chosen.append(outputs[which] if isinstance(which, int) else emitter.value(names[which]))
+        return chosen
+
+    if isinstance(test, (bool, int, float)):
+        results = run(0 if test else 1)
+        return [*results, *results]
+    if isinstance(test.type, ir.RankedTensorType) and any(size != 1 for size in test.type.shape):
+        raise UnsupportedError("the condition is a tensor with several elements; use torch.where")
+    results = _branch(emitter, node, as_bool(emitter, test), run, len(entries))
+    return [*results, *results]
+
+
+def _branch(emitter: Emitter, node: Any, test: ir.Value, run: Callable[[int], list[Any]], count: int) -> list[ir.Value]:
+    """One `scf.if` with a result per entry.
+
+    The types of the results are Helion's for the outputs of the first branch.
+    """
+    builder = emitter.builder
+    fakes = (node.meta.get("val") or [])[:count]
+    types: list[ir.Type] = []
+    for fake in fakes:
+        if not isinstance(fake, torch.Tensor):
+            raise UnsupportedError("a branch may only set tensors")
+        types.append(builder.tensor_type(emitter.shape(fake.shape), builder.element(fake.dtype)))
+    made = builder.op("scf.if", [test], types, regions=2)
+    for side in range(2):
+        block = made.regions[side].blocks.append()
+        with builder.at(ir.InsertionPoint(block)):
+            values = run(side)
+            builder.op("scf.yield", [_to_type(emitter, v, t) for v, t in zip(values, types, strict=True)])
+    return list(made.results)
+
+
+def _to_type(emitter: Emitter, value: Any, kind: ir.Type) -> ir.Value:
+    builder = emitter.builder
+    if not isinstance(value, ir.Value):
+        value = builder.from_scalar(builder.constant(value, kind.element_type))
+    value = builder.cast_tensor(value, kind.element_type)
+    shape = list(kind.shape)
+    return value if list(value.type.shape) == shape else builder.broadcast(value, shape)
+
+
+# --- joins ------------------------------------------------------------------------------------
+
+
+@register_handler("_phi")
+def _phi(emitter: Emitter, node: Any) -> Any:
+    """The result of the loop or branch that one of the two values projects."""
+    for operand in (node.args[1], node.args[0]):
+        if not isinstance(operand, torch.fx.Node) or internals.target_name(operand.target) != "_operator.getitem":
+            continue
+        source = operand.args[0]
+        if isinstance(source, torch.fx.Node) and internals.target_name(source.target) in _PROJECTED:
+            return emitter.value(operand)
+    raise UnsupportedError("it joins two values that come from no loop and no branch")
+
+
+_PROJECTED = ("_for_loop", "_for_loop_step", "_if", "_while_loop")
+
+
+@register_handler("_new_var")
+def _new_var(emitter: Emitter, node: Any) -> Any:
+    return emitter.value(node.args[0])
+
+
+@register_handler("_operator.getitem")
+def _getitem(emitter: Emitter, node: Any) -> Any:
+    source = emitter.value(node.args[0])
+    if not isinstance(source, (list, tuple)):
+        raise UnsupportedError("it takes an item of something that is not a list of results")
+    return source[node.args[1]]

@@ -1,0 +1,389 @@
+"""Walk the Device IR of a bound kernel and emit one module.
+
+The emitter holds what every handler needs: the builder, the values of the nodes
+so far, the loops around the current place, and the function's arguments.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch_mlir import ir
+
+from irwidget.dumps import Location
+from irwidget.errors import UnsupportedError
+from irwidget.helion import internals, scalars
+from irwidget.helion.binding import Binding, reachable_graphs
+from irwidget.helion.builder import Builder, Size
+from irwidget.helion.handlers import handler_for
+from irwidget.helion.nodes import AtenImporter
+from irwidget.helion.symbols import expression, static_value
+
+
+@dataclass
+class Loop:
+    """A tile loop around the current place."""
+
+    block_id: int
+    index: ir.Value
+    """The induction variable: where the tile begins."""
+    begin: Size
+    end: Size
+    step: int
+    """The tile size."""
+    valid: Size
+    """How many lanes of the tile lie before `end`; the tile size itself where all do."""
+    parent: ir.Value | None = None
+    """For a jagged tile: the length of each parent lane."""
+    parent_blocks: tuple[int, ...] = ()
+
+    @property
+    def ragged(self) -> bool:
+        """Whether some lanes may lie past the end."""
+        return not isinstance(self.valid, int) or self.parent is not None
+
+
+@dataclass
+class HostTensor:
+    """A tensor of the host function: an argument of the module's function."""
+
+    name: str
+    expression: str
+    """How the host function names it."""
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    """Sizes; negative where they are known only at run time."""
+    strides: tuple[int, ...] | None
+    """In elements; None for a contiguous tensor."""
+    value: ir.Value
+    written: bool
+    """Whether the kernel writes to this memory, by this name or another."""
+
+
+@dataclass
+class HostScalar:
+    """A number of the host function that the kernel needs at run time."""
+
+    name: str
+    expression: str
+    value: ir.Value
+
+
+@dataclass
+class Emission:
+    """What the emitter made: the raw module, its arguments, and how each node was normalised."""
+
+    module: ir.Module
+    tensors: list[HostTensor]
+    scalars: list[HostScalar]
+    normalised: list[str]
+    nodes: dict[str, Location | None]
+    """Every emitted node, `graph.node`, with its line of the kernel."""
+    seconds: float = 0.0
+    aten_nodes: int = 0
+
+
+class PlacedError(UnsupportedError):
+    """An UnsupportedError whose message already names the op and the line."""
+
+
+@dataclass
+class _Frame:
+    graph: str
+    location: Location | None = None
+
+
+class Emitter:
+    """Emits one kernel. Handlers use the public attributes and methods."""
+
+    def __init__(self, binding: Binding, context: ir.Context) -> None:
+        self.binding = binding
+        self.context = context
+        self.builder = Builder(context)
+        self.importer = AtenImporter(context)
+        self.loops: dict[int, Loop] = {}
+        self.values: dict[Any, Any] = {}
+        self.symbol_values: dict[Any, Any] = {}
+        self.tensors: dict[Any, HostTensor] = {}
+        self.scalars: dict[str, HostScalar] = {}
+        self.normalised: list[str] = []
+        self.nodes: dict[str, Location | None] = {}
+        self._frames = [_Frame("host", self._kernel_location())]
+        self._entry: ir.Block | None = None
+        self._used_names: set[str] = set()
+
+    # --- the whole kernel -----------------------------------------------------
+
+    def emit(self) -> Emission:
+        """Emit every top-level loop, in program order, into one function of a new module."""
+        started = time.perf_counter()
+        with self.context, self.binding.entered():
+            location = self._mlir_location(self.binding.name, self._kernel_location())
+            module = ir.Module.create(location)
+            function = self._function(module, location)
+            with self.builder.at(ir.InsertionPoint(self._block)):
+                for position, graph_id in enumerate(self.binding.device_ir.root_ids):
+                    self._root(position, graph_id)
+                self.builder.location = location
+                self.builder.op("func.return")
+            types = [argument.type for argument in self._block.arguments]
+            function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
+        return Emission(
+            module, list(self.tensors.values()), list(self.scalars.values()), self.normalised, self.nodes,
+            time.perf_counter() - started, self.importer.imported,
+        )
+
+    def _function(self, module: ir.Module, location: ir.Location) -> ir.Operation:
+        function = ir.Operation.create(
+            "func.func", [], [],
+            {
+                "sym_name": ir.StringAttr.get(self.binding.name, self.context),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [], self.context)),
+            },
+            None, 1, loc=location, ip=ir.InsertionPoint(module.body),
+        )
+        self._entry = function.regions[0].blocks.append()
+        self.builder.start_function(self._entry)
+        written = self._written_storages()
+        for graph_id in reachable_graphs(self.binding.device_ir):
+            for node in self.binding.device_ir.graphs[graph_id].graph.nodes:
+                if internals.target_name(node.target) == "_host_tensor" and node.op == "call_function":
+                    self._add_tensor(node.meta["val"], written)
+        return function
+
+    @property
+    def _block(self) -> ir.Block:
+        assert self._entry is not None
+        return self._entry
+
+    def _root(self, position: int, graph_id: int) -> None:
+        from irwidget.helion.control import grid_loop
+
+        info = self.binding.device_ir.graphs[graph_id]
+        blocks = self.binding.device_ir.grid_block_ids[position]
+        with grid_loop(self, blocks, self.binding.ranges(position)):
+            self.run_graph(info, [])
+
+    # --- graphs and nodes --------------------------------------------------------
+
+    def run_graph(self, info: Any, arguments: Sequence[Any]) -> list[Any]:
+        """Emit a graph at the current place; its placeholders stand for `arguments`. Returns its outputs."""
+        pending = list(arguments)
+        outputs: list[Any] = []
+        self._frames.append(_Frame(str(info.name), self._frames[-1].location))
+        try:
+            for node in info.graph.nodes:
+                if node.op == "placeholder":
+                    self.values[node] = pending.pop(0)
+                elif node.op == "output":
+                    results = node.args[0]
+                    if isinstance(results, (list, tuple)):
+                        outputs = [self.value(result) for result in results]
+                    elif results is not None:
+                        outputs = [self.value(results)]
+                else:
+                    self._run_node(node)
+        finally:
+            self._frames.pop()
+        return outputs
+
+    def _run_node(self, node: Any) -> None:
+        frame = self._frames[-1]
+        location = self._source(node) or frame.location
+        frame.location = location
+        name = f"{frame.graph}.{node.name}"
+        self.nodes[name] = location
+        outer = self.builder.location
+        self.builder.location = self._mlir_location(name, location)
+        try:
+            target = internals.target_name(node.target)
+            handler = handler_for(target)
+            if handler is None:
+                if not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+                    raise UnsupportedError("irwidget has no rule for this op; register_handler adds one")
+                from irwidget.helion.aten import emit_aten as handler
+            result = handler(self, node)
+        except PlacedError:
+            raise
+        except UnsupportedError as error:
+            raise PlacedError(self._refusal(node, location, str(error))) from error
+        finally:
+            self.builder.location = outer
+        self.values[node] = result
+        self._remember_symbol(node, result)
+
+    def _refusal(self, node: Any, location: Location | None, reason: str) -> str:
+        place = f"{location}: " if location else ""
+        return f"{place}{internals.target_name(node.target)} (node {node.name}) cannot be lowered to MLIR: {reason}"
+
+    def _remember_symbol(self, node: Any, result: Any) -> None:
+        value = node.meta.get("val")
+        if isinstance(result, ir.Value) and isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            self.symbol_values[expression(value)] = result
+
+    def value(self, operand: Any) -> Any:
+        """What a node's argument stands for: an SSA value, a number, a list of those, or None."""
+        if isinstance(operand, torch.fx.Node):
+            if operand not in self.values:
+                raise UnsupportedError(f"its operand {operand.name} has no value here")
+            return self.values[operand]
+        if isinstance(operand, (list, tuple)):
+            return [self.value(item) for item in operand]
+        if isinstance(operand, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return scalars.scalar(self, operand)
+        return operand
+
+    def tensor(self, operand: Any) -> ir.Value:
+        """An argument as a tensor value; numbers become 0-d tensors."""
+        value = self.value(operand)
+        if isinstance(value, (bool, int, float)):
+            dtype = torch.bool if isinstance(value, bool) else torch.int64 if isinstance(value, int) else torch.float32
+            return self.builder.from_scalar(self.builder.constant(value, self.builder.element(dtype)))
+        if isinstance(value, ir.Value) and not isinstance(value.type, ir.RankedTensorType):
+            element = self.builder.element(torch.float32) if value.type == self.builder.f64 else self.builder.i64
+            if value.type == self.builder.i1:
+                element = self.builder.i1
+            return self.builder.from_scalar(self.builder.convert(value, element))
+        if not isinstance(value, ir.Value):
+            raise UnsupportedError(f"it needs a tensor where it has {value!r}")
+        return value
+
+    def host_tensor(self, fake: Any) -> HostTensor:
+        """The argument that stands for a host tensor."""
+        return self.tensors[fake]
+
+    # --- sizes and blocks -----------------------------------------------------------
+
+    def static(self, value: Any) -> Any:
+        """The number a size or symbol stands for, None when it is known only at run time."""
+        return static_value(self.binding, value)
+
+    def shape(self, sizes: Sequence[Any]) -> list[int]:
+        """Static sizes of a tile.
+
+        Raises:
+            UnsupportedError: a size is known only at run time.
+        """
+        shape: list[int] = []
+        for size in sizes:
+            number = self.static(size)
+            if number is None:
+                raise UnsupportedError(f"the tile has a size that is known only at run time ({size})")
+            shape.append(int(number))
+        return shape
+
+    def shape_of(self, node: Any) -> list[int]:
+        """The static shape of a node's result."""
+        return self.shape(node.meta["val"].shape)
+
+    def block_of(self, size: Any) -> int | None:
+        """The block whose tile size `size` is."""
+        if not isinstance(size, torch.SymInt):
+            return None
+        return self.binding.env.get_block_id(size)
+
+    def loop_of(self, block_id: int | None) -> Loop | None:
+        """The loop around this place that runs over a block, or over one it is an alias of."""
+        if block_id is None:
+            return None
+        if block_id in self.loops:
+            return self.loops[block_id]
+        env = self.binding.env
+        wanted = env.canonical_block_id(block_id) if hasattr(env, "canonical_block_id") else block_id
+        for candidate, loop in reversed(self.loops.items()):
+            same = env.canonical_block_id(candidate) if hasattr(env, "canonical_block_id") else candidate
+            if same == wanted:
+                return loop
+        return None
+
+    # --- arguments --------------------------------------------------------------------
+
+    def _add_tensor(self, fake: Any, written: set[Any]) -> None:
+        if fake in self.tensors:
+            return
+        origin = self.binding.host.tensor_to_origin[fake]
+        shape = tuple(-1 if (s := self.static(size)) is None else int(s) for size in fake.shape)
+        strides: tuple[int, ...] | None = None
+        known = [self.static(stride) for stride in fake.stride()]
+        if -1 not in shape and None not in known:
+            strides = tuple(int(stride or 0) for stride in known)
+            if strides == _contiguous(shape):
+                strides = None
+        kdynamic = ir.ShapedType.get_dynamic_size()
+        kind = self.builder.memref_type(
+            [size if size >= 0 else kdynamic for size in shape], self._element(fake.dtype), strides
+        )
+        name = self._unique(origin.suggest_var_name())
+        location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()), context=self.context)
+        value = self._block.add_argument(kind, location)
+        self.tensors[fake] = HostTensor(
+            name, origin.host_str(), fake.dtype, shape, strides, value, _storage(fake) in written
+        )
+
+    def _element(self, dtype: torch.dtype) -> ir.Type:
+        try:
+            return self.builder.element(dtype)
+        except KeyError:
+            raise UnsupportedError(f"{self._kernel_location()}: MLIR has no element type for {dtype}") from None
+
+    def host_scalar(self, host_expression: str, kind: ir.Type) -> ir.Value:
+        """A number of the host function, as a trailing argument."""
+        if host_expression not in self.scalars:
+            name = self._unique("".join(c if c.isalnum() else "_" for c in host_expression))
+            location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()), context=self.context)
+            self.scalars[host_expression] = HostScalar(name, host_expression, self._block.add_argument(kind, location))
+        return self.scalars[host_expression].value
+
+    def _unique(self, name: str) -> str:
+        candidate, count = name, 0
+        while candidate in self._used_names:
+            count += 1
+            candidate = f"{name}_{count}"
+        self._used_names.add(candidate)
+        return candidate
+
+    def _written_storages(self) -> set[Any]:
+        written: set[Any] = set()
+        for graph_id in reachable_graphs(self.binding.device_ir):
+            for node in self.binding.device_ir.graphs[graph_id].graph.nodes:
+                name = internals.target_name(node.target)
+                if name == "store" or name.startswith("atomic_"):
+                    target = node.args[0]
+                    if isinstance(target, torch.fx.Node) and isinstance(target.meta.get("val"), torch.Tensor):
+                        written.add(_storage(target.meta["val"]))
+        return written
+
+    # --- places ---------------------------------------------------------------------------
+
+    def _kernel_location(self) -> Location:
+        code = self.binding.kernel.fn.__code__
+        return Location(code.co_filename, code.co_firstlineno)
+
+    def _source(self, node: Any) -> Location | None:
+        location = node.meta.get("location")
+        if location is None or not getattr(location, "filename", None):
+            return None
+        return Location(location.filename, int(location.lineno))
+
+    def _mlir_location(self, name: str, location: Location | None) -> ir.Location:
+        if location is None:
+            return ir.Location.name(name, context=self.context)
+        place = ir.Location.file(location.file, location.line, location.column, context=self.context)
+        return ir.Location.name(name, place, context=self.context)
+
+
+def _storage(fake: Any) -> Any:
+    return fake.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+
+
+def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))

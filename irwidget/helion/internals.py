@@ -1,0 +1,95 @@
+"""Helion's private names that a lowering reads, in one place.
+
+Helion publishes no interface to its Device IR. Everything taken from its
+private modules goes through here, so that a change in Helion has one place to
+be answered. Nothing is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SAVED_ARGUMENTS = "irwidget_arguments"
+"""Key in `node.meta`: the (args, kwargs) of a node before Helion prepared it for Inductor."""
+
+_patching = threading.Lock()
+
+
+def module(name: str) -> Any:
+    """A module of Helion by its path below `helion`, imported when first asked for."""
+    return importlib.import_module(f"helion.{name}")
+
+
+def is_kernel(obj: object) -> bool:
+    """Whether `obj` is a Helion kernel; never imports Helion."""
+    kernel_module = sys.modules.get("helion.runtime.kernel")
+    if kernel_module is None:
+        return False
+    return isinstance(obj, (kernel_module.Kernel, kernel_module.BoundKernel))
+
+
+def target_name(target: Any) -> str:
+    """The name by which handlers know an FX target.
+
+    `aten.add.Tensor` for an ATen overload, `load`, `_for_loop`, ... for an op of
+    Helion's language, `_operator.add` for Python's operators.
+    """
+    if isinstance(target, str):
+        return target
+    own_module = str(getattr(target, "__module__", ""))
+    name = str(getattr(target, "__name__", target))
+    if own_module.startswith("helion."):
+        return name
+    if own_module == operator.add.__module__:
+        return f"{own_module}.{name}"
+    return str(target)
+
+
+@contextmanager
+def saved_arguments() -> Iterator[None]:
+    """Save every node's arguments before Helion prepares it for Inductor.
+
+    The preparation replaces duplicate and moved tensor inputs with `None`
+    (`x * x` becomes `mul(x, None)`), and keeps the originals nowhere.
+    """
+    lowering = module("_compiler.inductor_lowering")
+    with _patching:
+        prepare = lowering.prepare_node_lowering
+
+        def prepare_and_save(graph_lowering: Any, node: Any) -> Any:
+            node.meta[SAVED_ARGUMENTS] = (node.args, dict(node.kwargs))
+            return prepare(graph_lowering, node)
+
+        lowering.prepare_node_lowering = prepare_and_save
+        try:
+            yield
+        finally:
+            lowering.prepare_node_lowering = prepare
+
+
+def private_kernel(kernel: Any) -> Any:
+    """A new kernel object over the same function, so that no cache of the user's is touched."""
+    kernel_type = module("runtime.kernel").Kernel
+    settings = kernel.settings
+    return kernel_type(kernel.fn, configs=list(kernel.configs), settings=settings)
+
+
+def origins() -> Any:
+    """The module that says where Helion's symbols and tensors come from."""
+    return module("_compiler.variable_origin")
+
+
+def graph_kinds() -> Any:
+    """The module that defines the kinds of Device IR graphs."""
+    return module("_compiler.device_ir")
+
+
+def exceptions() -> Any:
+    """Helion's exceptions."""
+    return module("exc")

@@ -1,0 +1,328 @@
+"""Loads and stores of host tensors: strided views where the subscript allows, element by element elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch_mlir import ir
+
+from irwidget.errors import UnsupportedError
+from irwidget.helion.builder import Size
+from irwidget.helion.handlers import register_handler
+from irwidget.helion.indexing import (
+    NewAxis,
+    ScalarIndex,
+    SliceIndex,
+    Subscript,
+    TensorIndex,
+    TileIndex,
+    classify,
+    extent,
+    positions,
+)
+from irwidget.helion.tiles import lane_mask, ragged_loops
+
+if TYPE_CHECKING:
+    from irwidget.helion.emitter import Emitter, HostTensor
+
+
+@register_handler("_host_tensor")
+def _host_tensor(emitter: Emitter, node: Any) -> HostTensor:
+    return emitter.host_tensor(node.meta["val"])
+
+
+@register_handler("load")
+def _load(emitter: Emitter, node: Any) -> ir.Value:
+    source = emitter.value(node.args[0])
+    mask = node.args[2] if len(node.args) > 2 else None
+    if isinstance(source, ir.Value):
+        return _load_tile(emitter, node, source)
+    host = _require_host(emitter, source)
+    subscript = classify(emitter, host, node.args[1])
+    jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
+    if subscript.regular and mask is None and not jagged:
+        value = _load_view(emitter, host, subscript)
+    else:
+        value = gather(emitter, host, subscript, None if mask is None else emitter.tensor(mask))
+    wanted = emitter.shape_of(node)
+    return value if list(value.type.shape) == wanted else _to_shape(emitter, value, wanted)
+
+
+def _require_host(emitter: Emitter, source: Any) -> HostTensor:
+    from irwidget.helion.emitter import HostTensor
+
+    if not isinstance(source, HostTensor):
+        raise UnsupportedError("it does not address a tensor of the host function")
+    return source
+
+
+def _load_tile(emitter: Emitter, node: Any, source: ir.Value) -> ir.Value:
+    """Indexing a tile with None and `:` only gives it another shape."""
+    if any(not (i is None or (isinstance(i, slice) and i == slice(None))) for i in node.args[1]):
+        raise UnsupportedError("a tile can only be indexed with None and `:`")
+    return emitter.builder.reshape(source, emitter.shape_of(node))
+
+
+def _to_shape(emitter: Emitter, value: ir.Value, shape: list[int]) -> ir.Value:
+    count = 1
+    for size in value.type.shape:
+        count *= size
+    total = 1
+    for size in shape:
+        total *= size
+    if count == total:
+        return emitter.builder.reshape(value, shape)
+    return emitter.builder.broadcast(value, shape)
+
+
+# --- strided views ------------------------------------------------------------------------
+
+
+class _View:
+    """The part of a host tensor that a regular subscript covers."""
+
+    def __init__(self, host: HostTensor, subscript: Subscript) -> None:
+        self.offsets: list[Size] = []
+        self.sizes: list[Size] = []
+        self.steps: list[int] = []
+        self.kept: list[bool] = []
+        self.full: list[int] = []
+        """Static sizes of the kept dims, masked lanes included."""
+        self.valid: list[Size] = []
+        """Sizes of the kept dims without masked lanes."""
+        self.single: list[tuple[int, TileIndex]] = []
+        """Kept dims that a wide tile walks though memory has one element there."""
+        for dim, (_, index) in enumerate(subscript.memory):
+            self._add(host, dim, index)
+
+    def _add(self, host: HostTensor, dim: int, index: Any) -> None:
+        step = 1
+        kept = True
+        if isinstance(index, ScalarIndex):
+            offset, size, kept = index.position, 1, False
+        elif isinstance(index, SliceIndex):
+            offset, size, step = index.start, index.size, index.step
+        elif host.shape[dim] == 1 and index.size != 1:
+            offset, size = 0, 1
+            self.single.append((len(self.full), index))
+        else:
+            offset, size = index.begin, index.valid
+        self.offsets.append(offset)
+        self.sizes.append(size)
+        self.steps.append(step)
+        self.kept.append(kept)
+        if kept:
+            self.valid.append(size)
+            wide = isinstance(index, TileIndex) and not (host.shape[dim] == 1 and index.size != 1)
+            self.full.append(index.size if wide else size)
+
+    def subview(self, emitter: Emitter, host: HostTensor) -> ir.Value:
+        """The `memref.subview`, dims of one position dropped."""
+        builder = emitter.builder
+        strides = _strides(host)
+        offset = 0
+        for position, stride in zip(self.offsets, strides, strict=True):
+            known = isinstance(position, int) and stride >= 0 and offset >= 0
+            offset = offset + position * stride if known else -1
+        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+        kept = [d for d, keep in enumerate(self.kept) if keep]
+        result = builder.memref_type(
+            [s if isinstance(s, int) else ir.ShapedType.get_dynamic_size() for s in (self.sizes[d] for d in kept)],
+            builder.element(host.dtype),
+            [strides[d] * self.steps[d] if strides[d] >= 0 else dynamic for d in kept],
+            offset if offset >= 0 else dynamic,
+        )
+        return builder.subview(host.value, self.offsets, self.sizes, self.steps, result)
+
+
+def _strides(host: HostTensor) -> list[int]:
+    """In elements; negative where known only at run time."""
+    if host.strides is not None:
+        return list(host.strides)
+    strides: list[int] = []
+    step = 1
+    for size in reversed(host.shape):
+        strides.append(step)
+        step = step * size if step >= 0 and size >= 0 else -1
+    return list(reversed(strides))
+
+
+def to_tensor(emitter: Emitter, buffer: ir.Value, *, snapshot: bool) -> ir.Value:
+    """A buffer's contents as a tensor; a copy of them where the kernel also writes to that memory."""
+    builder = emitter.builder
+    kind = buffer.type
+    attributes: dict[str, ir.Attribute] = {"restrict": ir.UnitAttr.get(emitter.context)}
+    if snapshot:
+        sizes = [
+            builder.value("memref.dim", [buffer, builder.size(d)], builder.index)
+            for d in range(kind.rank) if kind.is_dynamic_dim(d)
+        ]
+        plain = builder.memref_type(list(kind.shape), kind.element_type)
+        copy = builder.value("memref.alloc", sizes, plain, {"operandSegmentSizes": builder.segments(len(sizes), 0)})
+        builder.op("memref.copy", [buffer, copy])
+        buffer = copy
+        attributes["writable"] = ir.UnitAttr.get(emitter.context)
+    return builder.value(
+        "bufferization.to_tensor", [buffer], builder.tensor_type(list(kind.shape), kind.element_type), attributes
+    )
+
+
+def _load_view(emitter: Emitter, host: HostTensor, subscript: Subscript) -> ir.Value:
+    """Read a strided view; lanes past the end of their loop are 0."""
+    builder = emitter.builder
+    view = _View(host, subscript)
+    tensor = to_tensor(emitter, view.subview(emitter, host), snapshot=host.written)
+    if any(not isinstance(size, int) for size in view.valid):
+        tensor = _pad(emitter, tensor, view)
+    full = list(view.full)
+    for dim, index in view.single:
+        full[dim] = index.size
+        shape = list(tensor.type.shape)
+        shape[dim] = index.size
+        tensor = _spread(emitter, tensor, shape, dim, index)
+    shape: list[int] = []
+    kept = iter(full)
+    for index in subscript.indices:
+        if isinstance(index, NewAxis):
+            shape.append(1)
+        elif not isinstance(index, ScalarIndex):
+            shape.append(next(kept))
+    return builder.reshape(tensor, shape)
+
+
+def _pad(emitter: Emitter, tensor: ir.Value, view: _View) -> ir.Value:
+    builder = emitter.builder
+    high = [builder.subtract(f, v) for f, v in zip(view.full, view.valid, strict=True)]
+    dynamic = [h for h in high if not isinstance(h, int)]
+    from irwidget.helion.builder import DYNAMIC
+
+    rank = len(view.full)
+    zero = builder.constant(0, tensor.type.element_type)
+    made = builder.op(
+        "tensor.pad", [tensor, *dynamic], [builder.tensor_type(view.full, tensor.type.element_type)],
+        {
+            "static_low": builder.ints([0] * rank),
+            "static_high": builder.ints([h if isinstance(h, int) else DYNAMIC for h in high]),
+            "operandSegmentSizes": builder.segments(1, 0, len(dynamic)),
+        }, 1,
+    )
+    block = made.regions[0].blocks.append(*[builder.index] * rank, arg_locs=[builder.location] * rank)
+    with builder.at(ir.InsertionPoint(block)):
+        builder.op("tensor.yield", [zero])
+    return made.results[0]
+
+
+def _spread(emitter: Emitter, tensor: ir.Value, shape: list[int], dim: int, index: TileIndex) -> ir.Value:
+    """Repeat the one element along a dim for the lanes inside the loop; 0 elsewhere."""
+    builder = emitter.builder
+    zero = builder.constant(0, tensor.type.element_type)
+    dims: list[int | None] = [None if d == dim else d for d in range(len(shape))]
+
+    def body(args: list[ir.Value], lane: Callable[[int], ir.Value]) -> ir.Value:
+        if isinstance(index.valid, int):
+            return args[0]
+        return builder.select(builder.compare("lt", lane(dim), builder.size(index.valid)), args[0], zero)
+
+    return builder.generic([(tensor, dims)], shape, tensor.type.element_type, body)
+
+
+# --- gathers --------------------------------------------------------------------------------
+
+
+def gather(emitter: Emitter, host: HostTensor, subscript: Subscript, mask: ir.Value | None) -> ir.Value:
+    """Read element by element. Masked lanes are 0; positions are clamped to the tensor."""
+    builder = emitter.builder
+    source = to_tensor(emitter, host.value, snapshot=host.written)
+    element = builder.element(host.dtype)
+    zero = builder.constant(0, element)
+    tensors = [index for index in subscript.indices if isinstance(index, TensorIndex)]
+    inputs: list[tuple[ir.Value, list[int | None]]] = [(t.value, t.dims) for t in tensors]
+    rank = len(subscript.shape)
+    if mask is not None:
+        shape = list(mask.type.shape)
+        shift = rank - len(shape)
+        inputs.append((mask, [
+            None if size == 1 and subscript.shape[shift + d] != 1 else shift + d for d, size in enumerate(shape)
+        ]))
+    loops = ragged_loops(emitter, subscript.sizes)
+    bounds = [extent(emitter, host, dim) for dim in range(len(host.shape))]
+
+    def body(args: list[ir.Value], lane: Callable[[int], ir.Value]) -> ir.Value:
+        where = positions(emitter, host, subscript, lane, lambda t: args[tensors.index(t)])
+        clamped = [_clamp(emitter, p, bound) for p, bound in zip(where, bounds, strict=True)]
+        value = builder.extract(source, clamped)
+        inside = lane_mask(emitter, loops, subscript.sizes, lane)
+        if mask is not None:
+            extra = builder.convert(args[-1], builder.i1)
+            inside = extra if inside is None else builder.binary("andi", inside, extra)
+        return value if inside is None else builder.select(inside, value, zero)
+
+    return builder.generic(inputs, subscript.shape, element, body)
+
+
+def _clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
+    builder = emitter.builder
+    low = builder.binary("maxsi", position, builder.size(0))
+    last = builder.binary("subi", bound, builder.size(1))
+    return builder.binary("minsi", low, last)
+
+
+# --- stores -----------------------------------------------------------------------------------
+
+
+@register_handler("store")
+def _store(emitter: Emitter, node: Any) -> None:
+    from irwidget.helion.scatter import scatter
+
+    host = _require_host(emitter, emitter.value(node.args[0]))
+    subscript = classify(emitter, host, node.args[1])
+    mask = node.args[3] if len(node.args) > 3 else None
+    value = stored_value(emitter, host, node.args[2], subscript.shape)
+    jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
+    if subscript.regular and mask is None and not jagged:
+        _store_view(emitter, host, subscript, value)
+    else:
+        scatter(emitter, host, subscript, value, None if mask is None else emitter.tensor(mask))
+
+
+def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[int]) -> ir.Value:
+    """What is stored, with the destination's dtype and the shape that the subscript selects."""
+    from irwidget.helion.aten import cast
+
+    builder = emitter.builder
+    value = emitter.tensor(operand)
+    element = builder.element(host.dtype)
+    fake = operand.meta.get("val") if isinstance(operand, torch.fx.Node) else None
+    if isinstance(fake, torch.Tensor) and fake.dtype != host.dtype:
+        value = cast(emitter, value, fake.dtype, host.dtype)
+    elif value.type.element_type != element:
+        value = builder.cast_tensor(value, element)
+    if list(value.type.shape) == shape:
+        return value
+    squeezed = [size for size in value.type.shape if size != 1]
+    if squeezed == [size for size in shape if size != 1]:
+        return builder.reshape(value, shape)
+    if len(value.type.shape) > len(shape):
+        value = builder.reshape(value, squeezed)
+    return builder.broadcast(value, shape)
+
+
+def _store_view(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value) -> None:
+    """Write the valid part of a tile into a strided view."""
+    builder = emitter.builder
+    view = _View(host, subscript)
+    shape = [size for index, size in _dims(subscript) if not isinstance(index, NewAxis)]
+    value = builder.reshape(value, shape)
+    if any(not isinstance(size, int) for size in view.valid) or view.single:
+        dynamic = ir.ShapedType.get_dynamic_size()
+        result = [size if isinstance(size, int) else dynamic for size in view.valid]
+        value = builder.slice(value, [0] * len(shape), view.valid, [1] * len(shape), result)
+    target = view.subview(emitter, host)
+    unit = ir.UnitAttr.get(emitter.context)
+    builder.op("bufferization.materialize_in_destination", [value, target], [], {"restrict": unit, "writable": unit})
+
+
+def _dims(subscript: Subscript) -> list[tuple[Any, int]]:
+    return [(subscript.indices[p], subscript.shape[d]) for p, d in subscript.dims.items()]

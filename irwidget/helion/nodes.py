@@ -1,0 +1,170 @@
+"""One ATen call becomes MLIR: a graph of a single node, imported by torch-mlir's FxImporter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
+from torch_mlir import ir
+from torch_mlir.extras.fx_importer import FxImporter
+
+from irwidget.errors import UnsupportedError
+from irwidget.helion.builder import Builder
+from irwidget.helion.inline import splice
+
+
+@dataclass(frozen=True)
+class Operand:
+    """The place of a tensor operand among an ATen call's arguments."""
+
+    position: int
+
+    def __repr__(self) -> str:
+        return f"%{self.position}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """An ATen call: literals in their places, tensors as operands with their dtypes."""
+
+    target: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    operands: tuple[tuple[ir.Value, torch.dtype], ...]
+
+    def __str__(self) -> str:
+        shown = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.kwargs.items()]
+        return f"{self.target}({', '.join(shown)})"
+
+
+@dataclass(frozen=True)
+class _Imported:
+    function: ir.Operation
+    inputs: tuple[ir.Type, ...]
+    dtypes: tuple[torch.dtype, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    single: bool
+
+
+class AtenImporter:
+    """Imports ATen calls raw into the context of the module they are meant for.
+
+    Equal calls (target, shapes, dtypes, literals) are imported once and copied.
+    """
+
+    def __init__(self, context: ir.Context) -> None:
+        self.context = context
+        self.imported = 0
+        """How many calls have been spliced in."""
+        self._importer = FxImporter(context=context)
+        self._cache: dict[str, _Imported] = {}
+        with _disable_current_modes():
+            self._mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self._origin: dict[ir.Value, ir.Value] = {}
+
+    def call(self, builder: Builder, call: Call) -> list[tuple[ir.Value, torch.dtype]]:
+        """Splice a call in at the builder's place. Returns its results, as builtin tensors with their dtypes.
+
+        Raises:
+            UnsupportedError: PyTorch or the importer refuses the call.
+        """
+        made = self._import(call)
+        inputs: list[ir.Value] = []
+        for (value, _), kind in zip(call.operands, made.inputs, strict=True):
+            known = self._origin.get(value)
+            if known is not None and known.type == kind:
+                inputs.append(known)
+            else:
+                inputs.append(builder.value("torch_c.from_builtin_tensor", [value], kind))
+        results = splice(made.function, inputs, builder.point, builder.location)
+        self.imported += 1
+        out: list[tuple[ir.Value, torch.dtype]] = []
+        for result, dtype, shape in zip(results, made.dtypes, made.shapes, strict=True):
+            value = builder.value(
+                "torch_c.to_builtin_tensor", [result], builder.tensor_type(shape, builder.element(dtype))
+            )
+            self._origin[value] = result
+            out.append((value, dtype))
+        return out
+
+    def _import(self, call: Call) -> _Imported:
+        shapes = [(tuple(value.type.shape), str(dtype)) for value, dtype in call.operands]
+        key = repr((str(call.target), call.args, sorted(call.kwargs.items()), shapes))
+        if key not in self._cache:
+            inputs = [self.fake(shape, call.operands[i][1]) for i, (shape, _) in enumerate(shapes)]
+            self._cache[key] = self._import_new(call, inputs)
+        return self._cache[key]
+
+    def fake(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        """A tensor without data."""
+        with _disable_current_modes(), self._mode:
+            return torch.empty(tuple(shape), dtype=dtype)
+
+    def run_fake(self, call: Call, inputs: Sequence[torch.Tensor]) -> Any:
+        """What the call returns, without data.
+
+        Raises:
+            UnsupportedError: PyTorch refuses the call for these shapes and dtypes.
+        """
+        def fill(value: Any) -> Any:
+            if isinstance(value, Operand):
+                return inputs[value.position]
+            if isinstance(value, (list, tuple)):
+                return [fill(item) for item in value]
+            return value
+
+        try:
+            with _disable_current_modes(), self._mode:
+                return call.target(*(fill(a) for a in call.args), **{k: fill(v) for k, v in call.kwargs.items()})
+        except Exception as error:
+            raise UnsupportedError(f"PyTorch refuses {call}: {type(error).__name__}: {error}") from error
+
+    def _import_new(self, call: Call, inputs: Sequence[torch.Tensor]) -> _Imported:
+        result = self.run_fake(call, inputs)
+        graph = single_node_graph(call, inputs, result)
+        try:
+            function = self._importer.import_stateless_graph(graph, func_name=f"node{len(self._cache)}").operation
+        except Exception as error:
+            raise UnsupportedError(f"torch-mlir cannot import {call}: {type(error).__name__}: {error}") from error
+        results = [result] if isinstance(result, torch.Tensor) else list(result)
+        return _Imported(
+            function, tuple(argument.type for argument in function.regions[0].blocks[0].arguments),
+            tuple(r.dtype for r in results), tuple(tuple(int(s) for s in r.shape) for r in results),
+            isinstance(result, torch.Tensor),
+        )
+
+
+def single_node_graph(call: Call, inputs: Sequence[torch.Tensor], result: Any) -> torch.fx.Graph:
+    """A graph with a placeholder for each input, the call, and an output; tuple results through `getitem`."""
+    import operator
+
+    graph = torch.fx.Graph()
+    placeholders: list[torch.fx.Node] = []
+    for position, fake in enumerate(inputs):
+        node = graph.placeholder(f"arg{position}")
+        node.meta["val"] = fake
+        placeholders.append(node)
+
+    def fill(value: Any) -> Any:
+        if isinstance(value, Operand):
+            return placeholders[value.position]
+        if isinstance(value, (list, tuple)):
+            return [fill(item) for item in value]
+        return value
+
+    node = graph.call_function(call.target, tuple(fill(a) for a in call.args), {k: fill(v) for k, v in call.kwargs.items()})
+    node.meta["val"] = result if isinstance(result, torch.Tensor) else tuple(result)
+    if isinstance(result, torch.Tensor):
+        graph.output((node,))
+        return graph
+    items: list[torch.fx.Node] = []
+    for position, fake in enumerate(result):
+        item = graph.call_function(operator.getitem, (node, position))
+        item.meta["val"] = fake
+        items.append(item)
+    graph.output(tuple(items))
+    return graph

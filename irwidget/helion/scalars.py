@@ -1,0 +1,252 @@
+"""Run-time numbers: sympy expressions of Helion's symbols as arith ops on `index`, `f64` and `i1`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from torch_mlir import ir
+
+from irwidget.errors import UnsupportedError
+from irwidget.helion import internals
+from irwidget.helion.builder import is_float
+from irwidget.helion.symbols import as_number, expression, symbol_value
+
+if TYPE_CHECKING:
+    from irwidget.helion.emitter import Emitter
+
+_RELATIONS = {
+    "Equality": "eq", "Unequality": "ne", "StrictLessThan": "lt", "LessThan": "le",
+    "StrictGreaterThan": "gt", "GreaterThan": "ge",
+}
+
+
+def scalar(emitter: Emitter, value: Any) -> Any:
+    """A symbolic number as a Python number, or as an SSA value when only run time knows it."""
+    number = emitter.static(value)
+    if number is not None:
+        return number
+    return emit(emitter, emitter.binding.env.specialize_expr(expression(value)))
+
+
+def emit(emitter: Emitter, expr: Any) -> Any:
+    """A sympy expression as a number or an SSA value of type index, f64 or i1.
+
+    Raises:
+        UnsupportedError: a symbol has no value here, or a function no arith op.
+    """
+    if expr in emitter.symbol_values:
+        return emitter.symbol_values[expr]
+    if not getattr(expr, "free_symbols", None):
+        number = as_number(expr)
+        if number is None:
+            raise UnsupportedError(f"the constant {expr} is not a number")
+        return number
+    if expr.is_Symbol:
+        return _symbol(emitter, expr)
+    kind = type(expr).__name__
+    if kind in _FUNCTIONS:
+        return _FUNCTIONS[kind](emitter, expr)
+    if kind in _RELATIONS:
+        left, right = _promote(emitter, emit(emitter, expr.args[0]), emit(emitter, expr.args[1]))
+        return emitter.builder.compare(_RELATIONS[kind], left, right)
+    raise UnsupportedError(f"the run-time expression {expr} uses {kind}, which has no arith form")
+
+
+def _symbol(emitter: Emitter, symbol: Any) -> Any:
+    number = symbol_value(emitter.binding, symbol, emitter.binding.block_sizes)
+    if number is not None:
+        return number
+    info = emitter.binding.host.expr_to_origin.get(symbol)
+    if info is None:
+        raise UnsupportedError(f"the symbol {symbol} is not bound to a value")
+    origin, origins = info.origin, internals.origins()
+    if isinstance(origin, origins.GridOrigin):
+        return tile_property(emitter, type(origin).__name__, origin.block_id)
+    if isinstance(origin, origins.BlockSizeOrigin):
+        raise UnsupportedError(
+            f"block size {origin.block_id} is computed on the host and has no number in this configuration"
+        )
+    if origin.is_host():
+        return emitter.host_scalar(origin.host_str(), _kind(emitter, symbol))
+    raise UnsupportedError(f"the symbol {symbol} is not bound to a value")
+
+
+def _kind(emitter: Emitter, symbol: Any) -> ir.Type:
+    from torch.utils._sympy.symbol import SymT, symbol_is_type
+
+    if symbol_is_type(symbol, (SymT.FLOAT, SymT.UNBACKED_FLOAT)):
+        return emitter.builder.f64
+    return emitter.builder.index
+
+
+def tile_property(emitter: Emitter, name: str, block_id: int) -> Any:
+    """Begin, end, extent, count or id of the current tile of a block, by the name of its origin."""
+    loop = emitter.loop_of(block_id)
+    if loop is None:
+        raise UnsupportedError(f"no loop over block {block_id} is around this place")
+    builder = emitter.builder
+    match name:
+        case "GridOrigin" | "TileBeginOrigin":
+            return loop.index
+        case "TileEndOrigin":
+            return builder.add(loop.index, loop.valid)
+        case "TileExtentOrigin":
+            return loop.valid
+        case "TileIdOrigin":
+            return builder.binary("floordivsi", loop.index, builder.size(loop.step)) if loop.step != 1 else loop.index
+        case "TileCountOrigin":
+            extent = builder.subtract(loop.end, loop.begin)
+            if isinstance(extent, int):
+                return -(-extent // loop.step)
+            return builder.binary("ceildivsi", extent, builder.size(loop.step))
+        case _:
+            raise UnsupportedError(f"{name} has no value in MLIR")
+
+
+def _promote(emitter: Emitter, *values: Any) -> list[ir.Value]:
+    """SSA values of one type: f64 when any is a float, index otherwise."""
+    builder = emitter.builder
+    floating = any(
+        isinstance(v, float) or (isinstance(v, ir.Value) and is_float(v.type)) for v in values
+    )
+    kind = builder.f64 if floating else builder.index
+    return [
+        builder.convert(v, kind) if isinstance(v, ir.Value) else builder.constant(v, kind) for v in values
+    ]
+
+
+def arithmetic(emitter: Emitter, name: str, *operands: Any) -> Any:
+    """`add`, `sub`, `mul`, `floordiv`, `mod`, `truediv`, `min` or `max` of numbers and SSA scalars."""
+    values = _promote(emitter, *operands)
+    builder = emitter.builder
+    if name == "truediv":
+        values = [builder.convert(v, builder.f64) for v in values]
+    floating = is_float(values[0].type)
+    ops = {
+        "add": "addf" if floating else "addi", "sub": "subf" if floating else "subi",
+        "mul": "mulf" if floating else "muli", "truediv": "divf",
+        "min": "minimumf" if floating else "minsi", "max": "maximumf" if floating else "maxsi",
+        "floordiv": "divf" if floating else "floordivsi",
+    }
+    if name == "mod":
+        return _mod(emitter, values)
+    result = values[0]
+    for operand in values[1:]:
+        result = builder.binary(ops[name], result, operand)
+    if name == "floordiv" and floating:
+        result = builder.value("math.floor", [result], builder.f64)
+    return result
+
+
+def _mod(emitter: Emitter, values: list[ir.Value]) -> ir.Value:
+    """Python's modulo: the sign of the divisor."""
+    builder = emitter.builder
+    left, right = values
+    if is_float(left.type):
+        quotient = builder.value("math.floor", [builder.binary("divf", left, right)], builder.f64)
+        return builder.binary("subf", left, builder.binary("mulf", quotient, right))
+    quotient = builder.binary("floordivsi", left, right)
+    return builder.binary("subi", left, builder.binary("muli", quotient, right))
+
+
+def _folded(name: str) -> Callable[[Emitter, Any], Any]:
+    return lambda emitter, expr: arithmetic(emitter, name, *(emit(emitter, a) for a in expr.args))
+
+
+def _power(emitter: Emitter, expr: Any) -> Any:
+    exponent = as_number(expr.args[1])
+    if isinstance(exponent, int) and 0 < exponent <= 8:
+        base = emit(emitter, expr.args[0])
+        return arithmetic(emitter, "mul", *([base] * exponent)) if exponent > 1 else base
+    if exponent == -1:
+        return arithmetic(emitter, "truediv", 1.0, emit(emitter, expr.args[0]))
+    raise UnsupportedError(f"the run-time power {expr} has no arith form")
+
+
+def _ceil_div(emitter: Emitter, expr: Any) -> ir.Value:
+    left, right = _promote(emitter, *(emit(emitter, a) for a in expr.args))
+    return emitter.builder.binary("ceildivsi", left, right)
+
+
+def _logic(name: str) -> Callable[[Emitter, Any], Any]:
+    def emit_logic(emitter: Emitter, expr: Any) -> ir.Value:
+        values = [as_bool(emitter, emit(emitter, a)) for a in expr.args]
+        result = values[0]
+        for operand in values[1:]:
+            result = emitter.builder.binary(name, result, operand)
+        return result
+
+    return emit_logic
+
+
+def _not(emitter: Emitter, expr: Any) -> ir.Value:
+    value = as_bool(emitter, emit(emitter, expr.args[0]))
+    return emitter.builder.binary("xori", value, emitter.builder.constant(1, emitter.builder.i1))
+
+
+def _piecewise(emitter: Emitter, expr: Any) -> Any:
+    result: Any = None
+    for choice, condition in reversed(expr.args):
+        value = emit(emitter, choice)
+        if result is None:
+            result = value
+            continue
+        yes, no = _promote(emitter, value, result)
+        result = emitter.builder.select(as_bool(emitter, emit(emitter, condition)), yes, no)
+    return result
+
+
+def _to_float(emitter: Emitter, expr: Any) -> ir.Value:
+    return emitter.builder.convert(_promote(emitter, emit(emitter, expr.args[0]))[0], emitter.builder.f64)
+
+
+def _to_int(emitter: Emitter, expr: Any) -> ir.Value:
+    value = _promote(emitter, emit(emitter, expr.args[0]))[0]
+    return emitter.builder.to_index(emitter.builder.convert(value, emitter.builder.i64))
+
+
+def as_bool(emitter: Emitter, value: Any) -> ir.Value:
+    """A condition as an i1 value; 0-d tensors are read."""
+    builder = emitter.builder
+    if isinstance(value, (bool, int, float)):
+        return builder.constant(bool(value), builder.i1)
+    if isinstance(value.type, ir.RankedTensorType):
+        value = element(emitter, value)
+    return builder.convert(value, builder.i1)
+
+
+def element(emitter: Emitter, tensor: ir.Value) -> ir.Value:
+    """The element of a tensor that has just one.
+
+    Raises:
+        UnsupportedError: the tensor has several.
+    """
+    if any(size != 1 for size in tensor.type.shape):
+        raise UnsupportedError("a condition or bound with several elements is not one number")
+    zero = emitter.builder.constant(0, emitter.builder.index)
+    return emitter.builder.extract(tensor, [zero] * len(tensor.type.shape))
+
+
+def as_index(emitter: Emitter, value: Any) -> Any:
+    """An int, or a value of type index, from a number, an SSA scalar or a 0-d tensor."""
+    if isinstance(value, (bool, int)):
+        return int(value)
+    if isinstance(value, float):
+        return int(value)
+    if isinstance(value.type, ir.RankedTensorType):
+        value = element(emitter, value)
+    if is_float(value.type):
+        value = emitter.builder.convert(value, emitter.builder.i64)
+    return emitter.builder.to_index(value)
+
+
+_FUNCTIONS: dict[str, Callable[[Emitter, Any], Any]] = {
+    "Add": _folded("add"), "Mul": _folded("mul"), "FloorDiv": _folded("floordiv"), "CleanDiv": _folded("floordiv"),
+    "Mod": _folded("mod"), "PythonMod": _folded("mod"), "ModularIndexing": lambda e, x: arithmetic(
+        e, "mod", arithmetic(e, "floordiv", emit(e, x.args[0]), emit(e, x.args[1])), emit(e, x.args[2])
+    ),
+    "Min": _folded("min"), "Max": _folded("max"), "IntTrueDiv": _folded("truediv"), "FloatTrueDiv": _folded("truediv"),
+    "Pow": _power, "PowByNatural": _power, "CeilDiv": _ceil_div, "CeilToInt": _to_int, "TruncToInt": _to_int,
+    "And": _logic("andi"), "Or": _logic("ori"), "Not": _not, "Piecewise": _piecewise, "ToFloat": _to_float,
+}

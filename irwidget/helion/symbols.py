@@ -1,0 +1,85 @@
+"""Which of Helion's symbols are numbers, and which exist only at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from irwidget.helion import internals
+
+if TYPE_CHECKING:
+    from irwidget.helion.binding import Binding
+
+Number = int | float | bool
+
+
+def expression(value: Any) -> Any:
+    """The sympy expression of a SymInt, SymFloat, SymBool, number or expression."""
+    import sympy
+
+    if isinstance(value, (sympy.Basic, sympy.logic.boolalg.Boolean)):
+        return value
+    node = getattr(value, "node", None)
+    if node is not None:
+        cached = getattr(node, "_expr", None)
+        return cached if cached is not None else value._sympy_()  # pyright: ignore[reportPrivateUsage]
+    return sympy.sympify(value)
+
+
+def static_value(binding: Binding, value: Any, sizes: Mapping[int, int] | None = None) -> Number | None:
+    """The number that `value` stands for, or None when it is known only at run time.
+
+    Call inside `binding.entered()`.
+    """
+    import sympy
+
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if not (isinstance(value, sympy.Basic) or hasattr(value, "node")):
+        return None
+    expr = binding.env.specialize_expr(expression(value))
+    replacements: dict[Any, Number] = {}
+    for symbol in expr.free_symbols:
+        number = symbol_value(binding, symbol, binding.block_sizes if sizes is None else sizes)
+        if number is None:
+            return None
+        replacements[symbol] = number
+    return as_number(expr.xreplace({s: sympy.sympify(n) for s, n in replacements.items()}))
+
+
+def as_number(expr: Any) -> Number | None:
+    """A closed sympy expression as a Python number."""
+    import sympy
+
+    if expr in (sympy.true, sympy.false):
+        return bool(expr)
+    try:
+        value = expr.doit() if hasattr(expr, "doit") else expr
+        if value.is_integer or isinstance(value, sympy.Integer):
+            return int(value)
+        return float(value)
+    except TypeError:
+        return None
+
+
+def symbol_value(binding: Binding, symbol: Any, sizes: Mapping[int, int]) -> Number | None:
+    """The number a symbol stands for: a tile size, a size of an argument, a tunable."""
+    origins = internals.origins()
+    info = binding.host.expr_to_origin.get(symbol)
+    origin = None if info is None else info.origin
+    if isinstance(origin, origins.BlockSizeOrigin):
+        return sizes.get(origin.block_id)
+    if isinstance(origin, origins.GridOrigin):
+        return None
+    tunable = binding.env.config_value_expressions.get(symbol) if hasattr(binding.env, "config_value_expressions") else None
+    if tunable is not None:
+        return tunable.evaluate(binding.config)
+    shape_env = binding.env.shape_env
+    for block in binding.env.block_sizes:
+        if block.symbol() == symbol:
+            return sizes.get(block.block_id)
+    if shape_env.is_unbacked_symint(symbol):
+        return None
+    values = getattr(shape_env, "backed_var_to_val", None) or shape_env.var_to_val
+    known = values.get(symbol)
+    return None if known is None else as_number(known)

@@ -1,0 +1,314 @@
+"""Ops on tiles: sizes and positions, constants, masks, reshapes, and products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch_mlir import ir
+
+from irwidget.errors import UnsupportedError
+from irwidget.helion import scalars
+from irwidget.helion.aten import aten, aten_call, cast, conform, filled, matmul, restored_arguments
+from irwidget.helion.handlers import refuse, register_handler
+
+if TYPE_CHECKING:
+    from irwidget.helion.emitter import Emitter, Loop
+
+# --- symbols -------------------------------------------------------------------------
+
+_OPERATORS = {
+    "add": "add", "sub": "sub", "mul": "mul", "floordiv": "floordiv", "mod": "mod", "truediv": "truediv",
+}
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+@register_handler("_get_symnode")
+@register_handler("aten.sym_size.int")
+@register_handler("aten.sym_numel.default")
+def _symbol(emitter: Emitter, node: Any) -> Any:
+    return scalars.scalar(emitter, node.meta["val"])
+
+
+def _operator(name: str) -> Callable[[Emitter, Any], Any]:
+    """Python's operators on symbolic numbers: by the symbol's value, else by the operands'."""
+
+    def emit(emitter: Emitter, node: Any) -> Any:
+        value = node.meta.get("val")
+        if isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            try:
+                return scalars.scalar(emitter, value)
+            except UnsupportedError:
+                pass  # a fresh symbol: compute it from the operands below
+        operands = [_number(emitter, emitter.value(a)) for a in node.args]
+        if all(isinstance(v, (bool, int, float)) for v in operands):
+            return node.target(*operands)
+        if name in _COMPARISONS:
+            left, right = scalars._promote(emitter, *operands)  # pyright: ignore[reportPrivateUsage]
+            return emitter.builder.compare(name, left, right)
+        if name == "neg":
+            return scalars.arithmetic(emitter, "sub", 0, operands[0])
+        return scalars.arithmetic(emitter, _OPERATORS[name], *operands)
+
+    return emit
+
+
+def _number(emitter: Emitter, value: Any) -> Any:
+    if isinstance(value, ir.Value) and isinstance(value.type, ir.RankedTensorType):
+        return scalars.as_index(emitter, value)
+    return value
+
+
+for _name in (*_OPERATORS, *_COMPARISONS, "neg"):
+    register_handler(f"_operator.{_name}", _operator(_name))
+for _name in ("sym_min", "sym_max", "sym_float", "sym_int", "sym_not"):
+    register_handler(_name, _symbol)
+
+
+@register_handler("_and")
+@register_handler("_or")
+def _connective(emitter: Emitter, node: Any) -> Any:
+    left, right = (emitter.value(a) for a in node.args)
+    both = node.target.__name__ == "_and"
+    for value, other in ((left, right), (right, left)):
+        if isinstance(value, (bool, int, float)):
+            return other if bool(value) == both else value
+    operands = [scalars.as_bool(emitter, v) for v in (left, right)]
+    return emitter.builder.binary("andi" if both else "ori", *operands)
+
+
+@register_handler("_not")
+def _not(emitter: Emitter, node: Any) -> Any:
+    value = emitter.value(node.args[0])
+    if isinstance(value, (bool, int, float)):
+        return not value
+    one = emitter.builder.constant(1, emitter.builder.i1)
+    return emitter.builder.binary("xori", scalars.as_bool(emitter, value), one)
+
+
+# --- tiles ------------------------------------------------------------------------------
+
+
+def _tile_block(emitter: Emitter, node: Any) -> int:
+    operand = node.args[0]
+    value = operand.meta.get("val") if isinstance(operand, torch.fx.Node) else operand
+    block_id = emitter.block_of(value)
+    if block_id is None:
+        raise UnsupportedError("its argument is not a tile")
+    return block_id
+
+
+def _tile_scalar(origin: str) -> Callable[[Emitter, Any], Any]:
+    return lambda emitter, node: scalars.tile_property(emitter, origin, _tile_block(emitter, node))
+
+
+register_handler("tile_begin", _tile_scalar("TileBeginOrigin"))
+register_handler("tile_end", _tile_scalar("TileEndOrigin"))
+register_handler("tile_id", _tile_scalar("TileIdOrigin"))
+register_handler("tile_count", _tile_scalar("TileCountOrigin"))
+
+
+@register_handler("tile_block_size")
+def _tile_block_size(emitter: Emitter, node: Any) -> Any:
+    return emitter.binding.block_sizes[_tile_block(emitter, node)]
+
+
+@register_handler("tile_index")
+def _tile_index(emitter: Emitter, node: Any) -> ir.Value:
+    builder = emitter.builder
+    loop = emitter.loop_of(_tile_block(emitter, node))
+    element = builder.element(node.meta["val"].dtype)
+    shape = emitter.shape_of(node)
+
+    def body(_: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
+        position = index(0) if loop is None else builder.binary("addi", loop.index, index(0))
+        return builder.convert(position, element)
+
+    return builder.generic([], shape, element, body)
+
+
+@register_handler("prims.iota.default")
+def _iota(emitter: Emitter, node: Any) -> ir.Value:
+    builder = emitter.builder
+    _, kwargs = restored_arguments(node)
+    start = emitter.value(kwargs.get("start", 0))
+    step = emitter.value(kwargs.get("step", 1))
+    element = builder.element(node.meta["val"].dtype)
+
+    def body(_: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
+        position = builder.multiply(index(0), scalars.as_index(emitter, step))
+        return builder.convert(builder.size(builder.add(position, scalars.as_index(emitter, start))), element)
+
+    return builder.generic([], emitter.shape_of(node), element, body)
+
+
+# --- constants -----------------------------------------------------------------------------
+
+
+@register_handler("full")
+def _full(emitter: Emitter, node: Any) -> ir.Value:
+    return filled(emitter, emitter.value(node.args[1]), node)
+
+
+@register_handler("_constant_tensor")
+def _constant_tensor(emitter: Emitter, node: Any) -> ir.Value:
+    element = emitter.builder.element(node.args[1])
+    return emitter.builder.from_scalar(emitter.builder.constant(node.args[0], element))
+
+
+# --- masks -----------------------------------------------------------------------------------
+
+
+def ragged_loops(emitter: Emitter, sizes: Sequence[Any]) -> dict[int, Loop]:
+    """Dims of a tile whose lanes may lie past the end of their loop: dim -> loop."""
+    found: dict[int, Loop] = {}
+    for dim, size in enumerate(sizes):
+        loop = emitter.loop_of(emitter.block_of(size))
+        if loop is not None and loop.ragged:
+            found[dim] = loop
+    return found
+
+
+def parent_dims(emitter: Emitter, loop: Loop, sizes: Sequence[Any]) -> list[int]:
+    """The tile dims that the parent of a jagged tile runs over."""
+    blocks = [emitter.block_of(size) for size in sizes]
+    dims: list[int] = []
+    for parent in loop.parent_blocks:
+        if parent not in blocks:
+            raise UnsupportedError("a jagged tile is used without the tile it depends on")
+        dims.append(blocks.index(parent))
+    return dims
+
+
+def lane_mask(emitter: Emitter, loops: dict[int, Loop], sizes: Sequence[Any], index: Callable[[int], ir.Value]) -> ir.Value | None:
+    """Whether the current lane lies inside all its loops; None where every lane does."""
+    builder = emitter.builder
+    mask: ir.Value | None = None
+    for dim, loop in loops.items():
+        if loop.parent is not None:
+            where = [index(d) for d in parent_dims(emitter, loop, sizes)]
+            length = builder.to_index(builder.extract(loop.parent, where))
+            inside = builder.compare("lt", builder.binary("addi", loop.index, index(dim)), length)
+        else:
+            inside = builder.compare("lt", index(dim), builder.size(loop.valid))
+        mask = inside if mask is None else builder.binary("andi", mask, inside)
+    return mask
+
+
+@register_handler("_mask_to")
+def _mask_to(emitter: Emitter, node: Any) -> ir.Value:
+    builder = emitter.builder
+    tensor, fill = emitter.tensor(node.args[0]), emitter.value(node.args[1])
+    sizes = node.meta["val"].shape
+    loops = ragged_loops(emitter, sizes)
+    shape = list(tensor.type.shape)
+    if not loops:
+        return tensor
+    if len(shape) != len(sizes):
+        raise UnsupportedError("the masked tile has another rank than Helion says")
+    element = tensor.type.element_type
+    other = builder.constant(fill, element)
+
+    def body(args: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
+        mask = lane_mask(emitter, loops, sizes, index)
+        return args[0] if mask is None else builder.select(mask, args[0], other)
+
+    return builder.generic([(tensor, list(range(len(shape))))], shape, element, body)
+
+
+# --- shapes ----------------------------------------------------------------------------------
+
+
+@register_handler("subscript")
+def _subscript(emitter: Emitter, node: Any) -> ir.Value:
+    if any(not (i is None or (isinstance(i, slice) and i == slice(None))) for i in node.args[1]):
+        raise UnsupportedError("a tile can only be indexed with None and `:`")
+    return emitter.builder.reshape(emitter.tensor(node.args[0]), emitter.shape_of(node))
+
+
+@register_handler("split")
+def _split(emitter: Emitter, node: Any) -> list[ir.Value]:
+    tensor = emitter.tensor(node.args[0])
+    shape = list(tensor.type.shape)
+    halves: list[ir.Value] = []
+    for half in range(2):
+        offsets = [0] * (len(shape) - 1) + [half]
+        halves.append(emitter.builder.slice(tensor, offsets, [*shape[:-1], 1], [1] * len(shape), shape[:-1]))
+    return halves
+
+
+@register_handler("join")
+def _join(emitter: Emitter, node: Any) -> ir.Value:
+    dtype = node.meta["val"].dtype
+    shape = emitter.shape_of(node)[:-1]
+    parts = [(emitter.builder.broadcast(emitter.tensor(a), shape), dtype) for a in node.args[:2]]
+    return aten_call(emitter, aten.stack.default, parts, -1)[0]
+
+
+@register_handler("_pre_broadcast_tile")
+def _pre_broadcast(emitter: Emitter, node: Any) -> ir.Value:
+    return emitter.builder.broadcast(emitter.tensor(node.args[0]), emitter.shape_of(node))
+
+
+# --- products and activations ----------------------------------------------------------------
+
+
+@register_handler("dot")
+def _dot(emitter: Emitter, node: Any) -> ir.Value:
+    left, right = node.args[0], node.args[1]
+    acc = node.args[2] if len(node.args) > 2 else None
+    fake = node.meta["val"]
+    pair = [(emitter.tensor(n), n.meta["val"].dtype) for n in (left, right)]
+    bias = None if acc is None else (emitter.tensor(acc), acc.meta["val"].dtype)
+    value, dtype = matmul(emitter, pair[0], pair[1], bias, fake.dtype)
+    return conform(emitter, value, dtype, fake)
+
+
+def _gelu(approximate: str) -> Callable[[Emitter, Any], Any]:
+    def emit(emitter: Emitter, node: Any) -> ir.Value:
+        operand = (emitter.tensor(node.args[0]), node.args[0].meta["val"].dtype)
+        value, dtype = aten_call(emitter, aten.gelu.default, operand, approximate=approximate)
+        return cast(emitter, value, dtype, node.meta["val"].dtype)
+
+    return emit
+
+
+register_handler("_gelu_erf", _gelu("none"))
+register_handler("_gelu_tanh_approx", _gelu("tanh"))
+
+
+@register_handler("_inductor_lowering_extra")
+def _extra(emitter: Emitter, node: Any) -> None:
+    """An intermediate of Inductor's; the op it belongs to is emitted whole."""
+
+
+@register_handler("barrier")
+def _barrier(emitter: Emitter, node: Any) -> None:
+    """Top-level loops run one after the other here."""
+
+
+refuse(
+    "it is written in Triton or in assembly",
+    "inline_asm_elementwise", "inline_triton", "triton_kernel",
+)
+refuse(
+    "its values come from the device's random number generator",
+    "_rng_seed", "rand", "rand4x", "randint", "aten.rand.default", "aten.randn.default", "aten.rand_like.default",
+    "aten.randn_like.default", "aten.bernoulli.p", "aten.native_dropout.default", "aten.randint.low",
+    "prims.inductor_random.default", "prims.inductor_seed.default",
+)
+refuse("scaled products exist only as hardware instructions", "dot_scaled")
+refuse(
+    "quantised loads exist only as hardware instructions",
+    "float4_e2m1fn_x2_to_float32", "load_float4_e2m1fn_x16_to_float16", "load_bfloat16_x16_to_float16",
+)
+refuse("it reads other tensors through device addresses", "_stack_tensor")
+refuse(
+    "it talks to other devices",
+    "remote_barrier", "make_async_remote_copy", "start_async_remote_copy_descriptor", "wait_async_remote_copy",
+    "wait_send_async_remote_copy", "wait_recv_async_remote_copy",
+)
+refuse("it only exists on the device", "device_print", "pdl_wait", "pdl_launch_dependents", "breakpoint")
