@@ -1,5 +1,9 @@
 """irwidget: every pass of an ML compiler's lowering, as a diff, in Jupyter."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from irwidget.errors import (
     ExportError,
     IRWidgetError,
@@ -10,15 +14,63 @@ from irwidget.errors import (
     UsageError,
 )
 
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from irwidget.frontends.pairing import explore
+    from irwidget.lowering import Lowering, lower
+    from irwidget.routes import targets
+
 __version__ = "0.1.0"
+
+_LAZY = {
+    "Lowering": "irwidget.lowering",
+    "explore": "irwidget.frontends.pairing",
+    "lower": "irwidget.lowering",
+    "targets": "irwidget.routes",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are loaded when they are first used, so that `import irwidget` is quick."""
+    import importlib
+
+    if name in _LAZY:
+        value = getattr(importlib.import_module(_LAZY[name]), name)
+        globals()[name] = value
+        return value
+    if name in ("helion", "spyre"):
+        return importlib.import_module(f"irwidget.{name}")
+    raise AttributeError(f"module 'irwidget' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """`%load_ext irwidget`: registers `%%lower` and `%lower`, and starts the worker in the background."""
+    from irwidget.magic import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """`%unload_ext irwidget`: ends the worker."""
+    from irwidget.magic import unload
+
+    unload(shell)
+
 
 __all__ = [
     "ExportError",
     "IRWidgetError",
+    "Lowering",
     "LoweringInterrupted",
     "PassError",
     "ToolError",
     "UnsupportedError",
     "UsageError",
     "__version__",
+    "explore",
+    "load_ipython_extension",
+    "lower",
+    "targets",
+    "unload_ipython_extension",
 ]

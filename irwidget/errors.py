@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from irwidget.dumps import Diagnostic
+    from irwidget.dumps import Diagnostic, Location
     from irwidget.lowering import Lowering
 
 
@@ -21,6 +21,10 @@ class IRWidgetError(Exception):
     lowering: Lowering | None = None
     """What was done before the error, when a lowering had begun."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the message; the frames of our own code would only hide it."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class UsageError(IRWidgetError):
     """A bad target, option, pipeline or argument."""
@@ -28,6 +32,9 @@ class UsageError(IRWidgetError):
 
 class ExportError(IRWidgetError):
     """PyTorch could not export the model; names the user's line and the cause."""
+
+    location: Location | None = None
+    """The user's line."""
 
 
 class PassError(IRWidgetError):

@@ -17,7 +17,6 @@ from typing import IO, Any
 
 from irwidget.toolchain import events
 
-
 _TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError")
 
 

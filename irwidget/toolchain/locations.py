@@ -7,6 +7,7 @@ installed packages are dropped.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -24,12 +25,16 @@ def _nested(depth: int) -> str:
 
 _LOC = re.compile(rf'(?P<string>{_STRING})| loc(?P<loc>{_nested(12)})')
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
-_TOKEN = re.compile(rf'(?P<string>{_STRING})|(?P<number>\d+)|(?P<word>[A-Za-z_]+)|(?P<alias>#loc\d*)|(?P<sign>[():,\[\]])|\s+|.')
+_TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<number>\d+)|(?P<alias>#loc\d*)|(?P<colon>:)|\s+|.")
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NOT_THE_USERS = ("site-packages", "dist-packages", "/lib/python3", "<frozen ", _PACKAGE)
 
 
 def is_user_file(name: str) -> bool:
     """Whether a file is the user's rather than an installed package's or unnamed."""
-    return "site-packages" not in name and "dist-packages" not in name and "/lib/python3" not in name and name != "-"
+    return name not in ("-", "<string>", "<stdin>", "") and not any(part in name for part in _NOT_THE_USERS)
 
 
 def frames(text: str, aliases: dict[str, str] | None = None) -> Iterator[Location]:

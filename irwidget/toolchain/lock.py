@@ -1,11 +1,27 @@
-"""Versions of what a lowering depends on, here and in toolchain.lock."""
+"""toolchain.lock: the exact tools that lowerings depend on, and how this machine compares.
+
+Also a script that needs nothing but Python, for installing before irwidget is there:
+
+    python irwidget/toolchain/lock.py hashed > hashed.txt    # pip install --no-deps --require-hashes -r hashed.txt
+    python irwidget/toolchain/lock.py pins > pins.txt        # pip install -r pins.txt
+    python -m irwidget.toolchain.lock write     # make lock: record what is installed
+"""
 
 from __future__ import annotations
 
+import json
+import platform
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from irwidget.dumps import Step
+if TYPE_CHECKING:
+    from irwidget.dumps import Step
 
 PACKAGE_OF_TOOL = {
     "torch.export": "torch",
@@ -13,8 +29,124 @@ PACKAGE_OF_TOOL = {
     "mlir-opt": "torch-mlir",
 }
 
+Kind = Literal["embedded", "optional", "external"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as toolchain.lock names it."""
+
+    name: str
+    """The package: on PyPI for embedded and optional tools, in Debian for external ones."""
+    version: str
+    kind: Kind
+    """Embedded: always installed. Optional: an extra. External: a program of the system."""
+    targets: tuple[str, ...]
+    """The IR types that need it."""
+    llvm: str = ""
+    """The LLVM inside."""
+    wheels: tuple[tuple[str, str], ...] = ()
+    """File name and SHA-256; empty when one version has several builds."""
+
+
+def path() -> Path:
+    """toolchain.lock: beside this file in an installed package, at the root of a checkout."""
+    here = Path(__file__).resolve()
+    beside = here.with_name("toolchain.lock")
+    return beside if beside.exists() else here.parents[2] / "toolchain.lock"
+
+
+def read() -> tuple[list[Tool], dict[str, str]]:
+    """The tools, and the other Python packages that development pins (name -> version)."""
+    data: dict[str, Any] = tomllib.loads(path().read_text(encoding="utf-8"))
+    tools = [
+        Tool(
+            name=entry["name"], version=entry["version"], kind=entry["kind"], targets=tuple(entry["targets"]),
+            llvm=entry.get("llvm", ""), wheels=tuple(sorted(entry.get("wheels", {}).items())),
+        )
+        for entry in data["tool"]
+    ]
+    return tools, data["python"]
+
+
+def installed(package: str) -> str | None:
+    """The version of an installed Python package, without a build tag such as `+cpu`."""
+    try:
+        return metadata.version(package).partition("+")[0]
+    except metadata.PackageNotFoundError:
+        return None
+
 
 def versions(steps: Iterable[Step]) -> dict[str, str]:
     """Package and version of each embedded tool that the steps name."""
     packages = dict.fromkeys(PACKAGE_OF_TOOL[step.tool] for step in steps if step.tool in PACKAGE_OF_TOOL)
-    return {package: metadata.version(package) for package in packages}
+    return {package: installed(package) or "missing" for package in packages}
+
+
+def pins() -> list[str]:
+    """Requirements for pip: every Python package that the lock names, at its exact version."""
+    tools, python = read()
+    named = {tool.name: tool.version for tool in tools if tool.kind != "external"}
+    return [f"{name}=={version}" for name, version in {**named, **python}.items()]
+
+
+def hashed() -> list[str]:
+    """Requirements whose wheel for this Python and machine the lock knows by its hash."""
+    tag, machine = f"cp{sys.version_info.major}{sys.version_info.minor}", platform.machine()
+    return [
+        f"{tool.name}=={tool.version} --hash=sha256:{sha256}"
+        for tool in read()[0]
+        for file, sha256 in tool.wheels
+        if file.endswith("-none-any.whl") or (f"-{tag}-" in file and file.endswith(f"{machine}.whl"))
+    ]
+
+
+def _wheels(name: str, version: str) -> dict[str, str]:
+    """The wheel that pip would install here, with its hash."""
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--no-deps", "--ignore-installed",
+               "--report", "-", f"{name}=={version}"]
+    report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    info = report["install"][0]["download_info"]
+    return {info["url"].rsplit("/", 1)[-1]: info["archive_info"]["hashes"]["sha256"]}
+
+
+def write() -> None:
+    """Rewrite the versions and hashes of toolchain.lock from what is installed here."""
+    tools, python = read()
+    lines = [
+        "# The tools that lowerings depend on. Rewritten by `make lock` from what is installed;",
+        "# compared with a machine by `%lower --doctor`; installed by `make venv`.",
+        "",
+    ]
+    for tool in tools:
+        version = tool.version if tool.kind == "external" else installed(tool.name) or tool.version
+        lines += ["[[tool]]", f'name = "{tool.name}"', f'version = "{version}"', f'kind = "{tool.kind}"']
+        if tool.llvm:
+            lines.append(f'llvm = "{tool.llvm}"')
+        lines.append(f"targets = {json.dumps(list(tool.targets))}")
+        # torch has a CPU and several CUDA builds of one version: its hash is not demanded
+        if tool.kind != "external" and tool.name != "torch":
+            wheels = {**dict(tool.wheels), **_wheels(tool.name, version)} if version == tool.version else _wheels(
+                tool.name, version
+            )
+            lines.append("[tool.wheels]")
+            lines += [f'"{file}" = "{sha256}"' for file, sha256 in sorted(wheels.items())]
+        lines.append("")
+    lines.append("[python]")
+    lines += [f'{name} = "{installed(name) or version}"' for name, version in python.items()]
+    path().write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main(arguments: list[str]) -> None:
+    if arguments == ["pins"]:
+        print("\n".join(pins()))
+    elif arguments == ["hashed"]:
+        print("\n".join(hashed()))
+    elif arguments == ["write"]:
+        write()
+    else:
+        sys.exit("usage: lock.py pins | hashed | write")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -67,12 +67,16 @@ class Source:
     run once, and their dumps are the same objects.
     """
 
-    def __init__(self, data: bytes | str, language: str = "mlir", *, name: str = "import", step: str = "") -> None:
+    def __init__(
+        self, data: bytes | str, language: str = "mlir", *, name: str = "import", step: str = "", seconds: float = 0.0
+    ) -> None:
         self.data = data
         self.language = language
         self.name = name
         """The name of dump 0."""
         self.step = step or name
+        self.seconds = seconds
+        """How long it took to make."""
         self.key = uuid.uuid4().hex
         self._session = Session()
         self.done: dict[tuple[Options, tuple[Step, ...]], tuple[Dump, ...]] = {}
@@ -221,7 +225,7 @@ class _Execution:
             str(self.steps[started.step]) if ended else self.source.step,
             ended.language if ended else self.input_language,
             lambda: texts.load(index),
-            started.options, ended.seconds if ended else 0.0, started.scope,
+            started.options, ended.seconds if ended else self.source.seconds, started.scope,
             is_ready=lambda: texts.ready(index),
         )
 

@@ -1,0 +1,77 @@
+"""The arguments of `%%lower`, `%lower` and `python -m irwidget lower`: one parser, three skins."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from irwidget.errors import UsageError, near
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse that raises our own error, with the near matches, instead of leaving the process."""
+
+    def error(self, message: str) -> NoReturn:
+        prefix = "unrecognized arguments: "
+        if message.startswith(prefix):
+            unknown = message.removeprefix(prefix).split()[0]
+            raise UsageError(f"{self.prog} has no option {unknown!r}. {near(unknown, option_names())}")
+        raise UsageError(f"{self.prog}: {message}. See {self.prog} --help.")
+
+
+def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
+    """`objects`: take names of a model and its inputs as positional arguments."""
+    made = _Parser(prog, description="Lower a model, kernel or IR and see every pass.", allow_abbrev=False)
+    if objects:
+        made.add_argument("names", nargs="*", metavar="NAME", help="a model or kernel, then its inputs")
+    made.add_argument("--to", metavar="TYPE", help="IR type, or several separated by commas; --targets lists them")
+    made.add_argument("--all", action="store_true", help="every IR type that the model can be lowered to")
+    made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
+    made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
+    made.add_argument("--name", help="what to call it in the view")
+    made.add_argument("--text", action="store_true", help="print the text twin instead of the widget")
+    made.add_argument("--out", metavar="VAR", help="bind the result to this variable too")
+    made.add_argument("--html", metavar="FILE", help="write one offline, interactive page")
+    made.add_argument("--no-dumps", action="store_true", help="keep the last dump only")
+    made.add_argument("--no-elide", action="store_true", help="print large constants in full")
+    made.add_argument("--in-process", action="store_true", help="run the passes in this process, not in the worker")
+    made.add_argument("--timeout", type=float, metavar="S", help="seconds for all passes together")
+    made.add_argument("--targets", action="store_true", help="print the table of IR types")
+    made.add_argument("--doctor", action="store_true", help="check this machine against toolchain.lock")
+    return made
+
+
+def parse(line: str | Sequence[str], prog: str, *, objects: bool) -> argparse.Namespace:
+    """Parse a line. Raises UsageError; `--help` prints and gives a namespace whose `help_shown` is true."""
+    made = parser(prog, objects=objects)
+    try:
+        words = shlex.split(line) if isinstance(line, str) else list(line)
+    except ValueError as error:
+        raise UsageError(f"{prog}: {error} in {line!r}") from None
+    try:
+        parsed = made.parse_args(words)
+    except SystemExit:
+        parsed = argparse.Namespace(help_shown=True)
+    return parsed
+
+
+def option_names() -> list[str]:
+    """Every long option."""
+    actions: list[Any] = parser("", objects=False)._actions  # pyright: ignore[reportPrivateUsage]
+    return sorted(name for action in actions for name in action.option_strings if name.startswith("--"))
+
+
+def split(names: str | None) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in names.split(",") if name.strip()] if names else []
+
+
+def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `irwidget.lower` that the arguments ask for."""
+    options: dict[str, Any] = {
+        "dumps": not parsed.no_dumps, "elide": not parsed.no_elide, "isolate": not parsed.in_process,
+        "timeout": parsed.timeout,
+    }
+    return options

@@ -1,0 +1,75 @@
+"""`python -m irwidget lower|targets|doctor|export`: the text twin of the magic."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+from irwidget import arguments, reports
+from irwidget.errors import IRWidgetError, UsageError, near
+
+USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file
+       irwidget targets                         the IR types
+       irwidget doctor                          this machine against toolchain.lock"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; 0 when it went well, 1 when a lowering failed, 2 for a bad command line."""
+    words = sys.argv[1:] if argv is None else argv
+    commands = {"lower": _lower, "targets": _targets, "doctor": _doctor}
+    if not words or words[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0 if words else 2
+    try:
+        if words[0] not in commands:
+            raise UsageError(f"irwidget has no command {words[0]!r}. {near(words[0], commands)}")
+        commands[words[0]](words[1:])
+    except IRWidgetError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    return 0
+
+
+def _targets(_: list[str]) -> None:
+    print(reports.targets())
+
+
+def _doctor(_: list[str]) -> None:
+    print(reports.doctor())
+
+
+def _lower(words: list[str]) -> None:
+    """Run a Python file as a cell and lower what it asks for."""
+    from irwidget.commands import lower_all, targets_of
+    from irwidget.frontends.pairing import Collector, explore, find
+
+    parsed = arguments.parse(words, "irwidget lower", objects=True)
+    if getattr(parsed, "help_shown", False):
+        return
+    if len(parsed.names) != 1:
+        raise UsageError("irwidget lower takes one file")
+    path = Path(parsed.names[0])
+    if not path.is_file():
+        raise UsageError(f"There is no file {path}")
+    source = path.read_text(encoding="utf-8")
+    with Collector() as pairs:
+        namespace: dict[str, Any] = runpy.run_path(str(path), {"__explore__": explore})
+    candidates = pairs or find(source, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
+    done, problems = lower_all(candidates, targets_of(parsed), parsed)
+    from irwidget import views
+
+    traces = [lowering.trace for lowering in done.values()]
+    if parsed.html:
+        Path(parsed.html).write_text(views.page(traces, title=path.name), encoding="utf-8")
+    elif parsed.no_dumps:
+        print("\n".join(lowering.text for lowering in done.values()))
+    else:
+        print(views.text(traces))
+    if problems:
+        raise problems[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""What `%%lower` and the command line share: from parsed arguments and models to lowerings."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irwidget import arguments, routes
+from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
+from irwidget.frontends.pairing import Candidate
+from irwidget.lowering import Lowering, lower
+from irwidget.progress import ProgressLine
+
+
+def targets_of(parsed: argparse.Namespace) -> list[str]:
+    """The IR types that the arguments ask for. Raises UsageError."""
+    if parsed.all:
+        return [target.name for target in routes.targets().values() if target.source == "pytorch"]
+    if not parsed.to:
+        raise UsageError(f"Say what to lower to: --to {next(iter(routes.targets()))} (--targets lists the IR types)")
+    return [routes.find(name).name for name in arguments.split(parsed.to)]
+
+
+def lower_all(
+    candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace
+) -> tuple[dict[str, Lowering], list[BaseException]]:
+    """Lower each model to each IR type. One that fails does not cost the others: what went wrong is returned."""
+    done: dict[str, Lowering] = {}
+    problems: list[BaseException] = []
+    with ProgressLine(enabled=not parsed.text) as progress:
+        for candidate in candidates:
+            name = parsed.name if parsed.name and len(candidates) == 1 else candidate.name
+            options = {**arguments.lower_options(parsed), "name": name, "progress": progress.report}
+            progress.begin(name)
+            try:
+                made = _try_calls(candidate, wanted, options)
+            except (IRWidgetError, LoweringInterrupted) as error:
+                problems.append(error)
+                made = {error.lowering.target: error.lowering} if error.lowering else {}
+            done.update({_key(name, target, candidates, wanted): low for target, low in made.items()})
+            if problems and isinstance(problems[-1], LoweringInterrupted):
+                break
+    return done, problems
+
+
+def _key(name: str, target: str, candidates: Sequence[Candidate], wanted: Sequence[str]) -> str:
+    """How a result is called in the dict of several: by what tells them apart."""
+    if len(candidates) > 1 and len(wanted) > 1:
+        return f"{name}:{target}"
+    return name if len(candidates) > 1 else target
+
+
+def _try_calls(candidate: Candidate, wanted: Sequence[str], options: Mapping[str, Any]) -> dict[str, Lowering]:
+    """Lower with the first call that fits; a guess that does not fit makes room for the next."""
+    problem: IRWidgetError | None = None
+    for call in candidate.calls:
+        try:
+            return lower(candidate.model, *call.args, to=list(wanted), kwargs=call.kwargs, **options)
+        except (UsageError, ExportError) as error:
+            if call.told or error.lowering:
+                raise
+            problem = problem or error
+    assert problem
+    if len(candidate.calls) == 1:
+        raise problem
+    raise UsageError(
+        f"No input in the cell fits {candidate.name}; the first that was tried: {problem}\n"
+        "  Pair them with irwidget.explore(model, *inputs), or name them with --inputs."
+    ) from problem

@@ -1,0 +1,238 @@
+"""Find what a cell wants lowered: its models and the inputs that go with each.
+
+As PyTorch Explorer pairs them (`explore(model, input)`, else modules with the
+tensors that fit), and further: a closing call `model(x, mask=m)` says it,
+parameters find variables of their own name, several inputs, functions; a
+submodule is no model of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from irwidget.errors import UsageError, near
+
+MOST_ATTEMPTS = 24
+
+
+@dataclass(frozen=True)
+class Call:
+    """A model with inputs to try."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    told: bool = False
+    """The user said so; a guess otherwise."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model, its name and the calls to try, best first."""
+
+    name: str
+    model: Any
+    calls: tuple[Call, ...]
+
+
+_pairs: ContextVar[list[Candidate] | None] = ContextVar("irwidget_pairs", default=None)
+
+
+def explore(model: Any, *inputs: Any, name: str | None = None, **kwargs: Any) -> None:
+    """Inside a `%%lower` cell: pair a model with its inputs. May be called several times.
+
+    A single tuple is taken for several inputs. Raises UsageError outside of a
+    `%%lower` cell; there, call `irwidget.lower(model, *inputs, to=...)`.
+    """
+    pairs = _pairs.get()
+    if pairs is None:
+        raise UsageError("explore() pairs a model with its inputs inside a %%lower cell; elsewhere call lower()")
+    if len(inputs) == 1 and isinstance(inputs[0], tuple):
+        (inputs,) = inputs
+    pairs.append(Candidate(name or _class_name(model), model, (Call(inputs, kwargs, told=True),)))
+
+
+class Collector:
+    """Collects the `explore` calls made while a cell runs."""
+
+    def __enter__(self) -> list[Candidate]:
+        pairs: list[Candidate] = []
+        self._token = _pairs.set(pairs)
+        return pairs
+
+    def __exit__(self, *exception: object) -> None:
+        _pairs.reset(self._token)
+
+
+def find(
+    source: str, namespace: Mapping[str, Any], *, model: str | None = None, inputs: Sequence[str] | None = None,
+) -> list[Candidate]:
+    """The models of a cell that has just run, with the inputs to try for each.
+
+    `model` and `inputs` are the names that the user gave, if any. Raises
+    UsageError that says what was found when there is nothing to lower.
+    """
+    names = _Names.of(source)
+    visible = {name: namespace[name] for name in [*names.bound, *names.used] if name in namespace}
+    if inputs:
+        called = Call(tuple(_named(name, namespace, "input") for name in inputs), told=True)
+        models = {model: _named(model, namespace, "model")} if model else _models(names, visible)
+        return [Candidate(name, value, (called,)) for name, value in models.items()]
+    closing = _closing_call(names, namespace) if model is None else None
+    if closing:
+        return [closing]
+    models = {model: _named(model, namespace, "model")} if model else _models(names, visible)
+    found = [Candidate(name, value, tuple(_calls(value, visible))) for name, value in models.items()]
+    missing = [candidate for candidate in found if not candidate.calls]
+    if not found or missing:
+        raise UsageError(_nothing_found(visible, missing))
+    return found
+
+
+@dataclass(frozen=True)
+class _Names:
+    bound: list[str]
+    """Names that the cell assigns or defines, in order."""
+    used: list[str]
+    """Names that it only reads."""
+    last: ast.Call | None
+    """The call that its last line is, if it is one."""
+
+    @staticmethod
+    def of(source: str) -> _Names:
+        try:
+            body = ast.parse(source).body
+        except SyntaxError:  # IPython syntax such as a nested magic; the cell ran, so only the hints are lost
+            return _Names([], [], None)
+        bound: dict[str, None] = {}
+        used: dict[str, None] = {}
+        for statement in body:
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+                bound[statement.name] = None
+                continue
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name):
+                    (bound if isinstance(node.ctx, ast.Store) else used)[node.id] = None
+        last = body[-1] if body else None
+        call = last.value if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else None
+        return _Names(list(bound), [name for name in used if name not in bound], call)
+
+
+def _models(names: _Names, visible: Mapping[str, Any]) -> dict[str, Any]:
+    """Modules of the cell, without those that are part of another; else the function defined last."""
+    import torch
+    from torch.export import ExportedProgram
+
+    modules = {n: v for n, v in visible.items() if isinstance(v, torch.nn.Module | ExportedProgram)}
+    if any(name in names.bound for name in modules):
+        modules = {name: value for name, value in modules.items() if name in names.bound}
+    inner = {
+        id(part) for whole in modules.values() if isinstance(whole, torch.nn.Module)
+        for part in whole.modules() if part is not whole
+    }
+    seen: dict[int, str] = {}
+    for name, value in modules.items():
+        if id(value) not in inner:
+            seen.setdefault(id(value), name)
+    if seen:
+        return {name: modules[name] for name in seen.values()}
+    functions = [n for n in names.bound if inspect.isfunction(visible.get(n))]
+    return {functions[-1]: visible[functions[-1]]} if functions else {}
+
+
+def _closing_call(names: _Names, namespace: Mapping[str, Any]) -> Candidate | None:
+    """`model(x, mask=m)` as the last line: the user's own pairing, if its parts are plain names and literals."""
+    import torch
+
+    call = names.last
+    if call is None or not isinstance(call.func, ast.Name):
+        return None
+    model = namespace.get(call.func.id)
+    if not (isinstance(model, torch.nn.Module) or inspect.isfunction(model)):
+        return None
+    try:
+        args = tuple(_value(argument, namespace) for argument in call.args)
+        kwargs = {keyword.arg: _value(keyword.value, namespace) for keyword in call.keywords if keyword.arg}
+    except (ValueError, KeyError):
+        return None
+    if len(kwargs) != len(call.keywords) or not any(_is_input(v) for v in [*args, *kwargs.values()]):
+        return None
+    return Candidate(call.func.id, model, (Call(args, kwargs, told=True),))
+
+
+def _value(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return namespace[node.id]
+    if isinstance(node, ast.Tuple):
+        return tuple(_value(element, namespace) for element in node.elts)
+    return ast.literal_eval(node)
+
+
+def _is_input(value: Any) -> bool:
+    import torch
+    from torch.utils import _pytree as pytree
+
+    return any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(value))
+
+
+def _calls(model: Any, visible: Mapping[str, Any]) -> Iterator[Call]:
+    """Ways to call a model with the cell's variables, best first, at most MOST_ATTEMPTS."""
+    import torch
+    from torch.export import ExportedProgram
+
+    if isinstance(model, ExportedProgram):
+        args, kwargs = model.example_inputs or ((), {})
+        yield Call(args, kwargs, told=True)
+        return
+    parameters = _parameters(model)
+    by_name = {p.name: visible[p.name] for p in parameters if p.name in visible}
+    required = [p for p in parameters if p.default is p.empty]
+    if by_name and all(p.name in by_name for p in required) and any(_is_input(v) for v in by_name.values()):
+        yield Call((), by_name, told=True)
+    tensors = [v for v in visible.values() if isinstance(v, torch.Tensor) and not isinstance(v, torch.nn.Parameter)]
+    positional = [p for p in required if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    wanted = max(1, len(positional))
+    if not parameters:
+        yield Call((), told=True)
+        return
+    yield from itertools.islice((Call(chosen) for chosen in itertools.permutations(tensors, wanted)), MOST_ATTEMPTS)
+
+
+def _parameters(model: Any) -> list[inspect.Parameter]:
+    try:
+        signature = inspect.signature(getattr(model, "forward", model))
+    except (TypeError, ValueError):
+        return []
+    return list(signature.parameters.values())
+
+
+def _named(name: str, namespace: Mapping[str, Any], role: str) -> Any:
+    if name not in namespace:
+        known = [n for n in namespace if not n.startswith("_")]
+        raise UsageError(f"There is no variable {name!r} to take for the {role}. {near(name, known)}")
+    return namespace[name]
+
+
+def _class_name(model: Any) -> str:
+    return getattr(model, "__name__", None) or type(model).__name__
+
+
+def _nothing_found(visible: Mapping[str, Any], missing: Sequence[Candidate]) -> str:
+    import torch
+
+    tensors = [f"{n} {list(v.shape)}" for n, v in visible.items() if isinstance(v, torch.Tensor)]
+    have = f"tensors: {', '.join(tensors)}" if tensors else "no tensors"
+    if missing:
+        names = ", ".join(f"{c.name}{inspect.signature(getattr(c.model, 'forward', c.model))}" for c in missing)
+        what = f"found {names}, but {have}: no input that fits"
+    else:
+        what = f"found no model (torch.nn.Module or function) in the cell; {have}"
+    return (
+        f"Nothing to lower: {what}. Pair them in the cell with irwidget.explore(model, *inputs), "
+        "end the cell with a call such as model(x), or name them: --model NAME --inputs NAME,NAME"
+    )

@@ -1,0 +1,236 @@
+"""PyTorch: export a model once, in the user's process, and import it as MLIR."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from irwidget.dumps import Diagnostic, Location
+from irwidget.errors import ExportError, UsageError
+from irwidget.frontends.quiet import quiet_export
+from irwidget.toolchain.locations import is_user_file
+
+if TYPE_CHECKING:
+    import torch
+    from torch.export import ExportedProgram
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model as MLIR of the torch dialect, before any pass."""
+
+    bytecode: bytes
+    name: str
+    remarks: tuple[Diagnostic, ...] = ()
+    """What the user should know of the signature of `@main`."""
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Text of the user's files that locations point into."""
+
+
+def is_model(obj: object) -> bool:
+    """Whether `lower` takes this object for a PyTorch model: a module, an exported program or a function."""
+    import torch
+    from torch.export import ExportedProgram
+
+    return isinstance(obj, torch.nn.Module | ExportedProgram) or (callable(obj) and not isinstance(obj, type))
+
+
+def export(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
+    name: str | None = None,
+) -> ExportedProgram:
+    """`torch.export` of a module or function, in inference form, decomposed for torch-mlir.
+
+    Raises ExportError with the user's line, the cause and what to try.
+    """
+    import torch
+    from torch_mlir.extras.fx_decomp_util import get_decomposition_table  # pyright: ignore[reportMissingImports]
+
+    label = name or model_name(model)
+    try:
+        with quiet_export():
+            if isinstance(model, torch.export.ExportedProgram):
+                program = model
+            else:
+                module = model if isinstance(model, torch.nn.Module) else _function_module(model)
+                program = torch.export.export(
+                    module, args, dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False
+                )
+            return program.run_decompositions(get_decomposition_table())
+    except Exception as error:
+        raise _explain(error, label) from error
+
+
+def import_program(program: ExportedProgram, name: str) -> Imported:
+    """Import a decomposed program with torch-mlir's FxImporter; the function is `@main`.
+
+    Constant inputs (`k=3`, `use_cache=False`) are baked in: torch.export has
+    specialised on them, so they are no arguments of `@main`.
+    """
+    from torch_mlir.extras.fx_importer import FxImporter  # pyright: ignore[reportMissingImports]
+
+    from irwidget.toolchain import mlir
+
+    _restore_buffers(program)
+    _drop_constant_inputs(program)
+    importer = FxImporter(context=mlir.new_context())
+    try:
+        importer.import_frozen_program(program, func_name="main")
+    except Exception as error:
+        raise ExportError(f"torch-mlir cannot import {name}: {_first_line(error)}") from error
+    return Imported(mlir.bytecode(importer.module), name, tuple(_remarks(program)), _sources(program))
+
+
+def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
+    """A module whose forward is the function, with the function's own signature."""
+    import torch
+
+    module = torch.nn.Module()
+    module.forward = function
+    return module
+
+
+def model_name(model: Any) -> str:
+    """A readable name: the class of a module, the name of a function."""
+    return getattr(model, "__name__", None) or type(model).__name__
+
+
+def _restore_buffers(program: ExportedProgram) -> None:
+    """Non-persistent buffers are not in an exported program's state, where the importer looks."""
+    for buffer in program.graph_signature.inputs_to_buffers.values():
+        if buffer not in program.state_dict and buffer in program.constants:
+            program.state_dict[buffer] = program.constants[buffer]
+
+
+def _drop_constant_inputs(program: ExportedProgram) -> None:
+    from torch.export.graph_signature import ConstantArgument
+
+    signature = program.graph_signature
+    constant = {spec.arg.name for spec in signature.input_specs if isinstance(spec.arg, ConstantArgument)}
+    for node in list(program.graph.nodes):
+        if node.op == "placeholder" and node.name in constant and not node.users:
+            program.graph.erase_node(node)
+            signature.input_specs[:] = [spec for spec in signature.input_specs if spec.arg.name != node.name]
+
+
+def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
+    from torch.export.graph_signature import OutputKind
+
+    for index, spec in enumerate(program.graph_signature.output_specs):
+        if spec.kind == OutputKind.BUFFER_MUTATION:
+            yield Diagnostic("remark", f"result {index} of @main is the new value of buffer {spec.target!r}")
+        elif spec.kind == OutputKind.USER_INPUT_MUTATION:
+            yield Diagnostic("remark", f"result {index} of @main is the new value of input {spec.target!r}")
+
+
+def _sources(program: ExportedProgram) -> dict[str, str]:
+    """The text of each user file in the stack traces of the graph's nodes."""
+    files: dict[str, str] = {}
+    for node in program.graph.nodes:
+        for name in re.findall(r'File "([^"]+)", line', node.meta.get("stack_trace") or ""):
+            if name not in files and is_user_file(name):
+                files[name] = "".join(linecache.getlines(name))
+    return {name: text for name, text in files.items() if text}
+
+
+_HINTS = (
+    (
+        ("data-dependent", "GuardOnDataDependent", "Dynamic control flow"),
+        "the branch or loop depends on the values of a tensor, which are not known while the model is traced",
+        "use torch.where or torch.cond, or compute the condition from shapes or Python values",
+    ),
+    (
+        (".numpy() is not supported", "numpy() is not supported"),
+        ".numpy() takes the values of a tensor, which are not known while the model is traced",
+        "keep the computation in torch operations, or do it outside of forward",
+    ),
+    (
+        (".tolist() is not", "aten._local_scalar_dense", "item()"),
+        "the values of a tensor are needed as Python numbers, and are not known while the model is traced",
+        "keep the computation in torch operations, or pass the number as an argument",
+    ),
+    (
+        ('missing the required "forward"',),
+        "the module has no forward method", "define forward, or lower its parts one by one",
+    ),
+    (
+        (
+            "same reduction dim", "shapes cannot be multiplied", "must match the size", "size mismatch",
+            "Given groups=", "shape '",
+        ),
+        "the shapes do not fit together", "check the input's shape against the layer on this line",
+    ),
+)
+
+
+def _explain(error: BaseException, name: str) -> ExportError:
+    """What torch.export's exception means for the user: their line, the cause, what to try."""
+    text = f"{type(error).__name__}: {error}"
+    place = user_line(error)
+    cause, advice = _first_line(error), ""
+    for needles, meaning, remedy in _HINTS:
+        if any(needle in text for needle in needles):
+            cause, advice = f"{meaning} ({_first_line(error)})", remedy
+            break
+    lines = [f"torch.export cannot trace {name}: {cause}"]
+    if place:
+        code = linecache.getline(place.file, place.line).strip()
+        lines.append(f"  at {describe(place)}" + (f": {code}" if code else ""))
+    if advice:
+        lines.append(f"  Try: {advice}.")
+    explained = ExportError("\n".join(lines))
+    explained.location = place
+    return explained
+
+
+def _first_line(error: BaseException) -> str:
+    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {text}"[:400] if text else type(error).__name__
+
+
+def user_line(error: BaseException) -> Location | None:
+    """The innermost line of the user's own code in an exception's traceback."""
+    frames = [
+        Location(frame.filename, frame.lineno or 0)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if is_user_file(frame.filename)
+    ]
+    return frames[-1] if frames else None
+
+
+def describe(place: Location) -> str:
+    """`In[3] line 7` for a notebook's cell, `model.py:7` for a file."""
+    try:
+        from IPython.core.getipython import get_ipython
+
+        shell = get_ipython()
+        named = shell.compile.format_code_name(place.file) if shell else None
+    except ImportError:
+        named = None
+    return f"{named[1]} line {place.line}" if named else str(place)
+
+
+def bind_error(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> UsageError | None:
+    """The error for a call that does not fit the model's signature, before anything is traced."""
+    import inspect
+
+    forward = getattr(model, "forward", model)
+    try:
+        signature = inspect.signature(forward)
+    except (TypeError, ValueError):
+        return None
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        given = ", ".join([_kind(a) for a in args] + [f"{k}={_kind(v)}" for k, v in kwargs.items()]) or "nothing"
+        return UsageError(f"{model_name(model)} takes {signature}, but was given ({given}): {error}")
+    return None
+
+
+def _kind(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return f"tensor{list(shape)}" if shape is not None else type(value).__name__

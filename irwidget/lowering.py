@@ -1,0 +1,242 @@
+"""`lower(...)`, the one entry point, and `Lowering`, what the user holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from irwidget import routes
+from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
+from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError, near
+from irwidget.toolchain.run import Interrupted, Options, Progress, Source
+
+TARGET_OPTIONS = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "memory", "external")
+
+
+class Lowering:
+    """One model or kernel on its way to one IR type: the trace, plus what a user does with it."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    @property
+    def target(self) -> str:
+        """The IR type that was asked for."""
+        return self.trace.target
+
+    @property
+    def name(self) -> str:
+        """The model or kernel."""
+        return self.trace.name
+
+    @property
+    def text(self) -> str:
+        """The IR after the last pass that ran."""
+        return self.trace.dumps[-1].text if self.trace.dumps else ""
+
+    @property
+    def dumps(self) -> tuple[Dump, ...]:
+        """The input (dump 0) and the IR after every pass."""
+        return self.trace.dumps
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The tools that ran, with their arguments."""
+        return self.trace.steps
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the compilers remarked."""
+        return self.trace.diagnostics
+
+    @property
+    def tools(self) -> Mapping[str, str]:
+        """Names and versions of what made it."""
+        return self.trace.tools
+
+    @property
+    def failure(self) -> Failure | None:
+        """Where and why it stopped early; None when it is complete."""
+        return self.trace.failure
+
+    def save(self, path: str | Path) -> Path:
+        """Write the final IR to a file."""
+        path = Path(path)
+        path.write_text(self.text, encoding="utf-8")
+        return path
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One interactive page that needs no kernel and no network; written to `path` when given."""
+        from irwidget import views
+
+        page = views.page([self.trace], title=f"{self.name}: {self.target}")
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON-able data."""
+        trace = self.trace
+        return {
+            "target": trace.target,
+            "name": trace.name,
+            "tools": dict(trace.tools),
+            "steps": [dataclasses.asdict(step) for step in trace.steps],
+            "dumps": [_dump_dict(dump) for dump in trace.dumps],
+            "diagnostics": [dataclasses.asdict(diagnostic) for diagnostic in trace.diagnostics],
+            "failure": dataclasses.asdict(trace.failure) if trace.failure else None,
+            "sources": dict(trace.sources),
+            "facts": dict(trace.facts),
+        }
+
+    def display(self) -> None:
+        """Show the pass diff in the notebook, or the text twin in a terminal."""
+        from IPython.display import display
+
+        display(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        from irwidget import views
+
+        return views.show([self.trace])._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+
+    def __repr__(self) -> str:
+        state = "failed" if self.failure else "complete"
+        return f"<Lowering of {self.name or 'IR'} to {self.target}: {len(self.dumps)} dumps, {state}>"
+
+
+def _dump_dict(dump: Dump) -> dict[str, Any]:
+    content = dump.load()
+    return {
+        "name": dump.name, "step": dump.step, "language": dump.language, "options": dump.options,
+        "seconds": dump.seconds, "scope": dump.scope, "changed": content.changed, "text": content.text,
+        "lines": [place.line if place else 0 for place in content.locations],
+    }
+
+
+@overload
+def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[str] too
+    obj: Any, *inputs: Any, to: str, kwargs: Mapping[str, Any] | None = ..., **options: Any
+) -> Lowering: ...
+@overload
+def lower(
+    obj: Any, *inputs: Any, to: Sequence[str], kwargs: Mapping[str, Any] | None = ..., **options: Any
+) -> dict[str, Lowering]: ...
+def lower(
+    obj: Any, *inputs: Any, to: str | Sequence[str], kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None, pipeline: str | None = None, route: Literal["robust", "explorer"] = "robust",
+    dumps: bool = True, elide: bool = True, check: bool | Literal["each"] = False, timeout: float | None = None,
+    isolate: bool = True, name: str | None = None, progress: Progress | None = None, **target_options: Any,
+) -> Lowering | dict[str, Lowering]:
+    """Lower a model, kernel or IR text to an IR type and keep the IR after every pass.
+
+    `obj` is an `nn.Module`, an `ExportedProgram`, a function, or IR text; `inputs`
+    are its example inputs (tensors or any pytree) and `kwargs` its keyword inputs.
+    `to` names an IR type of `irwidget.targets()`; a list of names gives a dict, and
+    exports the object once. `dynamic_shapes` is torch.export's.
+
+    `dumps=False` keeps the last dump only, `elide=False` prints large constants,
+    `timeout` is in seconds for all passes together, `isolate=False` runs them in
+    this process. `progress` is called as each pass begins.
+
+    Raises UsageError, ExportError, PassError, ToolError, UnsupportedError (all
+    IRWidgetError), and LoweringInterrupted on Ctrl-C. When passes had begun,
+    the error's `lowering` holds every dump before it.
+    """
+    if unknown := sorted(set(target_options) - set(TARGET_OPTIONS)):
+        known = ["dynamic_shapes", "pipeline", "route", "dumps", "elide", "check", "timeout", "isolate", "name"]
+        raise UsageError(f"lower() has no option {unknown[0]!r}. {near(unknown[0], [*known, *TARGET_OPTIONS])}")
+    wanted = [routes.find(target) for target in ([to] if isinstance(to, str) else to)]
+    options = Options(
+        isolate=isolate, timeout=timeout, dumps=dumps, elide=elide, progress=progress,
+        target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
+    )
+    source, frame = _import(obj, inputs, kwargs or {}, dynamic_shapes, name, wanted)
+    made = {target.name: _run(source, target, options, frame) for target in wanted}
+    return made[to] if isinstance(to, str) else made
+
+
+def _import(
+    obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, name: str | None,
+    wanted: Sequence[routes.Target],
+) -> tuple[Source, Trace]:
+    """The IR that the steps start from, and a trace without dumps that carries what is known so far."""
+    from irwidget.frontends import torch as frontend
+
+    if not frontend.is_model(obj):
+        raise UsageError(
+            f"lower() takes a torch.nn.Module, an ExportedProgram or a function, not {type(obj).__name__}"
+        )
+    error = frontend.bind_error(obj, inputs, kwargs)
+    if error:
+        raise error
+    label = name or frontend.model_name(obj)
+    started = time.perf_counter()
+    program = frontend.export(obj, inputs, kwargs, dynamic_shapes, label)
+    imported = frontend.import_program(program, label)
+    seconds = time.perf_counter() - started
+    frame = Trace("", (), name=label, sources=imported.sources, diagnostics=imported.remarks)
+    return Source(imported.bytecode, name="torch.export", step="torch.export", seconds=seconds), frame
+
+
+def _run(source: Source, target: routes.Target, options: Options, frame: Trace) -> Lowering:
+    def finish(trace: Trace) -> Lowering:
+        return Lowering(dataclasses.replace(
+            trace, name=frame.name, sources=frame.sources, diagnostics=(*frame.diagnostics, *trace.diagnostics)
+        ))
+
+    try:
+        lowering = finish(source.run(target.steps, options, target=target.name))
+    except Interrupted as stop:
+        interrupted = LoweringInterrupted(str(stop))
+        interrupted.lowering = finish(stop.trace)
+        raise interrupted from None
+    if lowering.failure:
+        raise error_of(lowering)
+    return lowering
+
+
+def error_of(lowering: Lowering) -> IRWidgetError:
+    """The exception that a failed lowering is raised as."""
+    failure = lowering.failure
+    assert failure
+    message = _message(failure, lowering)
+    error: IRWidgetError
+    if failure.kind == "usage":
+        error = UsageError(message)
+    elif failure.kind == "unsupported":
+        error = UnsupportedError(message)
+    elif failure.kind == "tool":
+        error = ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
+    else:
+        error = PassError(
+            message, tool=failure.tool, pass_name=failure.pass_name, diagnostics=failure.diagnostics,
+            reproducer=failure.reproducer,
+        )
+    error.lowering = lowering
+    return error
+
+
+def _message(failure: Failure, lowering: Lowering) -> str:
+    """What failed, where in the user's code, and how to see it again."""
+    import linecache
+
+    from irwidget.frontends.torch import describe
+
+    if failure.kind == "usage":
+        return failure.message
+    subject = f"{failure.pass_name} ({failure.step}) failed" if failure.kind == "pass" else ""
+    lines = [f"{subject}: {failure.message}" if subject else failure.message]
+    for diagnostic in failure.diagnostics[:1]:
+        if diagnostic.location:
+            code = linecache.getline(diagnostic.location.file, diagnostic.location.line).strip()
+            lines.append(f"  at {describe(diagnostic.location)}" + (f": {code}" if code else ""))
+    if lowering.dumps:
+        lines.append(f"  The {len(lowering.dumps)} dumps before it are kept: error.lowering")
+    if failure.reproducer:
+        lines.append("  To see it again: error.lowering.save('before.mlir'), then")
+        lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline \"{failure.reproducer}\"")
+    return "\n".join(lines)

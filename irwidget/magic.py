@@ -1,0 +1,165 @@
+"""`%%lower` and `%lower`: arguments -> lower() -> a view."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from IPython.core.completer import context_matcher
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+
+from irwidget import arguments, routes
+from irwidget.commands import lower_all, targets_of
+from irwidget.errors import UsageError, near
+from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
+from irwidget.lowering import Lowering
+
+
+class _AlreadyShown(Exception):
+    """Ends a cell whose error IPython has printed already."""
+
+    def _render_traceback_(self) -> list[str]:
+        return []
+
+
+@magics_class
+class LowerMagics(Magics):
+    """The magics."""
+
+    shell: InteractiveShell  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    @cell_magic("lower")
+    def lower_cell(self, line: str, cell: str) -> None:
+        """Run the cell, then lower the models in it: `%%lower --to tosa_mlir`."""
+        parsed = arguments.parse(line, "%%lower", objects=False)
+        if _answered(parsed):
+            return
+        wanted = targets_of(parsed)
+        candidates = self._run_cell(line, cell, parsed)
+        self._lower(candidates, wanted, parsed)
+
+    @line_magic("lower")
+    def lower_line(self, line: str) -> None:
+        """Lower an object that exists already: `%lower model x --to tosa_mlir`."""
+        parsed = arguments.parse(line, "%lower", objects=True)
+        if _answered(parsed):
+            return
+        wanted = targets_of(parsed)
+        names = [*([parsed.model] if parsed.model else []), *parsed.names, *arguments.split(parsed.inputs)]
+        if not names:
+            raise UsageError("%lower needs the name of a model: %lower model x --to tosa_mlir")
+        values = [_variable(self.shell.user_ns, name) for name in names]
+        call = Call(tuple(values[1:]), told=True)
+        self._lower([Candidate(names[0], values[0], (call,))], wanted, parsed)
+
+    def _run_cell(self, line: str, cell: str, parsed: argparse.Namespace) -> list[Candidate]:
+        """Run the cell as any cell; what it wants lowered."""
+        namespace = self.shell.user_ns
+        # The first line stands for the magic's, so that line numbers are those that the user sees.
+        source = f"# %%lower {line}\n{cell}"
+        kept = namespace.get("__explore__")
+        namespace["__explore__"] = explore
+        try:
+            with Collector() as pairs:
+                result = self.shell.run_cell(source, store_history=False)
+        finally:
+            namespace.pop("__explore__", None)
+            if kept is not None:
+                namespace["__explore__"] = kept
+        if not result.success:
+            raise _AlreadyShown
+        return pairs or find(cell, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
+
+    def _lower(self, candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace) -> None:
+        """Lower each model to each target and show what came out; the first error is raised at the end."""
+        done, problems = lower_all(candidates, wanted, parsed)
+        self._show(done, parsed)
+        if problems:
+            raise problems[0]
+
+    def _show(self, done: Mapping[str, Lowering], parsed: argparse.Namespace) -> None:
+        if not done:
+            return
+        result: Any = next(iter(done.values())) if len(done) == 1 else dict(done)
+        self.shell.user_ns["_lowering"] = result
+        if parsed.out:
+            self.shell.user_ns[parsed.out] = result
+        from irwidget import views
+
+        traces = [lowering.trace for lowering in done.values()]
+        if parsed.text:
+            print(views.text(traces))
+            return
+        from IPython.display import display
+
+        display(views.show(traces, key=_cell_id(self.shell)))
+
+
+def _answered(parsed: argparse.Namespace) -> bool:
+    """Deal with the options that lower nothing."""
+    if getattr(parsed, "help_shown", False):
+        return True
+    from irwidget import reports
+
+    if parsed.targets:
+        print(reports.targets())
+    if parsed.doctor:
+        print(reports.doctor())
+    return bool(parsed.targets or parsed.doctor)
+
+
+def _variable(namespace: Mapping[str, Any], name: str) -> Any:
+    if name not in namespace:
+        raise UsageError(f"There is no variable {name!r}. {near(name, [n for n in namespace if n[0] != '_'])}")
+    return namespace[name]
+
+
+def _cell_id(shell: InteractiveShell) -> str | None:
+    """The notebook's id of the cell that runs, so that running it again replaces its view."""
+    get_parent = getattr(shell, "get_parent", None)
+    parent: Any = get_parent() if get_parent else {}
+    return parent.get("metadata", {}).get("cellId")
+
+
+@context_matcher()
+def complete(context: Any) -> Any:
+    """Completion of the options of %%lower and %lower, and of the IR types after --to."""
+    line: str = context.line_with_cursor[: context.cursor_position] if context.cursor_line == 0 else ""
+    words = line.split()
+    if not words or words[0] not in ("%%lower", "%lower"):
+        return {"completions": []}
+    from IPython.core.completer import SimpleCompletion
+
+    token = "" if line.endswith(" ") else words[-1]
+    previous = words[-1] if line.endswith(" ") else words[-2] if len(words) > 1 else ""
+    if previous == "--to":
+        done, _, token = token.rpartition(",")
+        names = [f"{done},{name}" if done else name for name in routes.targets() if name.startswith(token)]
+    elif token.startswith("-") or not token:
+        names = [name for name in arguments.option_names() if name.startswith(token)]
+    else:
+        names = []
+    return {"completions": [SimpleCompletion(name, type="param") for name in names], "suppress": bool(names)}
+
+
+def load(shell: InteractiveShell) -> None:
+    """Register the magics and their completion; start the worker in the background."""
+    shell.register_magics(LowerMagics)
+    matchers: list[Any] = shell.Completer.custom_matchers
+    if complete not in matchers:
+        matchers.append(complete)
+    from irwidget.toolchain import client
+
+    client.worker()
+
+
+def unload(shell: InteractiveShell) -> None:
+    """End the worker and take the completion back."""
+    from irwidget.toolchain import client
+
+    client.shutdown()
+    matchers: list[Any] = shell.Completer.custom_matchers
+    if complete in matchers:
+        matchers.remove(complete)

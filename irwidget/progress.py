@@ -1,0 +1,72 @@
+"""A line that says what a long lowering is doing; gone when it is done."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from irwidget.dumps import Step
+from irwidget.toolchain.events import PassStarted
+
+PATIENCE = 1.5
+"""Seconds before anything is shown: most lowerings are over by then."""
+INTERVAL = 0.25
+
+
+class ProgressLine:
+    """A context manager that shows one updating line once work takes longer than PATIENCE."""
+
+    def __init__(self, *, enabled: bool = True) -> None:
+        self._enabled = enabled
+        self._text = ""
+        self._started = time.monotonic()
+        self._done = threading.Event()
+        self._handle: Any = None
+        self._thread: threading.Thread | None = None
+
+    def begin(self, name: str) -> None:
+        """A model's lowering begins, with its export."""
+        self._text = f"{name}: torch.export"
+
+    def report(self, started: PassStarted, step: Step, seconds: float) -> None:
+        """A pass begins."""
+        name = self._text.partition(":")[0]
+        self._text = f"{name}: {step} · pass {started.index} {started.name}"
+
+    def __enter__(self) -> ProgressLine:
+        if self._enabled:
+            self._thread = threading.Thread(target=self._watch, name="irwidget-progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._done.set()
+        if self._thread:
+            self._thread.join()
+        if self._handle:
+            self._handle.update(_Line(""))
+
+    def _watch(self) -> None:
+        from IPython.display import display
+
+        if self._done.wait(PATIENCE):
+            return
+        while True:
+            line = _Line(f"{self._text} · {time.monotonic() - self._started:.0f} s · interrupt the kernel to stop")
+            if self._handle is None:
+                self._handle = display(line, display_id=True)
+            else:
+                self._handle.update(line)
+            if self._done.wait(INTERVAL):
+                return
+
+
+class _Line:
+    """Plain text that displays as itself."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text

@@ -1,0 +1,50 @@
+"""What `%lower --targets` and `%lower --doctor` print."""
+
+from __future__ import annotations
+
+from irwidget import routes
+from irwidget.toolchain import lock
+
+
+def table(rows: list[tuple[str, ...]]) -> str:
+    """Rows as aligned columns; the first row is the header."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+
+def targets() -> str:
+    """The table of IR types."""
+    rows = [("IR type", "from", "language", "what it is")]
+    rows += [(t.name, t.source, t.language, t.summary) for t in routes.targets().values()]
+    return table(rows)
+
+
+def problems_of(tool: lock.Tool) -> str:
+    """What is wrong with a tool on this machine; empty when nothing is."""
+    if tool.kind == "external":
+        return ""
+    found = lock.installed(tool.name)
+    if found is None:
+        extra = f"irwidget[{tool.name}]" if tool.kind == "optional" else f"{tool.name}=={tool.version}"
+        return f"missing: pip install '{extra}'"
+    if found != tool.version:
+        return f"{found} is installed, toolchain.lock has {tool.version}: results may differ"
+    return ""
+
+
+def doctor() -> str:
+    """Each tool of toolchain.lock against this machine, then each IR type: does it work here?"""
+    tools, _ = lock.read()
+    rows = [("tool", "here", "locked", "LLVM", "kind", "verdict")]
+    for tool in tools:
+        here = (lock.installed(tool.name) or "-") if tool.kind != "external" else "?"
+        rows.append((tool.name, here, tool.version, tool.llvm or "-", tool.kind, problems_of(tool) or "ok"))
+    types = [("IR type", "works here", "with")]
+    for target in routes.targets().values():
+        needs = [tool for tool in tools if target.name in tool.targets]
+        lacking = [tool for tool in needs if problems_of(tool).startswith("missing")]
+        with_ = ", ".join(f"{t.name} {lock.installed(t.name)}" for t in needs if t not in lacking)
+        verdict = "; ".join(f"no: {t.name} {problems_of(t)}" for t in lacking) or "yes"
+        types.append((target.name, verdict, with_))
+    return f"{table(rows)}\n\n{table(types)}"

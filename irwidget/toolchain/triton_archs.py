@@ -1,0 +1,86 @@
+"""The GPUs that Triton compiles for, by the names that people use: `sm_90`, `gfx942`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from irwidget.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Arch:
+    """A GPU as a compilation target, with what a launch asks its driver for."""
+
+    name: str
+    shared_memory: int
+    """Bytes of shared memory (LDS) that one block may use."""
+    multiprocessors: int
+    """Of the largest data-centre part with this architecture."""
+    registers: int
+    """32-bit registers of one multiprocessor."""
+
+    @property
+    def backend(self) -> Literal["cuda", "hip"]:
+        return "hip" if self.name.startswith("gfx") else "cuda"
+
+    @property
+    def capability(self) -> int:
+        """90 for sm_90; 0 for AMD."""
+        return int(self.name[3:]) if self.backend == "cuda" else 0
+
+    @property
+    def id(self) -> int | str:
+        """What Triton's GPUTarget calls it: 90, "gfx942"."""
+        return self.capability if self.backend == "cuda" else self.name
+
+    @property
+    def warp_size(self) -> int:
+        return 64 if re.fullmatch(r"gfx9\w\w", self.name) else 32
+
+
+def _nvidia(capability: int, shared_kib: int, multiprocessors: int) -> Arch:
+    return Arch(f"sm_{capability}", shared_kib * 1024, multiprocessors, 65536)
+
+
+def _amd(name: str, multiprocessors: int, shared_kib: int = 64) -> Arch:
+    registers = 131072 if re.fullmatch(r"gfx9\w\w", name) else 196608
+    return Arch(name, shared_kib * 1024, multiprocessors, registers)
+
+
+# Shared memory per block: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability";
+# AMD: 64 KiB of LDS per workgroup, 160 KiB on CDNA 4, 320 KiB on gfx1250. All were compiled for with Triton 3.8.
+_KNOWN = {
+    arch.name: arch
+    for arch in [
+        _nvidia(70, 96, 80), _nvidia(72, 96, 8), _nvidia(75, 64, 72), _nvidia(80, 163, 108), _nvidia(86, 99, 84),
+        _nvidia(87, 163, 16), _nvidia(89, 99, 142), _nvidia(90, 227, 132), _nvidia(100, 227, 148),
+        _nvidia(103, 227, 148), _nvidia(110, 227, 20), _nvidia(120, 99, 188), _nvidia(121, 99, 48),
+        _amd("gfx906", 60), _amd("gfx908", 120), _amd("gfx90a", 104), _amd("gfx942", 304), _amd("gfx950", 256, 160),
+        _amd("gfx1030", 40), _amd("gfx1100", 48), _amd("gfx1101", 30), _amd("gfx1102", 16), _amd("gfx1103", 6),
+        _amd("gfx1150", 8), _amd("gfx1151", 20), _amd("gfx1200", 16), _amd("gfx1201", 32), _amd("gfx1250", 256, 320),
+    ]
+}
+
+DEFAULT = "sm_90"
+
+
+def known() -> tuple[str, ...]:
+    return tuple(_KNOWN)
+
+
+def find(name: str) -> Arch:
+    """The architecture of a name: `sm_90`, `sm90`, `90`, `9.0`, `cuda:90`, `sm_90a`, `gfx942`, `hip:gfx942`.
+
+    Raises UsageError, with the known ones, for anything else.
+    """
+    wanted = name.strip().lower().removeprefix("cuda:").removeprefix("hip:")
+    if match := re.fullmatch(r"(?:sm_?)?(\d+)\.?(\d)[af]?", wanted):
+        wanted = f"sm_{match[1]}{match[2]}"
+    try:
+        return _KNOWN[wanted]
+    except KeyError:
+        raise UsageError(
+            f"unknown architecture {name!r} for a Triton kernel. Known: {', '.join(_KNOWN)}."
+        ) from None

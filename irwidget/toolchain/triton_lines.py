@@ -1,0 +1,123 @@
+"""Source lines of what Triton's back ends print: LLVM IR, PTX, AMDGCN and SASS.
+
+Each function gives a Location per line of a text. Frames in installed
+packages (`tl.sum` and friends) are dropped in favour of the user's line that called them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+
+from irwidget.dumps import Location
+from irwidget.toolchain.locations import is_user_file
+
+Lines = tuple[Location | None, ...]
+
+
+def _user(frames: Sequence[Location]) -> Location | None:
+    """The innermost user frame (frames come innermost first), linked to the user frames that called it."""
+    found: Location | None = None
+    for frame in reversed(frames):
+        if frame.line and is_user_file(frame.file) and not (found and (found.file, found.line) == (frame.file, frame.line)):
+            found = Location(frame.file, frame.line, frame.column, found)
+    return found
+
+
+_METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DILocation|DISubprogram|DILexicalBlock\w*|DIFile)\((.*)\)$", re.M)
+_FIELD = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|!?([\w.]+))')
+_DBG = re.compile(r"!dbg !(\d+)")
+
+
+def llvm(text: str) -> Lines:
+    """Lines of LLVM IR by their `!dbg` metadata, inlining resolved."""
+    nodes: dict[str, tuple[str, dict[str, str]]] = {
+        number: (kind, {name: quoted or bare for name, quoted, bare in _FIELD.findall(body)})
+        for number, kind, body in _METADATA.findall(text)
+    }
+
+    def file_of(number: str) -> str:
+        seen: set[str] = set()
+        while number in nodes and number not in seen:
+            seen.add(number)
+            kind, fields = nodes[number]
+            if kind == "DIFile":
+                name = fields.get("filename", "")
+                return name if name.startswith("<") else os.path.join(fields.get("directory", ""), name)
+            number = fields.get("file", fields.get("scope", ""))
+        return ""
+
+    def frames(number: str) -> Iterable[Location]:
+        while number in nodes:
+            _, fields = nodes[number]
+            line, column = int(fields.get("line", 0)), int(fields.get("column", 0))
+            yield Location(file_of(fields.get("scope", number)), line, column)
+            number = fields.get("inlinedAt", "")
+
+    known: dict[str, Location | None] = {}
+    found: list[Location | None] = []
+    for line in text.splitlines():
+        match = None if line.startswith("!") else _DBG.search(line)
+        if match and match[1] not in known:
+            known[match[1]] = _user(list(frames(match[1])))
+        found.append(known[match[1]] if match else None)
+    return tuple(found)
+
+
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"((?:[^"\\]|\\.)*)")?')
+_LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(.*)")
+_INLINED = re.compile(r"inlined_at (\d+) (\d+) (\d+)")
+_CALLER = re.compile(r"@\[ (\S+?):(\d+):(\d+)")
+_NO_CODE = re.compile(r"^\s*(?:$|//|;|\.|\$?L?[\w$.]+:)")
+
+
+def assembly(text: str) -> Lines:
+    """Lines of PTX or AMDGCN by their `.file` and `.loc` directives; directives and labels have none."""
+    lines = text.splitlines()
+    files = {m[1]: os.path.join(m[2], m[3]) if m[3] else m[2] for m in map(_FILE.match, lines) if m}
+    by_name = {os.path.basename(path): path for path in files.values()}
+    found: list[Location | None] = []
+    current: Location | None = None
+    for line in lines:
+        if match := _LOC.match(line):
+            stack = [Location(files.get(match[1], ""), int(match[2]), int(match[3]))]
+            if inlined := _INLINED.search(match[4]):
+                stack.append(Location(files.get(inlined[1], ""), int(inlined[2]), int(inlined[3])))
+            else:
+                stack += [
+                    Location(by_name.get(os.path.basename(name), name), int(row), int(column))
+                    for name, row, column in _CALLER.findall(match[4])
+                ]
+            current = _user(stack)
+            found.append(current)
+        elif line.lstrip().startswith((".section", ".Lfunc_end", "$L__func_end", "}")):
+            current = None
+            found.append(None)
+        else:
+            found.append(None if _NO_CODE.match(line) else current)
+    return tuple(found)
+
+
+_SASS_LINE = re.compile(r'"([^"]+)", line (\d+)')
+_SASS_MARK = "\t//## File "
+
+
+def sass(listing: str) -> tuple[str, Lines]:
+    """nvdisasm's listing with line marks (`-gi`), as the listing without them and a location per line."""
+    text: list[str] = []
+    found: list[Location | None] = []
+    marks: list[str] = []
+    current: Location | None = None
+    for line in listing.splitlines():
+        if line.startswith(_SASS_MARK):
+            marks.append(line)
+            continue
+        if marks:
+            # the first mark is the innermost frame with what it is inlined at; the callers follow
+            frames = [frame for mark in marks for frame in _SASS_LINE.findall(mark)]
+            current = _user([Location(file, int(row)) for file, row in frames])
+            marks = []
+        text.append(line)
+        found.append(current if line.lstrip().startswith("/*") else None)
+    return "\n".join(text) + "\n", tuple(found)
