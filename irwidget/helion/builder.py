@@ -124,7 +124,7 @@ class Builder:
 
     def constant(self, value: float | bool, element: ir.Type) -> ir.Value:
         """A scalar constant; one op per function for each value and type."""
-        key = (repr(value), str(element))
+        key = (repr(float(value) if is_float(element) else int(value)), str(element))
         if key in self._constants:
             return self._constants[key]
         if is_float(element):

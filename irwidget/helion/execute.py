@@ -1,0 +1,209 @@
+"""Run a lowering on the CPU, in place of Triton inside Helion's own generated host function.
+
+Allocations, views and results come from Helion. The kernel itself runs in a
+process of its own with a time limit, so that a wrong index cannot take the
+caller down.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from irwidget.errors import PassError, ToolError, UsageError
+from irwidget.helion.binding import Binding
+from irwidget.helion.emitter import HostScalar, HostTensor
+from irwidget.toolchain import mlir
+
+TIMEOUT = 120.0
+"""Seconds that one launch may take by default."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel ready to run: bytecode in the LLVM dialect, and what its function takes."""
+
+    name: str
+    bytecode: bytes
+    tensors: Sequence[HostTensor]
+    scalars: Sequence[HostScalar]
+
+
+def compile_module(module: Any, pipelines: Sequence[str]) -> bytes:
+    """Lower a copy of `module` to the LLVM dialect. Returns bytecode.
+
+    Raises:
+        PassError: a pass refuses.
+    """
+    state = module.operation.clone()
+    state.attributes  # noqa: B018 - keep the clone's owner alive
+    for function in state.regions[0].blocks[0].operations:
+        if function.operation.name == "func.func":
+            from torch_mlir import ir
+
+            function.operation.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get(state.context)
+    for pipeline in pipelines:
+        for planned in mlir.plan(pipeline, state.context):
+            try:
+                mlir.run(planned, _Holder(state))
+            except mlir.PassFailed as error:
+                raise PassError(
+                    f"{planned.name}: {error}", tool="mlir-opt", pass_name=planned.name, diagnostics=error.diagnostics,
+                    reproducer=f"mlir-opt --pass-pipeline='{planned.pipeline}'",
+                ) from None
+    return mlir.bytecode(_Holder(state))
+
+
+@dataclass(frozen=True)
+class _Holder:
+    """What `toolchain.mlir` expects of a module, for a bare operation."""
+
+    operation: Any
+
+    @property
+    def context(self) -> Any:
+        return self.operation.context
+
+
+def run(program: Program, binding: Binding, tensors: Sequence[Any], timeout: float = TIMEOUT) -> Any:
+    """Call Helion's host function with our kernel as the launched one. Returns what the kernel returns.
+
+    Raises:
+        UsageError: meta tensors, or shapes other than those that were bound.
+        ToolError: the kernel crashed or ran out of time.
+    """
+    arguments = tuple(tensors)
+    for bound, given in zip(binding.arguments, arguments, strict=False):
+        _check(bound, given)
+    host = host_function(binding)
+
+    def launch(_kernel: Any, _grid: Any, *_args: Any, **_options: Any) -> None:
+        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        scope = {**frame.f_globals, **frame.f_locals}
+        found = [_evaluate(t.expression, scope) for t in program.tensors]
+        numbers = [_evaluate(s.expression, scope) for s in program.scalars]
+        launch_once(program, found, numbers, timeout)
+
+    return host(*arguments, _launcher=launch)
+
+
+def host_function(binding: Binding) -> Callable[..., Any]:
+    """Helion's generated host function for the binding's configuration."""
+    return binding.bound.compile_config(binding.config, allow_print=False)
+
+
+def _evaluate(expression: str, scope: dict[str, Any]) -> Any:
+    """An expression of Helion's own over the host function's variables."""
+    return eval(expression, scope)
+
+
+def _check(bound: Any, given: Any) -> None:
+    if not isinstance(given, torch.Tensor):
+        return
+    if given.device.type == "meta":
+        raise UsageError("Running needs tensors with data; these are meta tensors.")
+    if isinstance(bound, torch.Tensor) and (bound.shape != given.shape or bound.dtype != given.dtype):
+        raise UsageError(
+            f"The kernel was lowered for {tuple(bound.shape)} {bound.dtype}, not {tuple(given.shape)} {given.dtype}."
+        )
+
+
+@dataclass
+class _Region:
+    """Where a storage lies in the shared memory."""
+
+    start: int
+    storage: Any
+
+
+def launch_once(program: Program, tensors: Sequence[torch.Tensor], numbers: Sequence[Any], timeout: float) -> None:
+    """Run the kernel on `tensors`, in place."""
+    regions: dict[int, _Region] = {}
+    size = 64
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        key = storage.data_ptr()
+        if key not in regions:
+            regions[key] = _Region(size, storage)
+            size += (storage.nbytes() + 127) // 64 * 64
+    arguments: list[dict[str, Any]] = []
+    for host, tensor in zip(program.tensors, tensors, strict=True):
+        _check_layout(host, tensor)
+        region = regions[tensor.untyped_storage().data_ptr()]
+        offset = region.start + tensor.storage_offset() * tensor.element_size()
+        arguments.append({
+            "kind": "tensor", "offset": offset, "sizes": list(tensor.shape), "strides": list(tensor.stride()),
+        })
+    for scalar, number in zip(program.scalars, numbers, strict=True):
+        kind = str(scalar.value.type)
+        arguments.append({"kind": kind, "value": float(number) if kind == "f64" else int(number)})
+    _in_subprocess(program, arguments, regions.values(), size, timeout)
+
+
+def _check_layout(host: HostTensor, tensor: torch.Tensor) -> None:
+    expected = host.strides
+    if expected is None:
+        if not tensor.is_contiguous():
+            raise UsageError(f"{host.name} must be contiguous, as it was when the kernel was lowered.")
+    elif any(s != e and n > 1 for s, e, n in zip(tensor.stride(), expected, tensor.shape, strict=True)):
+        raise UsageError(f"{host.name} has strides {tensor.stride()}; the kernel was lowered for {expected}.")
+
+
+def _in_subprocess(program: Program, arguments: list[dict[str, Any]], regions: Any, size: int, timeout: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+        module, memory, description = (Path(folder) / name for name in ("module.mlirbc", "memory", "arguments.json"))
+        module.write_bytes(program.bytecode)
+        description.write_text(json.dumps({"function": program.name, "arguments": arguments}))
+        with open(memory, "w+b") as handle:
+            handle.truncate(size)
+            mapped = mmap.mmap(handle.fileno(), size)
+        try:
+            for region in regions:
+                _bytes_of(region.storage, mapped, region.start, write=True)
+            _launch(program, [str(module), str(memory), str(description)], timeout)
+            for region in regions:
+                _bytes_of(region.storage, mapped, region.start, write=False)
+        finally:
+            mapped.close()
+
+
+def _bytes_of(storage: Any, mapped: mmap.mmap, start: int, *, write: bool) -> None:
+    """Copy a storage into the shared memory, or back."""
+    count = storage.nbytes()
+    if not count:
+        return
+    own = torch.tensor([], dtype=torch.uint8).set_(storage, 0, (count,), (1,))
+    shared = torch.frombuffer(mapped, dtype=torch.uint8, count=count, offset=start)
+    if write:
+        shared.copy_(own)
+    else:
+        own.copy_(shared)
+    del shared
+
+
+def _launch(program: Program, files: list[str], timeout: float) -> None:
+    root = str(Path(__file__).resolve().parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH")) if p)}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "irwidget.helion.jit", *files], capture_output=True, text=True,
+            timeout=timeout, env=environment, check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"{program.name} ran longer than {timeout:g} s on the CPU.", tool="jit") from None
+    if done.returncode:
+        code = done.returncode
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        raise ToolError(f"Running {program.name} on the CPU {how}. {said[-1] if said else ''}".strip(), tool="jit")

@@ -1,0 +1,81 @@
+"""Runs a lowered kernel in a process of its own: `python -m irwidget.helion.jit MODULE MEMORY DESCRIPTION`.
+
+MODULE holds MLIR bytecode in the LLVM dialect, MEMORY the bytes of all tensors,
+DESCRIPTION (JSON) the function's arguments. The kernel works in MEMORY itself,
+so the caller reads the results there. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import sys
+from typing import Any
+
+_INDEX = ctypes.c_int64
+
+
+def descriptor(rank: int) -> type[ctypes.Structure]:
+    """The C struct of a ranked memref."""
+    class Descriptor(ctypes.Structure):
+        _fields_ = [  # noqa: RUF012
+            ("allocated", ctypes.c_void_p), ("aligned", ctypes.c_void_p), ("offset", _INDEX),
+            *([("sizes", _INDEX * rank), ("strides", _INDEX * rank)] if rank else []),
+        ]
+
+    return Descriptor
+
+
+def pointers(arguments: list[dict[str, Any]], base: int) -> tuple[list[Any], list[Any]]:
+    """The packed argument pointers of the function, and the objects that they point into."""
+    kept: list[Any] = []
+    packed: list[Any] = []
+    for argument in arguments:
+        if argument["kind"] == "tensor":
+            rank = len(argument["sizes"])
+            address = base + argument["offset"]
+            struct: Any = descriptor(rank)(address, address, 0)
+            if rank:
+                struct.sizes[:] = argument["sizes"]
+                struct.strides[:] = argument["strides"]
+            pointer = ctypes.pointer(struct)
+            holder = ctypes.pointer(ctypes.cast(pointer, ctypes.c_void_p))
+            kept += [struct, pointer, holder]
+        else:
+            kinds = {"index": _INDEX, "f64": ctypes.c_double, "i1": ctypes.c_bool}
+            value = kinds[argument["kind"]](argument["value"])
+            holder = ctypes.pointer(value)
+            kept += [value, holder]
+        packed.append(ctypes.cast(holder, ctypes.c_void_p))
+    return packed, kept
+
+
+def main() -> None:
+    """Read the three files, compile, run."""
+    module_file, memory_file, description_file = sys.argv[1:4]
+    with open(description_file) as handle:
+        description = json.load(handle)
+    from irwidget.toolchain import mlir
+
+    context = mlir.new_context()
+    with open(module_file, "rb") as handle:
+        module = mlir.parse(handle.read(), context)
+    from torch_mlir.execution_engine import ExecutionEngine
+
+    engine = ExecutionEngine(module, opt_level=2)
+    function = engine.raw_lookup("_mlir_ciface_" + description["function"])
+    if not function:
+        raise SystemExit(f"the compiled module has no function {description['function']}")
+    with open(memory_file, "r+b") as handle:
+        memory = mmap.mmap(handle.fileno(), 0)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        packed, kept = pointers(description["arguments"], base)
+        array = (ctypes.c_void_p * max(1, len(packed)))(*[p.value for p in packed])
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(ctypes.cast(array, ctypes.c_void_p))
+        memory.flush()
+        del kept
+
+
+if __name__ == "__main__":
+    main()

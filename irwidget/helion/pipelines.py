@@ -1,0 +1,88 @@
+"""From the raw module to each output type, and from there to LLVM, as steps of textual pipelines.
+
+These are torch-mlir's own pipelines without the passes that insist on tensors
+at function boundaries: a kernel's function takes buffers.
+"""
+
+from __future__ import annotations
+
+from irwidget.dumps import Step
+from irwidget.errors import UsageError, near
+
+ATEN = ("raw", "linalg-on-tensors", "tosa", "stablehlo")
+"""The forms that ATen nodes can take in the module."""
+
+_CLEAN = "canonicalize,cse,torch-finalizing-backend-type-conversion,canonicalize,cse"
+
+_BACKEND = (
+    "builtin.module(func.func(torch-match-quantized-custom-ops),"
+    "torchdynamo-export-to-torch-backend-pipeline{extra-library=})"
+)
+
+_OUTPUT = {
+    "linalg-on-tensors": (
+        "builtin.module(func.func(torch-fuse-quantized-ops,convert-torch-to-tmtensor{allow-non-finites=true},"
+        "canonicalize,convert-torch-to-linalg{allow-non-finites=true},canonicalize,convert-torch-to-scf,"
+        "convert-torch-to-arith,convert-torch-to-tensor,memref-expand,canonicalize,resolve-shaped-type-result-dims,"
+        "cse,torch-finalizing-backend-type-conversion,canonicalize,cse))"
+    ),
+    "tosa": (
+        "builtin.module(func.func(torch-fuse-quantized-ops,convert-torch-to-tosa{require-full-tosa-conversion=false},"
+        f"convert-torch-to-arith,tosa-layerwise-constant-fold,tosa-reduce-transposes,tosa-make-broadcastable,{_CLEAN}))"
+    ),
+    "stablehlo": (
+        "builtin.module(func.func(convert-torch-to-stablehlo{allow-non-finites=true},chlo-legalize-to-stablehlo,"
+        f"convert-torch-to-arith,{_CLEAN},stablehlo-canonicalize-dynamism,canonicalize))"
+    ),
+}
+
+_TO_LINALG = {
+    "tosa": (
+        "builtin.module(func.func(tosa-to-linalg-named,tosa-to-linalg,tosa-to-arith,tosa-to-tensor,tosa-to-scf),"
+        "canonicalize,cse)"
+    ),
+    "stablehlo": "builtin.module(stablehlo-legalize-to-linalg,canonicalize,cse)",
+}
+
+_BUFFERS = (
+    "builtin.module(canonicalize,cse,one-shot-bufferize{bufferize-function-boundaries "
+    "allow-return-allocs-from-loops=true function-boundary-type-conversion=identity-layout-map},"
+    "func.func(scf-forall-to-for),buffer-deallocation-pipeline,canonicalize,cse)"
+)
+
+_LLVM = (
+    "builtin.module(func.func(refback-munge-memref-copy),func.func(convert-linalg-to-loops),expand-strided-metadata,"
+    "lower-affine,convert-scf-to-cf,memref-expand,func.func(arith-expand),convert-math-to-llvm,math-expand-ops,"
+    "convert-math-to-libm,expand-strided-metadata,lower-affine,convert-index-to-llvm,convert-arith-to-llvm,"
+    "finalize-memref-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
+)
+
+
+def check(aten: str) -> None:
+    """Raise UsageError for an output type that does not exist."""
+    if aten not in ATEN:
+        raise UsageError(f"There is no output type {aten!r} for ATen nodes. {near(aten, ATEN)}")
+
+
+def steps(aten: str) -> tuple[Step, ...]:
+    """The steps from the raw module to an output type; none for `raw`."""
+    check(aten)
+    if aten == "raw":
+        return ()
+    return (
+        Step("torch-mlir-opt", _BACKEND, "torch backend"),
+        Step("torch-mlir-opt", _OUTPUT[aten], f"to {aten}"),
+    )
+
+
+def llvm_steps(aten: str) -> tuple[Step, ...]:
+    """The steps from an output type to the LLVM dialect; `raw` goes by linalg."""
+    check(aten)
+    first = steps("linalg-on-tensors") if aten == "raw" else ()
+    if aten in _TO_LINALG:
+        first = (Step("torch-mlir-opt", _TO_LINALG[aten], "to linalg"),)
+    return (*first, Step("mlir-opt", _BUFFERS, "bufferize"), Step("mlir-opt", _LLVM, "to llvm"))
+
+
+LEFTOVERS = ("torch.", "torch_c.", "chlo.")
+"""Dialects that must be gone after the lowering to an output type other than raw."""
