@@ -49,7 +49,7 @@ def _start(run: Run) -> State | None:
     if request.language != "mlir":
         if not isinstance(request.source, str):
             raise StepFailed(events.Failed("usage", f"{request.language} starts from text"))
-        return TextState(request.language, request.source)
+        return tools.read(request.language, request.source)
     try:
         return MlirState(mlir.parse(request.source or "", run.context()))
     except mlir.PassFailed as error:
@@ -67,7 +67,9 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
             if index == request.stop_after:
                 return
             index += 1
-            yield events.PassStarted(index, number, planned.name, planned.options, planned.scope)
+            yield events.PassStarted(
+                index, number, planned.name, planned.options, planned.scope, planned.pipeline
+            )
             started = time.perf_counter()
             try:
                 state = planned.run(state)

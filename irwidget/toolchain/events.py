@@ -41,6 +41,8 @@ class PassStarted:
     name: str
     options: str = ""
     scope: str = "module"
+    pipeline: str = ""
+    """What runs just this pass, as a tool of a custom pipeline."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,8 @@ class _Execution:
         tool = self.steps[current.step].tool if current else (self.steps[0].tool if self.steps else "")
         name = current.name if current else ""
         where = f"{tool}: pass {name}" if current else tool or "the lowering"
-        return events.Failed("tool", f"{where} {verb} ({detail})", name, tool)
+        pipeline = current.pipeline if current else ""
+        return events.Failed("tool", f"{where} {verb} ({detail})", name, tool, pipeline=pipeline)
 
     def _trace(self, stream: _Stream | None) -> Trace:
         ended = [begun for begun in self.begun if begun.ended]

@@ -1,0 +1,49 @@
+# Two commands: `make lab` (install, open JupyterLab) and `make test` (everything).
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: lab test demo venv system js lint lock clean
+
+lab: venv
+	$(BIN)/jupyter lab notebooks/01-first-lowering.ipynb
+
+test: venv system js lint demo
+	$(BIN)/python -m pytest --nbval --nbval-current-env tests notebooks
+
+demo: venv
+	mkdir -p build
+	$(BIN)/jupyter nbconvert --to notebook --execute --output-dir build notebooks/01-first-lowering.ipynb
+	$(BIN)/python -m irwidget export notebooks/01-first-lowering.ipynb --html build/first-lowering.html
+
+venv: .venv/.ready
+
+# torch comes first: a release newer than the lock's would bring gigabytes of CUDA.
+.venv/.ready: toolchain.lock pyproject.toml
+	$(PYTHON) -m venv .venv || { echo "needs Python 3.11 with venv: apt-get install python3.11-venv"; exit 1; }
+	$(PYTHON) irwidget/toolchain/lock.py hashed > .venv/hashed.txt
+	$(PYTHON) irwidget/toolchain/lock.py pins > .venv/pins.txt
+	$(PIP) "$$(grep '^torch==' .venv/pins.txt)"
+	$(PIP) --no-deps --require-hashes -r .venv/hashed.txt
+	$(PIP) -r .venv/pins.txt
+	$(PIP) --no-deps --editable .
+	touch $@
+
+# What needs root: installed when it can be, otherwise named with the tests that it costs.
+system:
+	@sh tests/system.sh
+
+js: venv
+	npm --prefix js ci --no-audit --no-fund --silent
+	npm --prefix js test
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+lock: venv
+	$(BIN)/python -m irwidget.toolchain.lock write
+
+clean:
+	rm -rf build dist js/node_modules .pytest_cache .ruff_cache

@@ -1,0 +1,292 @@
+"""irwidget.lower on the models that people write."""
+
+import json
+import os
+import signal
+import threading
+
+import pytest
+import torch
+from torch import nn
+
+import irwidget
+from irwidget.dumps import Dump
+
+MLIR_TARGETS = ["torch_mlir", "tosa_mlir", "linalg_on_tensors_mlir", "stablehlo_mlir"]
+DIALECT = {"torch_mlir": "torch.aten.", "tosa_mlir": "tosa.", "linalg_on_tensors_mlir": "linalg.",
+           "stablehlo_mlir": "stablehlo."}
+
+
+class TwoInputs(nn.Module):
+    def forward(self, x, y, scale=1.0, *, shift=None):
+        z = x @ y * scale
+        return z if shift is None else z + shift
+
+
+class NonPersistentBuffer(nn.Module):
+    """As Hugging Face's rotary embeddings have them, with an argument that is no tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.arange(8.0), persistent=False)
+
+    def forward(self, x, use_cache=False):
+        return {"out": x * self.table, "again": x} if use_cache else {"out": x * self.table}
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x):
+        self.count.add_(x)
+        return x * self.count
+
+
+def gelu_sum(a, b):
+    return nn.functional.gelu(a) + b
+
+
+PROGRAMS = {
+    "function": (gelu_sum, (torch.randn(2, 3), torch.randn(3)), {}),
+    "two inputs": (TwoInputs(), (torch.randn(2, 3), torch.randn(3, 4)), {}),
+    "keywords": (TwoInputs(), (torch.randn(2, 3), torch.randn(3, 4), 2.0), {"shift": torch.randn(4)}),
+    "buffer, dict, bool": (NonPersistentBuffer(), (torch.randn(2, 8),), {"use_cache": True}),
+    "mutated buffer": (Counter(), (torch.randn(3),), {}),
+    "bf16": (nn.Linear(4, 4).bfloat16(), (torch.randn(2, 4).bfloat16(),), {}),
+    "fp16": (nn.Linear(4, 4).half(), (torch.randn(2, 4).half(),), {}),
+    "encoder layer": (nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval(), (torch.randn(2, 8, 32),), {}),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_program_reaches_every_mlir_target(program):
+    model, inputs, kwargs = PROGRAMS[program]
+    made = irwidget.lower(model, *inputs, to=MLIR_TARGETS, kwargs=kwargs)
+    for target, low in made.items():
+        assert DIALECT[target] in low.text
+        assert target == "torch_mlir" or "torch.aten" not in low.text
+        assert low.failure is None
+        assert low.dumps[-1].text == low.text
+
+
+def test_dumps_are_the_passes_of_the_pipeline(mlp):
+    low = irwidget.lower(mlp, torch.randn(2, 4), to="tosa_mlir")
+    names = [d.name for d in low.dumps]
+    assert names[0] == "torch.export"
+    assert names[8:] == [
+        "torch-fuse-quantized-ops", "convert-torch-to-tosa", "tosa-layerwise-constant-fold", "tosa-reduce-transposes",
+        "tosa-make-broadcastable", "canonicalize", "cse", "torch-func-backend-type-conversion", "canonicalize",
+        "torch-finalizing-backend-type-conversion", "torch-verify-tosa-backend-contract",
+    ]
+    convert = low.dumps[9]
+    assert (convert.language, convert.scope, convert.changed) == ("mlir", "func.func", True)
+    assert convert.options == "require-full-tosa-conversion=true"
+    assert all(d.seconds > 0 for d in low.dumps)
+    assert {d.step for d in low.dumps[1:]} == {str(step) for step in low.steps}
+    for before, after in zip(low.dumps, low.dumps[1:], strict=False):
+        assert after.changed == (after.text != before.text)
+
+
+def test_stablehlo_dumps_the_passes_that_have_no_registered_name(mlp):
+    names = [d.name for d in irwidget.lower(mlp, torch.randn(2, 4), to="stablehlo_mlir").dumps]
+    assert "chlo-legalize-to-stablehlo" in names
+    assert names.count("stablehlo-canonicalize-dynamism") == 2
+
+
+def test_the_result_is_that_of_torch_mlir(mlp):
+    from torch_mlir import fx
+
+    theirs = fx.export_and_import(mlp, torch.randn(2, 4), output_type="tosa")
+    ours = irwidget.lower(mlp, torch.randn(2, 4), to="tosa_mlir")
+    limits = {"large_elements_limit": 10, "large_resource_limit": 64}
+    assert str(theirs.operation.get_asm(**limits)).startswith(ours.text)
+
+
+def test_dynamic_shapes(mlp):
+    batch = torch.export.Dim("batch", min=2)
+    low = irwidget.lower(mlp, torch.randn(3, 4), to="linalg_on_tensors_mlir", dynamic_shapes=({0: batch},))
+    assert "tensor<?x4xf32>" in low.text
+
+
+def test_exported_program(mlp):
+    program = torch.export.export(mlp, (torch.randn(2, 4),))
+    assert "tosa.matmul" in irwidget.lower(program, to="tosa_mlir").text
+
+
+def test_constant_arguments_are_baked_in():
+    low = irwidget.lower(TwoInputs(), torch.randn(2, 3), torch.randn(3, 4), 3.0, to="tosa_mlir")
+    assert "func.func @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>)" in low.text
+
+
+def test_a_mutated_buffer_is_explained():
+    low = irwidget.lower(Counter(), torch.randn(3), to="torch_mlir")
+    assert "result 0 of @main is the new value of buffer 'count'" in [d.message for d in low.diagnostics]
+
+
+def test_every_line_knows_the_users_line(mlp):
+    low = irwidget.lower(mlp, torch.randn(2, 4), to="linalg_on_tensors_mlir")
+    (matmul,) = [i for i, line in enumerate(low.text.splitlines()) if "linalg.matmul" in line]
+    place = low.dumps[-1].locations[matmul]
+    assert place is not None
+    assert low.trace.sources[place.file].splitlines()[place.line - 1].strip() == "return torch.relu(self.fc(x))"
+    assert len(low.dumps[-1].locations) == len(low.text.splitlines())
+
+
+def test_in_process_gives_the_same_dumps(mlp):
+    x = torch.randn(2, 4)
+    apart, inside = (irwidget.lower(mlp, x, to="tosa_mlir", isolate=isolate) for isolate in (True, False))
+    assert [_key(d) for d in apart.dumps] == [_key(d) for d in inside.dumps]
+
+
+def test_targets_share_the_steps_they_have_in_common(mlp):
+    made = irwidget.lower(mlp, torch.randn(2, 4), to=["tosa_mlir", "linalg_on_tensors_mlir"])
+    tosa, linalg = made.values()
+    assert tosa.dumps[:8] == linalg.dumps[:8]
+    assert tosa.dumps[7] is linalg.dumps[7]
+    alone = irwidget.lower(mlp, torch.randn(2, 4), to="linalg_on_tensors_mlir")
+    assert [_key(d) for d in alone.dumps] == [_key(d) for d in linalg.dumps]
+
+
+def test_without_dumps_only_the_ends_are_kept(mlp):
+    low = irwidget.lower(mlp, torch.randn(2, 4), to="tosa_mlir", dumps=False)
+    assert [d.name for d in low.dumps] == ["torch.export", "torch-verify-tosa-backend-contract"]
+    assert "tosa.matmul" in low.text
+
+
+def test_large_constants_are_elided_unless_asked_for():
+    model = nn.Linear(64, 64)
+    short = irwidget.lower(model, torch.randn(1, 64), to="torch_mlir").text
+    whole = irwidget.lower(model, torch.randn(1, 64), to="torch_mlir", elide=False).text
+    assert len(short) < 3000
+    assert len(whole) > 64 * 64 * 8
+
+
+def test_saved_and_serialised(mlp, tmp_path):
+    low = irwidget.lower(mlp, torch.randn(2, 4), to="tosa_mlir")
+    assert low.save(tmp_path / "out.mlir").read_text() == low.text
+    data = json.loads(json.dumps(low.to_dict()))
+    assert data["dumps"][-1]["text"] == low.text
+    assert low.tools == {"torch-mlir": "20261001"}
+
+
+def _key(d: Dump):
+    return d.name, d.step, d.options, d.scope, d.text, d.changed
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x
+        return -x
+
+
+class ToNumpy(nn.Module):
+    def forward(self, x):
+        return torch.from_numpy(x.numpy())
+
+
+class Spectrum(nn.Module):
+    def forward(self, x):
+        return torch.fft.fft(x).real
+
+
+class WrongShape(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 8)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+BAD = {
+    "branch on data": (Branches(), irwidget.ExportError, "if x.sum() > 0:", "torch.where or torch.cond"),
+    "numpy": (ToNumpy(), irwidget.ExportError, "x.numpy()", "keep the computation in torch"),
+    "unsupported op": (Spectrum(), irwidget.PassError, "torch.fft.fft(x).real", "torch.aten.fft_fft"),
+    "shapes": (WrongShape(), irwidget.ExportError, "return self.fc(x)", "shapes do not fit"),
+    "no forward": (nn.ModuleList([nn.Linear(2, 2)]), irwidget.ExportError, "no forward", "lower its parts"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_models_give_the_users_line_and_the_next_step(case, capfd):
+    model, kind, line, advice = BAD[case]
+    with pytest.raises(kind) as caught:
+        irwidget.lower(model, torch.randn(3, 5), to="tosa_mlir")
+    assert line in str(caught.value)
+    assert advice in str(caught.value)
+    assert len(str(caught.value)) < 1500
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: irwidget.lower(nn.ReLU(), torch.ones(1), to="tosa"), "Did you mean tosa_mlir?"),
+        (lambda: irwidget.lower(nn.ReLU(), torch.ones(1), to="tosa_mlir", elid=False), "Did you mean elide"),
+        (lambda: irwidget.lower(nn.ReLU(), to="tosa_mlir"), "missing a required argument"),
+        (lambda: irwidget.lower(nn.ReLU(), 1, 2, to="tosa_mlir"), "too many positional arguments"),
+        (lambda: irwidget.lower(42, to="tosa_mlir"), "not int"),
+        (lambda: irwidget.explore(nn.ReLU(), torch.ones(1)), "inside a %%lower cell"),
+    ],
+)
+def test_bad_calls_are_usage_errors(call, expected):
+    with pytest.raises(irwidget.UsageError, match=expected.replace("?", r"\?")):
+        call()
+
+
+def int8_matmul(a, b):
+    """Crashes torch-mlir's linalg lowering with a segmentation fault."""
+    return a @ b
+
+
+def test_a_crash_costs_the_lowering_not_the_process(mlp):
+    a = torch.ones(4, 4, dtype=torch.int8)
+    with pytest.raises(irwidget.ToolError, match="convert-torch-to-linalg crashed .*SIGSEGV") as caught:
+        irwidget.lower(int8_matmul, a, a, to="linalg_on_tensors_mlir")
+    kept = caught.value.lowering.dumps
+    assert kept[-1].name == "canonicalize"
+    assert "torch.aten.mm" in kept[-1].text
+    assert "convert-torch-to-linalg" in caught.value.reproducer
+    assert "linalg.matmul" in irwidget.lower(mlp, torch.randn(2, 4), to="linalg_on_tensors_mlir").text
+
+
+@pytest.fixture
+def encoder():
+    layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
+    return nn.TransformerEncoder(layer, 12, enable_nested_tensor=False).eval(), torch.randn(1, 16, 64)
+
+
+def test_a_timeout_keeps_the_dumps_before_it(encoder):
+    model, x = encoder
+    with pytest.raises(irwidget.ToolError, match="timed out") as caught:
+        irwidget.lower(model, x, to="linalg_on_tensors_mlir", timeout=0.02)
+    assert "torch.aten" in caught.value.lowering.dumps[0].text
+
+
+def test_ctrl_c_keeps_the_dumps_before_it_and_the_process(encoder):
+    model, x = encoder
+
+    def interrupt_later(started, step, seconds):
+        if started.name == "convert-torch-to-linalg":
+            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(irwidget.LoweringInterrupted) as caught:
+        irwidget.lower(model, x, to="linalg_on_tensors_mlir", progress=interrupt_later)
+        threading.Event().wait(5)  # the passes were quicker than the signal
+    if caught.value.lowering:
+        assert [d.name for d in caught.value.lowering.dumps][:2] == ["torch.export", "torch-match-quantized-custom-ops"]
+        assert all(d.text for d in caught.value.lowering.dumps)
+    assert irwidget.lower(gelu_sum, torch.ones(2), torch.ones(2), to="torch_mlir").text
+
+
+def test_dumps_survive_a_worker_that_dies_before_they_were_printed(mlp):
+    from irwidget.toolchain import client
+
+    x = torch.randn(2, 4)
+    expected = [d.text for d in irwidget.lower(mlp, x, to="tosa_mlir").dumps]
+    low = irwidget.lower(mlp, x, to="tosa_mlir")
+    client.shutdown()
+    assert [d.text for d in low.dumps] == expected

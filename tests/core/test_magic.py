@@ -1,0 +1,154 @@
+"""%%lower and %lower in a real IPython shell."""
+
+import io
+from contextlib import redirect_stdout
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.terminal.interactiveshell import TerminalInteractiveShell
+
+import irwidget
+
+NET = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 8)
+    def forward(self, x):
+        return torch.relu(self.fc(x))
+"""
+
+
+@pytest.fixture(scope="module")
+def shell():
+    made = TerminalInteractiveShell.instance()
+    made.run_line_magic("load_ext", "irwidget")
+    made.run_cell(NET)
+    yield made
+    TerminalInteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def run(shell):
+    """Run a cell; gives what it printed, or raises what it raised."""
+
+    def run(cell):
+        shell.user_ns.pop("_lowering", None)
+        out = io.StringIO()
+        with redirect_stdout(out):
+            result = shell.run_cell(cell)
+        result.raise_error()
+        return out.getvalue()
+
+    return run
+
+
+def test_a_cell_is_run_and_its_model_lowered(shell, run):
+    printed = run("%%lower --to tosa_mlir --text\nnet = Net()\nx = torch.randn(2, 4)\nprint('ran')")
+    assert printed.startswith("ran\n")
+    assert "convert-torch-to-tosa" in printed
+    assert "tosa.matmul" in shell.user_ns["_lowering"].text
+    assert isinstance(shell.user_ns["net"], shell.user_ns["Net"])
+
+
+PAIRINGS = {
+    "first tensor that fits": ("y = torch.randn(3, 5)\nz = torch.randn(2, 4)\nnet = Net()", "tensor<2x4xf32>"),
+    "parameter names": ("a = torch.randn(7, 4)\nx = torch.randn(2, 4)\nnet = Net()", "tensor<2x4xf32>"),
+    "closing call": ("a = torch.randn(7, 4)\nx = torch.randn(2, 4)\nnet = Net()\nnet(a)", "tensor<7x4xf32>"),
+    "function": ("def f(p, q):\n    return p @ q\np = torch.randn(5, 6)\nq = torch.randn(6, 7)", "tensor<5x7xf32>"),
+    "explore": ("import irwidget\nirwidget.explore(Net(), torch.randn(3, 4))", "tensor<3x4xf32>"),
+    "explorer's own call": ("__explore__(Net(), torch.randn(6, 4))", "tensor<6x4xf32>"),
+    "explorer's own call, several inputs": (
+        "class Two(nn.Module):\n    def forward(self, a, b):\n        return a @ b\n"
+        "__explore__(Two(), (torch.randn(5, 6), torch.randn(6, 7)))",
+        "tensor<5x7xf32>",
+    ),
+    "submodules are no models": (
+        "inner = nn.Linear(4, 4)\nnet = nn.Sequential(inner, nn.ReLU())\nx = torch.randn(9, 4)", "tensor<9x4xf32>",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PAIRINGS)
+def test_models_find_their_inputs(case, shell, run):
+    cell, expected = PAIRINGS[case]
+    run(f"%%lower --to tosa_mlir --text\n{cell}")
+    assert isinstance(shell.user_ns["_lowering"], irwidget.Lowering)
+    assert expected in shell.user_ns["_lowering"].dumps[-1].text
+    assert "__explore__" not in shell.user_ns
+
+
+def test_several_models_and_one_that_fails(shell, run):
+    cell = (
+        "class Bad(nn.Module):\n    def forward(self, x):\n        return torch.fft.fft(x)\n"
+        "good, bad, x = Net(), Bad(), torch.randn(2, 4)"
+    )
+    with pytest.raises(irwidget.PassError, match="fft"):
+        run(f"%%lower --to tosa_mlir --text\n{cell}")
+    done = shell.user_ns["_lowering"]
+    assert list(done) == ["good", "bad"]
+    assert "tosa.matmul" in done["good"].text
+    assert done["bad"].failure.pass_name == "convert-torch-to-tosa"
+
+
+def test_the_line_numbers_are_those_of_the_cell(run):
+    cell = "%%lower --to tosa_mlir\ndef f(x):\n    if x.sum() > 0:\n        return x\n    return -x\nx = torch.ones(2)"
+    with pytest.raises(irwidget.ExportError, match=r"at In\[\d+\] line 3: if x.sum\(\) > 0:"):
+        run(cell)
+
+
+def test_line_magic_takes_objects_that_exist(shell, run):
+    run("net = Net()\nx = torch.randn(2, 4)")
+    run("%lower net x --to stablehlo_mlir,tosa_mlir --text --out both")
+    assert list(shell.user_ns["both"]) == ["stablehlo_mlir", "tosa_mlir"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("%%lower --to tosa\nx = 1", "Did you mean tosa_mlir?"),
+        ("%%lower --too tosa_mlir\nx = 1", "no option '--too'"),
+        ("%%lower\nx = 1", "Say what to lower to"),
+        ("%%lower --to tosa_mlir\nx = 1", "found no model"),
+        ("%%lower --to tosa_mlir\nnet = Net()", "no input that fits"),
+        ("%%lower --to tosa_mlir --model nett --inputs x\nnet = Net()", "no variable 'nett'"),
+        ("%%lower --to tosa_mlir\nnet = Net()\nx = torch.randn(3, 3)", "shapes do not fit"),
+        ("%lower nothing --to tosa_mlir", "no variable 'nothing'"),
+        ("%lower --to tosa_mlir", "needs the name of a model"),
+        ("%%lower --to 'tosa_mlir\nx = 1", "No closing quotation"),
+    ],
+)
+def test_bad_input_is_a_clear_error(cell, expected, run):
+    with pytest.raises(irwidget.IRWidgetError) as caught:
+        run(cell)
+    assert expected in str(caught.value)
+    assert caught.value._render_traceback_() == [f"{type(caught.value).__name__}: {caught.value}"]
+
+
+def test_an_error_of_the_cell_itself_ends_it(run, shell):
+    with pytest.raises(BaseException):  # noqa: B017, PT011
+        run("%%lower --to tosa_mlir\n1 / 0")
+    assert "_lowering" not in shell.user_ns
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("%%lower --to to", {"torch_mlir", "tosa_mlir"}),
+        ("%%lower --to tosa_mlir --ti", {"--timeout"}),
+        ("%lower net x --to tosa_mlir,st", {"tosa_mlir,stablehlo_mlir"}),
+        ("%%lower --no", {"--no-dumps", "--no-elide"}),
+    ],
+)
+def test_completion(line, expected, shell):
+    with provisionalcompleter():
+        assert expected <= {c.text for c in shell.Completer.completions(line, len(line))}
+
+
+def test_tables(run):
+    assert "tosa_mlir" in run("%lower --targets")
+    doctor = run("%lower --doctor")
+    assert "torch-mlir" in doctor
+    assert "missing" not in doctor

@@ -1,0 +1,82 @@
+"""Pipelines taken apart, and locations taken out of printed IR."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irwidget.dumps import Location
+from irwidget.toolchain import locations, mlir
+
+
+@pytest.fixture(scope="module")
+def context():
+    return mlir.new_context()
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "expected"),
+    [
+        ("builtin.module(cse)", ["builtin.module(cse)"]),
+        ("builtin.module(func.func(cse,cse),cse)",
+         ["builtin.module(func.func(cse))", "builtin.module(func.func(cse))", "builtin.module(cse)"]),
+        ("builtin.module(gpu.module(cse,llvm.func(mem2reg)))",
+         ["builtin.module(gpu.module(cse))",
+          "builtin.module(gpu.module(llvm.func(mem2reg{region-simplify=true})))"]),
+        ("builtin.module(nvvm-attach-target{chip=sm_80 O=2})", None),
+        ("builtin.module(one-shot-bufferize{dialect-filter=tensor,scf})", None),
+        ("builtin.module(llvm-use-default-visibility)", ["builtin.module(llvm-use-default-visibility)"]),
+        ("builtin.module(func.func(torch-reduce-op-variants{extra-library=}))", None),
+    ],
+)
+def test_a_pipeline_is_its_passes(pipeline, expected, context):
+    passes = mlir.plan(pipeline, context)
+    if expected is not None:
+        assert [p.pipeline for p in passes] == expected
+    for one in passes:
+        assert [again.pipeline for again in mlir.plan(one.pipeline, context)] == [one.pipeline]
+
+
+@pytest.mark.parametrize("pipeline", ["canonicalize", "builtin.module(nope)", "builtin.module(cse{x=1})", "builtin.module(", ""])
+def test_a_bad_pipeline_is_an_error(pipeline, context):
+    with pytest.raises(mlir.PipelineError):
+        mlir.plan(pipeline, context)
+
+
+LOCATIONS = [
+    ('loc(unknown)', []),
+    ('loc("m.py":3:0)', ["m.py:3"]),
+    ('loc(callsite("a.py":1:2 at callsite("b.py":3:4 at "c.py":5:6)))', ["a.py:1:2", "b.py:3:4", "c.py:5:6"]),
+    ('loc(callsite(#loc1 at #loc2))', ["x.py:1", "y.py:2"]),
+    ('loc("name"("m.py":3:1))', ["m.py:3:1"]),
+    ('loc(fused["a.py":1:0, "b.py":2:0])', ["a.py:1", "b.py:2"]),
+    ('loc("only a name")', []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), LOCATIONS)
+def test_frames(text, expected):
+    aliases = {"#loc1": '"x.py":1:0', "#loc2": '"y.py":2:0'}
+    assert [str(frame) for frame in locations.frames(text, aliases)] == expected
+
+
+def test_the_users_frames_are_linked_innermost_first():
+    text = 'callsite("/x/site-packages/torch/linear.py":1:0 at callsite("cell":8:0 at "cell":20:0))'
+    assert locations.user_location(text) == Location("cell", 8, 0, Location("cell", 20, 0))
+
+
+NAMES = st.text(st.characters(codec="ascii", exclude_characters="\x00"), max_size=12)
+
+
+@given(NAMES, NAMES)
+def test_stripping_gives_what_mlir_prints_without_locations(name, value):
+    """Any attribute string, `loc(...)` in it included, survives."""
+    context = mlir.new_context()
+    with context:
+        module = mlir.ir.Module.parse(
+            'module {\n func.func @f(%a: i32) -> i32 { %0 = arith.addi %a, %a : i32 loc("m.py":7:3)\n'
+            ' return %0 : i32 loc(callsite("in.py":1:1 at "m.py":8:1))\n }\n}'
+        )
+        module.operation.attributes["x.name"] = mlir.ir.StringAttr.get(name + ' loc("a" ' + value)
+        text, places = locations.strip(module.operation.get_asm(enable_debug_info=True))
+        assert text == module.operation.get_asm()
+        assert [p.line for p in places if p] == [7, 1]
