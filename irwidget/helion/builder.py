@@ -141,7 +141,7 @@ class Builder:
         else:
             point = ir.InsertionPoint.after(self._last_constant)
         made = ir.Operation.create(
-            "arith.constant", [element], [], {"value": attribute}, loc=ir.Location.unknown(self.context), ip=point,
+            "arith.constant", [element], [], {"value": attribute}, loc=self.location, ip=point,
         )
         self._last_constant = made
         self._constants[key] = made.results[0]

@@ -83,6 +83,8 @@ class Emission:
     normalised: list[str]
     nodes: dict[str, Location | None]
     """Every emitted node, `graph.node`, with its line of the kernel."""
+    targets: dict[str, str]
+    """The op of each node."""
     seconds: float = 0.0
     aten_nodes: int = 0
 
@@ -112,6 +114,7 @@ class Emitter:
         self.scalars: dict[str, HostScalar] = {}
         self.normalised: list[str] = []
         self.nodes: dict[str, Location | None] = {}
+        self.targets: dict[str, str] = {}
         self._frames = [_Frame("host", self._kernel_location())]
         self._entry: ir.Block | None = None
         self._used_names: set[str] = set()
@@ -122,7 +125,7 @@ class Emitter:
         """Emit every top-level loop, in program order, into one function of a new module."""
         started = time.perf_counter()
         with self.context, self.binding.entered():
-            location = self._mlir_location(self.binding.name, self._kernel_location())
+            location = self._note(self.binding.name, "kernel", self._kernel_location())
             module = ir.Module.create(location)
             function = self._function(module, location)
             with self.builder.at(ir.InsertionPoint(self._block)):
@@ -133,7 +136,7 @@ class Emitter:
             types = [argument.type for argument in self._block.arguments]
             function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
         return Emission(
-            module, list(self.tensors.values()), list(self.scalars.values()), self.normalised, self.nodes,
+            module, list(self.tensors.values()), list(self.scalars.values()), self.normalised, self.nodes, self.targets,
             time.perf_counter() - started, self.importer.imported,
         )
 
@@ -165,8 +168,23 @@ class Emitter:
 
         info = self.binding.device_ir.graphs[graph_id]
         blocks = self.binding.device_ir.grid_block_ids[position]
+        self.builder.location = self._note(str(info.name), "tile loop", self._loop_line(position))
         with grid_loop(self, blocks, self.binding.ranges(position)):
             self.run_graph(info, [])
+
+    def _loop_line(self, position: int) -> Location:
+        """The line of a top-level loop."""
+        nodes = [node for phase in self.binding.device_ir.phases for node in phase.root_nodes]
+        place = getattr(nodes[position], "_location", None)
+        if place is None or not getattr(place, "filename", None):
+            return self._kernel_location()
+        return Location(place.filename, int(place.lineno))
+
+    def _note(self, name: str, target: str, location: Location) -> ir.Location:
+        """Enter something that is no node (the kernel, a top-level loop) among the linked things."""
+        self.nodes[name] = location
+        self.targets[name] = target
+        return self._mlir_location(name, location)
 
     # --- graphs and nodes --------------------------------------------------------
 
@@ -197,6 +215,7 @@ class Emitter:
         frame.location = location
         name = f"{frame.graph}.{node.name}"
         self.nodes[name] = location
+        self.targets[name] = internals.target_name(node.target)
         outer = self.builder.location
         self.builder.location = self._mlir_location(name, location)
         try:

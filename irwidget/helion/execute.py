@@ -24,7 +24,7 @@ import torch
 from irwidget.errors import PassError, ToolError, UsageError
 from irwidget.helion.binding import Binding
 from irwidget.helion.emitter import HostScalar, HostTensor
-from irwidget.toolchain import mlir
+from irwidget.helion.jit import PASS_FAILED
 
 TIMEOUT = 120.0
 """Seconds that one launch may take by default."""
@@ -32,48 +32,13 @@ TIMEOUT = 120.0
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel ready to run: bytecode in the LLVM dialect, and what its function takes."""
+    """A kernel ready to run: a module, the pipelines that take it to the LLVM dialect, and what its function takes."""
 
     name: str
     bytecode: bytes
+    pipelines: Sequence[str]
     tensors: Sequence[HostTensor]
     scalars: Sequence[HostScalar]
-
-
-def compile_module(module: Any, pipelines: Sequence[str]) -> bytes:
-    """Lower a copy of `module` to the LLVM dialect. Returns bytecode.
-
-    Raises:
-        PassError: a pass refuses.
-    """
-    state = module.operation.clone()
-    state.attributes  # noqa: B018 - keep the clone's owner alive
-    for function in state.regions[0].blocks[0].operations:
-        if function.operation.name == "func.func":
-            from torch_mlir import ir
-
-            function.operation.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get(state.context)
-    for pipeline in pipelines:
-        for planned in mlir.plan(pipeline, state.context):
-            try:
-                mlir.run(planned, _Holder(state))
-            except mlir.PassFailed as error:
-                raise PassError(
-                    f"{planned.name}: {error}", tool="mlir-opt", pass_name=planned.name, diagnostics=error.diagnostics,
-                    reproducer=f"mlir-opt --pass-pipeline='{planned.pipeline}'",
-                ) from None
-    return mlir.bytecode(_Holder(state))
-
-
-@dataclass(frozen=True)
-class _Holder:
-    """What `toolchain.mlir` expects of a module, for a bare operation."""
-
-    operation: Any
-
-    @property
-    def context(self) -> Any:
-        return self.operation.context
 
 
 def run(program: Program, binding: Binding, tensors: Sequence[Any], timeout: float = TIMEOUT) -> Any:
@@ -81,6 +46,7 @@ def run(program: Program, binding: Binding, tensors: Sequence[Any], timeout: flo
 
     Raises:
         UsageError: meta tensors, or shapes other than those that were bound.
+        PassError: the module cannot be taken to the LLVM dialect.
         ToolError: the kernel crashed or ran out of time.
     """
     arguments = tuple(tensors)
@@ -164,7 +130,9 @@ def _in_subprocess(program: Program, arguments: list[dict[str, Any]], regions: A
     with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
         module, memory, description = (Path(folder) / name for name in ("module.mlirbc", "memory", "arguments.json"))
         module.write_bytes(program.bytecode)
-        description.write_text(json.dumps({"function": program.name, "arguments": arguments}))
+        description.write_text(json.dumps(
+            {"function": program.name, "pipelines": list(program.pipelines), "arguments": arguments}
+        ))
         with open(memory, "w+b") as handle:
             handle.truncate(size)
             mapped = mmap.mmap(handle.fileno(), size)
@@ -202,6 +170,12 @@ def _launch(program: Program, files: list[str], timeout: float) -> None:
         )
     except subprocess.TimeoutExpired:
         raise ToolError(f"{program.name} ran longer than {timeout:g} s on the CPU.", tool="jit") from None
+    if done.returncode == PASS_FAILED:
+        failure = json.loads(done.stdout.splitlines()[-1])
+        place = f"{failure['place']}: " if failure["place"] else ""
+        raise PassError(
+            f"{place}{failure['pass']}: {failure['message']}", tool="mlir-opt", pass_name=failure["pass"],
+        )
     if done.returncode:
         code = done.returncode
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"

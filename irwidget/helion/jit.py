@@ -1,8 +1,9 @@
 """Runs a lowered kernel in a process of its own: `python -m irwidget.helion.jit MODULE MEMORY DESCRIPTION`.
 
-MODULE holds MLIR bytecode in the LLVM dialect, MEMORY the bytes of all tensors,
-DESCRIPTION (JSON) the function's arguments. The kernel works in MEMORY itself,
-so the caller reads the results there. Nothing here imports torch.
+MODULE holds MLIR bytecode, MEMORY the bytes of all tensors, DESCRIPTION (JSON) the
+pipelines that lead to the LLVM dialect and the function's arguments. The kernel
+works in MEMORY itself, so the caller reads the results there. A pass that refuses
+ends the process with status 3 and a line of JSON on stdout. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import sys
 from typing import Any
 
 _INDEX = ctypes.c_int64
+
+PASS_FAILED = 3
+"""Exit status when a pass refused the module."""
 
 
 def descriptor(rank: int) -> type[ctypes.Structure]:
@@ -51,6 +55,25 @@ def pointers(arguments: list[dict[str, Any]], base: int) -> tuple[list[Any], lis
     return packed, kept
 
 
+def lower(module: Any, pipelines: list[str]) -> None:
+    """Take the module to the LLVM dialect, with a C interface for each function."""
+    from torch_mlir import ir
+
+    from irwidget.toolchain import mlir
+
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            function.operation.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get(module.context)
+    for pipeline in pipelines:
+        for planned in mlir.plan(pipeline, module.context):
+            try:
+                mlir.run(planned, module, verify=False)
+            except mlir.PassFailed as error:
+                place = next((str(d.location) for d in error.diagnostics if d.location), "")
+                print(json.dumps({"pass": planned.name, "message": str(error), "place": place}), flush=True)
+                raise SystemExit(PASS_FAILED) from None
+
+
 def main() -> None:
     """Read the three files, compile, run."""
     module_file, memory_file, description_file = sys.argv[1:4]
@@ -61,6 +84,7 @@ def main() -> None:
     context = mlir.new_context()
     with open(module_file, "rb") as handle:
         module = mlir.parse(handle.read(), context)
+    lower(module, description["pipelines"])
     from torch_mlir.execution_engine import ExecutionEngine
 
     engine = ExecutionEngine(module, opt_level=2)

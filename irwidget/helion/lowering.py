@@ -1,0 +1,264 @@
+"""Lower a Helion kernel: bind, emit, run the passes, and hold on to all that came out."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from irwidget.dumps import Diagnostic, Failure, Location, Step, Trace, dump
+from irwidget.errors import PassError, ToolError, UsageError, near
+from irwidget.helion import display, execute, pipelines, triton, verify
+from irwidget.helion.binding import Binding, bind
+from irwidget.helion.emitter import Emission, Emitter
+from irwidget.toolchain import mlir
+from irwidget.toolchain.run import Options, Source
+
+TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton")
+
+for _room in ("aten", "control", "tiles", "memory", "scatter", "scans"):
+    importlib.import_module(f"irwidget.helion.{_room}")  # each registers its handlers
+
+
+@dataclass
+class HelionLowering:
+    """A kernel lowered to one MLIR module, and everything on the way there."""
+
+    binding: Binding
+    emission: Emission
+    aten: str
+    trace: Trace
+    """Device IR, normalised nodes, raw module, then one dump per pass."""
+    module: Any
+    """The final module (`torch_mlir.ir` operation)."""
+    seconds: dict[str, float]
+    """`bind`, `emit` and `passes`."""
+
+    @cached_property
+    def shown(self) -> display.Shown:
+        """The final module as text, with the node of each line."""
+        return display.show(self.module, self.emission.nodes)
+
+    @property
+    def mlir(self) -> str:
+        """The final module: `%t0`, `%blk_arg0`, ... for values, affine maps written out."""
+        return self.shown.text
+
+    @cached_property
+    def links(self) -> tuple[display.Link, ...]:
+        """For each Device IR node: the kernel's line, the node, and the lines of `mlir`."""
+        return display.links(self.shown, self.emission.nodes, self.emission.targets)
+
+    @property
+    def device_ir(self) -> str:
+        """Helion's Device IR as text."""
+        return self.trace.dumps[0].text
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the compilers said."""
+        return self.trace.diagnostics
+
+    @property
+    def in_place(self) -> str:
+        """The kernel's source with the MLIR of each line below it."""
+        lines, first = inspect.getsourcelines(self.binding.kernel.fn)
+        return display.in_place("".join(lines), first, self.shown, self.links)
+
+    def verify(self) -> str | None:
+        """What is wrong with the module: None, or a message.
+
+        Linalg and tosa go to stock mlir-opt with unregistered dialects refused
+        (where it is installed), the others to the verifier of the torch-mlir wheel.
+        """
+        if not self.module.verify():
+            return "the torch-mlir verifier refuses the module"
+        left = verify.leftovers(self.module) if self.aten != "raw" else []
+        if left:
+            return f"not lowered: {', '.join(left)}"
+        if self.aten in verify.STRICT and verify.mlir_opt() is not None:
+            return verify.strict(self.mlir)
+        return None
+
+    @cached_property
+    def program(self) -> execute.Program:
+        """The module with what it takes to run it."""
+        steps = pipelines.llvm_steps(self.aten)
+        return execute.Program(
+            self.binding.name, mlir.bytecode(_AsModule(self.module)), [step.arguments for step in steps],
+            self.emission.tensors, self.emission.scalars,
+        )
+
+    def run(self, *tensors: Any, timeout: float = execute.TIMEOUT) -> Any:
+        """Run the module on the CPU inside Helion's generated host function. Returns what the kernel returns.
+
+        Without arguments, runs on those that the kernel was bound to.
+
+        Raises:
+            UsageError: meta tensors, or shapes that were not bound.
+            PassError: the module cannot be taken to LLVM.
+            ToolError: the kernel crashed or took longer than `timeout` seconds.
+        """
+        return execute.run(self.program, self.binding, tensors or self.binding.arguments, timeout)
+
+
+@dataclass(frozen=True)
+class _AsModule:
+    operation: Any
+
+    @property
+    def context(self) -> Any:
+        return self.operation.context
+
+
+def lower_kernel(
+    kernel: Any, args: Sequence[Any], aten: str = "linalg-on-tensors", config: Any = None, **options: Any,
+) -> HelionLowering:
+    """Lower a Helion kernel, bound to `args`, to one MLIR module of stock dialects.
+
+    Args:
+        kernel: what `@helion.kernel()` returns.
+        args: CPU or meta tensors and numbers, as the kernel takes them.
+        aten: how ATen nodes end up: `raw`, `linalg-on-tensors`, `tosa` or `stablehlo`.
+        config: a `helion.Config` or dict; Helion's default for these shapes without it.
+        options: `isolate`, `timeout`, `dumps`, `elide` of the pass runner.
+
+    Raises:
+        UsageError: bad arguments, configuration or output type.
+        ExportError: Helion refuses the kernel.
+        UnsupportedError: an op has no form in stock MLIR; names the op and the kernel's line.
+        PassError, ToolError: a pass refuses the module, or crashes.
+    """
+    pipelines.check(aten)
+    runner = _options(options)
+    started = time.perf_counter()
+    binding = bind(kernel, args, config)
+    bound = time.perf_counter()
+    emission = Emitter(binding, mlir.new_context()).emit()
+    emitted = time.perf_counter()
+    trace, module = _passes(binding, emission, aten, runner)
+    seconds = {"bind": bound - started, "emit": emission.seconds, "passes": time.perf_counter() - emitted}
+    return HelionLowering(binding, emission, aten, trace, module, seconds)
+
+
+def _options(options: dict[str, Any]) -> Options:
+    known = ("isolate", "timeout", "dumps", "elide", "verify", "progress")
+    for name in options:
+        if name not in known:
+            raise UsageError(f"lower_kernel has no option {name!r}. {near(name, known)}")
+    return Options(**options)
+
+
+def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -> tuple[Trace, Any]:
+    """Run the passes to the output type in the worker, then once more here for the module itself.
+
+    What has run through the worker does not crash, so the second run is safe.
+    """
+    raw = emission.module
+    steps = pipelines.steps(aten)
+    source = Source(mlir.bytecode(raw), name="import", step="import nodes", seconds=emission.seconds)
+    trace = source.run(steps, options, target="helion_mlir")
+    trace = replace(
+        trace, name=binding.name, sources=binding.sources, dumps=(*_stages(binding, emission), *trace.dumps),
+        steps=(*_STAGES, *trace.steps), tools={**trace.tools, **_versions()},
+    )
+    if trace.failure is not None:
+        raise _failed(trace.failure, aten)
+    module = raw.operation.clone()
+    for step in steps:
+        for planned in mlir.plan(step.arguments, module.context):
+            mlir.run(planned, _AsModule(module), verify=False)
+    left = verify.leftovers(module) if aten != "raw" else []
+    if left:
+        raise _left(module, left, aten)
+    return trace, module
+
+
+_STAGES = (
+    Step("helion", "bind", "Device IR"),
+    Step("irwidget", "normalise", "normalise nodes"),
+    Step("torch-mlir", "FxImporter", "import nodes"),
+)
+
+
+def _stages(binding: Binding, emission: Emission) -> list[Any]:
+    normalised = "\n".join(emission.normalised) + "\n"
+    return [
+        dump("device-ir", binding.device_ir_text, step="Device IR", language="fx"),
+        dump("normalise", normalised, step="normalise nodes", language="fx"),
+    ]
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("helion", "torch", "torch-mlir")}
+
+
+def _failed(failure: Failure, aten: str) -> PassError | ToolError:
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    place = f"{first.location}: " if first and first.location else ""
+    others = ", ".join(name for name in pipelines.ATEN if name != aten)
+    message = (
+        f"{place}{failure.pass_name}: {failure.message} The kernel does not lower to {aten}; other output types: {others}."
+    )
+    if failure.kind == "tool":
+        return ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
+    return PassError(
+        message, tool=failure.tool, pass_name=failure.pass_name, diagnostics=failure.diagnostics,
+        reproducer=failure.reproducer,
+    )
+
+
+def _left(module: Any, left: Sequence[str], aten: str) -> PassError:
+    place = _first_location(module, left[0])
+    where = f"{place}: " if place else ""
+    return PassError(
+        f"{where}{', '.join(left)} cannot be lowered to {aten}; try another output type.",
+        tool="torch-mlir-opt", pass_name=f"to {aten}",
+    )
+
+
+def _first_location(operation: Any, name: str) -> Location | None:
+    from irwidget.toolchain.locations import user_location
+
+    if operation.name == name:
+        return user_location(str(operation.location))
+    for region in operation.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                if (found := _first_location(view.operation, name)) is not None:
+                    return found
+    return None
+
+
+def lower(
+    kernel: Any, args: Sequence[Any], to: str = "helion_mlir", aten: str = "linalg-on-tensors", config: Any = None,
+    **options: Any,
+) -> Trace:
+    """Lower a Helion kernel to `helion_device_ir`, `helion_mlir` or `helion_triton`.
+
+    Raises:
+        UsageError: no such target.
+        and what `lower_kernel` raises.
+    """
+    if to not in TARGETS:
+        raise UsageError(f"Helion kernels do not lower to {to!r}. {near(to, TARGETS)}")
+    if to == "helion_mlir":
+        return lower_kernel(kernel, args, aten, config, **options).trace
+    _options(options)
+    started = time.perf_counter()
+    binding = bind(kernel, args, config)
+    seconds = time.perf_counter() - started
+    device_ir = dump("device-ir", binding.device_ir_text, step="Device IR", language="fx", seconds=seconds)
+    dumps = (device_ir,)
+    steps = (_STAGES[0],)
+    if to == "helion_triton":
+        text = triton.source(binding)
+        dumps = (device_ir, dump("to-triton", text, step="Triton", language="python"))
+        steps = (*steps, Step("helion", "to_triton_code", "Triton"))
+    return Trace(to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources)

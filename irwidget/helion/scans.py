@@ -1,0 +1,122 @@
+"""Scans and reductions with a combine function of the user's: a loop over slices that runs its graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch_mlir import ir
+
+from irwidget.helion.handlers import register_handler
+
+if TYPE_CHECKING:
+    from irwidget.helion.emitter import Emitter
+
+
+def _inputs(emitter: Emitter, node: Any) -> list[ir.Value]:
+    operand = node.args[1]
+    items = list(operand) if isinstance(operand, (list, tuple)) else [operand]
+    return [emitter.tensor(item) for item in items]
+
+
+def _slice_at(emitter: Emitter, tensor: ir.Value, dim: int, position: Any) -> ir.Value:
+    """One slice along `dim`, that dim dropped."""
+    shape = list(tensor.type.shape)
+    offsets: list[Any] = [0] * len(shape)
+    offsets[dim] = position
+    sizes = [1 if d == dim else size for d, size in enumerate(shape)]
+    result = [size for d, size in enumerate(shape) if d != dim]
+    return emitter.builder.slice(tensor, offsets, sizes, [1] * len(shape), result)
+
+
+def _put_at(emitter: Emitter, value: ir.Value, tensor: ir.Value, dim: int, position: Any) -> ir.Value:
+    shape = list(tensor.type.shape)
+    offsets: list[Any] = [0] * len(shape)
+    offsets[dim] = position
+    sizes = [1 if d == dim else size for d, size in enumerate(shape)]
+    return emitter.builder.insert(value, tensor, offsets, sizes, [1] * len(shape))
+
+
+def _combine(emitter: Emitter, node: Any, left: list[ir.Value], right: list[ir.Value]) -> list[ir.Value]:
+    info = emitter.binding.device_ir.graphs[node.args[0]]
+    outputs = emitter.run_graph(info, [*left, *right])
+    flat: list[Any] = []
+    for output in outputs:
+        flat += output if isinstance(output, (list, tuple)) else [output]
+    builder = emitter.builder
+    results: list[ir.Value] = []
+    for output, like in zip(flat, left, strict=True):
+        if not isinstance(output, ir.Value):
+            output = builder.from_scalar(builder.constant(output, like.type.element_type))
+        output = builder.cast_tensor(output, like.type.element_type)
+        results.append(builder.broadcast(output, list(like.type.shape)))
+    return results
+
+
+def _dim(node: Any, rank: int, position: int = 2) -> int:
+    dim = node.args[position]
+    return dim + rank if dim < 0 else dim
+
+
+@register_handler("_associative_scan")
+def _scan(emitter: Emitter, node: Any) -> Any:
+    """Along one dim, each slice is the combination of all slices up to it."""
+    builder = emitter.builder
+    inputs = _inputs(emitter, node)
+    shape = list(inputs[0].type.shape)
+    dim = _dim(node, len(shape))
+    reverse = bool(node.args[3]) if len(node.args) > 3 else False
+    tuple_input = bool(node.args[4]) if len(node.args) > 4 else False
+    length = shape[dim]
+    first = length - 1 if reverse else 0
+    carries = [_slice_at(emitter, tensor, dim, first) for tensor in inputs]
+    results = [
+        _put_at(emitter, carry, builder.empty(shape, tensor.type.element_type), dim, first)
+        for carry, tensor in zip(carries, inputs, strict=True)
+    ]
+    inits = [*carries, *results]
+    types = [value.type for value in inits]
+    made = builder.op("scf.for", [builder.size(1), builder.size(length), builder.size(1), *inits], types, regions=1)
+    block = made.regions[0].blocks.append(builder.index, *types, arg_locs=[builder.location] * (len(types) + 1))
+    with builder.at(ir.InsertionPoint(block)):
+        counter, *state = list(block.arguments)
+        position = builder.subtract(length - 1, counter) if reverse else counter
+        current = [_slice_at(emitter, tensor, dim, position) for tensor in inputs]
+        combined = _combine(emitter, node, state[: len(inputs)], current)
+        updated = [
+            _put_at(emitter, value, result, dim, position)
+            for value, result in zip(combined, state[len(inputs) :], strict=True)
+        ]
+        builder.op("scf.yield", [*combined, *updated])
+    out = list(made.results)[len(inputs) :]
+    return out if tuple_input else out[0]
+
+
+@register_handler("_reduce")
+def _reduce(emitter: Emitter, node: Any) -> Any:
+    """The combination of all slices along one dim, or of all elements."""
+    builder = emitter.builder
+    inputs = _inputs(emitter, node)
+    tuple_input = bool(node.args[4]) if len(node.args) > 4 else False
+    if node.args[2] is None:
+        total = 1
+        for size in inputs[0].type.shape:
+            total *= size
+        inputs, dim = [builder.reshape(tensor, [total]) for tensor in inputs], 0
+    else:
+        dim = _dim(node, len(inputs[0].type.shape))
+    length = inputs[0].type.shape[dim]
+    inits = [_slice_at(emitter, tensor, dim, 0) for tensor in inputs]
+    types = [value.type for value in inits]
+    made = builder.op("scf.for", [builder.size(1), builder.size(length), builder.size(1), *inits], types, regions=1)
+    block = made.regions[0].blocks.append(builder.index, *types, arg_locs=[builder.location] * (len(types) + 1))
+    with builder.at(ir.InsertionPoint(block)):
+        counter, *state = list(block.arguments)
+        current = [_slice_at(emitter, tensor, dim, counter) for tensor in inputs]
+        builder.op("scf.yield", _combine(emitter, node, state, current))
+    fakes = node.meta["val"] if isinstance(node.meta["val"], (list, tuple)) else [node.meta["val"]]
+    out = [
+        builder.reshape(value, emitter.shape(fake.shape)) if isinstance(fake, torch.Tensor) else value
+        for value, fake in zip(made.results, fakes, strict=True)
+    ]
+    return out if tuple_input else out[0]

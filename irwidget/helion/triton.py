@@ -1,0 +1,63 @@
+"""Helion's Triton, without a GPU: its source, and the launches that its host function makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from irwidget.errors import ExportError
+from irwidget.helion.binding import Binding
+
+_HOST_OPTIONS = ("ptx_options", "launch_cooperative_grid")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a Triton kernel: enough to compile it for a target by `kernel.warmup`."""
+
+    kernel: Any
+    """The `triton.jit` function."""
+    grid: tuple[int, ...]
+    arguments: tuple[Any, ...]
+    """In order; tensors may be meta tensors: only their dtype and alignment count."""
+    options: dict[str, Any]
+    """Keyword arguments of the launch that Triton takes: `num_warps`, `num_stages`, constexprs."""
+
+
+def source(binding: Binding) -> str:
+    """The Triton program that Helion generates for the binding's configuration.
+
+    Raises:
+        ExportError: Helion cannot generate it, or its backend is not installed.
+    """
+    try:
+        with_config: Any = binding.bound.to_triton_code(binding.config)
+    except Exception as error:
+        raise ExportError(
+            f"Helion cannot generate code for {binding.name} with this configuration: {type(error).__name__}: {error}"
+        ) from error
+    return with_config
+
+
+def launches(binding: Binding) -> list[Launch]:
+    """Run Helion's generated host function and record, rather than do, its launches.
+
+    Meta tensors suffice unless the host code itself reads data.
+
+    Raises:
+        ExportError: the host function fails, as with meta tensors whose data it reads.
+    """
+    recorded: list[Launch] = []
+
+    def record(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
+        kept = {k: v for k, v in options.items() if not k.startswith("_") and k not in _HOST_OPTIONS}
+        recorded.append(Launch(kernel, tuple(grid), arguments, kept))
+
+    try:
+        host = binding.bound.compile_config(binding.config, allow_print=False)
+        host(*binding.arguments, _launcher=record)
+    except Exception as error:
+        raise ExportError(
+            f"Helion's host function for {binding.name} does not run without a GPU: {type(error).__name__}: {error}"
+        ) from error
+    return recorded

@@ -1,0 +1,82 @@
+"""Prints how far each family gets, as a markdown table: `python -m tests.helion.report [WORD ...]`.
+
+Words pick cases by name or family. `--by-family` sums up.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irwidget.errors import IRWidgetError
+from irwidget.helion import lower_kernel
+from tests.helion.cases import CASES, Case, difference
+
+ATEN = ("raw", "linalg-on-tensors", "tosa", "stablehlo")
+STAGES = ("bind", "lower", "strict", "equal")
+
+
+@dataclass
+class Outcome:
+    case: Case
+    aten: str
+    reached: tuple[str, ...]
+    note: str = ""
+
+
+def attempt(case: Case, aten: str) -> Outcome:
+    """Bind, lower, verify and run one case."""
+    inputs = case.inputs()
+    reached: list[str] = []
+    note = ""
+    try:
+        lowering = lower_kernel(case.kernel, inputs, aten=aten, config=case.config, dumps=False)
+        reached += ["bind", "lower"]
+        complaint = lowering.verify()
+        if complaint is None:
+            reached.append("strict")
+        else:
+            note = complaint.splitlines()[0]
+        gap = difference(lowering.run(*case.inputs()), case.expected(*inputs))
+        if gap <= case.tolerance:
+            reached.append("equal")
+        else:
+            note += f" differs by {gap:.2g}"
+    except IRWidgetError as error:
+        note += f" {type(error).__name__}: {error}"
+    except Exception as error:
+        note += f" BUG {type(error).__name__}: {error} {traceback.format_exc().splitlines()[-3]}"
+    return Outcome(case, aten, tuple(reached), note.strip())
+
+
+def main(words: Sequence[str]) -> int:
+    atens = [w for w in words if w in ATEN] or ATEN
+    by_family = "--by-family" in words
+    names = [w for w in words if w not in ATEN and not w.startswith("--")]
+    chosen = [c for c in CASES if c.supported and (not names or any(n in (str(c), c.family) for n in names))]
+    outcomes: list[Outcome] = []
+    for case in chosen:
+        for aten in atens:
+            started = time.perf_counter()
+            outcome = attempt(case, aten)
+            outcomes.append(outcome)
+            if "--verbose" in words or outcome.note:
+                print(f"<!-- {case} {aten} {time.perf_counter() - started:.1f}s {','.join(outcome.reached)} {outcome.note} -->")
+    rows = list(dict.fromkeys(c.family if by_family else str(c) for c in chosen))
+    print("| | " + " | ".join(f"{a}: bind / lower / strict / equal" for a in atens) + " |")
+    print("|---|" + "---|" * len(atens))
+    for row in [*rows, "all"]:
+        cells: list[str] = []
+        for aten in atens:
+            mine = [o for o in outcomes if o.aten == aten and row in (o.case.family if by_family else str(o.case), "all")]
+            counts = [sum(stage in o.reached for o in mine) for stage in STAGES]
+            cells.append(" / ".join(map(str, counts)) + f" of {len(mine)}")
+        print(f"| {row} | " + " | ".join(cells) + " |")
+    return 0 if all("equal" in o.reached and "strict" in o.reached for o in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
