@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: lab test demo venv system js lint lock clean
+.PHONY: lab test demo notebooks venv system js lint lock clean
 
 lab: venv
 	$(BIN)/jupyter lab notebooks/01-first-lowering.ipynb
@@ -16,6 +16,10 @@ demo: venv
 	mkdir -p build
 	$(BIN)/jupyter nbconvert --to notebook --execute --output-dir build notebooks/01-first-lowering.ipynb
 	$(BIN)/python -m irwidget export notebooks/01-first-lowering.ipynb --html build/first-lowering.html
+
+# Execute the tutorials again and keep their text and HTML, without widget state.
+notebooks: venv
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.store_widget_state=False notebooks/*.ipynb
 
 venv: .venv/.ready
 

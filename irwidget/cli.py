@@ -44,6 +44,7 @@ def _lower(words: list[str]) -> None:
     """Run a Python file as a cell and lower what it asks for."""
     from irwidget.commands import lower_all, targets_of
     from irwidget.frontends.pairing import Collector, explore, find
+    from irwidget.progress import ProgressLine
 
     parsed = arguments.parse(words, "irwidget lower", objects=True)
     if getattr(parsed, "help_shown", False):
@@ -57,7 +58,8 @@ def _lower(words: list[str]) -> None:
     with Collector() as pairs:
         namespace: dict[str, Any] = runpy.run_path(str(path), {"__explore__": explore})
     candidates = pairs or find(source, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
-    done, problems = lower_all(candidates, targets_of(parsed), parsed)
+    with ProgressLine(enabled=False) as progress:
+        done, problems = lower_all(candidates, targets_of(parsed), parsed, progress)
     from irwidget import views
 
     traces = [lowering.trace for lowering in done.values()]

@@ -23,24 +23,23 @@ def targets_of(parsed: argparse.Namespace) -> list[str]:
 
 
 def lower_all(
-    candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace
+    candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace, progress: ProgressLine
 ) -> tuple[dict[str, Lowering], list[BaseException]]:
     """Lower each model to each IR type. One that fails does not cost the others: what went wrong is returned."""
     done: dict[str, Lowering] = {}
     problems: list[BaseException] = []
-    with ProgressLine(enabled=not parsed.text) as progress:
-        for candidate in candidates:
-            name = parsed.name if parsed.name and len(candidates) == 1 else candidate.name
-            options = {**arguments.lower_options(parsed), "name": name, "progress": progress.report}
-            progress.begin(name)
-            try:
-                made = _try_calls(candidate, wanted, options)
-            except (IRWidgetError, LoweringInterrupted) as error:
-                problems.append(error)
-                made = {error.lowering.target: error.lowering} if error.lowering else {}
-            done.update({_key(name, target, candidates, wanted): low for target, low in made.items()})
-            if problems and isinstance(problems[-1], LoweringInterrupted):
-                break
+    for candidate in candidates:
+        name = parsed.name if parsed.name and len(candidates) == 1 else candidate.name
+        options = {**arguments.lower_options(parsed), "name": name, "progress": progress.report}
+        progress.begin(name)
+        try:
+            made = _try_calls(candidate, wanted, options)
+        except (IRWidgetError, LoweringInterrupted) as error:
+            problems.append(error)
+            made = {error.lowering.target: error.lowering} if error.lowering else {}
+        done.update({_key(name, target, candidates, wanted): low for target, low in made.items()})
+        if problems and isinstance(problems[-1], LoweringInterrupted):
+            break
     return done, problems
 
 

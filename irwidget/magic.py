@@ -15,6 +15,7 @@ from irwidget.commands import lower_all, targets_of
 from irwidget.errors import UsageError, near
 from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
 from irwidget.lowering import Lowering
+from irwidget.progress import ProgressLine
 
 
 class _AlreadyShown(Exception):
@@ -74,14 +75,15 @@ class LowerMagics(Magics):
 
     def _lower(self, candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace) -> None:
         """Lower each model to each target and show what came out; the first error is raised at the end."""
-        done, problems = lower_all(candidates, wanted, parsed)
-        self._show(done, parsed)
+        # Nobody watches a notebook that is executed without a page; such runs send no cell id.
+        with ProgressLine(enabled=not parsed.text and _cell_id(self.shell) is not None) as progress:
+            done, problems = lower_all(candidates, wanted, parsed, progress)
+            if done:
+                self._show(done, parsed, progress)
         if problems:
             raise problems[0]
 
-    def _show(self, done: Mapping[str, Lowering], parsed: argparse.Namespace) -> None:
-        if not done:
-            return
+    def _show(self, done: Mapping[str, Lowering], parsed: argparse.Namespace, progress: ProgressLine) -> None:
         result: Any = next(iter(done.values())) if len(done) == 1 else dict(done)
         self.shell.user_ns["_lowering"] = result
         if parsed.out:
@@ -92,9 +94,7 @@ class LowerMagics(Magics):
         if parsed.text:
             print(views.text(traces))
             return
-        from IPython.display import display
-
-        display(views.show(traces, key=_cell_id(self.shell)))
+        progress.show(views.show(traces, key=_cell_id(self.shell)))
 
 
 def _answered(parsed: argparse.Namespace) -> bool:

@@ -1,4 +1,4 @@
-"""A line that says what a long lowering is doing; gone when it is done."""
+"""A line that says what a long lowering is doing, until the result takes its place."""
 
 from __future__ import annotations
 
@@ -41,11 +41,24 @@ class ProgressLine:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._stop()
+
+    def show(self, result: Any) -> None:
+        """Display the result where the line was: the cell has the same outputs however long it took."""
+        from IPython.display import display
+
+        self._stop()
+        if self._handle:
+            self._handle.update(result)
+            self._handle = None
+        else:
+            display(result)
+
+    def _stop(self) -> None:
         self._done.set()
         if self._thread:
             self._thread.join()
-        if self._handle:
-            self._handle.update(_Line(""))
+            self._thread = None
 
     def _watch(self) -> None:
         from IPython.display import display

@@ -6,7 +6,8 @@ import sys
 
 def _modules_after(code):
     script = f"{code}\nimport sys\nprint(*sys.modules)"
-    return set(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split())
+    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    return set(ran.stdout.split())
 
 
 def test_import_is_light():

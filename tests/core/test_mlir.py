@@ -36,7 +36,10 @@ def test_a_pipeline_is_its_passes(pipeline, expected, context):
         assert [again.pipeline for again in mlir.plan(one.pipeline, context)] == [one.pipeline]
 
 
-@pytest.mark.parametrize("pipeline", ["canonicalize", "builtin.module(nope)", "builtin.module(cse{x=1})", "builtin.module(", ""])
+BAD = ["canonicalize", "builtin.module(nope)", "builtin.module(cse{x=1})", "builtin.module(", ""]
+
+
+@pytest.mark.parametrize("pipeline", BAD)
 def test_a_bad_pipeline_is_an_error(pipeline, context):
     with pytest.raises(mlir.PipelineError):
         mlir.plan(pipeline, context)
