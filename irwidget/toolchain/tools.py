@@ -8,7 +8,7 @@ from irwidget.dumps import Step
 from irwidget.errors import near
 from irwidget.toolchain import events, mlir
 from irwidget.toolchain.mlir import MlirState
-from irwidget.toolchain.tool import Pass, Run, State, StepFailed, Tool
+from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, Tool
 
 
 def refuse(step: Step, message: str) -> StepFailed:
@@ -33,7 +33,26 @@ def mlir_opt(run: Run, state: State, step: Step) -> Iterator[Pass]:
         yield Pass(one.name, apply, one.options, one.scope, f"{step.tool} --pass-pipeline='{one.pipeline}'")
 
 
-_TOOLS: dict[str, Tool] = {"torch-mlir-opt": mlir_opt, "mlir-opt": mlir_opt}
+def triton(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """Triton's compiler and its `triton-opt`. Imported when first asked for: the package is optional."""
+    from irwidget.toolchain import triton_passes
+
+    return triton_passes.tool(run, state, step)
+
+
+_TOOLS: dict[str, Tool] = {
+    "torch-mlir-opt": mlir_opt, "mlir-opt": mlir_opt,
+    "triton": triton, "triton-opt": triton, "triton-llvm-opt": triton,
+}
+
+
+def read(language: str, text: str) -> State:
+    """What a lowering of text starts from. `triton` is TTIR or TTGIR: MLIR that only libtriton reads."""
+    if language == "triton":
+        from irwidget.toolchain import triton_state
+
+        return triton_state.read(text)
+    return TextState(language, text)
 
 
 def find(name: str) -> Tool:

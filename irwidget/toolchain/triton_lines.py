@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from irwidget.dumps import Location
+from irwidget.toolchain import locations
 from irwidget.toolchain.locations import is_user_file
 
 Lines = tuple[Location | None, ...]
@@ -20,9 +21,53 @@ def _user(frames: Sequence[Location]) -> Location | None:
     """The innermost user frame (frames come innermost first), linked to the user frames that called it."""
     found: Location | None = None
     for frame in reversed(frames):
-        if frame.line and is_user_file(frame.file) and not (found and (found.file, found.line) == (frame.file, frame.line)):
+        repeated = found is not None and (found.file, found.line) == (frame.file, frame.line)
+        if frame.line and is_user_file(frame.file) and not repeated:
             found = Location(frame.file, frame.line, frame.column, found)
     return found
+
+
+_END = " loc(#loc"
+
+
+def mlir(asm: str) -> tuple[str, Lines]:
+    """IR printed with locations, as plain IR and a location per line: what `locations.strip` does.
+
+    Nearly every line of Triton's IR ends in one alias; these are cut without a regular
+    expression, which matters on the megabytes that the LLVM dialect has.
+    """
+    lines = asm.removesuffix("\n").split("\n")
+    aliases = {
+        name: place[4:-1]
+        for name, separator, place in (line.partition(" = ") for line in lines if line.startswith("#loc"))
+        if separator and place.startswith("loc(")
+    }
+    known: dict[str, Location | None] = {}
+    text: list[str] = []
+    found: list[Location | None] = []
+    rest: list[int] = []
+    for line in lines:
+        if line.startswith("#loc"):
+            continue
+        head, separator, alias = line.rpartition(_END)
+        if not separator and " loc(" not in line:
+            text.append(line)
+            found.append(None)
+        elif separator and " loc(" not in head and alias[:-1].isdigit():
+            if alias not in known:
+                known[alias] = locations.user_location(f"#loc{alias[:-1]}", aliases)
+            text.append(head)
+            found.append(known[alias])
+        else:
+            rest.append(len(text))
+            text.append(line)
+            found.append(None)
+    if rest:
+        definitions = [f"{name} = loc({place})" for name, place in aliases.items()]
+        cut, places = locations.strip("\n".join([text[i] for i in rest] + definitions))
+        for i, line, place in zip(rest, cut.split("\n"), places, strict=False):
+            text[i], found[i] = line, place
+    return "\n".join(text) + "\n", tuple(found)
 
 
 _METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DILocation|DISubprogram|DILexicalBlock\w*|DIFile)\((.*)\)$", re.M)

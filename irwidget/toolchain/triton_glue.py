@@ -1,0 +1,307 @@
+"""Let Triton's own stage functions run, stopping them at each pass.
+
+Triton's back ends build pass managers in Python (`make_ttir`, `make_ttgir`,
+`make_llir`). Here these functions run with other globals: `ir.pass_manager`
+notes the passes instead of running them, and `run` hands them out one by one.
+Nothing of Triton is patched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import re
+import subprocess
+import tempfile
+import threading
+import types
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from irwidget.dumps import Diagnostic, Location
+from irwidget.toolchain.mlir import PassFailed
+
+
+@dataclass(slots=True)
+class Call:
+    """A pass that a stage function wants to run now; `run` does it, in the caller's thread."""
+
+    name: str
+    options: str
+    scope: str
+    pipeline: str
+    run: Callable[[], Any]
+    """Does it, and returns the module that it leaves."""
+    language: str = "mlir"
+    """Of the module that it leaves."""
+    result: Any = None
+
+
+class _Abandoned(BaseException):
+    """Unwinds a stage function whose caller has gone."""
+
+
+class Stage:
+    """A function that runs in a thread of its own and waits at each pass.
+
+    Only one of the two threads runs at a time. `result` is what the function
+    returned, once `calls` has ended.
+    """
+
+    def __init__(self) -> None:
+        self.result: Any = None
+        self.commands: list[tuple[list[str], str]] = []
+        """External programs that the function ran, with what they wrote to stderr."""
+        self._calls: queue.SimpleQueue[Call | BaseException | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+
+    def pause(self, call: Call) -> Any:
+        """Hand a pass to the caller and wait until it ran. Called by the function."""
+        self._calls.put(call)
+        if error := self._answers.get():
+            raise error
+        return call.result
+
+    def calls(self, function: Callable[[], Any]) -> Iterator[Call]:
+        """The passes of the function; each must have run before the next is asked for. Raises what it raises."""
+
+        def body() -> None:
+            try:
+                self.result = function()
+                self._calls.put(None)
+            except _Abandoned:
+                pass
+            except BaseException as error:
+                self._calls.put(error)
+
+        thread = threading.Thread(target=body, name="irwidget-triton", daemon=True)
+        thread.start()
+        waiting = False
+        try:
+            while isinstance(item := self._calls.get(), Call):
+                waiting = True
+                yield item
+                waiting = False
+                self._answers.put(None)
+            if item is not None:
+                raise item
+        finally:
+            if waiting:
+                self._answers.put(_Abandoned())
+            thread.join(5)
+
+
+def backend(real: Any, stage: Stage) -> Any:
+    """A backend like `real` whose stage functions stop at each pass, for `stage` to hand out."""
+    cls = type(real)
+    names = {name: _bound(value, stage) for name, value in vars(cls).items() if name.startswith(("make_", "gluon_"))}
+    return type(cls.__name__, (cls,), names)(real.target)
+
+
+def _bound(value: Any, stage: Stage) -> Any:
+    """A stage function with our stand-ins for the names that it uses."""
+    function = value.__func__ if isinstance(value, staticmethod) else value
+    stand_ins: dict[str, Callable[[Any], Any]] = {
+        "ir": lambda real: _Ir(real, stage),
+        "passes": _Passes,
+        "nvidia": _Passes,
+        "amd": _Passes,
+        "llvm": lambda real: _Llvm(real, stage),
+        "subprocess": lambda real: _Subprocess(real, stage),
+    }
+    scope = dict(function.__globals__)
+    scope.update({name: make(scope[name]) for name, make in stand_ins.items() if name in scope})
+    scope["print"] = lambda *words, **options: None  # make_cubin prints the kernel when ptxas fails
+    copy = types.FunctionType(
+        function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return staticmethod(copy) if isinstance(value, staticmethod) else copy
+
+
+class _Proxy:
+    """Stands in for a module of libtriton."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+class _Passes(_Proxy):
+    """`passes.common.add_cse(pm)` puts the pass into our list when `pm` is ours."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._real, name)
+        if isinstance(value, types.ModuleType):
+            return _Passes(value)
+        if not name.startswith("add_"):
+            return value
+
+        def add(manager: Any, *arguments: Any) -> None:
+            if isinstance(manager, _PassManager):
+                manager.adders.append((value, arguments))
+            else:
+                value(manager, *arguments)
+
+        return add
+
+
+class _Ir(_Proxy):
+    def __init__(self, real: Any, stage: Stage) -> None:
+        super().__init__(real)
+        self._stage = stage
+
+    def pass_manager(self, context: Any) -> _PassManager:
+        return _PassManager(self._real, self._stage, context)
+
+
+@dataclass
+class _PassManager:
+    """Notes passes; `run` hands them out one by one."""
+
+    ir: Any
+    stage: Stage
+    context: Any
+    adders: list[tuple[Callable[..., None], tuple[Any, ...]]] = field(
+        default_factory=list[tuple[Callable[..., None], tuple[Any, ...]]]
+    )
+
+    def enable_debug(self) -> bool:
+        """Never: libtriton would dump to stderr."""
+        return False
+
+    def run(self, module: Any, name: str) -> None:
+        for add, arguments in self.adders:
+            manager = self.ir.pass_manager(self.context)
+            add(manager, *arguments)
+            self.stage.pause(pass_call(manager, module, name))
+
+
+_TOP = re.compile(r"^any\((.*)\)$", re.S)
+_NESTED = re.compile(r"^([\w.]+)\((.*)\)$", re.S)
+_LEAF = re.compile(r"^([\w-]+)(?:\{(.*)\})?$", re.S)
+
+
+def pass_call(manager: Any, module: Any, name: str) -> Call:
+    """The one pass of a pass manager, to be run on a module."""
+    pipeline = str(manager.get_pipeline_str())
+    text, scope = pipeline, "module"
+    if match := _TOP.match(text):
+        text = match[1]
+    while match := _NESTED.match(text):
+        scope, text = match[1], match[2]
+    leaf = _LEAF.match(text)
+    options = " ".join((leaf[2] or "").split()) if leaf else ""
+
+    def run() -> Any:
+        with captured_stderr() as said:
+            try:
+                manager.run(module, name)
+            except RuntimeError as error:
+                raise failure(str(error), said()) from None
+        return module
+
+    call = Call(leaf[1] if leaf else text, options, scope, "", run)
+    nested = f"{call.name}{{{options}}}" if options else call.name
+    inner = nested if scope == "module" else f"{scope}({nested})"
+    call.pipeline = f"triton-opt --pass-pipeline='builtin.module({inner})'"
+    return call
+
+
+@contextlib.contextmanager
+def captured_stderr() -> Generator[Callable[[], str]]:
+    """What native code writes to file descriptor 2 meanwhile, for libtriton has no diagnostic handler to set."""
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+
+        def said() -> str:
+            file.seek(0)
+            return file.read().decode(errors="replace")
+
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+_DIAGNOSTIC = re.compile(r'^(?:loc\()?"?(.+?)"?:(\d+):(\d+)\)?: (error|warning|remark|note): (.*)$', re.M)
+_PLACELESS = re.compile(r"^(?:<unknown>:0: |loc\(unknown\): |)(error|warning): (.*)$", re.M)
+
+
+def diagnostics(text: str) -> tuple[Diagnostic, ...]:
+    """What MLIR wrote to stderr, as data; notes go with the error before them."""
+    found: list[Diagnostic] = []
+    for file, line, column, severity, message in _DIAGNOSTIC.findall(text):
+        one = Diagnostic(severity, message, Location(file, int(line), int(column)))
+        if severity == "note" and found:
+            last = found.pop()
+            one = Diagnostic(last.severity, last.message, last.location, (*last.notes, one))
+        found.append(one)
+    return tuple(found) or tuple(Diagnostic(severity, message) for severity, message in _PLACELESS.findall(text))
+
+
+def failure(error: str, said: str) -> PassFailed:
+    """The failure of a pass, with the compiler's words where it said any."""
+    found = diagnostics(said)
+    errors = [one.message for one in found if one.severity == "error"]
+    return PassFailed(errors[0] if errors else error, found)
+
+
+class _Llvm(_Proxy):
+    """The steps on LLVM modules count as passes: translation, linking, optimisation."""
+
+    def __init__(self, real: Any, stage: Stage) -> None:
+        super().__init__(real)
+        self._stage = stage
+
+    def to_module(self, module: Any, context: Any) -> Any:
+        def run() -> Any:
+            with captured_stderr() as said:
+                try:
+                    return self._real.to_module(module, context)
+                except RuntimeError as error:
+                    raise failure(str(error), said()) from None
+
+        pipeline = "triton-translate --mlir-to-llvmir"
+        return self._stage.pause(Call("translate-to-llvm-ir", "", "module", pipeline, run, "llvm"))
+
+    def link_extern_libs(self, module: Any, paths: list[str]) -> Any:
+        names = " ".join(os.path.basename(path) for path in paths)
+
+        def run() -> Any:
+            self._real.link_extern_libs(module, paths)
+            return module
+
+        return self._stage.pause(Call("link-extern-libs", names, "module", f"llvm-link {names}", run, "llvm"))
+
+    def optimize_module(self, module: Any, level: Any, *arguments: Any, **options: Any) -> Any:
+        level_name = next((f"O{n}" for n in range(4) if level == getattr(self._real, f"OPTIMIZE_O{n}")), "O3")
+        shown = " ".join([level_name, *(f"{name}={str(value).lower()}" for name, value in options.items())])
+
+        def run() -> Any:
+            self._real.optimize_module(module, level, *arguments, **options)
+            return module
+
+        return self._stage.pause(Call("optimize-module", shown, "module", f"opt -{level_name}", run, "llvm"))
+
+
+class _Subprocess(_Proxy):
+    """Keeps what ptxas says; Triton throws it away."""
+
+    def __init__(self, real: Any, stage: Stage) -> None:
+        super().__init__(real)
+        self._stage = stage
+
+    def run(self, command: list[str], *, check: bool = False, stderr: Any = None, **options: Any) -> Any:
+        done = subprocess.run(command, check=False, stderr=stderr, **options)
+        self._stage.commands.append((command, Path(stderr.name).read_text(errors="replace")))
+        if check:
+            done.check_returncode()
+        return done

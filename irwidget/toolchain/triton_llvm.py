@@ -1,0 +1,82 @@
+"""LLVM's own passes over a Triton kernel, on request.
+
+libtriton prints them to stderr when LLVM_IR_ENABLE_DUMP is set, and cannot be
+told to stop: the switch sticks to the process. So a process of its own runs the
+stage once more with the switch on, and what it wrote is taken apart here.
+
+    python -m irwidget.toolchain.triton_llvm STEP_ARGUMENTS < kernel.ttgir
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from irwidget.toolchain import events
+from irwidget.toolchain.tool import Pass, State, StepFailed
+from irwidget.toolchain.triton_state import TritonState
+
+_HEADER = re.compile(r"^; \*\*\* IR Dump After (\S+) on (.+?)(?: \(invalidated\))? \*\*\*\s*$|"
+                     r"^# \*\*\* IR Dump After (.+?) \((\S+)\) \*\*\*:?\s*$", re.M)
+
+
+def passes(arguments: str, ttgir: str) -> Iterator[Pass]:
+    """The passes of LLVM's optimiser that changed something, as dumps of what each ran on (function, loop, module).
+
+    `arguments` are those of the llir step, `ttgir` is what it starts from.
+    """
+    previous: dict[str, str] = {}
+    for name, scope, text in split(_dumps(arguments, ttgir)):
+        if previous.get(scope) == text:
+            continue
+        previous[scope] = text
+        state = TritonState("llvm", text=text)
+
+        def show(_: State, state: TritonState = state) -> State:
+            return state
+
+        yield Pass(name, show, "", scope, f"opt -passes={name}")
+
+
+def split(log: str) -> Iterator[tuple[str, str, str]]:
+    """Pass, what it ran on, and the IR after it, for each dump in LLVM's `-print-after-all` output."""
+    headers = list(_HEADER.finditer(log))
+    for header, following in zip(headers, [*headers[1:], None], strict=True):
+        text = log[header.end() : following.start() if following else len(log)].strip("\n")
+        yield header[1] or header[4], (header[2] or "module").replace("[module]", "module"), text + "\n"
+
+
+def _dumps(arguments: str, ttgir: str) -> str:
+    # to a file: LLVM writes each piece of a line by itself, and a pipe would fill up
+    with tempfile.TemporaryFile() as log:
+        done = subprocess.run(
+            [sys.executable, "-m", "irwidget.toolchain.triton_llvm", arguments],
+            input=ttgir.encode(), stdout=subprocess.DEVNULL, stderr=log, check=False,
+            env={**os.environ, "LLVM_IR_ENABLE_DUMP": "1"},
+        )
+        log.seek(0)
+        text = log.read().decode(errors="replace")
+    if done.returncode:
+        last = text.strip().rsplit("\n", 1)[-1][:300]
+        raise StepFailed(events.Failed(
+            "tool", f"LLVM's passes could not be dumped: the process ended with {done.returncode}: {last}", "", "opt"
+        ))
+    return text
+
+
+def main() -> None:
+    from irwidget.dumps import Step
+    from irwidget.toolchain import triton_passes
+
+    triton_passes.run_plainly(Step("triton", sys.argv[1]), TritonState("mlir", text=sys.stdin.read()))
+
+
+if __name__ == "__main__":
+    # the package root comes from the parent's PYTHONPATH or, run by hand, from here
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    main()

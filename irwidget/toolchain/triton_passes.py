@@ -1,0 +1,276 @@
+"""Triton's compiler as a tool: its stages after the Python front end, pass by pass.
+
+A step names one stage: `ttgir --arch sm_90 num_warps=8`. The stages are Triton's own
+(`make_ttir`, `make_ttgir`, `make_llir`, `make_ptx`, `make_cubin`; `make_amdgcn`, `make_hsaco`),
+and `sass`, which disassembles the cubin.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from irwidget.dumps import Step
+from irwidget.errors import ToolError, UsageError, near
+from irwidget.toolchain import events, triton_facts, triton_glue, triton_state
+from irwidget.toolchain.mlir import PassFailed
+from irwidget.toolchain.tool import Pass, Run, State, StepFailed
+from irwidget.toolchain.triton_archs import Arch, find
+from irwidget.toolchain.triton_state import TritonState
+
+TOOL = "triton"
+STAGES = {
+    "cuda": ("ttir", "ttgir", "llir", "ptx", "cubin", "sass"),
+    "hip": ("ttir", "ttgir", "llir", "amdgcn", "hsaco"),
+}
+
+Passes = Generator[Pass, None, TritonState]
+"""The passes of a stage; returns the state after the last."""
+
+
+def step(stage: str, arch: str, options: Mapping[str, Any], *, llvm_passes: bool = False) -> Step:
+    """The step that runs one stage. `options` are Triton's launch options: num_warps, num_stages ..."""
+    words = [stage, "--arch", arch, *(["--llvm-passes"] if llvm_passes and stage == "llir" else [])]
+    words += [f"{name}={json.dumps(value)}" for name, value in sorted(options.items())]
+    return Step(TOOL, shlex.join(words), stage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a step asks for."""
+
+    stage: str
+    arch: Arch
+    options: Mapping[str, Any]
+    arguments: str
+    llvm_passes: bool = False
+
+    @property
+    def backend(self) -> Any:
+        """Triton's backend for the architecture."""
+        from triton.backends.compiler import GPUTarget  # pyright: ignore[reportMissingImports]
+        from triton.compiler.compiler import make_backend  # pyright: ignore[reportMissingImports]
+
+        return make_backend(GPUTarget(self.arch.backend, self.arch.id, self.arch.warp_size))
+
+
+def _plan(step: Step) -> _Plan:
+    words = shlex.split(step.arguments)
+    stage, arch, options, llvm_passes = "", "", dict[str, Any](), False
+    rest = iter(words)
+    for word in rest:
+        if word == "--arch":
+            arch = next(rest, "")
+        elif word == "--llvm-passes":
+            llvm_passes = True
+        elif "=" in word:
+            name, value = word.split("=", 1)
+            options[name] = _value(value)
+        else:
+            stage = word
+    found = find(arch)
+    stages = STAGES[found.backend]
+    if stage not in stages:
+        raise _refused(f"{found.name} has no stage {stage!r}. {near(stage, stages)}")
+    return _Plan(stage, found, options, step.arguments, llvm_passes)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _refused(message: str) -> StepFailed:
+    return StepFailed(events.Failed("usage", message, tool=TOOL))
+
+
+def _failed(message: str, name: str, tool: str = TOOL, pipeline: str = "") -> StepFailed:
+    return StepFailed(events.Failed("tool", message, name, tool, pipeline=pipeline))
+
+
+def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """The passes of a `triton`, `triton-opt` or `triton-llvm-opt` step."""
+    try:
+        triton_state.require()
+    except ToolError as error:
+        raise _failed(str(error), "") from None
+    if step.tool == TOOL:
+        return _compile(run, state, step)
+    from irwidget.toolchain import triton_opt
+
+    return triton_opt.tool(run, state, step)
+
+
+def _compile(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """One stage of Triton's compiler on TTIR, TTGIR, LLVM IR, PTX or AMDGCN."""
+    try:
+        plan = _plan(step)
+    except UsageError as error:
+        raise _refused(str(error)) from None
+    if not isinstance(state, TritonState):
+        raise _refused(f"triton starts from TTIR or TTGIR, but the step before it left {state.language}")
+    after = yield from _STAGES.get(plan.stage, _whole_stage)(plan, state)
+    after.facts.update(triton_facts.metadata(after.metadata))
+    counts = triton_facts.operations(after.language, after.render(True).text)
+    if counts:
+        after.facts["operations"] = {**after.facts.get("operations", {}), plan.stage: counts}
+    run.facts.update(after.facts)
+    if after.binary:
+        name = after.metadata.get("name", "kernel")
+        run.attachments[f"{name}.{'cubin' if plan.arch.backend == 'cuda' else 'hsaco'}"] = after.binary
+
+
+def _compiler(plan: _Plan, state: TritonState, stage: triton_glue.Stage | None) -> Callable[[Any], Any]:
+    """Triton's function for the stage; given `stage`, one that stops at each pass."""
+    from triton.backends.compiler import Language  # pyright: ignore[reportMissingImports]
+
+    real = plan.backend
+    options = real.parse_options(dict(plan.options))
+    # what earlier stages found out (the final num_warps, say) wins over the options
+    state.metadata = {**vars(options), **state.metadata}
+    backend = triton_glue.backend(real, stage) if stage else real
+    functions: dict[str, Callable[[Any, dict[str, Any]], Any]] = {}
+    backend.add_stages(functions, options, Language.TRITON)
+    return lambda source: functions[plan.stage](source, state.metadata)
+
+
+def _source(plan: _Plan, state: TritonState) -> Any:
+    """What Triton's stage function takes: a module up to llir, text after it."""
+    if state.language != "mlir":
+        return state.text
+    if state.module is None:
+        with triton_glue.captured_stderr() as said:
+            try:
+                state.module = triton_state.parse(state.text, plan.backend.load_dialects)
+            except RuntimeError as error:
+                raise triton_glue.failure(str(error), said()) from None
+    return state.module
+
+
+def _by_pass(plan: _Plan, state: TritonState) -> Passes:
+    """A stage that runs MLIR passes (and LLVM's optimiser): every pass a dump."""
+    stage = triton_glue.Stage()
+    compile_stage = _compiler(plan, state, stage)
+    try:
+        source = _source(plan, state)
+    except PassFailed as error:
+        raise StepFailed(events.Failed("pass", str(error), "parse", TOOL, error.diagnostics)) from None
+    entry = state.raw() if plan.llvm_passes else ""
+    latest = state
+    for call in stage.calls(lambda: compile_stage(source)):
+        if plan.llvm_passes and call.name == "optimize-module":
+            from irwidget.toolchain import triton_llvm
+
+            yield from triton_llvm.passes(plan.arguments, entry)
+
+        def apply(_: State, call: triton_glue.Call = call) -> State:
+            nonlocal latest
+            call.result = call.run()
+            text = str(call.result) if call.language == "llvm" else ""
+            module = call.result if call.language == "mlir" else None
+            latest = replace(state, language=call.language, text=text, module=module)
+            return latest
+
+        yield Pass(call.name, apply, call.options, call.scope, call.pipeline)
+    return (yield from _finish(plan, latest, stage.result))
+
+
+def run_plainly(step: Step, state: TritonState) -> Any:
+    """Run a stage as Triton does, without stopping at passes; returns its result."""
+    plan = _plan(step)
+    return _compiler(plan, state, None)(_source(plan, state))
+
+
+def _finish(plan: _Plan, latest: TritonState, result: Any) -> Passes:
+    """A last dump when the stage function changed the text after its last pass."""
+    if not isinstance(result, str) or result == latest.text:
+        return latest
+    final = replace(latest, text=result)
+    yield Pass(f"make_{plan.stage}", lambda _: final)
+    return final
+
+
+def _whole_stage(plan: _Plan, state: TritonState) -> Passes:
+    """A stage that is one step: LLVM IR to PTX or AMDGCN."""
+    compile_stage = _compiler(plan, state, None)
+    after = replace(state, language=plan.stage, module=None)
+
+    def apply(_: State) -> State:
+        with triton_glue.captured_stderr() as said:
+            try:
+                after.text = compile_stage(_source(plan, state))
+            except RuntimeError as error:
+                raise triton_glue.failure(str(error), said()) from None
+        return after
+
+    target = f"-mcpu={plan.arch.name}"
+    yield Pass("translate-to-asm", apply, target, "module", f"llc {target}")
+    if plan.stage == "amdgcn":
+        after.facts.update(triton_facts.amdgcn(after.text))
+    return after
+
+
+def _binary(plan: _Plan, state: TritonState) -> Passes:
+    """ptxas, or AMD's assembler and linker: the text stays, the binary is attached."""
+    stage = triton_glue.Stage()
+    compile_stage = _compiler(plan, state, stage)
+    tool = "ptxas" if plan.stage == "cubin" else "ld.lld"
+    after = replace(state)
+
+    def apply(_: State) -> State:
+        from triton.runtime.errors import PTXASError  # pyright: ignore[reportMissingImports]
+
+        try:
+            after.binary = compile_stage(state.text)
+        except PTXASError as error:
+            command = shlex.join(stage.commands[-1][0]) if stage.commands else ""
+            raise _failed(str(error), tool, tool, command) from None
+        return after
+
+    flags = f"--gpu-name={plan.arch.name}" if tool == "ptxas" else f"-mcpu={plan.arch.name}"
+    yield Pass(tool, apply, flags, "module", f"{tool} {flags}")
+    for _, log in stage.commands:
+        after.facts.update(triton_facts.ptxas(log))
+    return after
+
+
+def _sass(plan: _Plan, state: TritonState) -> Passes:
+    """The cubin disassembled, with its line table."""
+    after = replace(state, language="sass")
+
+    def apply(_: State) -> State:
+        after.text = disassemble(state.binary)
+        return after
+
+    yield Pass("nvdisasm", apply, "-c -gi", "module", "nvdisasm -c -gi")
+    return after
+
+
+def disassemble(cubin: bytes) -> str:
+    """nvdisasm's listing of a cubin, with marks for source lines.
+
+    Raises StepFailed with what nvdisasm said when it fails.
+    """
+    from triton import knobs  # pyright: ignore[reportMissingImports]
+
+    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(cubin)
+        command = [knobs.nvidia.nvdisasm.path, "-c", "-gi", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise _failed(f"nvdisasm failed: {done.stderr.strip()}", "nvdisasm", "nvdisasm", shlex.join(command))
+    return done.stdout
+
+
+_STAGES: dict[str, Callable[[_Plan, TritonState], Passes]] = {
+    "ttir": _by_pass, "ttgir": _by_pass, "llir": _by_pass, "cubin": _binary, "hsaco": _binary, "sass": _sass,
+}

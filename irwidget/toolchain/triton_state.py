@@ -1,0 +1,101 @@
+"""A Triton kernel at one point of its compilation: a module of libtriton, or the text that came out of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from irwidget.dumps import Content
+from irwidget.errors import ToolError
+from irwidget.toolchain import triton_lines
+
+_last: tuple[str, str, Content] = ("", "", Content(""))
+"""Language, raw text and content rendered last: passes that change nothing are rendered once."""
+
+
+def require() -> None:
+    """Raise ToolError when Triton is not installed."""
+    try:
+        import triton  # noqa: F401 # pyright: ignore[reportUnusedImport, reportMissingImports]
+    except ImportError as error:
+        raise ToolError(
+            f"Triton is not installed here ({error}). Install it with: pip install irwidget[triton]", tool="triton"
+        ) from None
+
+
+@dataclass(slots=True)
+class TritonState:
+    """The kernel after one pass. Either `module` (of libtriton, changed in place) or `text` is set."""
+
+    language: str
+    """`mlir`, `llvm`, `ptx`, `amdgcn` or `sass`."""
+    text: str = ""
+    """As libtriton prints it, with its locations."""
+    module: Any = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What Triton's stages tell each other: `name`, `shared`, `num_warps` ..."""
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    binary: bytes = b""
+    """The cubin or hsaco, once there is one."""
+
+    def raw(self) -> str:
+        """The text with locations; a module is printed once per state."""
+        if not self.text and self.module is not None:
+            self.text = self.module.str()
+        return self.text
+
+    def snapshot(self) -> TritonState:
+        """A copy that later passes leave alone. libtriton cannot clone a module, so it is printed at once."""
+        self.raw()
+        return replace(self, module=None, metadata=dict(self.metadata), facts=dict(self.facts))
+
+    def render(self, elide: bool) -> Content:
+        """The text, with the user's source line for each of its lines."""
+        global _last
+        raw = self.raw()
+        if _last[:2] != (self.language, raw):
+            _last = (self.language, raw, content(self.language, raw))
+        return _last[2]
+
+
+def content(language: str, raw: str) -> Content:
+    """What libtriton or nvdisasm printed, as text to show and a source line per line."""
+    match language:
+        case "mlir":
+            text, places = triton_lines.mlir(raw)
+            return Content(text, True, places)
+        case "llvm":
+            return Content(raw, True, triton_lines.llvm(raw))
+        case "ptx" | "amdgcn":
+            return Content(raw, True, triton_lines.assembly(raw))
+        case "sass":
+            text, places = triton_lines.sass(raw)
+            return Content(text, True, places)
+        case _:
+            return Content(raw)
+
+
+def read(text: str) -> TritonState:
+    """Text of TTIR or TTGIR as a state to start from. It is parsed by the step that needs it."""
+    return TritonState("mlir", text)
+
+
+def parse(text: str, load_dialects: Callable[[Any], None]) -> Any:
+    """A libtriton module from text. The bindings read files only.
+
+    Raises RuntimeError when it does not parse; libtriton writes the reason to stderr.
+    """
+    from triton._C.libtriton import ir  # pyright: ignore[reportMissingImports]
+
+    context = ir.context()
+    ir.load_dialects(context)
+    load_dialects(context)
+    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+        path = Path(folder, "kernel.mlir")
+        path.write_text(text)
+        module = ir.parse_mlir_module(str(path), context)
+    module.context = context  # keeps it alive
+    return module
