@@ -38,6 +38,21 @@ class Binding:
     block_sizes: dict[int, int] = field(default_factory=dict[int, int])
     """Tile size of each block that the configuration or the shapes decide."""
 
+    def extent(self, block_id: int) -> int | None:
+        """How many lanes of a reduction block exist; None for a tile's block, or where only run time knows."""
+        from irwidget.helion.symbols import static_value
+
+        info = self.env.block_sizes[block_id]
+        value = static_value(self, info.size) if info.reduction else None
+        return None if value is None else int(value)
+
+    def padded_size(self, extent: int) -> int:
+        """The size of the tile that holds a full dim of `extent`: larger where Helion padded it."""
+        for info in self.env.block_sizes:
+            if info.reduction and self.extent(info.block_id) == extent:
+                return self.block_sizes.get(info.block_id, extent)
+        return extent
+
     @property
     def env(self) -> Any:
         return self.bound.env
@@ -100,7 +115,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     _check_arguments(owner, arguments)
     private = internals.private_kernel(owner)
     try:
-        with internals.saved_arguments():
+        with internals.saved_arguments(), internals.pretended_processors():
             arguments = tuple(private.normalize_args(*arguments))
             isolated = getattr(private, "_bind_isolated", None)
             bound = isolated(arguments) if isolated is not None else private.bind(arguments)
@@ -182,9 +197,9 @@ def _block_sizes(binding: Binding) -> dict[int, int]:
     sizes: dict[int, int] = {}
     for info in binding.env.block_sizes:
         if info.reduction:
-            value = static_value(binding, info.size)
+            value = _padded(binding, info)
             if value is None:
-                continue
+                value = static_value(binding, info.size)
         else:
             try:
                 value = info.from_config(binding.config)
@@ -194,6 +209,12 @@ def _block_sizes(binding: Binding) -> dict[int, int]:
         if value is not None:
             sizes[info.block_id] = int(value)
     return sizes
+
+
+def _padded(binding: Binding, info: Any) -> Any:
+    """The size that Helion padded a dim to, where it met a tensor made with a padded size; None elsewhere."""
+    replaced = binding.env.shape_env.replace(info.symbol())
+    return None if replaced.free_symbols else int(replaced)
 
 
 def _binding_error(kernel: Any, error: Exception) -> ExportError:

@@ -38,10 +38,11 @@ class ScalarIndex:
 
 @dataclass
 class SliceIndex:
-    """`size` positions from `start`, `step` apart."""
+    """`valid` positions from `start`, `step` apart, in a tile of `size` lanes."""
 
     start: Size
     size: int
+    valid: int
     step: int
     symbol: Any = None
 
@@ -180,11 +181,13 @@ def _slice(emitter: Emitter, host: HostTensor, item: slice, dim: int) -> SliceIn
     if isinstance(stop, int) and host.shape[dim] >= 0:
         stop = min(stop, host.shape[dim])
     if isinstance(start, int) and isinstance(stop, int) and stop >= 0:
-        return SliceIndex(start, max(0, -(-(stop - start) // step)), step)
+        count = max(0, -(-(stop - start) // step))
+        return SliceIndex(start, emitter.binding.padded_size(count), count, step)
     length = _static_length(emitter, item)
     if length is None:
         raise UnsupportedError("the slice has a length that is known only at run time")
-    return SliceIndex(builder.add(start, 0), -(-length // step), step)
+    count = -(-length // step)
+    return SliceIndex(builder.add(start, 0), emitter.binding.padded_size(count), count, step)
 
 
 def _static_length(emitter: Emitter, item: slice) -> int | None:

@@ -18,7 +18,7 @@ from typing import Any
 SAVED_ARGUMENTS = "irwidget_arguments"
 """Key in `node.meta`: the (args, kwargs) of a node before Helion prepared it for Inductor."""
 
-_patching = threading.Lock()
+_patching = threading.RLock()
 
 
 def module(name: str) -> Any:
@@ -71,6 +71,23 @@ def saved_arguments() -> Iterator[None]:
             yield
         finally:
             lowering.prepare_node_lowering = prepare
+
+
+PROCESSORS = 132
+"""Multiprocessors of the GPU that persistent kernels are laid out for where there is none."""
+
+
+@contextmanager
+def pretended_processors() -> Iterator[None]:
+    """Let persistent kernels ask how many multiprocessors there are on a machine without a GPU."""
+    runtime = module("runtime")
+    with _patching:
+        real = runtime.get_num_sm
+        runtime.get_num_sm = lambda *_args, **_options: PROCESSORS
+        try:
+            yield
+        finally:
+            runtime.get_num_sm = real
 
 
 def private_kernel(kernel: Any) -> Any:

@@ -22,7 +22,7 @@ from irwidget.helion.indexing import (
     extent,
     positions,
 )
-from irwidget.helion.tiles import lane_mask, ragged_loops
+from irwidget.helion.tiles import lane_mask, ragged_loops, slice_mask
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter, HostTensor
@@ -103,7 +103,7 @@ class _View:
         if isinstance(index, ScalarIndex):
             offset, size, kept = index.position, 1, False
         elif isinstance(index, SliceIndex):
-            offset, size, step = index.start, index.size, index.step
+            offset, size, step = index.start, index.valid, index.step
         elif host.shape[dim] == 1 and index.size != 1:
             offset, size = 0, 1
             self.single.append((len(self.full), index))
@@ -115,8 +115,13 @@ class _View:
         self.kept.append(kept)
         if kept:
             self.valid.append(size)
-            wide = isinstance(index, TileIndex) and not (host.shape[dim] == 1 and index.size != 1)
-            self.full.append(index.size if wide else size)
+            single = isinstance(index, TileIndex) and host.shape[dim] == 1 and index.size != 1
+            self.full.append(1 if single else index.size)
+
+    @property
+    def padded(self) -> bool:
+        """Whether the tile has lanes that the memory does not."""
+        return self.valid != self.full
 
     def subview(self, emitter: Emitter, host: HostTensor) -> ir.Value:
         """The `memref.subview`, dims of one position dropped."""
@@ -174,7 +179,7 @@ def _load_view(emitter: Emitter, host: HostTensor, subscript: Subscript) -> ir.V
     builder = emitter.builder
     view = _View(host, subscript)
     tensor = to_tensor(emitter, view.subview(emitter, host), snapshot=host.written)
-    if any(not isinstance(size, int) for size in view.valid):
+    if view.padded:
         tensor = _pad(emitter, tensor, view)
     full = list(view.full)
     for dim, index in view.single:
@@ -254,6 +259,7 @@ def gather(emitter: Emitter, host: HostTensor, subscript: Subscript, mask: ir.Va
         clamped = [_clamp(emitter, p, bound) for p, bound in zip(where, bounds, strict=True)]
         value = builder.extract(source, clamped)
         inside = lane_mask(emitter, loops, subscript.sizes, lane)
+        inside = slice_mask(emitter, subscript, lane, inside)
         if mask is not None:
             extra = builder.convert(args[-1], builder.i1)
             inside = extra if inside is None else builder.binary("andi", inside, extra)
@@ -315,7 +321,7 @@ def _store_view(emitter: Emitter, host: HostTensor, subscript: Subscript, value:
     view = _View(host, subscript)
     shape = [size for index, size in _dims(subscript) if not isinstance(index, NewAxis)]
     value = builder.reshape(value, shape)
-    if any(not isinstance(size, int) for size in view.valid) or view.single:
+    if view.padded or view.single:
         dynamic = ir.ShapedType.get_dynamic_size()
         result = [size if isinstance(size, int) else dynamic for size in view.valid]
         value = builder.slice(value, [0] * len(shape), view.valid, [1] * len(shape), result)

@@ -44,6 +44,10 @@ def emit(emitter: Emitter, expr: Any) -> Any:
         return number
     if expr.is_Symbol:
         return _symbol(emitter, expr)
+    info = emitter.binding.host.expr_to_origin.get(expr)
+    if info is not None and info.origin.is_host():
+        kind = emitter.builder.i1 if expr.is_Boolean else emitter.builder.index
+        return emitter.host_scalar(info.origin.host_str(), kind)
     kind = type(expr).__name__
     if kind in _FUNCTIONS:
         return _FUNCTIONS[kind](emitter, expr)

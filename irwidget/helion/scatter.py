@@ -12,7 +12,7 @@ from irwidget.errors import UnsupportedError
 from irwidget.helion.builder import is_float
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.indexing import Subscript, TensorIndex, classify, extent, positions
-from irwidget.helion.tiles import lane_mask, ragged_loops
+from irwidget.helion.tiles import lane_mask, ragged_loops, slice_mask
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter, HostTensor
@@ -65,6 +65,7 @@ def _guarded(
 
     where = positions(emitter, host, subscript, lane, element)
     inside = lane_mask(emitter, ragged_loops(emitter, subscript.sizes), subscript.sizes, lane)
+    inside = slice_mask(emitter, subscript, lane, inside)
     if mask is not None:
         extra = builder.convert(_broadcast_extract(emitter, mask, lanes), builder.i1)
         inside = extra if inside is None else builder.binary("andi", inside, extra)

@@ -15,6 +15,7 @@ from irwidget.helion.handlers import refuse, register_handler
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter, Loop
+    from irwidget.helion.indexing import Subscript
 
 # --- symbols -------------------------------------------------------------------------
 
@@ -166,10 +167,38 @@ def ragged_loops(emitter: Emitter, sizes: Sequence[Any]) -> dict[int, Loop]:
     """Dims of a tile whose lanes may lie past the end of their loop: dim -> loop."""
     found: dict[int, Loop] = {}
     for dim, size in enumerate(sizes):
-        loop = emitter.loop_of(emitter.block_of(size))
+        block = emitter.block_of(size)
+        loop = emitter.loop_of(block) or _padding(emitter, block)
         if loop is not None and loop.ragged:
             found[dim] = loop
     return found
+
+
+def _padding(emitter: Emitter, block: int | None) -> Loop | None:
+    """A full dim that Helion padded, as a loop of one tile."""
+    from irwidget.helion.emitter import Loop
+
+    if block is None:
+        return None
+    extent, size = emitter.binding.extent(block), emitter.binding.block_sizes.get(block)
+    if extent is None or size is None or extent == size:
+        return None
+    zero = emitter.builder.size(0)
+    return Loop(block, zero, 0, extent, size, emitter.builder.size(extent))
+
+
+def slice_mask(
+    emitter: Emitter, subscript: Subscript, index: Callable[[int], ir.Value], mask: ir.Value | None,
+) -> ir.Value | None:
+    """`mask` and whether the current lane lies inside the slices that fill only part of a padded tile."""
+    from irwidget.helion.indexing import SliceIndex
+
+    builder = emitter.builder
+    for position, item in enumerate(subscript.indices):
+        if isinstance(item, SliceIndex) and item.valid != item.size:
+            inside = builder.compare("lt", index(subscript.dims[position]), builder.size(item.valid))
+            mask = inside if mask is None else builder.binary("andi", mask, inside)
+    return mask
 
 
 def parent_dims(emitter: Emitter, loop: Loop, sizes: Sequence[Any]) -> list[int]:

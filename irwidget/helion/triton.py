@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget.errors import ExportError
+from irwidget.helion import internals
 from irwidget.helion.binding import Binding
 
 _HOST_OPTIONS = ("ptx_options", "launch_cooperative_grid")
@@ -55,7 +56,8 @@ def launches(binding: Binding) -> list[Launch]:
 
     try:
         host = binding.bound.compile_config(binding.config, allow_print=False)
-        host(*binding.arguments, _launcher=record)
+        with internals.pretended_processors():
+            host(*binding.arguments, _launcher=record)
     except Exception as error:
         raise ExportError(
             f"Helion's host function for {binding.name} does not run without a GPU: {type(error).__name__}: {error}"

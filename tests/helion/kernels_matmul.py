@@ -120,9 +120,8 @@ def int4_matmul(a: torch.Tensor, packed: torch.Tensor) -> torch.Tensor:
         for inner in hl.tile(k // 2, block_size=block):
             left = a[rows, inner.begin * 2 : inner.begin * 2 + inner.block_size * 2].to(torch.float32)
             both = packed[inner, columns]
-            four = torch.tensor(4, dtype=torch.int8, device=packed.device)
-            low = (both << four) >> four
-            high = both >> four
+            low = (both << 4) >> 4
+            high = both >> 4
             stacked = torch.stack([low.to(torch.float32), high.to(torch.float32)], dim=1)
             right = stacked.reshape(inner.block_size * 2, columns.block_size)
             acc += (left[:, :, None] * right[None, :, :]).sum(dim=1)
