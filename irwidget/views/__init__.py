@@ -1,0 +1,26 @@
+"""What a lowering looks like: in Jupyter, as text, as HTML, and as one offline page. Not imported by `import irwidget`.
+
+Everything here starts from a `Trace`, plain data; nothing knows how it was made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irwidget.views.offline import page
+    from irwidget.views.twins import html, text
+    from irwidget.views.widget import PassDiff, show
+
+__all__ = ["PassDiff", "html", "page", "show", "text"]
+
+_HOMES = {"PassDiff": "widget", "show": "widget", "page": "offline", "html": "twins", "text": "twins"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: the Pygments lexers live here, too, and must not pull in the widgets."""
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"irwidget.views.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,71 @@
+"""One HTML file with everything in it: no kernel, no network, opened from disk."""
+
+from __future__ import annotations
+
+import base64
+import html as escaping
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from irwidget.dumps import Trace
+from irwidget.views import twins
+from irwidget.views.packing import last_change, pack
+from irwidget.views.widget import bundle_bytes, static
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body {
+  margin: 0; padding: 16px; font: 14px/1.5 system-ui, sans-serif;
+  background: light-dark(#fff, #14171b); color: light-dark(#14171b, #f2f2f2);
+}
+h1 { font-size: 18px; margin: 0 0 12px; }
+.irw-view { margin: 0 0 16px; }
+.irw-view > .irw { height: calc(100vh - 80px); }
+"""
+
+
+def page(traces: Sequence[Trace], title: str = "") -> str:
+    """An HTML page that shows lowerings exactly as the widget does. Waits for dumps that are still on their way."""
+    for trace in traces:
+        for dump in trace.dumps:
+            dump.load()
+    title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)
+    return document(f"<h1>{escaping.escape(title)}</h1>\n{view(state_of(traces), twins.html(traces))}", title)
+
+
+def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
+    """The traits of a view that nobody has touched yet; `data` as base64."""
+    at = last_change(traces[0])
+    return {
+        "trace": 0, "left": max(at - 1, 0), "right": at, "query": "", "blind": None, "layout_mode": "split",
+        "wrap": False, "fold": True, "blame": False, "symbol": "", "passes": "", "data": base64.b64encode(pack(traces)).decode(),
+    }  # fmt: skip
+
+
+def view(state: dict[str, Any], twin: str) -> str:
+    """The place of a view in a page; the twin is what is seen without JavaScript."""
+    # "<" as an escape: no text in the state can end the script element or open a comment.
+    packed = json.dumps(state).replace("<", "\\u003c")
+    return f'<div class="irw-view"><script type="application/json">{packed}</script><div>{twin}</div></div>'
+
+
+def document(body: str, title: str) -> str:
+    """A page around views, with the viewer's code in it once."""
+    bundle = base64.b64encode(bundle_bytes()).decode()
+    host = static("page.js").replace("</script", "<\\/script")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{escaping.escape(title)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+{body}
+<script type="text/plain" id="irw-bundle">{bundle}</script>
+<script type="module">{host}</script>
+</body>
+</html>
+"""

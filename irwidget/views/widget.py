@@ -1,0 +1,182 @@
+"""The pass diff as a Jupyter widget: traits only. What it looks like is in js/."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import threading
+import time
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+import anywidget
+import traitlets
+
+from irwidget.dumps import Trace
+from irwidget.errors import IRWidgetError, UsageError
+from irwidget.views import twins
+from irwidget.views.packing import last_change, pack, repeated
+
+_PARTLY = 1.5
+"""Seconds after which the browser gets what has arrived of a long lowering."""
+
+
+@cache
+def static(name: str) -> str:
+    """A file that the JavaScript build left in irwidget/static."""
+    return (files("irwidget") / "static" / name).read_text(encoding="utf-8")
+
+
+@cache
+def bundle_bytes() -> bytes:
+    """The viewer's code, gzipped."""
+    return gzip.compress(static("viewer.js").encode(), mtime=0)
+
+
+class Bundle(anywidget.AnyWidget):
+    """The viewer's code, once per kernel; views refer to it."""
+
+    _esm = "export default {}"
+    code = traitlets.Bytes().tag(sync=True)
+    version = traitlets.Unicode().tag(sync=True)
+
+
+class _Shared:
+    bundle: Bundle | None = None
+    shown: dict[str, PassDiff]
+
+
+def _bundle() -> Bundle:
+    """The bundle of this kernel; a new one when somebody has closed it."""
+    if _Shared.bundle is None or _Shared.bundle.comm is None:
+        code = bundle_bytes()
+        _Shared.bundle = Bundle(code=code, version=hashlib.sha256(code).hexdigest()[:16])
+    return _Shared.bundle
+
+
+class PassDiff(anywidget.AnyWidget):
+    """Every pass of one or several lowerings as a diff.
+
+    The traits are the state of the view: set them from Python, or observe them, as with any ipywidget. Stages are
+    numbered from 0, the input; negative numbers count from the end.
+    """
+
+    _esm = traitlets.Unicode().tag(sync=True)
+
+    trace = traitlets.Int(0).tag(sync=True)
+    """Which of several lowerings is shown."""
+    left = traitlets.Int(0).tag(sync=True)
+    """The stage on the left."""
+    right = traitlets.Int(0).tag(sync=True)
+    """The stage on the right; equal to `left`, it is shown alone."""
+    query = traitlets.Unicode().tag(sync=True)
+    """Text looked for in all stages."""
+    blind = traitlets.Bool(None, allow_none=True).tag(sync=True)
+    """Whether lines that differ only in renumbered names count as equal; None: when more than half of them differ."""
+    layout_mode = traitlets.Enum(("split", "unified"), "split").tag(sync=True)
+    """Two panes or one."""
+    wrap = traitlets.Bool(False).tag(sync=True)
+    """Wrap long lines."""
+    fold = traitlets.Bool(True).tag(sync=True)
+    """Hide equal lines far from a change."""
+    blame = traitlets.Bool(False).tag(sync=True)
+    """Show which pass last changed each line."""
+    symbol = traitlets.Unicode().tag(sync=True)
+    """Show only the function with this name."""
+    passes = traitlets.Unicode().tag(sync=True)
+    """List only the passes with this in their name."""
+
+    data = traitlets.Bytes().tag(sync=True)
+    bundle = anywidget.WidgetTrait().tag(sync=True)
+
+    def __init__(self, traces: Sequence[Trace], **state: Any) -> None:
+        unknown = state.keys() - set(self.trait_names(sync=True))
+        if unknown:
+            raise UsageError(f"A pass diff has no {', '.join(sorted(unknown))}.")
+        if not traces or not all(trace.dumps for trace in traces):
+            raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
+        self.traces = tuple(traces)
+        at = last_change(traces[0])
+        chosen = {"right": at, "left": max(at - 1, 0)} | state
+        super().__init__(_esm=static("stub.js"), data=pack(traces), bundle=_bundle(), **chosen)
+        if not all(dump.ready for trace in traces for dump in trace.dumps):
+            threading.Thread(target=self._fill, args=((self.left, self.right),), daemon=True).start()
+
+    @traitlets.validate("left", "right")
+    def _stage(self, proposal: Any) -> int:
+        count = len(self.traces[self.trace].dumps)
+        value = int(proposal.value)
+        if not -count <= value < count:
+            raise UsageError(f"There is no stage {value}: this lowering has the stages 0 to {count - 1}.")
+        return value % count
+
+    @traitlets.validate("trace")
+    def _which(self, proposal: Any) -> int:
+        value = int(proposal.value)
+        if not 0 <= value < len(self.traces):
+            raise UsageError(f"There is no lowering {value}: this view has {len(self.traces)}, counted from 0.")
+        return value
+
+    def stages(self) -> list[str]:
+        """The names of the stages that `left` and `right` number."""
+        return repeated([dump.name for dump in self.traces[self.trace].dumps])
+
+    def _fill(self, chosen: tuple[int, int]) -> None:
+        """Wait for the dumps that are still on their way, and show them."""
+        sent = time.monotonic()
+        traces = self.traces
+        for trace in traces:
+            for dump in trace.dumps:
+                try:
+                    dump.load()
+                except IRWidgetError:
+                    continue  # The compiler is gone; what it left behind is still worth showing.
+                if self.comm is None:
+                    return
+                if time.monotonic() - sent > _PARTLY:
+                    self.data = pack(traces)
+                    sent = time.monotonic()
+        if self.comm is None:
+            return
+        with self.hold_sync():
+            self.data = pack(traces)
+            if chosen == (self.left, self.right):
+                self.right = last_change(traces[self.trace])
+                self.left = max(self.right - 1, 0)
+
+    def close(self) -> None:
+        """Take the view off the page and let go of the dumps; IPython's `Out` may keep the object itself."""
+        layout = cast(Any, self.layout)
+        super().close()
+        if layout is not None:
+            layout.close()
+        self.traces = ()
+        self.set_trait("data", b"")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        if not self.traces:
+            return {"text/plain": "(this view was closed: its cell has been run again)"}
+        plain: dict[str, Any] = {"text/html": twins.html(self.traces), "text/plain": twins.text(self.traces)}
+        shown = super()._repr_mimebundle_(**kwargs)
+        if isinstance(shown, tuple):
+            return {**shown[0], **plain}, shown[1]
+        return {**(shown or {}), **plain}
+
+
+_Shared.shown = {}
+
+
+def show(traces: Sequence[Trace], *, key: str | None = None) -> PassDiff:
+    """Make the view of one or several lowerings.
+
+    `key` names the cell that shows it: showing again with the same key closes the view before, so that running a cell
+    again and again does not pile up dumps in the kernel and the browser.
+    """
+    if key is not None and (before := _Shared.shown.pop(key, None)) is not None:
+        before.close()
+    widget = PassDiff(traces)
+    if key is not None:
+        _Shared.shown[key] = widget
+    return widget

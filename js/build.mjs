@@ -1,0 +1,38 @@
+// Builds ../irwidget/static. With --check it builds in memory and compares with what is committed.
+import { build } from "esbuild";
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const out = fileURLToPath(new URL("../irwidget/static/", import.meta.url));
+
+const common = {
+  absWorkingDir: here,
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+  minify: true,
+  charset: "ascii",
+  legalComments: "none",
+  loader: { ".css": "text" },
+  write: false,
+  outdir: out,
+};
+
+const result = await build({ ...common, entryPoints: { viewer: "src/viewer.ts", stub: "src/stub.ts", page: "src/page.ts" } });
+
+let stale = 0;
+for (const file of result.outputFiles) {
+  const name = file.path.slice(out.length);
+  if (process.argv.includes("--check")) {
+    const committed = await readFile(file.path).catch(() => Buffer.alloc(0));
+    if (!committed.equals(Buffer.from(file.contents))) {
+      stale++;
+      console.error(`irwidget/static/${name} is not what the source builds: run npm --prefix js run build and commit it`);
+    }
+  } else {
+    await writeFile(file.path, file.contents);
+    console.log(`irwidget/static/${name} ${(file.contents.length / 1000).toFixed(1)} kB`);
+  }
+}
+process.exitCode = stale ? 1 : 0;

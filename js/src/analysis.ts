@@ -1,0 +1,172 @@
+/** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
+
+import { cut, definedSymbol, dialect, blank, operation } from "./ir";
+import { diffBySymbol, origins, type Hunk, type Segment } from "./diff";
+import type { Dumps, Stage, Trace } from "./dumps";
+
+export interface Delta {
+  readonly gone: number;
+  readonly added: number;
+}
+
+/** How many diffs are kept: blame needs every neighbouring pair, and the rest is what was looked at last. */
+const KEPT = 400;
+
+export class Analysis {
+  private readonly blanked: Int32Array;
+  private readonly blankIds = new Map<string, number>();
+  private readonly symbols = new Map<number, string>();
+  private readonly operations = new Map<number, string>();
+  private readonly segmentsOf = new WeakMap<Int32Array, Segment[]>();
+  private readonly blankOf = new WeakMap<Int32Array, Int32Array>();
+  private readonly countsOf = new WeakMap<Int32Array, Map<string, number>>();
+  private readonly ids = new WeakMap<Int32Array, number>();
+  private readonly diffs = new Map<string, Hunk[]>();
+  private readonly deltas = new Map<string, Delta>();
+  private nextId = 0;
+
+  constructor(readonly dumps: Dumps) {
+    this.blanked = new Int32Array(dumps.table.length).fill(-1);
+  }
+
+  text(id: number): string {
+    return this.dumps.table[id] ?? "";
+  }
+
+  symbolOf = (id: number): string => {
+    let symbol = this.symbols.get(id);
+    if (symbol === undefined) this.symbols.set(id, (symbol = definedSymbol(this.text(id))));
+    return symbol;
+  };
+
+  segments(stage: Stage): Segment[] {
+    let segments = this.segmentsOf.get(stage.lines);
+    if (!segments) this.segmentsOf.set(stage.lines, (segments = cut(stage.lines, this.symbolOf)));
+    return segments;
+  }
+
+  /** The lines with renumbered names blanked, as numbers of their own. */
+  blind(lines: Int32Array): Int32Array {
+    let result = this.blankOf.get(lines);
+    if (!result) this.blankOf.set(lines, (result = lines.map((id) => this.blankId(id))));
+    return result;
+  }
+
+  private blankId(id: number): number {
+    const known = this.blanked[id]!;
+    if (known >= 0) return known;
+    const text = blank(this.text(id));
+    let number = this.blankIds.get(text);
+    if (number === undefined) this.blankIds.set(text, (number = this.blankIds.size));
+    this.blanked[id] = number;
+    return number;
+  }
+
+  diff(left: Stage, right: Stage, blind: boolean): Hunk[] {
+    if (left.lines === right.lines) return [];
+    const key = `${this.id(left.lines)} ${this.id(right.lines)} ${blind}`;
+    let hunks = this.diffs.get(key);
+    if (!hunks) {
+      const [a, b] = blind ? [this.blind(left.lines), this.blind(right.lines)] : [left.lines, right.lines];
+      hunks = diffBySymbol(a, b, this.segments(left), this.segments(right));
+      this.diffs.set(key, hunks);
+      if (this.diffs.size > KEPT) this.diffs.delete(this.diffs.keys().next().value!);
+    }
+    return hunks;
+  }
+
+  private id(lines: Int32Array): number {
+    let id = this.ids.get(lines);
+    if (id === undefined) this.ids.set(lines, (id = this.nextId++));
+    return id;
+  }
+
+  /** Lines that went and came, renumbering and order apart: cheap enough for every stage. */
+  delta(left: Stage, right: Stage): Delta {
+    if (left.lines === right.lines) return { gone: 0, added: 0 };
+    const key = `${this.id(left.lines)} ${this.id(right.lines)}`;
+    let delta = this.deltas.get(key);
+    if (!delta) {
+      const [a, b] = [this.blind(left.lines), this.blind(right.lines)];
+      const counts = new Int32Array(this.blankIds.size);
+      for (const id of a) counts[id]!--;
+      for (const id of b) counts[id]!++;
+      let [gone, added] = [0, 0];
+      for (const count of counts) {
+        if (count < 0) gone -= count;
+        else added += count;
+      }
+      this.deltas.set(key, (delta = { gone, added }));
+    }
+    return delta;
+  }
+
+  /** Whether more than half of the lines differ while most of that is renumbering. */
+  mostlyRenumbered(left: Stage, right: Stage): boolean {
+    if (left.lines === right.lines) return false;
+    const there = new Set<number>(left.lines);
+    let differing = 0;
+    for (const id of right.lines) if (!there.has(id)) differing++;
+    return differing * 2 > right.lines.length;
+  }
+
+  operationOf(id: number, language: string): string {
+    let op = this.operations.get(id);
+    if (op === undefined) this.operations.set(id, (op = operation(this.text(id), language)));
+    return op;
+  }
+
+  /** How often each operation occurs. */
+  counts(stage: Stage): ReadonlyMap<string, number> {
+    let counts = this.countsOf.get(stage.lines);
+    if (!counts) {
+      counts = new Map();
+      for (const id of stage.lines) {
+        const op = this.operationOf(id, stage.language);
+        if (op) counts.set(op, (counts.get(op) ?? 0) + 1);
+      }
+      this.countsOf.set(stage.lines, counts);
+    }
+    return counts;
+  }
+
+  /** How many operations of each dialect a stage has, most first. */
+  dialects(stage: Stage): [string, number][] {
+    const sums = new Map<string, number>();
+    for (const [op, count] of this.counts(stage)) sums.set(dialect(op), (sums.get(dialect(op)) ?? 0) + count);
+    return [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  }
+
+  /** For each stage, on how many lines the query occurs. */
+  search(trace: Trace, query: string): number[] {
+    const matches = this.matching(query);
+    const seen = new Map<Int32Array, number>();
+    return trace.stages.map((stage) => {
+      let count = seen.get(stage.lines);
+      if (count === undefined) {
+        count = 0;
+        for (const id of stage.lines) count += matches[id]!;
+        seen.set(stage.lines, count);
+      }
+      return count;
+    });
+  }
+
+  /** For each line of the table, 1 when the query occurs in it. Small letters match capitals, as in most editors. */
+  matching(query: string): Uint8Array {
+    const test = matcher(query);
+    return Uint8Array.from(this.dumps.table, (line) => (test(line) >= 0 ? 1 : 0));
+  }
+
+  /** For each line of a stage, the line of an earlier stage that it was, renumbering apart, or -1. */
+  origins(left: Stage, right: Stage): Int32Array {
+    return origins(this.diff(left, right, true), right.lines.length);
+  }
+}
+
+/** Where the query occurs in a line, or -1; capitals in the query make it exact. */
+export function matcher(query: string): (line: string, from?: number) => number {
+  if (!query) return () => -1;
+  if (query !== query.toLowerCase()) return (line, from = 0) => line.indexOf(query, from);
+  return (line, from = 0) => line.toLowerCase().indexOf(query, from);
+}

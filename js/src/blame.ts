@@ -1,0 +1,84 @@
+/** Which pass last changed each line, renumbering apart, and where the line was before. */
+
+import type { Analysis } from "./analysis";
+import type { Trace } from "./dumps";
+import { blank } from "./ir";
+import { differingWords } from "./words";
+
+export interface Version {
+  readonly stage: number;
+  readonly line: number;
+}
+
+export class Blame {
+  private readonly known: Int32Array[] = [];
+
+  constructor(private readonly analysis: Analysis, private readonly trace: Trace) {}
+
+  /** For each line of a stage the stage that last changed it; undefined until `compute` has been there. */
+  at(stage: number): Int32Array | undefined {
+    return this.known[stage];
+  }
+
+  /** Compute up to a stage, a little at a time, so that the page stays alive. */
+  async compute(stage: number, alive: () => boolean): Promise<void> {
+    let started = performance.now();
+    for (let s = this.known.length; s <= stage; s++) {
+      if (performance.now() - started > 30) {
+        await new Promise((resolve) => setTimeout(resolve));
+        if (!alive()) return;
+        started = performance.now();
+        s = this.known.length;
+        if (s > stage) return;
+      }
+      this.known[s] = this.next(s);
+    }
+  }
+
+  private next(stage: number): Int32Array {
+    const { lines } = this.trace.stages[stage]!;
+    const before = this.known[stage - 1];
+    if (!before) return new Int32Array(lines.length);
+    if (lines === this.trace.stages[stage - 1]!.lines) return before;
+    return this.analysis.origins(this.trace.stages[stage - 1]!, this.trace.stages[stage]!).map((line) => (line < 0 ? stage : before[line]!));
+  }
+
+  /** The line at the stage that last changed it. */
+  origin({ stage, line }: Version): Version {
+    while (stage > 0) {
+      const before = this.analysis.origins(this.trace.stages[stage - 1]!, this.trace.stages[stage]!)[line]!;
+      if (before < 0) break;
+      line = before;
+      stage--;
+    }
+    return { stage, line };
+  }
+
+  /** One step back: to the pass that last changed the line, and from there to the line that it replaced. */
+  back(version: Version): Version | null {
+    const origin = this.origin(version);
+    if (origin.stage < version.stage) return origin;
+    if (origin.stage === 0) return null;
+    const [left, right] = [this.trace.stages[origin.stage - 1]!, this.trace.stages[origin.stage]!];
+    const hunk = this.analysis.diff(left, right, true).find(({ b0, b1 }) => origin.line >= b0 && origin.line < b1);
+    if (!hunk || hunk.a0 === hunk.a1) return null;
+    const text = blank(this.analysis.text(right.lines[origin.line]!));
+    let best = hunk.a0;
+    let least = Infinity;
+    // Only the neighbourhood: a replaced line is near its place in the hunk.
+    const middle = hunk.a0 + Math.round(((origin.line - hunk.b0) * (hunk.a1 - hunk.a0)) / (hunk.b1 - hunk.b0));
+    for (let line = Math.max(hunk.a0, middle - 50); line < Math.min(hunk.a1, middle + 50); line++) {
+      const cost = distance(text, blank(this.analysis.text(left.lines[line]!))) + Math.abs(line - middle) / 1000;
+      if (cost < least) [best, least] = [line, cost];
+    }
+    return this.origin({ stage: origin.stage - 1, line: best });
+  }
+}
+
+/** Share of a line that is not in another; 1 when they have little in common. */
+function distance(a: string, b: string): number {
+  if (a === b) return 0;
+  const spans = differingWords(a, b);
+  if (spans.length === 0) return 1;
+  return spans.reduce((sum, { from, to }) => sum + to - from, 0) / Math.max(1, a.length);
+}

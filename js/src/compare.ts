@@ -1,0 +1,346 @@
+/** The panes: two side by side that scroll as one, or one with both dumps; and the ruler of changes beside them. */
+
+import type { Analysis } from "./analysis";
+import type { Hunk, Segment } from "./diff";
+import type { Stage } from "./dumps";
+import { h } from "./dom";
+import { nameAt } from "./ir";
+import { alone, type Column, type Options, sideBySide, unified } from "./lineup";
+import { NO_MARKS, type Marks, type Name } from "./overlay";
+import { LINE, Pane, type SideName } from "./pane";
+
+export interface Pair {
+  readonly left: Stage;
+  readonly right: Stage;
+  /** Titles, also for screen readers. */
+  readonly titles: readonly [left: string, right: string];
+  readonly blind: boolean;
+  readonly layout: "split" | "unified";
+  readonly wrap: boolean;
+  readonly fold: boolean;
+  readonly symbol: string;
+  readonly blame?: ((side: "left" | "right", line: number) => { stage: number; name: string } | null) | undefined;
+}
+
+export interface Spot {
+  readonly side: "left" | "right";
+  /** Line of the dump, from 0. */
+  readonly line: number;
+}
+
+export interface CompareHooks {
+  /** The line of the user's source that a line of a stage came from, or 0; null when nothing is known of the stage. */
+  readonly source: (stage: Stage) => ((line: number) => number) | null;
+  readonly moved: (spot: Spot) => void;
+  readonly blamed: (spot: Spot) => void;
+}
+
+const CONTEXT = 3;
+
+export class Compare {
+  readonly element = h("div", { class: "irw-panes" });
+  readonly panes: readonly [Pane, Pane];
+  private readonly ruler = h("div", { class: "irw-ruler", "aria-hidden": "true" });
+  private readonly hosts: readonly [HTMLElement, HTMLElement];
+  private readonly open = new Set<number>();
+  private pair: Pair | null = null;
+  private hunks: readonly Hunk[] = [];
+  private ranges: [Segment, Segment] = [{ name: "", from: 0, to: 0 }, { name: "", from: 0, to: 0 }];
+  private marks: Marks = NO_MARKS;
+  private linked: { left: ReadonlySet<number>; right: ReadonlySet<number> } = { left: new Set(), right: new Set() };
+  /** The pane that the reader was in last. */
+  active: Pane;
+  private change = -1;
+  private columns = 0;
+
+  constructor(private readonly analysis: Analysis, root: Document | ShadowRoot, private readonly hooks: CompareHooks) {
+    this.hosts = [h("div", { class: "irw-pane" }), h("div", { class: "irw-pane" })];
+    this.element.append(...this.hosts, this.ruler);
+    const make = (host: HTMLElement): Pane =>
+      new Pane(host, root, {
+        text: (id) => (id < 0 ? "" : analysis.text(id)),
+        unfold: (key) => this.unfold(key),
+        moved: (pane, line, column) => this.moved(pane, line, column),
+        blamed: (pane, line) => this.hooks.blamed(this.spot(pane, line)),
+        scrolled: (pane) => this.scrolled(pane),
+      });
+    this.panes = [make(this.hosts[0]), make(this.hosts[1])];
+    this.active = this.panes[1];
+    for (const pane of this.panes) pane.view.contentDOM.addEventListener("focus", () => (this.active = pane));
+  }
+
+  get mode(): "alone" | "split" | "unified" {
+    if (!this.pair || this.pair.left === this.pair.right) return "alone";
+    return this.pair.layout;
+  }
+
+  get changes(): readonly Hunk[] {
+    return this.hunks;
+  }
+
+  show(pair: Pair): void {
+    const kept = this.pair?.right === pair.right || this.pair?.left === pair.left ? this.firstInSight() : null;
+    this.pair = pair;
+    this.open.clear();
+    this.change = -1;
+    this.ranges = [this.range(pair.left), this.range(pair.right)];
+    this.hunks = this.mode === "alone" ? [] : this.diff(pair);
+    this.draw(true);
+    if (kept) this.reveal(kept, "top");
+    else if (this.hunks.length > 0 && !pair.fold) this.step(1, false);
+  }
+
+  /** Only the part of a stage that is shown. */
+  private range(stage: Stage): Segment {
+    const all = { name: "", from: 0, to: stage.lines.length };
+    if (!this.pair?.symbol) return all;
+    return this.analysis.segments(stage).find(({ name }) => name === this.pair!.symbol) ?? { name: "", from: 0, to: 0 };
+  }
+
+  private diff(pair: Pair): readonly Hunk[] {
+    const found = this.analysis.diff(pair.left, pair.right, pair.blind);
+    if (!pair.symbol) return found;
+    const [a, b] = this.ranges;
+    const inside = found.filter(({ a0, a1, b0, b1 }) => (a1 > a.from && a0 < a.to) || (b1 > b.from && b0 < b.to));
+    return inside.map(({ a0, a1, b0, b1 }) => ({
+      a0: Math.max(a0, a.from) - a.from, a1: Math.min(Math.max(a1, a.from), a.to) - a.from,
+      b0: Math.max(b0, b.from) - b.from, b1: Math.min(Math.max(b1, b.from), b.to) - b.from,
+    }));
+  }
+
+  private options(wrap: boolean): Options {
+    const [a, b] = this.ranges;
+    const base = { context: this.pair?.fold ? CONTEXT : Infinity, open: this.open, firstLeft: a.from, firstRight: b.from };
+    const columns = this.columns;
+    if (!wrap || columns < 8) return base;
+    return { ...base, rows: (id) => Math.max(1, Math.ceil(this.analysis.text(id).length / columns)) };
+  }
+
+  private draw(fresh: boolean): void {
+    const { pair } = this;
+    if (!pair) return;
+    const { mode } = this;
+    this.element.dataset["mode"] = mode;
+    const a = pair.left.lines.subarray(this.ranges[0].from, this.ranges[0].to);
+    const b = pair.right.lines.subarray(this.ranges[1].from, this.ranges[1].to);
+    if (pair.wrap) this.measure();
+    const columns: [Column | null, Column] =
+      mode === "alone" ? [null, alone(b, this.ranges[1].from)]
+      : mode === "unified" ? [null, unified(a, b, this.hunks, this.options(false))]
+      : sideBySide(a, b, this.hunks, this.options(pair.wrap));
+    for (const i of [0, 1] as const) {
+      const column = columns[i];
+      this.hosts[i].hidden = !column;
+      if (!column) this.panes[i].clear();
+      else if (fresh) this.panes[i].show(this.content(pair, column, i === 0 ? "left" : mode === "unified" ? "both" : "right"));
+      else this.panes[i].relayout(column);
+    }
+    this.remark();
+    this.drawRuler(a.length, b.length);
+  }
+
+  private content(pair: Pair, column: Column, side: SideName) {
+    const place = (line: number): Spot => spotOf(column, line);
+    const { blame } = pair;
+    const sources = { left: this.hooks.source(pair.left), right: this.hooks.source(pair.right) };
+    const known = side === "both" ? sources.left ?? sources.right : sources[side];
+    const source = (line: number): number => {
+      const spot = place(line);
+      return sources[spot.side]?.(spot.line) ?? 0;
+    };
+    return {
+      column,
+      language: side === "left" ? pair.left.language : pair.right.language,
+      label: side === "both" ? `From ${pair.titles[0]} to ${pair.titles[1]}` : pair.titles[side === "left" ? 0 : 1],
+      wrap: pair.wrap,
+      source: known ? source : undefined,
+      blame: blame && ((line: number) => { const spot = place(line); return blame(spot.side, spot.line); }),
+    };
+  }
+
+  /** How many characters fit on a row: known only once there is a pane to measure. */
+  private measure(): void {
+    const { view } = this.panes[1];
+    const width = view.scrollDOM.clientWidth - (view.scrollDOM.querySelector(".cm-gutters")?.clientWidth ?? 0) - 14;
+    this.columns = Math.floor(width / view.defaultCharacterWidth);
+  }
+
+  /** The width has changed. */
+  resized(): void {
+    if (!this.pair?.wrap || this.mode !== "split") return;
+    const before = this.columns;
+    this.measure();
+    if (this.columns !== before) this.draw(false);
+  }
+
+  private unfold(key: number): void {
+    this.open.add(key);
+    this.draw(this.mode === "unified");
+  }
+
+  // Scrolling
+
+  private scrolled(from: Pane): void {
+    this.drawView(from);
+    if (this.mode !== "split") return;
+    const to = from === this.panes[0] ? this.panes[1] : this.panes[0];
+    const [source, target] = [from.view.scrollDOM, to.view.scrollDOM];
+    if (Math.abs(target.scrollTop - source.scrollTop) > 1) target.scrollTop = source.scrollTop;
+    if (Math.abs(target.scrollLeft - source.scrollLeft) > 1) target.scrollLeft = source.scrollLeft;
+  }
+
+  private drawView(pane: Pane): void {
+    const { scrollTop, scrollHeight, clientHeight } = pane.view.scrollDOM;
+    this.ruler.style.setProperty("--irw-top", `${(100 * scrollTop) / Math.max(1, scrollHeight)}%`);
+    this.ruler.style.setProperty("--irw-seen", `${Math.min(100, (100 * clientHeight) / Math.max(1, scrollHeight))}%`);
+  }
+
+  private drawRuler(lengthA: number, lengthB: number): void {
+    const total = Math.max(1, lengthA + lengthB);
+    const marks: HTMLElement[] = [];
+    let last = -1;
+    for (const { a0, a1, b0, b1 } of this.hunks) {
+      const top = Math.round((1000 * (a0 + b0)) / total) / 10;
+      const height = (100 * (a1 - a0 + b1 - b0)) / total;
+      if (top + height - last < 0.4) continue;
+      last = top + height;
+      const mark = h("span", { class: a1 === a0 ? "irw-mark-new" : b1 === b0 ? "irw-mark-gone" : "irw-mark-both" });
+      mark.style.top = `${top}%`;
+      mark.style.height = `max(2px, ${height.toFixed(2)}%)`;
+      marks.push(mark);
+    }
+    this.ruler.replaceChildren(...marks);
+    this.ruler.onclick = (event) => {
+      const share = (event.clientY - this.ruler.getBoundingClientRect().top) / this.ruler.clientHeight;
+      const { scrollDOM } = this.panes[1].view;
+      scrollDOM.scrollTop = share * scrollDOM.scrollHeight - scrollDOM.clientHeight / 2;
+    };
+  }
+
+  // Places
+
+  private spot(pane: Pane, line: number): Spot {
+    const spot = spotOf(pane.content!.column, line);
+    return pane === this.panes[0] ? { ...spot, side: "left" } : spot;
+  }
+
+  /** The pane and row of a line of a dump, or null when it is not shown. */
+  private find({ side, line }: Spot): { pane: Pane; row: number } | null {
+    const { mode } = this;
+    if (side === "left" && mode === "alone") return null;
+    const pane = side === "left" && mode === "split" ? this.panes[0] : this.panes[1];
+    const numbers = pane.content?.column[side];
+    if (!numbers) return null;
+    if (mode !== "unified") {
+      const row = line - (numbers[0] ?? 0);
+      return row >= 0 && row < numbers.length ? { pane, row } : null;
+    }
+    const row = numbers.indexOf(line);
+    return row >= 0 ? { pane, row } : null;
+  }
+
+  private firstInSight(): Spot | null {
+    const pane = this.panes[1];
+    if (!pane.content || pane.content.column.lines.length === 0) return null;
+    const { view } = pane;
+    if (view.scrollDOM.scrollTop < LINE) return null;
+    const block = view.lineBlockAtHeight(view.scrollDOM.scrollTop);
+    return this.spot(pane, view.state.doc.lineAt(block.from).number - 1);
+  }
+
+  /** Bring a line of a dump into sight; `cursor` puts the cursor there, too. */
+  reveal(spot: Spot, how: "top" | "cursor" | "focus" | "center"): boolean {
+    let found = this.find(spot);
+    if (!found) return false;
+    const { pane } = found;
+    const fold = pane.content!.column.folds.find(({ from, to }) => found!.row >= from && found!.row < to);
+    if (fold) {
+      if (how === "top") return false;
+      this.unfold(fold.key);
+      found = this.find(spot)!;
+    }
+    if (how === "cursor" || how === "focus") pane.go(found.row);
+    else pane.reveal(found.row);
+    if (how === "focus") pane.view.focus();
+    return true;
+  }
+
+  /** To the next or previous change; the number of it, or -1. */
+  step(by: 1 | -1, focus = true): number {
+    if (this.hunks.length === 0) return -1;
+    this.change = this.change < 0 && by < 0 ? this.hunks.length - 1 : (this.change + by + this.hunks.length) % this.hunks.length;
+    const hunk = this.hunks[this.change]!;
+    const [a, b] = this.ranges;
+    const right = hunk.b1 > hunk.b0;
+    const spot: Spot = right ? { side: "right", line: b.from + hunk.b0 } : { side: "left", line: a.from + hunk.a0 };
+    this.reveal(spot, focus ? "focus" : "center");
+    return this.change;
+  }
+
+  // Names and marks
+
+  private moved(pane: Pane, line: number, column: number): void {
+    this.active = pane;
+    const found = nameAt(pane.lineText, column);
+    this.marks = { ...this.marks, name: found && { name: found.name, ...this.scope(pane, line, found.name) } };
+    this.remark();
+    this.hooks.moved(this.spot(pane, line));
+  }
+
+  /** The lines in which a name means the same: its function; symbols mean the same everywhere. */
+  private scope(pane: Pane, row: number, name: string): { from: number; to: number } {
+    const all = { from: 0, to: pane.view.state.doc.lines };
+    if (name[0] === "@" || !this.pair || this.mode === "unified") return all;
+    const spot = this.spot(pane, row);
+    const first = this.ranges[spot.side === "left" ? 0 : 1].from;
+    const segment = this.analysis.segments(this.pair[spot.side]).find(({ from, to }) => spot.line >= from && spot.line < to);
+    return segment ? { from: segment.from - first, to: segment.to - first } : all;
+  }
+
+  setMarks(marks: Partial<Pick<Marks, "query" | "words">>): void {
+    this.marks = { ...this.marks, ...marks };
+    this.remark();
+  }
+
+  /** Mark lines of the dumps as linked with what the reader points at. */
+  link(linked: { left: ReadonlySet<number>; right: ReadonlySet<number> }): void {
+    this.linked = linked;
+    this.remark();
+  }
+
+  private remark(): void {
+    for (const pane of this.panes) {
+      if (!pane.content) continue;
+      const { column } = pane.content;
+      const linked = new Set<number>();
+      if (this.linked.left.size + this.linked.right.size > 0) {
+        for (let row = 0; row < column.lines.length; row++) {
+          if (this.linked.left.has(column.left[row]!) || this.linked.right.has(column.right[row]!)) linked.add(row);
+        }
+      }
+      const name: Name | null = this.marks.name && (pane === this.active || this.marks.name.name[0] === "@" ? this.marks.name : this.mirrored(this.marks.name, pane));
+      pane.mark({ ...this.marks, name, linked });
+    }
+  }
+
+  /** The same name in the other pane; only by its spelling, in the function of the same name. */
+  private mirrored(name: Name, pane: Pane): Name | null {
+    if (!this.pair || this.mode !== "split") return name;
+    const [here, there] = pane === this.panes[0] ? (["right", "left"] as const) : (["left", "right"] as const);
+    const at = (side: "left" | "right"): number => this.ranges[side === "left" ? 0 : 1].from;
+    const own = this.analysis.segments(this.pair[here]).find(({ from }) => from === name.from + at(here));
+    const other = own && this.analysis.segments(this.pair[there]).find((segment) => segment.name === own.name);
+    return other ? { name: name.name, from: other.from - at(there), to: other.to - at(there) } : null;
+  }
+
+  destroy(): void {
+    this.pair = null;
+    for (const pane of this.panes) pane.destroy();
+    this.element.remove();
+  }
+}
+
+function spotOf(column: Column, line: number): Spot {
+  const right = column.right[line] ?? -1;
+  return right >= 0 ? { side: "right", line: right } : { side: "left", line: column.left[line] ?? 0 };
+}

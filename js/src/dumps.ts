@@ -1,0 +1,55 @@
+/** What a lowering is on this side: a table of distinct lines, and line numbers into it for each stage. */
+
+export interface Place {
+  readonly file: number;
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface Stage {
+  readonly name: string;
+  /** The name, numbered when the trace runs the pass more than once. */
+  readonly label: string;
+  readonly step: string;
+  readonly language: string;
+  readonly options: string;
+  readonly seconds: number;
+  readonly scope: string;
+  /** False while the text is still on its way from the compiler. */
+  readonly ready: boolean;
+  /** False when the text is that of the stage before. */
+  readonly changed: boolean;
+  /** For each line, its number in the table. */
+  readonly lines: Int32Array;
+  /** For each line, its number in the list of places, or -1; null when nothing is known. */
+  readonly places: Int32Array | null;
+}
+
+export interface Failure {
+  readonly step: string;
+  readonly pass: string;
+  readonly message: string;
+  readonly diagnostics: readonly string[];
+  readonly reproducer: string;
+}
+
+export interface Source {
+  readonly file: string;
+  readonly text: string;
+}
+
+export interface Trace {
+  readonly name: string;
+  readonly target: string;
+  readonly stages: readonly Stage[];
+  readonly failure: Failure | null;
+  readonly facts: readonly (readonly [string, string])[];
+  readonly diagnostics: readonly string[];
+}
+
+export interface Dumps {
+  readonly table: readonly string[];
+  readonly traces: readonly Trace[];
+  readonly sources: readonly Source[];
+  readonly places: readonly Place[];
+}

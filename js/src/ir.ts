@@ -1,0 +1,154 @@
+/** What the viewer knows of the text of IRs: names, symbols, operations, colours. */
+
+import type { Segment } from "./diff";
+
+/** Names that a pass may renumber: SSA values, blocks, attribute aliases, LLVM's metadata and labels, PTX labels. */
+const RENUMBERED = /%[\w$.-]+(?:[:#]\d+)?|\^\w+|#(?:(?:map|set|loc)\d*|\d+)\b|!\d+|\$L__BB\d+_\d+|^\d+(?=:)/g;
+
+/** The line without the names that a pass may renumber. */
+export function blank(line: string): string {
+  return line.replace(RENUMBERED, (name) => (/\d/.test(name[0]!) ? "" : name[0]!));
+}
+
+const SYMBOL =
+  /^\s*(?:(?:\w+\.)*(?:func|module|global|kernel_launcher)\b[^@"%]*(?:"\w*"[^@"%]*)?@("[^"]*"|[\w$.-]+)|(?:define|declare)\b[^@]*@("[^"]*"|[\w$.-]+)|@("[^"]*"|[\w$.-]+)\s*=|\.(?:visible |weak )?\.?(?:entry|func)\b\s*(?:\([^)]*\)\s*)?([\w$]+))/;
+
+/** The symbol that a line defines, or "". */
+export function definedSymbol(line: string): string {
+  const found = SYMBOL.exec(line);
+  return found ? (found[1] ?? found[2] ?? found[3] ?? found[4] ?? "") : "";
+}
+
+/** Cut a dump at the lines that define symbols; what comes before the first is the segment "". */
+export function cut(lines: Int32Array, symbolOf: (id: number) => string): Segment[] {
+  const segments: Segment[] = [];
+  let name = "";
+  let from = 0;
+  for (let i = 0; i < lines.length; i++) {
+    const symbol = symbolOf(lines[i]!);
+    if (!symbol) continue;
+    if (i > from) segments.push({ name, from, to: i });
+    name = symbol;
+    from = i;
+  }
+  segments.push({ name, from, to: lines.length });
+  return segments;
+}
+
+const MLIR_OP = /^\s*(?:%[^=]*=\s*)?"?([a-zA-Z_][\w$]*(?:\.[\w$]+)*)"?/;
+const LLVM_OP = /^\s+(?:%[^=]*=\s*)?(?:tail |musttail |notail )?([a-z]\w*)/;
+const ASM_OP = /^\s+(?:@!?%\w+\s+)?([a-z][\w.]*)/;
+/** Words that open a line of MLIR without being an operation. */
+const NOT_OPS = new Set(["ins", "outs", "attributes", "else", "do", "case", "default", "permutation", "to"]);
+const BUILTIN: Readonly<Record<string, string>> = { module: "builtin.module", return: "func.return", func: "func.func" };
+
+/** The operation on a line, or "". */
+export function operation(line: string, language: string): string {
+  if (language === "mlir") {
+    const op = MLIR_OP.exec(line)?.[1] ?? "";
+    if (!op || NOT_OPS.has(op)) return "";
+    return op.includes(".") ? op : (BUILTIN[op] ?? "");
+  }
+  if (language === "llvm") return LLVM_OP.exec(line)?.[1] ?? "";
+  return ["ptx", "amdgcn", "sass", "x86asm", "spirv"].includes(language) ? (ASM_OP.exec(line)?.[1] ?? "") : "";
+}
+
+/** The dialect of an operation; for languages without dialects, the operation up to its first dot. */
+export function dialect(op: string): string {
+  const dot = op.indexOf(".");
+  return dot < 0 ? op : op.slice(0, dot);
+}
+
+/** Colours are one regular expression, so that only the lines in sight cost anything; the group names the class. */
+const TYPES = String.raw`(?:(?<![\w.$])|(?<=[\dx]))(?:bf16|tf32|f(?:4|6|8|16|32|64|80|128)\w*|[su]?i\d+|index|none|half|bfloat|float|double|ptr|void)\b|(?<![\w.$])(?:tensor|memref|vector|tuple|complex)(?=<)|![a-zA-Z_][\w.$]*`;
+const MLIR = new RegExp(
+  [
+    String.raw`(?<comment>//.*)`,
+    String.raw`(?<string>"(?:[^"\\]|\\.)*")`,
+    String.raw`(?<value>%[\w$.-]+(?:#\d+)?)`,
+    String.raw`(?<symbol>@(?:"[^"]*"|[\w$.-]+)|\^\w+)`,
+    String.raw`(?<alias>#[a-zA-Z_][\w.]*)`,
+    `(?<type>${TYPES})`,
+    String.raw`(?<op>(?<![\w.$<])[a-z_]\w*(?:\.[a-z_]\w*)+|(?<=^\s*)(?:module|return|func)\b)`,
+    String.raw`(?<keyword>(?<![\w.$])(?:attributes|private|public|ins|outs|iter_args|to|step|affine_map|affine_set|dense|dense_resource|loc|true|false)\b)`,
+    String.raw`(?<number>(?<![\w.$])-?(?:0x[\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\w.]))`,
+  ].join("|"),
+  "g",
+);
+const LLVM = new RegExp(
+  [
+    String.raw`(?<comment>;.*)`,
+    String.raw`(?<string>c?"[^"]*")`,
+    String.raw`(?<value>%(?:"[^"]*"|[\w$.-]+))`,
+    String.raw`(?<symbol>@(?:"[^"]*"|[\w$.-]+)|^[\w$.-]+:)`,
+    String.raw`(?<alias>#\d+|![\w.]*)`,
+    `(?<type>${TYPES}|(?<![\\w.$%@])label\\b)`,
+    String.raw`(?<keyword>^(?:define|declare|target|source_filename|attributes)\b|(?<![\w.$%@])(?:noundef|nonnull|nocapture|readonly|align|inbounds|nsw|nuw|fast|to|null|undef|poison|zeroinitializer|true|false|private|external|global|constant)\b)`,
+    String.raw`(?<op>(?<=^\s+|=\s(?:tail )?)[a-z]\w*)`,
+    String.raw`(?<number>(?<![\w.$%@])-?(?:0x[\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?![\w.]))`,
+  ].join("|"),
+  "g",
+);
+const ASM = new RegExp(
+  [
+    String.raw`(?<comment>//.*|;.*)`,
+    String.raw`(?<string>"[^"]*")`,
+    String.raw`(?<value>%[\w$.]+|\b[sva]\d+\b|\b[sva]\[\d+:\d+\]|\b(?:R|P|UR|UP)\d+\b)`,
+    String.raw`(?<symbol>^[\w$.@]+:|\$L\w+)`,
+    String.raw`(?<keyword>^\s*\.\w+|(?<=[\s(])\.\w+)`,
+    String.raw`(?<op>(?<=^\s+(?:@!?%?\w+\s+)?)[A-Za-z][\w.]*)`,
+    String.raw`(?<number>(?<![\w.$%])-?(?:0[xfd][\dA-Fa-f]+|\d+(?:\.\d*)?)(?![\w.]))`,
+  ].join("|"),
+  "g",
+);
+const PYTHON = new RegExp(
+  [
+    String.raw`(?<comment>#.*)`,
+    String.raw`(?<string>[rbf]?(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))`,
+    String.raw`(?<op>(?<![\w.])(?:def|class|return|import|from|as|for|in|while|if|elif|else|with|lambda|not|and|or|is|yield|raise|try|except|finally|assert|pass|del|async|await)\b)`,
+    String.raw`(?<keyword>(?<![\w.])(?:None|True|False|self|super)\b|^\s*@[\w.]+|^\s*%%?\w+)`,
+    String.raw`(?<value>%\w+)`,
+    String.raw`(?<number>(?<![\w.])\d+(?:\.\d*)?(?:e[-+]?\d+)?(?![\w]))`,
+  ].join("|"),
+  "g",
+);
+const PLAIN = /(?<string>"(?:[^"\\]|\\.)*")|(?<number>(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]))/g;
+
+const COLOURS: Readonly<Record<string, RegExp>> = {
+  mlir: MLIR, llvm: LLVM, ptx: ASM, amdgcn: ASM, sass: ASM, x86asm: ASM, spirv: ASM, python: PYTHON, fx: PYTHON,
+};
+
+export function colours(language: string): RegExp {
+  return COLOURS[language] ?? PLAIN;
+}
+
+/** The name under a column of a line: `%x`, `^bb1`, `@f`, or "". */
+export function nameAt(line: string, column: number): { name: string; from: number } | null {
+  const names = /%(?:"[^"]*"|[\w$.-]+)|\^\w+|@(?:"[^"]*"|[\w$.-]+)/g;
+  for (let found = names.exec(line); found; found = names.exec(line)) {
+    if (found.index > column) return null;
+    if (column <= found.index + found[0].length) return { name: found[0], from: found.index };
+  }
+  return null;
+}
+
+/** Whether a line defines a name. */
+export function defines(line: string, name: string): boolean {
+  const at = line.indexOf(name);
+  if (at < 0) return false;
+  if (name[0] === "@") return definedSymbol(line) === name.slice(1);
+  if (name[0] === "^") return line.trimStart().startsWith(name);
+  const equals = line.indexOf("=");
+  // `%x = ...`, `%x:2 = ...`, or the argument of a function, block or loop: `%x: type`.
+  if (equals > 0 && /^\s*%/.test(line) && wordIn(line.slice(0, equals), name)) return true;
+  const rest = line.slice(at + name.length);
+  return /^\s*:\s/.test(rest) && /(?:[(,]|^)\s*$/.test(line.slice(0, at)) && /^\s*\^|func\b|\bfor\b|^\s*\(?%/.test(line);
+}
+
+/** Whether a name occurs as a whole word. */
+export function wordIn(line: string, name: string): boolean {
+  for (let at = line.indexOf(name); at >= 0; at = line.indexOf(name, at + 1)) {
+    if (!/[\w$.-]/.test(line[at + name.length] ?? "")) return true;
+  }
+  return false;
+}

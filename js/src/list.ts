@@ -1,0 +1,129 @@
+/** The passes as a timeline: number, name, lines gone and new, milliseconds, dialects. */
+
+import { freshId, h, OWN_KEYS } from "./dom";
+import type { Delta } from "./analysis";
+
+export interface Row {
+  /** The number of the stage. */
+  readonly stage: number;
+  readonly label: string;
+  readonly title: string;
+  readonly seconds: number;
+  readonly state: "changed" | "same" | "pending" | "failed";
+  readonly delta: Delta | null;
+  /** Share and colour of each dialect. */
+  readonly strip: readonly (readonly [name: string, share: number, colour: number])[];
+  readonly hits: number;
+}
+
+/** Passes without a change, folded into one line. */
+export interface Quiet {
+  readonly stages: readonly number[];
+  readonly key: number;
+}
+
+export type Entry = Row | Quiet;
+
+export interface ListHooks {
+  /** `extend`: only the left side of the comparison is chosen. */
+  readonly choose: (stage: number, extend: boolean) => void;
+  readonly unfold: (key: number) => void;
+}
+
+export class PassList {
+  readonly element: HTMLElement;
+  private readonly id = freshId("passes");
+  private stages: number[] = [];
+
+  constructor(private readonly hooks: ListHooks) {
+    this.element = h("div", {
+      class: "irw-list", role: "listbox", tabindex: 0, "aria-label": "Passes", ...OWN_KEYS,
+      click: (event: MouseEvent) => this.clicked(event),
+    });
+  }
+
+  draw(entries: readonly Entry[], left: number, right: number, most: number): void {
+    this.stages = entries.flatMap((entry) => ("stages" in entry ? [] : [entry.stage]));
+    this.element.replaceChildren(...entries.map((entry) => ("stages" in entry ? this.quiet(entry) : this.row(entry, left, right, most))));
+    const current = this.element.querySelector(`[data-stage="${right}"]`);
+    if (current) this.element.setAttribute("aria-activedescendant", current.id);
+    else this.element.removeAttribute("aria-activedescendant");
+    if (current instanceof HTMLElement) this.show(current);
+  }
+
+  /** The stage `steps` rows further on, or the last one there. */
+  step(from: number, steps: number): number {
+    const at = this.stages.indexOf(from);
+    const start = at >= 0 ? at : this.stages.filter((stage) => stage < from).length - (steps > 0 ? 1 : 0);
+    return this.stages[Math.min(Math.max(start + steps, 0), this.stages.length - 1)] ?? from;
+  }
+
+  private show(row: HTMLElement): void {
+    const { scrollTop, clientHeight } = this.element;
+    if (row.offsetTop < scrollTop) this.element.scrollTop = row.offsetTop - 4;
+    else if (row.offsetTop + row.offsetHeight > scrollTop + clientHeight) {
+      this.element.scrollTop = row.offsetTop + row.offsetHeight - clientHeight + 4;
+    }
+  }
+
+  private clicked(event: MouseEvent): void {
+    const target = event.target as Element;
+    const quiet = target.closest<HTMLElement>("[data-quiet]");
+    if (quiet) return this.hooks.unfold(Number(quiet.dataset["quiet"]));
+    const row = target.closest<HTMLElement>("[data-stage]");
+    if (row) this.hooks.choose(Number(row.dataset["stage"]), event.shiftKey);
+  }
+
+  private quiet({ stages, key }: Quiet): HTMLElement {
+    const text = stages.length === 1 ? "1 pass, no change" : `${stages.length} passes, no change`;
+    return h("div", { class: "irw-quiet", role: "option", "aria-selected": "false", "data-quiet": key, title: "Show them" }, text);
+  }
+
+  private row(row: Row, left: number, right: number, most: number): HTMLElement {
+    const selected = row.stage === right;
+    const side = selected ? "irw-right" : row.stage === left ? "irw-left" : "";
+    const said = [
+      `${row.stage} ${row.label}`,
+      row.state === "failed" ? "failed" : row.state === "pending" ? "not here yet" : "",
+      row.delta ? `${row.delta.gone} lines gone, ${row.delta.added} new` : row.state === "same" ? "no change" : "",
+      row.hits ? `${row.hits} lines found` : "",
+      row.stage === left && left !== right ? "left side" : "",
+    ];
+    return h(
+      "div",
+      {
+        class: `irw-row irw-${row.state} ${side}`, role: "option", id: `${this.id}-${row.stage}`,
+        "aria-selected": String(selected), "data-stage": row.stage, title: row.title,
+        "aria-label": said.filter(Boolean).join(", "),
+      },
+      h("span", { class: "irw-index" }, String(row.stage)),
+      h("span", { class: "irw-name" }, row.label),
+      h("span", { class: "irw-hits" }, row.hits ? "●" : ""),
+      bars(row.delta, most),
+      h("span", { class: "irw-time" }, row.state === "failed" ? "✗" : milliseconds(row.seconds)),
+      h("span", { class: "irw-strip" }, ...row.strip.map(([name, share, colour]) => {
+        const part = h("span", { class: `irw-hue${colour}`, title: name });
+        part.style.flexGrow = String(share);
+        return part;
+      })),
+    );
+  }
+}
+
+function bars(delta: Delta | null, most: number): HTMLElement {
+  const bar = h("span", { class: "irw-bars" });
+  if (!delta || (!delta.gone && !delta.added)) return bar;
+  // A root, so that a pass that changes ten lines can be seen beside one that changes thousands.
+  const width = (lines: number): string => `${lines ? Math.max(2, Math.sqrt(lines / most) * 22) : 0}px`;
+  const [gone, added] = [h("span", { class: "irw-bar-gone" }), h("span", { class: "irw-bar-new" })];
+  gone.style.width = width(delta.gone);
+  added.style.width = width(delta.added);
+  bar.append(gone, added);
+  return bar;
+}
+
+export function milliseconds(seconds: number): string {
+  if (!seconds) return "";
+  const ms = seconds * 1000;
+  return ms < 0.1 ? "<0.1" : ms < 10 ? ms.toFixed(1) : ms < 10000 ? ms.toFixed(0) : `${(ms / 1000).toFixed(0)}s`;
+}

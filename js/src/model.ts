@@ -1,0 +1,85 @@
+/** The state that the page and Python share. */
+
+/** What every host of widgets offers (the anywidget front-end module interface). */
+export interface Model {
+  get(key: string): unknown;
+  set(key: string, value: unknown): void;
+  save_changes(): void;
+  on(event: string, callback: () => void): void;
+  off(event: string, callback: () => void): void;
+}
+
+export interface State {
+  /** Which of several lowerings is shown. */
+  trace: number;
+  /** The stages compared; the same stage twice shows it alone. */
+  left: number;
+  right: number;
+  /** Text looked for in all stages. */
+  query: string;
+  /** Whether renumbering is ignored; null leaves it to the viewer. */
+  blind: boolean | null;
+  layout_mode: "split" | "unified";
+  wrap: boolean;
+  fold: boolean;
+  blame: boolean;
+  /** Show only the function with this name. */
+  symbol: string;
+  /** List only the passes with this in their name. */
+  passes: string;
+}
+
+const KEYS: readonly (keyof State)[] = [
+  "trace", "left", "right", "query", "blind", "layout_mode", "wrap", "fold", "blame", "symbol", "passes",
+];
+
+export type Changes = ReadonlySet<keyof State | "data">;
+
+/** Reads and writes the shared state, and tells of changes once per turn, whoever made them. */
+export class Store {
+  private readonly pending = new Set<keyof State | "data">();
+  private readonly stops: (() => void)[] = [];
+
+  constructor(private readonly model: Model, private readonly changed: (keys: Changes) => void) {
+    for (const key of [...KEYS, "data"] as const) {
+      const note = (): void => this.note(key);
+      model.on(`change:${key}`, note);
+      this.stops.push(() => model.off(`change:${key}`, note));
+    }
+  }
+
+  get<K extends keyof State>(key: K): State[K] {
+    return this.model.get(key) as State[K];
+  }
+
+  get data(): DataView<ArrayBuffer> {
+    return this.model.get("data") as DataView<ArrayBuffer>;
+  }
+
+  set(values: Partial<State>): void {
+    let any = false;
+    for (const [key, value] of Object.entries(values)) {
+      if (this.model.get(key) === value) continue;
+      this.model.set(key, value);
+      this.note(key as keyof State);
+      any = true;
+    }
+    if (any) this.model.save_changes();
+  }
+
+  close(): void {
+    for (const stop of this.stops) stop();
+    this.pending.clear();
+  }
+
+  private note(key: keyof State | "data"): void {
+    if (this.pending.size === 0) {
+      queueMicrotask(() => {
+        const keys = new Set(this.pending);
+        this.pending.clear();
+        if (keys.size > 0) this.changed(keys);
+      });
+    }
+    this.pending.add(key);
+  }
+}

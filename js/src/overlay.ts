@@ -1,0 +1,126 @@
+/** Colours of the lines in sight: syntax, rows of a diff, words that differ, search hits, names and their uses. */
+
+import { type Extension, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView, MatchDecorator, ViewPlugin, type ViewUpdate } from "@codemirror/view";
+import { colours, defines, wordIn } from "./ir";
+import { differingWords } from "./words";
+import { matcher } from "./analysis";
+
+/** A name that is looked at, in the lines in which it means the same thing. */
+export interface Name {
+  readonly name: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Marks {
+  readonly query: string;
+  readonly name: Name | null;
+  /** Lines that are linked with what the reader points at elsewhere. */
+  readonly linked: ReadonlySet<number>;
+  /** Whether words are marked in changed lines. */
+  readonly words: boolean;
+}
+
+export const NO_MARKS: Marks = { query: "", name: null, linked: new Set(), words: true };
+
+export const setMarks = StateEffect.define<Marks>();
+
+const marksField = StateField.define<Marks>({
+  create: () => NO_MARKS,
+  update: (marks, transaction) => {
+    for (const effect of transaction.effects) if (effect.is(setMarks)) return effect.value;
+    return marks;
+  },
+});
+
+const GROUPS = ["comment", "string", "value", "symbol", "alias", "type", "op", "keyword", "number"] as const;
+const TOKENS = new Map(GROUPS.map((group) => [group, Decoration.mark({ class: `irw-${group}` })]));
+
+export function syntax(language: string): Extension {
+  const decorator = new MatchDecorator({
+    regexp: colours(language),
+    decoration: (match) => {
+      for (const group of GROUPS) if (match.groups?.[group] !== undefined) return TOKENS.get(group)!;
+      return null;
+    },
+  });
+  return ViewPlugin.define(
+    (view) => ({
+      tokens: decorator.createDeco(view),
+      update(update: ViewUpdate) {
+        this.tokens = decorator.updateDeco(update, this.tokens);
+      },
+    }),
+    { decorations: (plugin) => plugin.tokens },
+  );
+}
+
+const WORD = Decoration.mark({ class: "irw-word" });
+const HIT = Decoration.mark({ class: "irw-hit" });
+const USE = Decoration.mark({ class: "irw-use" });
+const DEFINITION = Decoration.mark({ class: "irw-definition" });
+const rows = new Map<string, Decoration>();
+
+function row(name: string): Decoration {
+  let decoration = rows.get(name);
+  if (!decoration) rows.set(name, (decoration = Decoration.line({ class: name })));
+  return decoration;
+}
+
+export function overlay(rowClass: (line: number) => string, mate: (line: number) => string): Extension {
+  const build = (view: EditorView): DecorationSet => {
+    const { doc } = view.state;
+    const marks = view.state.field(marksField);
+    const find = matcher(marks.query);
+    const lines = new RangeSetBuilder<Decoration>();
+    let done = -1;
+    for (const visible of view.visibleRanges) {
+      for (let at = visible.from; at <= visible.to; ) {
+        const line = doc.lineAt(at);
+        at = line.to + 1;
+        if (line.number === done) continue;
+        done = line.number;
+        const index = line.number - 1;
+        let kind = rowClass(index);
+        if (marks.linked.has(index)) kind += " irw-linked";
+        if (kind) lines.add(line.from, line.from, row(kind.trim()));
+        const spans: { from: number; to: number; decoration: Decoration }[] = [];
+        if (marks.words && (kind.includes("irw-gone") || kind.includes("irw-new"))) {
+          for (const word of differingWords(line.text, mate(index))) spans.push({ ...word, decoration: WORD });
+        }
+        // Very long lines: only the part in sight.
+        const start = Math.max(0, visible.from - line.from);
+        const end = Math.min(line.length, visible.to - line.from);
+        const text = line.text.slice(0, end);
+        for (let hit = find(text, start); hit >= 0; hit = find(text, hit + marks.query.length)) {
+          spans.push({ from: hit, to: hit + marks.query.length, decoration: HIT });
+        }
+        const { name } = marks;
+        if (name && index >= name.from && index < name.to && wordIn(text, name.name)) {
+          const defined = defines(line.text, name.name);
+          let first = true;
+          for (let hit = text.indexOf(name.name, start); hit >= 0; hit = text.indexOf(name.name, hit + 1)) {
+            if (/[\w$.-]/.test(text[hit + name.name.length] ?? "")) continue;
+            spans.push({ from: hit, to: hit + name.name.length, decoration: defined && first ? DEFINITION : USE });
+            first = false;
+          }
+        }
+        spans.sort((a, b) => a.from - b.from || a.to - b.to);
+        for (const span of spans) lines.add(line.from + span.from, line.from + span.to, span.decoration);
+      }
+    }
+    return lines.finish();
+  };
+  const plugin = ViewPlugin.define(
+    (view) => ({
+      set: build(view),
+      update(update: ViewUpdate) {
+        const marked = update.startState.field(marksField) !== update.state.field(marksField);
+        if (update.docChanged || update.viewportChanged || marked) this.set = build(update.view);
+      },
+    }),
+    { decorations: (value) => value.set },
+  );
+  return [marksField, plugin];
+}

@@ -1,0 +1,271 @@
+/** One CodeMirror pane: a column of lines with numbers, signs, folds, gaps and colours. */
+
+import { EditorSelection, EditorState, StateEffect, StateField, Text } from "@codemirror/state";
+import { standardKeymap } from "@codemirror/commands";
+import {
+  Decoration, type DecorationSet, drawSelection, EditorView, gutter, GutterMarker, highlightActiveLine,
+  highlightSpecialChars, keymap, WidgetType,
+} from "@codemirror/view";
+import type { Column } from "./lineup";
+import { Kind } from "./lineup";
+import { h, OWN_KEYS, plural } from "./dom";
+import { type Marks, overlay, setMarks, syntax } from "./overlay";
+
+/** Pixels of a line; the style sheet says the same. Gaps are multiples of it. */
+export const LINE = 18;
+const FOLD = 22;
+
+export type SideName = "left" | "right" | "both";
+
+export interface Content {
+  readonly column: Column;
+  readonly language: string;
+  readonly label: string;
+  readonly wrap: boolean;
+  /** For each line, the stage that last changed it; absent when blame is off. */
+  readonly blame?: ((line: number) => { readonly stage: number; readonly name: string } | null) | undefined;
+  /** For each line, the line of the user's source, or 0; absent when nothing is known. */
+  readonly source?: ((line: number) => number) | undefined;
+}
+
+export interface Hooks {
+  readonly text: (id: number) => string;
+  readonly unfold: (key: number) => void;
+  readonly moved: (pane: Pane, line: number, column: number) => void;
+  readonly blamed: (pane: Pane, line: number) => void;
+  readonly scrolled: (pane: Pane) => void;
+}
+
+class GapWidget extends WidgetType {
+  constructor(private readonly rows: number) {
+    super();
+  }
+  override eq(other: GapWidget): boolean {
+    return other.rows === this.rows;
+  }
+  override get estimatedHeight(): number {
+    return this.rows * LINE;
+  }
+  toDOM(): HTMLElement {
+    const gap = h("div", { class: "irw-gap", "aria-hidden": "true" });
+    gap.style.height = `${this.rows * LINE}px`;
+    return gap;
+  }
+}
+
+class FoldWidget extends WidgetType {
+  constructor(private readonly lines: number, private readonly key: number, private readonly unfold: (key: number) => void) {
+    super();
+  }
+  override eq(other: FoldWidget): boolean {
+    return other.key === this.key && other.lines === this.lines;
+  }
+  override get estimatedHeight(): number {
+    return FOLD;
+  }
+  toDOM(): HTMLElement {
+    return h(
+      "div",
+      { class: "irw-fold", title: "Show these lines", mousedown: (event: MouseEvent) => event.preventDefault(), click: () => this.unfold(this.key) },
+      `⋯ ${plural(this.lines, "equal line")}`,
+    );
+  }
+  override ignoreEvent(): boolean {
+    return true;
+  }
+}
+
+class Label extends GutterMarker {
+  constructor(private readonly text: string, private readonly kind: string, private readonly title = "") {
+    super();
+    this.elementClass = kind;
+  }
+  override elementClass: string;
+  override eq(other: Label): boolean {
+    return other.text === this.text && other.kind === this.kind && other.title === this.title;
+  }
+  override toDOM(): Node {
+    return this.title ? h("span", { title: this.title }, this.text) : document.createTextNode(this.text);
+  }
+}
+
+const setBlocks = StateEffect.define<DecorationSet>();
+
+function blocks(column: Column, doc: Text, unfold: (key: number) => void): DecorationSet {
+  const ranges = [];
+  for (const gap of column.gaps) {
+    const at = gap.after < 0 ? 0 : doc.line(gap.after + 1).to;
+    const side = gap.after < 0 ? -1 : 1;
+    ranges.push(Decoration.widget({ widget: new GapWidget(gap.rows), block: true, side }).range(at));
+  }
+  for (const fold of column.folds) {
+    const widget = new FoldWidget(fold.to - fold.from, fold.key, unfold);
+    ranges.push(Decoration.replace({ widget, block: true }).range(doc.line(fold.from + 1).from, doc.line(fold.to).to));
+  }
+  return Decoration.set(ranges, true);
+}
+
+/** How a line of a column is marked: the class of its row, and the sign in its gutter. */
+function look(column: Column, line: number): { class: string; sign: string } {
+  const kind = column.kinds[line];
+  if (kind === Kind.Renumbered) return { class: "irw-renumbered", sign: "≈" };
+  if (kind !== Kind.Changed) return { class: "", sign: "" };
+  return column.right[line]! < 0 ? { class: "irw-gone", sign: "−" } : { class: "irw-new", sign: "+" };
+}
+
+export class Pane {
+  readonly view: EditorView;
+  content: Content | null = null;
+
+  constructor(parent: HTMLElement, root: Document | ShadowRoot, private readonly hooks: Hooks) {
+    this.view = new EditorView({ parent, root, state: EditorState.create({}) });
+    this.view.scrollDOM.addEventListener("scroll", () => hooks.scrolled(this), { passive: true });
+    this.view.scrollDOM.tabIndex = -1;
+  }
+
+  show(content: Content): void {
+    const { column } = content;
+    this.content = content;
+    const lines: string[] = Array.from(column.lines, this.hooks.text);
+    const doc = Text.of(lines.length > 0 ? lines : [""]);
+    const initial = blocks(column, doc, this.hooks.unfold);
+    const state = EditorState.create({
+      doc,
+      extensions: [
+        EditorState.readOnly.of(true),
+        EditorView.contentAttributes.of({ ...OWN_KEYS, "aria-label": content.label, spellcheck: "false" }),
+        StateField.define<DecorationSet>({
+          create: () => initial,
+          update: (set, transaction) => {
+            for (const effect of transaction.effects) if (effect.is(setBlocks)) return effect.value;
+            return set;
+          },
+          provide: (field) => EditorView.decorations.from(field),
+        }),
+        drawSelection(),
+        highlightActiveLine(),
+        highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2068]/g }),
+        keymap.of(standardKeymap),
+        this.gutters(content),
+        syntax(content.language),
+        overlay((line) => look(column, line).class, (line) => this.hooks.text(column.mates[line] ?? -1)),
+        content.wrap ? EditorView.lineWrapping : [],
+        EditorView.updateListener.of((update) => {
+          if (!update.selectionSet) return;
+          const { head } = update.state.selection.main;
+          const line = update.state.doc.lineAt(head);
+          this.hooks.moved(this, line.number - 1, head - line.from);
+        }),
+      ],
+    });
+    this.view.setState(state);
+  }
+
+  /** Change gaps and folds and keep the rest as it is. */
+  relayout(column: Column): void {
+    if (!this.content) return;
+    this.content = { ...this.content, column };
+    this.view.dispatch({ effects: setBlocks.of(blocks(column, this.view.state.doc, this.hooks.unfold)) });
+  }
+
+  mark(marks: Marks): void {
+    this.view.dispatch({ effects: setMarks.of(marks) });
+  }
+
+  clear(): void {
+    this.content = null;
+    this.view.setState(EditorState.create({}));
+  }
+
+  /** Put the cursor on a line and bring it into sight. */
+  go(line: number, column = 0, place: "center" | "nearest" = "center"): void {
+    const { doc } = this.view.state;
+    const target = doc.line(Math.min(Math.max(line, 0) + 1, doc.lines));
+    const at = Math.min(target.from + column, target.to);
+    this.view.dispatch({ selection: EditorSelection.cursor(at), effects: EditorView.scrollIntoView(at, { y: place, x: "nearest" }) });
+  }
+
+  reveal(line: number): void {
+    const { doc } = this.view.state;
+    const at = doc.line(Math.min(Math.max(line, 0) + 1, doc.lines)).from;
+    this.view.dispatch({ effects: EditorView.scrollIntoView(at, { y: "center", x: "nearest" }) });
+  }
+
+  get cursor(): { line: number; column: number } {
+    const { head } = this.view.state.selection.main;
+    const line = this.view.state.doc.lineAt(head);
+    return { line: line.number - 1, column: head - line.from };
+  }
+
+  get lineText(): string {
+    return this.view.state.doc.lineAt(this.view.state.selection.main.head).text;
+  }
+
+  destroy(): void {
+    this.clear();
+    this.view.destroy();
+  }
+
+  private gutters(content: Content) {
+    const { column } = content;
+    const numbered = (which: "left" | "right", sign: boolean) => {
+      const numbers = column[which];
+      const label = (line: number): Label => {
+        const number = numbers[line]!;
+        const { class: kind, sign: mark } = look(column, line);
+        return new Label(`${number < 0 ? "" : number + 1}${sign ? ` ${mark || " "}` : ""}`, kind);
+      };
+      return gutter({
+        class: "irw-numbers",
+        renderEmptyElements: false,
+        lineMarker: (view, block) => label(view.state.doc.lineAt(block.from).number - 1),
+        initialSpacer: () => new Label(`${widest(numbers)}${sign ? " +" : ""}`, ""),
+      });
+    };
+    const sides = new Set<"left" | "right">();
+    if (column.left.some((n) => n >= 0)) sides.add("left");
+    if (column.right.some((n) => n >= 0) || sides.size === 0) sides.add("right");
+    const shown = [...sides];
+    const extra = [];
+    if (content.blame) {
+      const blame = content.blame;
+      extra.push(
+        gutter({
+          class: "irw-blame",
+          lineMarker: (view, block) => {
+            const known = blame(view.state.doc.lineAt(block.from).number - 1);
+            return known && new Label(String(known.stage), "", `last changed by pass ${known.stage}, ${known.name}`);
+          },
+          initialSpacer: () => new Label("000", ""),
+          domEventHandlers: {
+            click: (view, block) => {
+              this.hooks.blamed(this, view.state.doc.lineAt(block.from).number - 1);
+              return true;
+            },
+          },
+        }),
+      );
+    }
+    if (content.source) {
+      const source = content.source;
+      extra.push(
+        gutter({
+          class: "irw-source-line",
+          lineMarker: (view, block) => {
+            const line = source(view.state.doc.lineAt(block.from).number - 1);
+            return line ? new Label(`:${line}`, "", `from line ${line} of the source`) : null;
+          },
+          initialSpacer: () => new Label(":00", ""),
+        }),
+      );
+    }
+    return [...extra, ...shown.map((which, i) => numbered(which, i === shown.length - 1))];
+  }
+}
+
+function widest(numbers: Int32Array): string {
+  let most = 0;
+  for (const number of numbers) if (number > most) most = number;
+  return "0".repeat(String(most + 1).length);
+}
+

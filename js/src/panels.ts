@@ -1,0 +1,73 @@
+/** The small parts around the panes: facts, failure, operation counts, keys. */
+
+import type { Analysis } from "./analysis";
+import type { Stage, Trace } from "./dumps";
+import { dialect } from "./ir";
+import { h, OWN_KEYS, plural, thousands } from "./dom";
+
+export function facts(trace: Trace): HTMLElement {
+  const name = trace.name ? [h("b", {}, trace.name), " → "] : [];
+  return h(
+    "div", { class: "irw-facts" },
+    h("span", {}, ...name, h("b", {}, trace.target)),
+    ...trace.facts.map(([label, value]) => h("span", { class: "irw-fact" }, `${label} `, h("b", {}, value))),
+  );
+}
+
+export function failure(trace: Trace): HTMLElement | null {
+  const failed = trace.failure;
+  if (!failed) return null;
+  const box = h("div", { class: "irw-failure", role: "alert" }, h("b", {}, `✗ ${failed.pass || failed.step} failed`));
+  const said = [failed.message, ...failed.diagnostics.filter((line) => !failed.message.includes(line))];
+  box.append(h("pre", { tabindex: 0, "aria-label": "Diagnostics", ...OWN_KEYS }, said.join("\n")));
+  if (failed.reproducer) {
+    box.append(h("details", {}, h("summary", { ...OWN_KEYS }, "Command that shows it again"), h("pre", { tabindex: 0, ...OWN_KEYS }, failed.reproducer)));
+  }
+  return box;
+}
+
+/** Operations before and after, by dialect; only what differs unless nothing does. */
+export function operations(analysis: Analysis, left: Stage, right: Stage): HTMLElement {
+  const [before, after] = [analysis.counts(left), analysis.counts(right)];
+  const rows = [...new Set([...before.keys(), ...after.keys()])].sort((a, b) =>
+    dialect(a) === dialect(b) ? (a < b ? -1 : 1) : dialect(a) < dialect(b) ? -1 : 1);
+  const body = h("tbody");
+  for (const op of rows) {
+    const [a, b] = [before.get(op) ?? 0, after.get(op) ?? 0];
+    if (left !== right && a === b) continue;
+    const change = b - a;
+    body.append(h("tr", {},
+      h("th", { scope: "row" }, op), h("td", {}, thousands(a)), h("td", {}, thousands(b)),
+      h("td", { class: change < 0 ? "irw-less" : change > 0 ? "irw-more" : "" }, change < 0 ? `−${thousands(-change)}` : change > 0 ? `+${thousands(change)}` : "")));
+  }
+  const head = h("tr", {}, ...["operation", "before", "after", "change"].map((title) => h("th", { scope: "col" }, title)));
+  const same = rows.length - body.children.length;
+  return h("div", { class: "irw-operations" },
+    h("table", {}, h("thead", {}, head), body),
+    ...(same > 0 ? [h("p", {}, `${plural(same, "other operation")} with the same count`)] : []));
+}
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ["↑ ↓ Home End", "pass (in the list)"],
+  ["Shift + ↑ ↓", "keep the left side"],
+  ["L, Shift + click", "hold the left side here; again: let go"],
+  ["n p", "next, previous change"],
+  ["/ Enter Shift+Enter", "search all passes; next, previous hit"],
+  ["f", "choose a function"],
+  ["b", "ignore renumbering"],
+  ["s", "side by side or one column"],
+  ["z w", "fold equal lines, wrap long ones"],
+  ["a", "blame: which pass last changed each line"],
+  ["[", "follow the line back to the pass before"],
+  ["d u", "definition, next use of the name at the cursor"],
+  ["c", "operation counts"],
+  ["Tab", "list → left → right → source"],
+  ["Esc", "back to the list, then to the notebook"],
+];
+
+export function help(close: () => void): HTMLDialogElement {
+  const dialog = h("dialog", { class: "irw-help", "aria-label": "Keys", ...OWN_KEYS },
+    h("table", {}, h("tbody", {}, ...KEYS.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, ...key.split(" ").map((part) => (/^[\w↑↓/[?+-]+,?$/.test(part) && !["click"].includes(part) ? h("kbd", {}, part) : part)).flatMap((part) => [part, " "])), h("td", {}, what))))),
+    h("button", { type: "button", ...OWN_KEYS, click: close }, "Close"));
+  return dialog;
+}

@@ -1,0 +1,78 @@
+/** The user's source beside the IR, and which lines of a stage came from which of its lines. */
+
+import type { Dumps, Stage } from "./dumps";
+import { h } from "./dom";
+import { alone } from "./lineup";
+import { NO_MARKS } from "./overlay";
+import { Pane } from "./pane";
+
+export class SourcePane {
+  readonly element: HTMLElement;
+  private readonly pane: Pane;
+  private readonly title = h("div", { class: "irw-source-title" });
+  private readonly texts: readonly string[][];
+  private file = -1;
+  private quiet = false;
+
+  constructor(private readonly dumps: Dumps, root: Document | ShadowRoot, chosen: (file: number, line: number) => void) {
+    this.element = h("div", { class: "irw-source" }, this.title);
+    this.texts = dumps.sources.map(({ text }) => text.replace(/\n$/, "").split("\n"));
+    this.pane = new Pane(this.element, root, {
+      text: (id) => this.texts[this.file]?.[id] ?? "",
+      unfold: () => undefined,
+      blamed: () => undefined,
+      scrolled: () => undefined,
+      moved: (_, line) => {
+        if (!this.quiet) chosen(this.file, line + 1);
+      },
+    });
+    if (dumps.sources.length > 0) this.open(0);
+  }
+
+  /** Whether there is anything to show: a source that some line came from. */
+  get useful(): boolean {
+    return this.dumps.sources.length > 0 && this.dumps.places.length > 0;
+  }
+
+  private open(file: number): void {
+    this.file = file;
+    this.title.textContent = shortName(this.dumps.sources[file]!.file);
+    const lines = Int32Array.from({ length: this.texts[file]!.length }, (_, i) => i);
+    this.pane.show({ column: alone(lines, 0), language: "python", label: "Source", wrap: false });
+  }
+
+  /** Mark the source line of a place, or none. */
+  mark(place: number): void {
+    const known = this.dumps.places[place];
+    if (known && known.file !== this.file) this.open(known.file);
+    this.pane.mark({ ...NO_MARKS, linked: new Set(known ? [known.line - 1] : []) });
+    if (!known) return;
+    this.quiet = true;
+    this.pane.reveal(known.line - 1);
+    this.quiet = false;
+  }
+
+  /** The lines of a stage that came from a source line. */
+  linesOf(stage: Stage, file: number, line: number): Set<number> {
+    const places = new Set<number>();
+    for (const [i, place] of this.dumps.places.entries()) if (place.file === file && place.line === line) places.add(i);
+    const lines = new Set<number>();
+    stage.places?.forEach((place, i) => {
+      if (places.has(place)) lines.add(i);
+    });
+    return lines;
+  }
+
+  get focused(): boolean {
+    return this.pane.view.hasFocus;
+  }
+
+  destroy(): void {
+    this.pane.destroy();
+  }
+}
+
+/** IPython names cells by hashes and temporary files; the reader calls them "the cell". */
+function shortName(file: string): string {
+  return /ipython-input|ipykernel_|^<.*>$|^In\[/.test(file) ? "cell" : (file.split(/[\\/]/).at(-1) ?? file);
+}

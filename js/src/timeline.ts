@@ -1,0 +1,89 @@
+/** What the list of passes shows of each stage, computed little by little. */
+
+import type { Analysis } from "./analysis";
+import type { Trace } from "./dumps";
+import type { Entry, Row } from "./list";
+
+/** Dialects beyond these share a grey. */
+const HUES = 7;
+
+export class Timeline {
+  private done = 0;
+  private readonly totals = new Map<string, number>();
+  private readonly hues = new Map<string, number>();
+  /** The largest number of lines that went or came in one pass. */
+  most = 1;
+
+  constructor(private readonly analysis: Analysis, private readonly trace: Trace) {}
+
+  /** Compute the next few stages; true when all are done. */
+  advance(milliseconds: number): boolean {
+    const { stages } = this.trace;
+    const until = performance.now() + milliseconds;
+    do {
+      const i = this.done;
+      if (i >= stages.length) return true;
+      const [before, stage] = [stages[i - 1], stages[i]!];
+      if (before && before.ready && stage.ready) {
+        const { gone, added } = this.analysis.delta(before, stage);
+        this.most = Math.max(this.most, gone, added);
+      }
+      if (!before || before.lines !== stage.lines) {
+        for (const [name, count] of this.analysis.dialects(stage)) this.totals.set(name, (this.totals.get(name) ?? 0) + count);
+      }
+      this.done++;
+    } while (performance.now() < until);
+    if (this.done < stages.length) return false;
+    const common = [...this.totals].sort((a, b) => b[1] - a[1]).slice(0, HUES);
+    for (const [i, [name]] of common.entries()) this.hues.set(name, i);
+    return true;
+  }
+
+  rows(hits: readonly number[]): Row[] {
+    const { stages, failure } = this.trace;
+    const rows = stages.map((stage, i): Row => {
+      const known = i < this.done;
+      const before = stages[i - 1];
+      const delta = known && before && before.ready && stage.ready && stage.changed ? this.analysis.delta(before, stage) : null;
+      const title = [stage.label, stage.step && `step ${stage.step}`, stage.scope && `on ${stage.scope}`, stage.options];
+      return {
+        stage: i,
+        label: stage.label,
+        title: title.filter(Boolean).join("\n"),
+        seconds: stage.seconds,
+        state: !stage.ready ? "pending" : i === 0 || stage.changed ? "changed" : "same",
+        delta,
+        strip: this.hues.size > 0 ? this.strip(i) : [],
+        hits: hits[i] ?? 0,
+      };
+    });
+    if (failure) {
+      const label = failure.pass || failure.step;
+      rows.push({ stage: stages.length, label, title: failure.message, seconds: 0, state: "failed", delta: null, strip: [], hits: 0 });
+    }
+    return rows;
+  }
+
+  private strip(stage: number): [string, number, number][] {
+    return this.analysis.dialects(this.trace.stages[stage]!).map(([name, count]) => [name, count, Math.min(this.hues.get(name) ?? HUES, HUES)]);
+  }
+}
+
+/** The rows that are listed: those that match, with runs of passes that change nothing folded. */
+export function entries(rows: readonly Row[], filter: string, open: ReadonlySet<number>, chosen: readonly number[]): Entry[] {
+  const wanted = filter.trim().toLowerCase();
+  if (wanted) return rows.filter(({ label, title }) => `${label}\n${title}`.toLowerCase().includes(wanted));
+  const listed: Entry[] = [];
+  for (let i = 0; i < rows.length; ) {
+    let end = i;
+    while (end < rows.length && rows[end]!.state === "same" && !chosen.includes(rows[end]!.stage) && !rows[end]!.hits) end++;
+    if (end - i > 1 && !open.has(i)) {
+      listed.push({ stages: rows.slice(i, end).map(({ stage }) => stage), key: i });
+      i = end;
+      continue;
+    }
+    listed.push(...rows.slice(i, Math.max(end, i + 1)));
+    i = Math.max(end, i + 1);
+  }
+  return listed;
+}

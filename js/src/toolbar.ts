@@ -1,0 +1,102 @@
+/** The row of controls above the panes. */
+
+import { h, OWN_KEYS } from "./dom";
+import type { State, Store } from "./model";
+
+type Switch = "blind" | "wrap" | "fold" | "blame";
+
+export interface ToolbarHooks {
+  readonly blind: () => boolean;
+  readonly search: (step: 1 | -1) => void;
+  readonly copy: () => void;
+  readonly save: () => void;
+  readonly help: () => void;
+  readonly leave: () => void;
+}
+
+export class Toolbar {
+  readonly element: HTMLElement;
+  readonly query: HTMLInputElement;
+  readonly symbol: HTMLSelectElement;
+  private readonly trace: HTMLSelectElement;
+  private readonly found = h("span", { class: "irw-found", role: "status" });
+  private readonly switches = new Map<Switch | "layout", HTMLButtonElement>();
+
+  constructor(private readonly store: Store, private readonly hooks: ToolbarHooks) {
+    this.query = h("input", {
+      type: "search", class: "irw-query", placeholder: "Search all passes", "aria-label": "Search all passes (/)", ...OWN_KEYS,
+      input: () => store.set({ query: this.query.value }),
+      keydown: (event: KeyboardEvent) => {
+        if (event.key === "Enter") hooks.search(event.shiftKey ? -1 : 1);
+        else if (event.key === "Escape") hooks.leave();
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      },
+    });
+    this.symbol = this.select("Show one function (f)", (value) => store.set({ symbol: value }));
+    this.trace = this.select("Lowering", (value) => store.set({ trace: Number(value) }));
+    this.element = h(
+      "div", { class: "irw-bar", role: "toolbar", "aria-label": "Pass diff" },
+      this.trace, this.query, this.found, this.symbol, h("span", { class: "irw-space" }),
+      this.toggle("layout", "Unified", "One column instead of two (s)", () =>
+        store.set({ layout_mode: store.get("layout_mode") === "unified" ? "split" : "unified" })),
+      this.toggle("blind", "Ignore renumbering", "Take lines that differ only in %names, ^blocks and #maps for equal (b)", () =>
+        store.set({ blind: !hooks.blind() })),
+      this.toggle("fold", "Fold", "Hide equal lines far from a change (z)", () => store.set({ fold: !store.get("fold") })),
+      this.toggle("wrap", "Wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.get("wrap") })),
+      this.toggle("blame", "Blame", "Which pass last changed each line (a)", () => store.set({ blame: !store.get("blame") })),
+      this.button("Copy", "Copy the dump on the right", hooks.copy),
+      this.button("Save", "Download the dump on the right", hooks.save),
+      this.button("?", "Keys", hooks.help),
+    );
+  }
+
+  draw(): void {
+    const { store } = this;
+    const pressed: Record<Switch | "layout", boolean> = {
+      layout: store.get("layout_mode") === "unified", blind: this.hooks.blind(), fold: store.get("fold"),
+      wrap: store.get("wrap"), blame: store.get("blame"),
+    };
+    for (const [name, button] of this.switches) button.setAttribute("aria-pressed", String(pressed[name]));
+    if (this.query.value !== store.get("query")) this.query.value = store.get("query");
+  }
+
+  say(found: string): void {
+    this.found.textContent = found;
+  }
+
+  traces(names: readonly string[], current: number): void {
+    this.trace.hidden = names.length < 2;
+    options(this.trace, names.map((name, i) => [String(i), name]), String(current));
+  }
+
+  symbols(names: readonly string[], current: State["symbol"]): void {
+    this.symbol.hidden = names.length < 2;
+    options(this.symbol, [["", "All functions"], ...names.map((name): [string, string] => [name, `@${name}`])], current);
+  }
+
+  private select(label: string, choose: (value: string) => void): HTMLSelectElement {
+    const element: HTMLSelectElement = h("select", { "aria-label": label, title: label, ...OWN_KEYS, change: () => choose(element.value) });
+    return element;
+  }
+
+  private button(text: string, title: string, click: () => void): HTMLButtonElement {
+    return h("button", { type: "button", title, ...OWN_KEYS, ...(text === "?" ? { "aria-label": title } : {}), click }, text);
+  }
+
+  private toggle(name: Switch | "layout", text: string, title: string, click: () => void): HTMLButtonElement {
+    const button = this.button(text, title, click);
+    this.switches.set(name, button);
+    return button;
+  }
+}
+
+function options(select: HTMLSelectElement, wanted: readonly (readonly [value: string, text: string])[], current: string): void {
+  const key = wanted.map(([value, text]) => `${value}\n${text}`).join("\n");
+  if (select.dataset["key"] !== key) {
+    select.replaceChildren(...wanted.map(([value, text]) => h("option", { value }, text)));
+    select.dataset["key"] = key;
+  }
+  select.value = current;
+}

@@ -1,0 +1,409 @@
+/** The pass diff: state in, panes out. This module is the bundle; a host calls `render`. */
+
+import { Analysis } from "./analysis";
+import { Blame } from "./blame";
+import { Compare, type Spot } from "./compare";
+import type { Dumps, Stage, Trace } from "./dumps";
+import { h, OWN_KEYS, plural, thousands } from "./dom";
+import { onKey } from "./keys";
+import { PassList } from "./list";
+import { type Changes, type Model, Store } from "./model";
+import { facts, failure, help, operations } from "./panels";
+import { SourcePane } from "./source";
+import style from "./style.css";
+import { followTheme } from "./theme";
+import { entries, Timeline } from "./timeline";
+import { Toolbar } from "./toolbar";
+import { unpack } from "./unpack";
+import { copyText, saveText } from "./takeaway";
+
+export class Viewer {
+  readonly element: HTMLElement;
+  readonly store: Store;
+  readonly toolbar: Toolbar;
+  readonly list: PassList;
+  compare!: Compare;
+  private readonly filter: HTMLInputElement;
+  private readonly head = h("div", { class: "irw-head" });
+  private readonly titles = h("div", { class: "irw-titles" });
+  private readonly main: HTMLElement;
+  private readonly side: HTMLElement;
+  private readonly status = h("div", { class: "irw-status", role: "status" });
+  private readonly operations: HTMLDetailsElement;
+  private readonly stops: (() => void)[] = [];
+  private readonly openQuiet = new Set<number>();
+  private source!: SourcePane;
+  private analysis!: Analysis;
+  private timelines: Timeline[] = [];
+  private blames: Blame[] = [];
+  private hits: readonly number[] = [];
+  private at: Spot | null = null;
+  /** Whether choosing a pass leaves the left side alone. */
+  pinned = false;
+  private closed = false;
+
+  constructor(model: Model, private readonly root: Document | ShadowRoot) {
+    this.store = new Store(model, (keys) => void this.changed(keys));
+    this.toolbar = new Toolbar(this.store, {
+      blind: () => this.blind,
+      search: (step) => this.nextHit(step),
+      copy: () => void copyText(this.textOf(this.right)).then((done) => this.say(done ? "Copied" : "The browser did not allow copying")),
+      save: () => saveText(`${this.trace.name || "lowering"}-${this.right.label}`, this.right.language, this.textOf(this.right)),
+      help: () => this.help(),
+      leave: () => this.list.element.focus(),
+    });
+    this.list = new PassList({
+      choose: (stage, extend) => {
+        if (!extend) this.pinned = false;
+        this.choose(stage, extend ? "left" : "both");
+        if (extend) this.pinned = true;
+      },
+      unfold: (key) => {
+        this.openQuiet.add(key);
+        this.drawList();
+      },
+    });
+    this.filter = h("input", {
+      type: "search", class: "irw-filter", placeholder: "Filter passes", "aria-label": "Filter passes", ...OWN_KEYS,
+      input: () => this.store.set({ passes: this.filter.value }),
+    });
+    this.operations = h("details", { class: "irw-counts", toggle: () => this.drawOperations() });
+    this.side = h("div", { class: "irw-side" }, this.filter, this.list.element);
+    this.main = h("div", { class: "irw-main" }, this.titles);
+    this.element = h(
+      "div", { class: "irw", role: "region", "aria-label": "Pass diff", keydown: (event: KeyboardEvent) => onKey(this, event) },
+      this.head, this.toolbar.element, h("div", { class: "irw-body" }, this.side, this.main), this.status, this.operations,
+    );
+  }
+
+  async start(): Promise<void> {
+    this.stops.push(followTheme(this.element));
+    await this.open();
+    const observer = new ResizeObserver(() => this.compare.resized());
+    observer.observe(this.main);
+    this.stops.push(() => observer.disconnect());
+  }
+
+  /** Take up the dumps that are there now. */
+  private async open(): Promise<void> {
+    const dumps: Dumps = await unpack(this.store.data);
+    if (this.closed) return;
+    this.analysis = new Analysis(dumps);
+    this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
+    this.blames = dumps.traces.map((trace) => new Blame(this.analysis, trace));
+    this.compare?.destroy();
+    this.source?.destroy();
+    this.source?.element.remove();
+    this.compare = new Compare(this.analysis, this.root, {
+      source: (stage) => this.sourceLines(stage),
+      moved: (spot) => this.moved(spot),
+      blamed: (spot) => this.follow(spot),
+    });
+    this.main.append(this.compare.element);
+    this.source = new SourcePane(dumps, this.root, (file, line) => this.fromSource(file, line));
+    if (this.source.useful) this.side.append(this.source.element);
+    this.draw();
+    this.element.dataset["ready"] = "true";
+    this.fillTimeline();
+  }
+
+  // What is shown
+
+  get trace(): Trace {
+    const { traces } = this.analysis.dumps;
+    return traces[this.store.get("trace")] ?? traces[0]!;
+  }
+
+  private stageAt(index: number): Stage {
+    const { stages } = this.trace;
+    return stages[Math.min(Math.max(index, 0), stages.length - 1)]!;
+  }
+
+  get left(): Stage {
+    return this.stageAt(this.store.get("left"));
+  }
+
+  get right(): Stage {
+    return this.stageAt(this.store.get("right"));
+  }
+
+  get blind(): boolean {
+    return this.store.get("blind") ?? (this.analysis ? this.analysis.mostlyRenumbered(this.left, this.right) : false);
+  }
+
+  /** Show a stage: with its predecessor, or as one side of a comparison. */
+  choose(stage: number, which: "both" | "left" | "right"): void {
+    const index = Math.min(Math.max(stage, 0), this.trace.stages.length - 1);
+    if (which === "left") this.store.set({ left: index });
+    else if (which === "right" || this.pinned) this.store.set({ right: index });
+    else this.store.set({ left: Math.max(index - 1, 0), right: index });
+  }
+
+  pin(): void {
+    this.pinned = !this.pinned;
+    const right = this.store.get("right");
+    if (this.pinned) this.store.set({ left: right });
+    else this.choose(right, "both");
+    this.say(this.pinned ? `Left side held at ${right} ${this.right.label}` : "Left side follows");
+  }
+
+  private async changed(keys: Changes): Promise<void> {
+    if (this.closed || !this.analysis) return;
+    if (keys.has("data")) return this.open();
+    if (keys.has("trace")) {
+      const last = this.trace.stages.length - 1;
+      this.store.set({ symbol: "", left: Math.min(this.store.get("left"), last), right: Math.min(this.store.get("right"), last) });
+      this.fillTimeline();
+    }
+    const only = (...names: string[]): boolean => [...keys].every((key) => names.includes(key));
+    if (only("query")) {
+      this.search();
+      this.toolbar.draw();
+    } else if (only("passes")) this.drawList();
+    else this.draw();
+  }
+
+  private draw(): void {
+    const { store, trace } = this;
+    this.head.replaceChildren(facts(trace), ...[failure(trace)].filter((box) => box !== null));
+    this.toolbar.traces(this.analysis.dumps.traces.map(({ name, target }) => `${name || "input"} → ${target}`), store.get("trace"));
+    const names = new Set([...this.analysis.segments(this.left), ...this.analysis.segments(this.right)].map(({ name }) => name));
+    names.delete("");
+    if (store.get("symbol")) names.add(store.get("symbol"));
+    this.toolbar.symbols([...names], store.get("symbol"));
+    this.toolbar.draw();
+    this.drawPanes();
+    this.search();
+    this.drawStatus();
+    this.drawOperations();
+  }
+
+  private title(index: number): string {
+    const stage = this.stageAt(index);
+    return `${index} ${stage.label}`;
+  }
+
+  private drawPanes(): void {
+    const { store } = this;
+    const [left, right] = [store.get("left"), store.get("right")];
+    const titles = [this.title(left), this.title(right)] as const;
+    const blame = store.get("blame") ? this.blame() : undefined;
+    this.compare.show({
+      left: this.left, right: this.right, titles, blame, blind: this.blind, symbol: store.get("symbol"),
+      layout: store.get("layout_mode"), wrap: store.get("wrap"), fold: store.get("fold"),
+    });
+    const head = (index: number, side: string): HTMLElement => {
+      const stage = this.stageAt(index);
+      return h("div", { class: `irw-title irw-${side}`, title: [stage.step, stage.scope, stage.options].filter(Boolean).join("\n") },
+        h("span", { class: "irw-index" }, String(index)), h("b", {}, stage.label),
+        h("span", { class: "irw-dim" }, [stage.step === stage.name ? "" : stage.step, stage.scope === "module" ? "" : stage.scope, stage.options].filter(Boolean).join(" · ")),
+        ...(stage.ready ? [] : [h("span", { class: "irw-dim" }, "not here yet")]));
+    };
+    const { mode } = this.compare;
+    this.titles.dataset["mode"] = mode;
+    this.titles.replaceChildren(...(mode === "alone" ? [] : [head(left, "left")]), head(right, "right"));
+  }
+
+  private drawStatus(): void {
+    const { compare, left, right } = this;
+    if (compare.mode === "alone") {
+      this.status.textContent = `${plural(right.lines.length, "line")}`;
+      return;
+    }
+    let [gone, added] = [0, 0];
+    for (const { a0, a1, b0, b1 } of compare.changes) [gone, added] = [gone + a1 - a0, added + b1 - b0];
+    const parts = [
+      gone + added === 0 ? "no change" : `−${thousands(gone)} +${plural(added, "line")}, ${plural(compare.changes.length, "change")}`,
+    ];
+    if (this.blind) {
+      const exact = this.analysis.diff(left, right, false);
+      const lines = exact.reduce((sum, { b0, b1 }) => sum + b1 - b0, 0);
+      if (lines > added) parts.push(`${plural(lines - added, "line")} only renumbered`);
+    }
+    if (this.blind && this.store.get("blind") === null) parts.push("renumbering ignored, because more than half of the lines differ");
+    this.status.textContent = parts.join("; ");
+  }
+
+  private drawOperations(): void {
+    const summary = h("summary", { ...OWN_KEYS }, "Operations");
+    const open = this.operations.open;
+    this.operations.replaceChildren(summary, ...(open ? [operations(this.analysis, this.left, this.right)] : []));
+  }
+
+  private drawList(): void {
+    const { store } = this;
+    const [left, right] = [store.get("left"), store.get("right")];
+    if (this.filter.value !== store.get("passes")) this.filter.value = store.get("passes");
+    const timeline = this.timelines[store.get("trace")] ?? this.timelines[0]!;
+    const rows = timeline.rows(this.hits);
+    this.list.draw(entries(rows, store.get("passes"), this.openQuiet, [left, right]), left, right, timeline.most);
+  }
+
+  /** Compute the bars of the timeline after the panes are painted, a few passes at a time. */
+  private fillTimeline(): void {
+    const timeline = this.timelines[this.store.get("trace")] ?? this.timelines[0]!;
+    const { analysis } = this;
+    const more = (): void => {
+      if (this.closed || analysis !== this.analysis) return;
+      const done = timeline.advance(12);
+      this.drawList();
+      if (done) this.element.dataset["timeline"] = "true";
+      else setTimeout(more);
+    };
+    setTimeout(more, 30);
+  }
+
+  // Search
+
+  private search(): void {
+    const query = this.store.get("query");
+    this.hits = query ? this.analysis.search(this.trace, query) : [];
+    const first = this.hits.findIndex((count) => count > 0);
+    const inRight = this.hits[this.store.get("right")] ?? 0;
+    this.toolbar.say(
+      !query ? "" : first < 0 ? "in no pass" : `${plural(inRight, "line")} here · first appears in ${first} ${this.trace.stages[first]!.label}`);
+    this.compare.setMarks({ query });
+    this.drawList();
+  }
+
+  /** To the next line with a hit, on the right side; when there is none, to the first pass that has one. */
+  private nextHit(step: 1 | -1): void {
+    const query = this.store.get("query");
+    if (!query) return;
+    const matches = this.analysis.matching(query);
+    const { lines } = this.right;
+    const from = this.at?.side === "right" ? this.at.line : step > 0 ? -1 : lines.length;
+    for (let i = 1; i <= lines.length; i++) {
+      const line = (from + step * i + lines.length * 2) % lines.length;
+      if (!matches[lines[line]!]) continue;
+      this.compare.reveal({ side: "right", line }, "cursor");
+      return;
+    }
+    const first = this.hits.findIndex((count) => count > 0);
+    if (first >= 0) this.choose(first, "both");
+  }
+
+  // Source and blame
+
+  private sourceLines(stage: Stage): ((line: number) => number) | null {
+    const { places } = stage;
+    if (!places) return null;
+    return (line) => this.analysis.dumps.places[places[line] ?? -1]?.line ?? 0;
+  }
+
+  private stageOf(spot: Spot): Stage {
+    return spot.side === "left" ? this.left : this.right;
+  }
+
+  private moved(spot: Spot): void {
+    this.at = spot;
+    if (this.source.focused) return;
+    this.source.mark(this.stageOf(spot).places?.[spot.line] ?? -1);
+    this.compare.link({ left: new Set(), right: new Set() });
+  }
+
+  private fromSource(file: number, line: number): void {
+    const [left, right] = [this.source.linesOf(this.left, file, line), this.source.linesOf(this.right, file, line)];
+    this.compare.link({ left, right });
+    const first = right.values().next().value ?? -1;
+    if (first >= 0) this.compare.reveal({ side: "right", line: first }, "center");
+    else if (left.size > 0) this.compare.reveal({ side: "left", line: left.values().next().value! }, "center");
+    this.say(right.size > 0 ? `Line ${line}: ${plural(right.size, "line")} of ${this.right.label}` : `Line ${line}: no location in ${this.right.label}`);
+  }
+
+  private currentBlame(): Blame {
+    return this.blames[this.store.get("trace")] ?? this.blames[0]!;
+  }
+
+  private blame() {
+    const blame = this.currentBlame();
+    const [left, right] = [this.store.get("left"), this.store.get("right")];
+    const { trace } = this;
+    const last = Math.max(left, right);
+    if (!blame.at(last)) {
+      this.element.dataset["blame"] = "computing";
+      void blame.compute(last, () => !this.closed && trace === this.trace && this.store.get("blame")).then(() => {
+        if (this.closed || !blame.at(last)) return;
+        this.element.dataset["blame"] = "ready";
+        this.drawPanes();
+      });
+    }
+    return (side: "left" | "right", line: number) => {
+      const stage = blame.at(side === "left" ? left : right)?.[line];
+      return stage === undefined ? null : { stage, name: trace.stages[stage]!.label };
+    };
+  }
+
+  /** Go to the pass that last changed a line, and when that is this pass, to the line before it. */
+  private follow(spot: Spot): void {
+    const stage = this.store.get(spot.side);
+    const version = this.currentBlame().back({ stage, line: spot.line });
+    if (!version) return this.say("This line has no earlier version: it is in the input or new in this pass");
+    this.pinned = false;
+    this.store.set({ right: version.stage, left: Math.max(0, version.stage - 1) });
+    queueMicrotask(() => this.compare.reveal({ side: "right", line: version.line }, "focus"));
+  }
+
+  followCursor(): void {
+    if (this.at) this.follow(this.at);
+  }
+
+  // The rest
+
+  say(text: string): void {
+    this.drawStatus();
+    this.status.append(h("span", { class: "irw-said" }, text));
+  }
+
+  toggleOperations(): void {
+    this.operations.open = !this.operations.open;
+  }
+
+  help(): void {
+    this.element.querySelector("dialog")?.remove();
+    const back = (this.root as Document).activeElement;
+    const dialog = help(() => dialog.close());
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      if (back instanceof HTMLElement) back.focus();
+    });
+    this.element.append(dialog);
+    dialog.showModal();
+  }
+
+  private textOf(stage: Stage): string {
+    return Array.from(stage.lines, (id) => this.analysis.text(id)).join("\n") + "\n";
+  }
+
+  close(): void {
+    this.closed = true;
+    for (const stop of this.stops) stop();
+    this.store.close();
+    this.compare?.destroy();
+    this.source?.destroy();
+    this.element.remove();
+  }
+}
+
+async function attached(element: HTMLElement): Promise<void> {
+  while (!element.isConnected) await new Promise((resolve) => requestAnimationFrame(resolve));
+}
+
+export async function render({ model, el }: { model: Model; el: HTMLElement }): Promise<() => void> {
+  await attached(el);
+  const root = el.getRootNode();
+  const inShadow = root instanceof ShadowRoot;
+  const sheet = h("style", {}, style);
+  const viewer = new Viewer(model, inShadow ? root : document);
+  el.append(sheet, viewer.element);
+  try {
+    await viewer.start();
+  } catch (error) {
+    viewer.element.replaceChildren(h("pre", { role: "alert" }, `irwidget could not show these dumps.\n${String(error)}`));
+    throw error;
+  }
+  return () => {
+    viewer.close();
+    sheet.remove();
+  };
+}

@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { blank, colours, cut, defines, definedSymbol, nameAt, operation } from "../src/ir";
+import table from "./blank.json";
+
+/** The same table drives tests/views/test_packing.py: Python and the browser must blank alike. */
+describe("blank", () => {
+  it.each(table as [string, string][])("%s", (line, blanked) => expect(blank(line)).toBe(blanked));
+});
+
+describe("definedSymbol", () => {
+  it.each([
+    ['  func.func private @"a b"(%x: f32) {', '"a b"'],
+    ["llvm.func @malloc(i64) -> !llvm.ptr", "malloc"],
+    ["  memref.global \"private\" constant @c_1 : memref<2xf32> = dense<1.0>", "c_1"],
+    ["define internal void @f.1(ptr %0) #0 {", "f.1"],
+    ["declare float @expf(float)", "expf"],
+    ["@g = private constant i32 1", "g"],
+    [".visible .entry main_kernel(", "main_kernel"],
+    [".func  (.param .b32 func_retval0) helper(", "helper"],
+    ["    %1 = func.call @helper(%0) : (f32) -> f32", ""],
+    ["module attributes {gpu.container_module} {", ""],
+    ["  tt.func public @add(%x: !tt.ptr<f32>) {", "add"],
+  ])("%s", (line, name) => expect(definedSymbol(line)).toBe(name));
+});
+
+describe("cut", () => {
+  it("gives each line to one symbol", () => {
+    const names = ["", "a", "", "", "b", ""];
+    expect(cut(Int32Array.of(0, 1, 2, 3, 4, 5), (i) => names[i]!)).toEqual([
+      { name: "", from: 0, to: 1 }, { name: "a", from: 1, to: 4 }, { name: "b", from: 4, to: 6 },
+    ]);
+  });
+});
+
+describe("operation", () => {
+  it.each([
+    ["    %0 = arith.addf %a, %b : f32", "mlir", "arith.addf"],
+    ["    linalg.yield %5 : f32", "mlir", "linalg.yield"],
+    ['    %0 = "tosa.const"() : () -> f32', "mlir", "tosa.const"],
+    ["    return %0 : f32", "mlir", "func.return"],
+    ["    } -> tensor<4xf32>", "mlir", ""],
+    ["  ^bb0(%a: f32):", "mlir", ""],
+    ["  %3 = fadd float %1, %2", "llvm", "fadd"],
+    ["  br label %5", "llvm", "br"],
+    ["  @%p1 bra $L__BB0_2;", "ptx", "bra"],
+    ["  ld.param.u64 %rd1, [f_param_0];", "ptx", "ld.param.u64"],
+  ])("%s", (line, language, op) => expect(operation(line, language)).toBe(op));
+});
+
+describe("names", () => {
+  it.each([
+    ["  %12 = f %3, %4#1", 11, "%3"],
+    ["  %12 = f %3, %4#1", 2, "%12"],
+    ["  cf.br ^bb3(%1 : i64)", 10, "^bb3"],
+    ["  call @f(%1)", 8, "@f"],
+    ["  call @f(%1)", 3, undefined],
+  ])("%s at %i", (line, column, name) => expect(nameAt(line, column)?.name).toBe(name));
+
+  it.each([
+    ["  %1 = arith.addf %2, %3 : f32", "%1", true],
+    ["  %1 = arith.addf %2, %3 : f32", "%2", false],
+    ["  %1:2 = scf.if %2", "%1", true],
+    ["  %11 = f %1", "%1", false],
+    ["  func.func @main(%arg0: f32, %arg1: f32) {", "%arg1", true],
+    ["  func.func @main(%arg0: f32) {", "@main", true],
+    ["  ^bb1(%5: i64):", "%5", true],
+    ["  ^bb1(%5: i64):", "^bb1", true],
+    ["  cf.br ^bb1(%5 : i64)", "^bb1", false],
+    ["  cf.br ^bb1(%5 : i64)", "%5", false],
+  ])("%s defines %s: %s", (line, name, expected) => expect(defines(line, name)).toBe(expected));
+});
+
+describe("colours", () => {
+  const tokens = (line: string, language: string) =>
+    [...line.matchAll(colours(language))].map((match) => [Object.entries(match.groups!).find(([, text]) => text !== undefined)![0], match[0]]);
+
+  it("reads MLIR", () => {
+    expect(tokens('  %0 = arith.constant dense<1.0> : tensor<2x?x3xf32> // "x"', "mlir")).toEqual([
+      ["value", "%0"], ["op", "arith.constant"], ["keyword", "dense"], ["number", "1.0"], ["type", "tensor"], ["type", "f32"], ["comment", '// "x"'],
+    ]);
+  });
+  it("reads LLVM IR", () => {
+    expect(tokens("  %3 = fadd float %1, 1.0", "llvm").map(([kind]) => kind)).toEqual(["value", "op", "type", "value", "number"]);
+  });
+  it("takes any line without effort", () => {
+    for (const language of ["mlir", "llvm", "ptx", "python", "text"]) {
+      for (const line of ['"'.repeat(20000), "%".repeat(20000), "a.".repeat(10000), "<".repeat(20000), "((((".repeat(5000)]) {
+        const started = performance.now();
+        tokens(line, language);
+        expect(performance.now() - started, `${language} ${line.slice(0, 4)}`).toBeLessThan(1500);
+      }
+    }
+  });
+});

@@ -1,0 +1,12 @@
+import { expect, it } from "vitest";
+import { differingWords } from "../src/words";
+
+it.each([
+  ["arith.addf %1, %2 : f32", "arith.mulf %1, %2 : f32", ["arith.addf"]],
+  ["f %1, %2", "f %1, %3", ["%2"]],
+  ["same line", "same line", []],
+  ["f(a, b, c)", "f(a, b)", [", c"]],
+  ["nothing alike here", "%1 = llvm.load : i64", []],
+])("%s | %s", (line, other, words) => {
+  expect(differingWords(line, other).map(({ from, to }) => line.slice(from, to))).toEqual(words);
+});
