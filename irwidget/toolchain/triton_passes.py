@@ -120,7 +120,7 @@ def _compile(run: Run, state: State, step: Step) -> Iterator[Pass]:
     after = yield from _STAGES.get(plan.stage, _whole_stage)(plan, state)
     after.facts.update(triton_facts.metadata(after.metadata))
     counts = triton_facts.operations(after.language, after.render(True).text)
-    if counts:
+    if counts and plan.stage not in {"cubin", "hsaco"}:
         after.facts["operations"] = {**after.facts.get("operations", {}), plan.stage: counts}
     run.facts.update(after.facts)
     if after.binary:

@@ -1,0 +1,51 @@
+"""Triton kernels: find them, note their launches without a GPU, lower them pass by pass.
+
+`capture(run_cell, arch) -> launches`, `lower(launch_or_kernel, ..., to="triton_gpu_ir") -> Trace`,
+`from_cache(directory) -> traces`. Importing this does not import Triton.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irwidget.frontends.triton.cache import from_cache
+    from irwidget.frontends.triton.launch import Launch
+    from irwidget.frontends.triton.lowering import TARGETS, default_arch, lower, select
+    from irwidget.frontends.triton.recorder import Launches, capture, recording
+
+__all__ = [
+    "TARGETS", "Launch", "Launches", "capture", "default_arch", "from_cache", "is_kernel", "kernels", "lower",
+    "recording", "select",
+]
+
+_HOME = {
+    "from_cache": "cache", "Launches": "recorder", "capture": "recorder", "recording": "recorder",
+    "Launch": "launch", "TARGETS": "lowering", "default_arch": "lowering", "lower": "lowering", "select": "lowering",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def is_kernel(obj: object) -> bool:
+    """Whether an object is a Triton kernel: `@triton.jit`, also under `@triton.autotune` and `@triton.heuristics`.
+
+    Without Triton imported nothing can be one, so it is not imported to find out.
+    """
+    jit = sys.modules.get("triton.runtime.jit")
+    return jit is not None and isinstance(obj, jit.KernelInterface)
+
+
+def kernels(namespace: Mapping[str, object]) -> dict[str, object]:
+    """The kernels of a namespace by name."""
+    return {name: value for name, value in namespace.items() if not name.startswith("_") and is_kernel(value)}

@@ -1,0 +1,292 @@
+"""A machine without a GPU, made to look like one with: for as long as a cell runs.
+
+Tensors are fake ones on the CPU (shapes and types without data) that say they
+are on `cuda:0`; Triton's driver names the architecture; `torch.cuda` answers.
+Tensors that were fake CUDA ones inside would abort the process in autograd.
+Everything is put back at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Generator
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.overrides import TorchFunctionMode
+
+from irwidget.toolchain.triton_archs import Arch
+
+_CPU, _CUDA = torch.device("cpu"), torch.device("cuda", 0)
+_missing = object()
+
+
+@contextlib.contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Generator[None]:
+    """Set an attribute for a while; what was there, or its absence, comes back."""
+    before = vars(owner).get(name, _missing)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if before is _missing:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+
+class _FakeMode(FakeTensorMode):
+    """A fake tensor mode that knows when it is at work itself, and keeps everything on the CPU."""
+
+    depth = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.depth += 1
+        try:
+            return super().__torch_dispatch__(func, types, args, _on_cpu_kwargs(kwargs))
+        finally:
+            self.depth -= 1
+
+
+_fake: _FakeMode | None = None
+
+
+def fake_mode() -> _FakeMode:
+    """One mode for all captures: tensors of two modes do not mix, and a cell may use those of another."""
+    global _fake
+    if _fake is None:
+        _fake = _FakeMode(allow_non_fake_inputs=True)
+    return _fake
+
+
+def _on_cpu(value: Any) -> Any:
+    """A device moved to the CPU; everything else as it is."""
+    if isinstance(value, torch.device):
+        return _CPU if value.type == "cuda" else value
+    if isinstance(value, str) and re.fullmatch(r"cuda(:\d+)?", value):
+        return "cpu"
+    return value
+
+
+def _on_cpu_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    kwargs = dict(kwargs or {})
+    if "device" in kwargs:
+        kwargs["device"] = _CPU if isinstance(kwargs["device"], int) else _on_cpu(kwargs["device"])
+    return kwargs
+
+
+class _Pretend(TorchFunctionMode):
+    """Tensors say that they are on the GPU; what asks for the GPU gets the CPU."""
+
+    def __init__(self, fake: _FakeMode) -> None:
+        super().__init__()
+        self.fake = fake
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.fake.depth:
+            return func(*args, **(kwargs or {}))
+        answer = _ANSWERS.get(func)
+        if answer is not None:
+            return answer(*args, **(kwargs or {}))
+        if func == torch.Tensor.backward:
+            with self:  # the user's own backward functions run in there
+                return _backward(*args, **(kwargs or {}))
+        self.fake.depth += 1  # inside torch's Python functions tensors are where they really are
+        try:
+            return func(*[_on_cpu(arg) for arg in args], **_on_cpu_kwargs(kwargs))
+        finally:
+            self.fake.depth -= 1
+
+
+_ANSWERS: dict[Any, Callable[..., Any]] = {
+    torch.Tensor.device.__get__: lambda tensor: _CUDA,  # pyright: ignore[reportAttributeAccessIssue]
+    torch.Tensor.is_cuda.__get__: lambda tensor: True,  # pyright: ignore[reportAttributeAccessIssue]
+    torch.Tensor.get_device: lambda tensor: 0,
+    torch.Tensor.cuda: lambda tensor, *args, **kwargs: tensor,
+    torch.Tensor.data_ptr: lambda tensor: _address(tensor),
+}
+
+
+def _address(tensor: torch.Tensor) -> int:
+    from irwidget.frontends.triton.launch import stand_in
+
+    with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+        return stand_in(tensor).address
+
+
+def _backward(
+    tensor: torch.Tensor, gradient: Any = None, retain_graph: bool | None = None,
+    create_graph: bool = False, inputs: Any = None,
+) -> None:
+    torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def properties(arch: Arch) -> dict[str, Any]:
+    """What Triton's driver says of a device."""
+    return {
+        "max_shared_mem": arch.shared_memory, "multiprocessor_count": arch.multiprocessors,
+        "max_num_regs": arch.registers, "warpSize": arch.warp_size, "sm_clock_rate": 1_500_000,
+        "mem_clock_rate": 1_500_000, "mem_bus_width": 5120, "arch": arch.name,
+    }
+
+
+def driver(arch: Arch) -> Any:
+    """A driver of Triton's for a GPU that is not there."""
+    from triton.backends.compiler import GPUTarget  # pyright: ignore[reportMissingImports]
+    from triton.backends.driver import DriverBase  # pyright: ignore[reportMissingImports]
+
+    class PretendDriver(DriverBase):
+        utils = SimpleNamespace(
+            get_device_properties=lambda device: properties(arch), unload_module=lambda module: None
+        )
+
+        @classmethod
+        def is_active(cls) -> Any:
+            return True
+
+        def map_python_to_cpp_type(self, ty: str) -> str:
+            return ty
+
+        def get_current_target(self) -> Any:
+            return GPUTarget(arch.backend, arch.id, arch.warp_size)
+
+        def get_current_device(self) -> int:
+            return 0
+
+        def set_current_device(self, device: int) -> None:
+            pass
+
+        def get_current_stream(self, device: Any = None) -> int:
+            return 0
+
+        def get_active_torch_device(self) -> Any:
+            return _CUDA
+
+        def get_device_capability(self, device: Any = 0) -> tuple[int, int]:
+            return capability(arch)
+
+        def get_device_interface(self) -> Any:
+            return torch.cuda
+
+        def get_empty_cache_for_benchmark(self) -> torch.Tensor:
+            return torch.empty(1, dtype=torch.int)
+
+        def clear_cache(self, cache: Any) -> None:
+            pass
+
+        def get_benchmarker(self) -> Callable[..., list[float]]:
+            def once(call: Callable[[], Any], *, quantiles: Any = None, **options: Any) -> list[float]:
+                call()
+                return [1.0] * len(quantiles or [0])
+
+            return once
+
+    return PretendDriver()
+
+
+def capability(arch: Arch) -> tuple[int, int]:
+    """(9, 0) for sm_90, (9, 4) for gfx942: what torch.cuda.get_device_capability says."""
+    if arch.capability:
+        return divmod(arch.capability, 10)
+    digits = arch.name.removeprefix("gfx")
+    return int(digits[:-2]), int(digits[-2], 16)
+
+
+class _Event:
+    """torch.cuda.Event without a GPU. A second passes between two events, so that benchmarks stop after one run."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def record(self, stream: Any = None) -> None:
+        pass
+
+    def wait(self, stream: Any = None) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, other: Any) -> float:
+        return 1000.0
+
+
+class _Stream(_Event):
+    """torch.cuda.Stream without a GPU."""
+
+    cuda_stream = 0
+    device = _CUDA
+
+    def wait_stream(self, stream: Any) -> None:
+        pass
+
+    def wait_event(self, event: Any) -> None:
+        pass
+
+    def record_event(self, event: Any = None) -> _Event:
+        return event or _Event()
+
+
+@contextlib.contextmanager
+def _nothing(*args: Any, **kwargs: Any) -> Generator[None]:
+    yield
+
+
+def _torch_cuda(arch: Arch) -> dict[str, Any]:
+    """What `torch.cuda` answers."""
+    name = f"{arch.name} (irwidget, no GPU)"
+    shown = SimpleNamespace(
+        name=name, major=capability(arch)[0], minor=capability(arch)[1], gcnArchName=arch.name,
+        multi_processor_count=arch.multiprocessors, total_memory=80 << 30, warp_size=arch.warp_size,
+        shared_memory_per_block_optin=arch.shared_memory, shared_memory_per_multiprocessor=arch.shared_memory,
+        regs_per_multiprocessor=arch.registers, max_threads_per_multi_processor=2048, L2_cache_size=50 << 20,
+    )
+
+    def no_op(*args: Any, **kwargs: Any) -> None:
+        return None
+
+    quiet = ["synchronize", "empty_cache", "set_device", "init", "reset_peak_memory_stats", "manual_seed",
+             "manual_seed_all", "set_stream", "ipc_collect"]
+    return {
+        "is_available": lambda: True, "is_initialized": lambda: True, "device_count": lambda: 1,
+        "current_device": lambda: 0, "get_device_name": lambda device=None: name,
+        "get_device_capability": lambda device=None: capability(arch),
+        "get_device_properties": lambda device=None: shown, "is_bf16_supported": lambda *a, **k: True,
+        "current_stream": lambda device=None: _Stream(), "default_stream": lambda device=None: _Stream(),
+        "memory_allocated": lambda device=None: 0, "max_memory_allocated": lambda device=None: 0,
+        "mem_get_info": lambda device=None: (80 << 30, 80 << 30),
+        "device": _nothing, "device_of": _nothing, "stream": _nothing, "Stream": _Stream, "Event": _Event,
+        **dict.fromkeys(quiet, no_op),
+    }
+
+
+@contextlib.contextmanager
+def pretend(arch: Arch) -> Generator[None]:
+    """Run the body as on a machine with a GPU of this architecture."""
+    from triton.runtime.driver import driver as active  # pyright: ignore[reportMissingImports]
+
+    fake = fake_mode()
+    device = FakeTensor.device
+
+    def shown_device(tensor: Any) -> torch.device:
+        real: torch.device = device.fget(tensor)  # pyright: ignore[reportOptionalCall, reportAttributeAccessIssue]
+        return real if fake.depth or real.type != "cpu" else _CUDA
+
+    with ExitStack() as stack:
+        stack.enter_context(replaced(active, "_active", driver(arch)))
+        for name, value in _torch_cuda(arch).items():
+            stack.enter_context(replaced(torch.cuda, name, value))
+        stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
+        stack.enter_context(replaced(torch.nn.Module, "cuda", lambda module, device=None: module))
+        stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))
+        stack.enter_context(replaced(FakeTensor, "device", property(shown_device)))
+        stack.enter_context(fake)
+        stack.enter_context(_Pretend(fake))
+        yield

@@ -1,0 +1,130 @@
+"""Triton's errors, and those of a cell without a GPU, told with the user's line."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from irwidget.dumps import Diagnostic, Location
+from irwidget.errors import IRWidgetError, PassError, UnsupportedError, UsageError
+from irwidget.toolchain.locations import is_user_file
+
+if TYPE_CHECKING:
+    from irwidget.frontends.triton.recorder import Launches
+
+_NO_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")
+_NO_DATA_METHODS = (".numpy() is not supported for tensor subclasses", "Cannot access data pointer of Tensor",
+                    ".tolist() is not supported")
+
+
+def explain(error: Exception, launches: Launches) -> IRWidgetError | None:
+    """Our error for one that ended a cell; None for the user's own, and where launches were noted before it.
+
+    In the last case what was not run is noted in `launches.diagnostics`.
+    """
+    if isinstance(error, IRWidgetError):
+        return _with_line(error)
+    if compilation := compile_error(error):
+        return compilation
+    if not needs_values(error):
+        return None
+    place = user_line(error)
+    reason = f"{place} needs the value of a tensor, and without a GPU tensors have shapes and types but no values"
+    if launches:
+        note = f"the cell was run up to here: {reason}. What was launched before is shown."
+        launches.diagnostics.append(Diagnostic("remark", note, place))
+        return None
+    return UnsupportedError(f"No kernel was launched: {reason}. Launch the kernel before that line.")
+
+
+def _with_line(error: IRWidgetError) -> IRWidgetError:
+    place = user_line(error)
+    if place and isinstance(error, UsageError) and str(place) not in str(error):
+        return type(error)(f"{error} (launched at {place})")
+    return error
+
+
+def needs_values(error: BaseException) -> bool:
+    """Whether code failed because a fake tensor has no values."""
+    while error.__cause__ is not None:
+        if type(error).__name__ in _NO_VALUES:
+            return True
+        error = error.__cause__
+    return type(error).__name__ in _NO_VALUES or any(words in str(error) for words in _NO_DATA_METHODS)
+
+
+def user_line(error: BaseException) -> Location | None:
+    """The innermost line of the user's code in an error's traceback."""
+    found: Location | None = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        name = frame.f_globals.get("__name__", "")
+        if is_user_file(frame.f_code.co_filename) and not name.startswith(("irwidget.", "triton.", "torch.")):
+            found = Location(frame.f_code.co_filename, line)
+    return found
+
+
+def compile_error(error: BaseException) -> PassError | None:
+    """Triton's CompilationError as ours, with the lines of the user's kernel; None for other errors."""
+    chain = [one for one in _causes(error) if _is_compilation_error(one)]
+    if not chain:
+        return None
+    places = [place for place in map(_place, chain) if place]
+    location: Location | None = None
+    for place in places:  # outermost first: each calls the next
+        if is_user_file(place.file):
+            location = Location(place.file, place.line, place.column, location)
+    message = _innermost_message(error, chain)
+    kernel = _function_of(chain[0])
+    name = getattr(kernel, "__name__", "the kernel")
+    text = f"{name} does not compile: {message}"
+    if location:
+        source = linecache.getline(location.file, location.line).rstrip()
+        text += f"\n  at {location}\n    {source.strip()}" if source else f"\n  at {location}"
+    diagnostic = Diagnostic("error", message, location)
+    return PassError(text, tool="triton", pass_name="ast-to-ttir", diagnostics=(diagnostic,))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _is_compilation_error(error: BaseException) -> bool:
+    return any(cls.__name__ == "CompilationError" and cls.__module__.startswith("triton.") for cls in type(error).mro())
+
+
+def _innermost_message(error: BaseException, chain: list[Any]) -> str:
+    last = list(_causes(error))[-1]
+    if _is_compilation_error(last):
+        return str(getattr(last, "error_message", None) or last).strip()
+    return f"{last}".strip() or type(last).__name__ if chain else str(error)
+
+
+def _function_of(error: Any) -> Any:
+    """The JIT function whose source an error quotes."""
+    if error.src is None:
+        return None
+    for function in _jit_functions():
+        if function.src == error.src:
+            return function
+    return None
+
+
+def _jit_functions() -> Iterator[Any]:
+    """Every JIT function of the process, those defined last first."""
+    from triton.runtime import jit  # pyright: ignore[reportMissingImports]
+
+    registry = vars(jit)["_triton_jit_function_registry"]
+    yield from reversed(list(registry.values()))
+
+
+def _place(error: Any) -> Location | None:
+    """Where in its file the node is that an error is about."""
+    function = _function_of(error)
+    line = getattr(error.node, "lineno", None)
+    if function is None or line is None:
+        return None
+    return Location(function.file_name, function.def_file_line_number + line - 1, error.node.col_offset + 1)

@@ -1,0 +1,244 @@
+"""A launch of a Triton kernel as data, and the TTIR that it compiles to first.
+
+Nothing here needs a GPU: the arguments are kept as what specialisation looks at
+(type, alignment, size), so one launch can be compiled for any architecture.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from irwidget.dumps import Location
+from irwidget.errors import UsageError, near
+from irwidget.toolchain.run import Source
+from irwidget.toolchain.triton_archs import Arch, find
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """What Triton's specialisation wants to know of a tensor."""
+
+    dtype: Any
+    address: int
+    nbytes: int
+    """Of the whole storage: AMD's buffer operations need less than 2 GiB."""
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def ptr_range(self) -> int:
+        return self.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """An argument given as a Triton type: `*fp16:16` is a 16-byte aligned pointer, `i32:16` a multiple of 16."""
+
+    type: str
+    attributes: str
+    """Triton's descriptor: `D` for divisible by 16."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """`kernel[grid](*arguments, **keywords)`, as one specialisation."""
+
+    kernel: Any
+    """The JITFunction, without the autotuner and heuristics around it."""
+    arguments: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+    """By name: arguments, what autotuner and heuristics chose, and options such as num_warps."""
+    arch: str
+    """What the launch was captured for."""
+    grid: tuple[int, ...] | None = None
+    location: Location | None = None
+    """The line that launched it."""
+    config: str = ""
+    """The autotuner's configuration: `BLOCK=128, num_warps=4`."""
+    chosen: bool = True
+    """False for a configuration that the autotuner tried on a GPU and did not choose."""
+    sources: dict[str, tuple[Specialization, Source]] = field(
+        default_factory=dict[str, "tuple[Specialization, Source]"], repr=False, compare=False
+    )
+    """What was compiled to TTIR so far, by architecture."""
+
+    @property
+    def name(self) -> str:
+        return str(self.kernel.__name__)
+
+    def compiled(self, arch: str | None = None) -> tuple[Specialization, Source]:
+        """The specialisation and its TTIR for an architecture; compiled once, so that targets share their steps.
+
+        Raises Triton's CompilationError when the kernel does not compile, UsageError for wrong arguments.
+        """
+        target = find(arch or self.arch)
+        if target.name not in self.sources:
+            special = specialize(self.kernel, self.arguments, self.keywords, target)
+            source = Source(ttir(special), "triton", name="ast-to-ttir", step="source")
+            self.sources[target.name] = special, source
+        return self.sources[target.name]
+
+
+@dataclass(frozen=True, slots=True)
+class Specialization:
+    """What Triton compiles: a kernel with the types, constants and facts of its arguments."""
+
+    kernel: Any
+    arch: Arch
+    signature: Mapping[str, str]
+    constants: Mapping[tuple[int, ...], Any]
+    attributes: Mapping[tuple[int, ...], list[Any]]
+    options: Any
+    """The backend's complete options."""
+    given: Mapping[str, Any]
+    """The options that the launch gave."""
+    bound: Mapping[str, Any]
+    """The arguments by name, defaults filled in."""
+
+    def __str__(self) -> str:
+        """`BLOCK=1024, num_warps=4`: what tells specialisations of one kernel apart."""
+        values = {self.kernel.arg_names[path[0]]: value for path, value in self.constants.items() if len(path) == 1}
+        return ", ".join(f"{name}={_short(value)}" for name, value in {**values, **self.given}.items())
+
+    @property
+    def key(self) -> str:
+        """Equal for launches that Triton compiles once."""
+        return repr((self.kernel.cache_key, self.arch.name, str(self.signature), str(self.constants),
+                     str(self.attributes), str(self.options)))
+
+
+def _short(value: Any) -> str:
+    return str(getattr(value, "__name__", None) or getattr(value, "value", value))
+
+
+def backend_of(arch: Arch) -> Any:
+    """Triton's backend for an architecture."""
+    from triton.backends.compiler import GPUTarget  # pyright: ignore[reportMissingImports]
+    from triton.compiler.compiler import make_backend  # pyright: ignore[reportMissingImports]
+
+    return make_backend(GPUTarget(arch.backend, arch.id, arch.warp_size))
+
+
+_TYPE_NAME = re.compile(r"^(\*k?(?:\*)*[a-z]\w*|[iu]\d+|fp\d+|bf16|tf32|f\d+)(?::(1|16))?$")
+
+
+def _pointer(tensor: torch.Tensor) -> Pointer:
+    # allocators align storages; a view's offset is what breaks alignment
+    storage = tensor.untyped_storage()
+    address = (storage._cdata << 9) % (1 << 46) or 512  # pyright: ignore[reportPrivateUsage]
+    offset = int(tensor.storage_offset()) * tensor.element_size()
+    return Pointer(tensor.dtype, address + offset, storage.nbytes())
+
+
+def _type_name(text: str) -> Any:
+    match = _TYPE_NAME.match(text.strip())
+    if match is None:
+        return text
+    return 1 if match[2] == "1" else TypeName(match[1], "D" if match[2] else "")
+
+
+def stand_in(argument: Any) -> Any:
+    """An argument reduced to what specialisation looks at."""
+    import torch
+
+    if isinstance(argument, torch.Tensor):
+        return _pointer(argument)
+    if isinstance(argument, str):
+        return _type_name(argument)
+    if isinstance(argument, tuple):
+        items = [stand_in(item) for item in argument]
+        return type(argument)(*items) if hasattr(argument, "_fields") else tuple(items)
+    if type(argument).__name__ == "TensorDescriptor":
+        reduced: Any = copy.copy(argument)
+        reduced.base = stand_in(argument.base)
+        return reduced
+    if hasattr(argument, "data_ptr") and hasattr(argument, "dtype"):
+        nbytes = argument.ptr_range() if hasattr(argument, "ptr_range") else 1 << 40
+        return Pointer(argument.dtype, int(argument.data_ptr()), nbytes)
+    return argument
+
+
+def specialize(
+    kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any], arch: Arch
+) -> Specialization:
+    """Types, constants and facts of a launch, as Triton's own launcher finds them.
+
+    Raises UsageError when the arguments do not fit the kernel's signature.
+    """
+    from triton import knobs  # pyright: ignore[reportMissingImports]
+    from triton.runtime.jit import create_function_from_signature  # pyright: ignore[reportMissingImports]
+
+    backend = backend_of(arch)
+    constexprs = {param.name for param in kernel.params if param.is_constexpr}
+    positional, named = list(arguments), dict(keywords)
+    typed: dict[str, TypeName] = {}
+    for i, (param, value) in enumerate(zip(kernel.params, positional, strict=False)):
+        if isinstance(value, TypeName):
+            positional[i] = value.type if param.name in constexprs else _dummy(param.name, value, typed)
+    for name, value in named.items():
+        if isinstance(value, TypeName):
+            named[name] = value.type if name in constexprs else _dummy(name, value, typed)
+    options = {"debug": bool(named.pop("debug", None) or kernel.debug or knobs.runtime.debug),
+               "instrumentation_mode": knobs.compilation.instrumentation_mode}
+    given = {name: value for name, value in named.items() if name not in kernel.arg_names and value is not None}
+    binder = create_function_from_signature(kernel.signature, kernel.params, backend)
+    try:
+        bound, found, rest = binder(*positional, **{**named, **options})
+    except TypeError as error:
+        raise UsageError(_wrong_arguments(kernel, error)) from None
+    for i, param in enumerate(kernel.params):
+        if param.name in typed:
+            found[i] = (typed[param.name].type, typed[param.name].attributes)
+    pack = kernel._pack_args  # pyright: ignore[reportPrivateUsage]
+    try:
+        packed, signature, constants, attributes = pack(backend, {**named, **options}, bound, found, rest)
+    except KeyError as error:
+        unknown = next((name for name in given if name in str(error)), "")
+        known = [*kernel.arg_names, *vars(backend.parse_options({}))]
+        raise UsageError(
+            f"{kernel.__name__} has no argument and {arch.name} no launch option {unknown!r}. {near(unknown, known)}"
+        ) from None
+    except (ValueError, AssertionError) as error:
+        raise UsageError(f"{kernel.__name__} on {arch.name}: {error}") from None
+    if options["debug"]:
+        given["debug"] = True
+    return Specialization(kernel, arch, signature, constants, attributes, packed, given, bound)
+
+
+def _dummy(name: str, value: TypeName, typed: dict[str, TypeName]) -> int:
+    """Something to bind in place of a type; its specialisation is replaced afterwards."""
+    typed[name] = value
+    return 2
+
+
+def _wrong_arguments(kernel: Any, error: TypeError) -> str:
+    message = str(error).replace("dynamic_func()", kernel.__name__)
+    shown = ", ".join(f"{param.name}: tl.constexpr" if param.is_constexpr else param.name for param in kernel.params)
+    return f"{message}. The kernel is {kernel.__name__}({shown})."
+
+
+def ttir(special: Specialization) -> str:
+    """Triton's Python front end: the kernel's syntax tree to TTIR, with locations.
+
+    Raises Triton's CompilationError.
+    """
+    from triton._C.libtriton import ir  # pyright: ignore[reportMissingImports]
+    from triton.compiler.compiler import ASTSource  # pyright: ignore[reportMissingImports]
+
+    backend = backend_of(special.arch)
+    source = ASTSource(special.kernel, special.signature, special.constants, special.attributes)
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    module = source.make_ir(
+        backend.target, special.options, backend.get_codegen_implementation(special.options),
+        backend.get_module_map(), context,
+    )
+    return module.str()

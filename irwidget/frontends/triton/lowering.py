@@ -1,0 +1,238 @@
+"""From a launch, or from TTIR and TTGIR text, to Triton's IR types."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import metadata
+from typing import Any
+
+from irwidget.dumps import Diagnostic, Step, Trace
+from irwidget.errors import UsageError, near
+from irwidget.frontends.triton import failures
+from irwidget.frontends.triton.launch import Launch, Specialization
+from irwidget.frontends.triton.recorder import recording
+from irwidget.toolchain import triton_passes
+from irwidget.toolchain.locations import is_user_file
+from irwidget.toolchain.run import Options, Source
+from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
+from irwidget.toolchain.triton_state import require
+
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    "triton_ir": ("ttir",),
+    "triton_gpu_ir": ("ttir", "ttgir"),
+    "triton_llvm_ir": ("ttir", "ttgir", "llir"),
+    "triton_nvptx": ("ttir", "ttgir", "llir", "ptx", "cubin"),
+    "triton_amdgpu": ("ttir", "ttgir", "llir", "amdgcn", "hsaco"),
+    "triton_sass": ("ttir", "ttgir", "llir", "ptx", "cubin", "sass"),
+}
+"""Triton's stages for each IR type. The binary's stage (ptxas; AMD's assembler) leaves the text as it is."""
+_DEFAULT_ARCH = {"triton_amdgpu": "gfx942"}
+
+
+def steps(to: str, arch: str, options: Mapping[str, Any], *, llvm_passes: bool = False) -> tuple[Step, ...]:
+    """The steps of an IR type. Raises UsageError when the architecture has no such IR."""
+    target = find(arch)
+    return tuple(
+        triton_passes.step(stage, target.name, options, llvm_passes=llvm_passes) for stage in _stages(to, target)
+    )
+
+
+def _stages(to: str, arch: Arch) -> tuple[str, ...]:
+    if to not in TARGETS:
+        raise UsageError(f"{to!r} is not one of Triton's IR types. {near(to, TARGETS)}")
+    stages = TARGETS[to]
+    unknown = [stage for stage in stages if stage not in triton_passes.STAGES[arch.backend]]
+    if unknown:
+        maker, other = ("AMD", "triton_amdgpu") if arch.backend == "hip" else ("NVIDIA", "triton_nvptx or triton_sass")
+        raise UsageError(f"{to} cannot be made for {arch.name}, which is {maker}'s: use {other}.")
+    return stages
+
+
+def default_arch(to: str) -> str:
+    """The architecture of an IR type when none is given and there is no GPU."""
+    return _DEFAULT_ARCH.get(to, DEFAULT)
+
+
+def lower(
+    obj: Any, *args: Any, to: str, arch: str | None = None, grid: Any = None, signature: str | Sequence[Any] = "",
+    config: str | int | None = None, llvm_passes: bool = False, run: Options | None = None, **keywords: Any,
+) -> Trace:
+    """Lower a kernel to one of Triton's IR types; every pass is a dump.
+
+    `obj` is a Launch, a kernel (`@triton.jit`, also with autotuner and heuristics), or the text of a
+    `.ttir` or `.ttgir` file. A kernel takes its arguments here: tensors (fake and meta ones too), numbers,
+    or Triton types (`"*fp16:16"`, `"i32"`), constexprs and launch options by keyword. `signature` is the
+    same as one string: `"*fp32:16, *fp32:16, i32:16, 1024"`. `config` picks one of the autotuner's
+    configurations, by number or by what it says (`"BLOCK=128"`).
+
+    Failures of a pass are in `Trace.failure`. Raises UsageError, PassError when the kernel does not
+    compile, ToolError without Triton.
+    """
+    require()
+    if to not in TARGETS:
+        raise UsageError(f"{to!r} is not one of Triton's IR types. {near(to, TARGETS)}")
+    if isinstance(obj, str):
+        return _lower_text(obj, to, arch, llvm_passes, run, keywords)
+    notes: tuple[Diagnostic, ...] = ()
+    if not isinstance(obj, Launch):
+        given = (*args, *_parse_signature(signature))
+        with recording(arch or default_arch(to)) as launches:
+            obj.run(*given, grid=grid or (1,), warmup=True, **keywords)
+        notes = tuple(launches.diagnostics)
+        obj = select(launches, config)[0]
+    launch: Launch = obj
+    target = find(arch or launch.arch)
+    _stages(to, target)
+    try:
+        special, source = launch.compiled(target.name)
+    except Exception as error:
+        told = failures.compile_error(error)
+        if told is None:
+            raise
+        raise told from error
+    trace = source.run(
+        steps(to, target.name, special.given, llvm_passes=llvm_passes), run, target=to
+    )
+    return _told(replace(trace, diagnostics=(*notes, *trace.diagnostics)), launch, special, source)
+
+
+def _told(trace: Trace, launch: Launch, special: Specialization, source: Source) -> Trace:
+    """The trace with what is known of the launch."""
+    facts: dict[str, Any] = {
+        "arch": special.arch.name, "specialization": str(special), "grid": launch.grid, "config": launch.config or None,
+        "launched_at": str(launch.location) if launch.location else None,
+        "signature": {name: str(kind) for name, kind in special.signature.items()},
+    }
+    diagnostics = trace.diagnostics
+    shared = trace.facts.get("shared_memory", 0)
+    if shared > special.arch.shared_memory:
+        diagnostics = (*diagnostics, Diagnostic(
+            "warning", f"{launch.name} needs {shared} bytes of shared memory and {special.arch.name} has "
+            f"{special.arch.shared_memory}: a launch would fail", launch.location,
+        ))
+    return replace(
+        trace, name=launch.name, diagnostics=diagnostics, sources=_sources(str(source.data)),
+        facts={**{name: value for name, value in facts.items() if value is not None}, **trace.facts},
+        tools={**trace.tools, **tools()},
+    )
+
+
+def select(launches: Sequence[Launch], config: str | int | None = None) -> list[Launch]:
+    """The launches to show. Of the autotuner's configurations of a kernel: the chosen one, which without a GPU
+    is the first; or the one that `config` names, by its number or by what it says (`"BLOCK=128, num_warps=4"`).
+
+    Raises UsageError, with the configurations there are, when `config` fits none.
+    """
+    groups: dict[tuple[int, str], list[Launch]] = {}
+    for i, launch in enumerate(launches):
+        key = (id(launch.kernel), str(launch.location)) if launch.config else (i, "")
+        groups.setdefault(key, []).append(launch)
+    return [launch for group in groups.values() for launch in _pick(group, config)]
+
+
+def _pick(group: list[Launch], config: str | int | None) -> list[Launch]:
+    if not group[0].config:
+        return group
+    if config is None:
+        return [next((launch for launch in group if launch.chosen), group[0])]
+    found: list[Launch] = []
+    if isinstance(config, int) or config.isdigit():
+        found = group[int(config) : int(config) + 1]
+    else:
+        wanted = _words(config)
+        found = [launch for launch in group if wanted <= _words(launch.config)][:1]
+    if not found:
+        listed = "".join(f"\n  {i}: {launch.config}" for i, launch in enumerate(group))
+        raise UsageError(f"{group[0].name} has no configuration {config!r}. It has:{listed}")
+    return found
+
+
+def _words(config: str) -> set[str]:
+    return {re.sub(r"\s*[:=]\s*", "=", word.strip()) for word in config.split(",") if word.strip()}
+
+
+def _parse_signature(signature: str | Sequence[Any]) -> list[Any]:
+    """`"*fp32:16, i32, 1024"` as arguments: types stay text, the rest is read as JSON where it is that."""
+    if not isinstance(signature, str):
+        return list(signature)
+    values: list[Any] = []
+    for word in (word.strip() for word in signature.split(",")):
+        if word:
+            try:
+                values.append(json.loads(word))
+            except ValueError:
+                values.append(word)
+    return values
+
+
+_FILE = re.compile(r'loc\("([^"]+)":\d+')
+
+
+def _sources(text: str) -> dict[str, str]:
+    """The user's files that the locations of IR name."""
+    files = dict.fromkeys(name for name in _FILE.findall(text) if is_user_file(name))
+    read = {name: "".join(linecache.getlines(name)) for name in files}
+    return {name: source for name, source in read.items() if source}
+
+
+def tools() -> dict[str, str]:
+    """Triton with its version; libtriton, ptxas and nvdisasm are those of its wheel."""
+    return {"triton": metadata.version("triton")}
+
+
+_WARPS = re.compile(r'"?ttg\.num-warps"? = (\d+)')
+_CTAS = re.compile(r'"?ttg\.num-ctas"? = (\d+)')
+_TARGET = re.compile(r'ttg\.target = "(?:cuda|hip):(\w+)"')
+_NAME = re.compile(r"tt\.func public @(\w+)")
+
+
+def _lower_text(
+    text: str, to: str, arch: str | None, llvm_passes: bool, run: Options | None, options: Mapping[str, Any]
+) -> Trace:
+    """Start from TTIR or TTGIR. As in Triton, the stage that made it is not run again, unless it is the target."""
+    is_ttgir = _WARPS.search(text) is not None
+    if "tt.func" not in text:
+        raise UsageError("this is neither TTIR nor TTGIR: there is no tt.func in it")
+    if is_ttgir and to == "triton_ir":
+        raise UsageError("TTGIR cannot be raised to triton_ir")
+    written_for = _TARGET.search(text)
+    target = find(arch or (written_for[1] if written_for else default_arch(to)))
+    given = dict(options)
+    for name, pattern in (("num_warps", _WARPS), ("num_ctas", _CTAS)):
+        if match := pattern.search(text):
+            given[name] = int(match[1])
+    stages = _stages(to, target)
+    first = "ttgir" if is_ttgir else "ttir"
+    rest = stages if stages[-1] == first else stages[stages.index(first) + 1 :]
+    source = Source(text, "triton", name=first, step="source")
+    planned = [triton_passes.step(stage, target.name, given, llvm_passes=llvm_passes) for stage in rest]
+    trace = source.run(planned, run, target=to)
+    name = _NAME.search(text)
+    return replace(
+        trace, name=name[1] if name else "kernel", sources=_sources(text), tools={**trace.tools, **tools()},
+        facts={"arch": target.name, **trace.facts},
+    )
+
+
+def binary_facts(launch: Launch) -> dict[str, Any]:
+    """Registers, shared memory ... of a launch's binary. Raises PassError when it cannot be made."""
+    from irwidget.errors import PassError
+
+    trace = lower(launch, to="triton_amdgpu" if find(launch.arch).backend == "hip" else "triton_nvptx")
+    if trace.failure:
+        raise PassError(trace.failure.message, tool=trace.failure.tool, pass_name=trace.failure.pass_name)
+    return dict(trace.facts)
+
+
+def asm(launch: Launch) -> dict[str, Any]:
+    """The last text of each stage, and the binary, by Triton's names."""
+    to = "triton_amdgpu" if find(launch.arch).backend == "hip" else "triton_sass"
+    trace = lower(launch, to=to)
+    found: dict[str, Any] = {dump.step: dump.text for dump in trace.dumps}
+    for name, data in trace.attachments.items():
+        found[name.rsplit(".", 1)[-1]] = data
+    return found

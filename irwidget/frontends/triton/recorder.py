@@ -1,0 +1,249 @@
+"""Run a cell and note the kernels that it launches, on a machine with or without a GPU."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from irwidget.dumps import Diagnostic, Location
+from irwidget.frontends.triton import failures
+from irwidget.frontends.triton.launch import Launch, specialize, stand_in
+from irwidget.toolchain.locations import is_user_file
+from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
+from irwidget.toolchain.triton_state import require
+
+
+class Launches(list[Launch]):
+    """The distinct launches of a capture, in order: one for each specialisation of each kernel."""
+
+    def __init__(self, arch: Arch, real: bool) -> None:
+        super().__init__()
+        self.arch = arch
+        self.real = real
+        """Whether a GPU ran the cell."""
+        self.diagnostics: list[Diagnostic] = []
+        """What was left out: configurations that do not compile, code after a value was needed."""
+        self.config = ""
+        """The autotuner's configuration that is being launched."""
+        self._seen: dict[str, CapturedKernel] = {}
+
+    def note(self, kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: Mapping[str, Any]) -> CapturedKernel:
+        """Note a launch; compiles it to TTIR, so that an error is raised at the line that launches."""
+        arguments = tuple(stand_in(value) for value in args)
+        keywords = {name: stand_in(value) for name, value in kwargs.items()}
+        special = specialize(kernel, arguments, keywords, self.arch)
+        named = dict(zip(kernel.arg_names, args, strict=False)) | dict(kwargs)
+        bound = {name: named.get(name, value) for name, value in special.bound.items()}
+        shape: Any = grid(bound) if callable(grid) else grid
+        if special.key not in self._seen:
+            launch = Launch(
+                kernel, arguments, keywords, self.arch.name, tuple(int(n) for n in shape) if shape else None,
+                _calling_line(), self.config, chosen=not self.real or not self.config,
+            )
+            launch.compiled()
+            self.append(launch)
+            self._seen[special.key] = CapturedKernel(launch)
+        return self._seen[special.key]
+
+    def choose(self, first: int, configs: list[Any], best: Any) -> None:
+        """Name the configurations of the launches from `first` on; a GPU found `best` to be the best."""
+        for i in range(first, len(self)):
+            given = dict(self[i].keywords)
+            config = next((c for c in configs if c.all_kwargs().items() <= given.items()), None)
+            if config is not None:
+                self[i] = replace(self[i], config=_named(config), chosen=config == best)
+
+
+class CapturedKernel:
+    """What a captured launch returns in place of Triton's CompiledKernel.
+
+    Compiled, in the worker, when the cell looks into it: `asm["ptx"]`, `n_regs`, `metadata.shared`.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self.name = launch.name
+        self.function = self.module = self.packed_metadata = None
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        return lambda *args, **kwargs: None
+
+    def run(self, *args: Any, **kwargs: Any) -> None:
+        """Launches nothing: there is no GPU."""
+
+    def _init_handles(self) -> None:
+        pass
+
+    @property
+    def asm(self) -> dict[str, Any]:
+        """The text of each stage and the binary, by Triton's names: ttir, ttgir, llir, ptx, cubin ..."""
+        from irwidget.frontends.triton.lowering import asm
+
+        return asm(self._launch)
+
+    @property
+    def metadata(self) -> Any:
+        """num_warps, num_stages, shared (bytes) ..., as attributes."""
+        facts = self._facts()
+        return SimpleNamespace(**facts, name=self.name, shared=facts.get("shared_memory", 0))
+
+    @property
+    def n_regs(self) -> int:
+        return int(self._facts().get("registers", 0))
+
+    @property
+    def n_spills(self) -> int:
+        facts = self._facts()
+        return int(facts.get("spill_stores", facts.get("vector_spills", 0)))
+
+    @property
+    def n_max_threads(self) -> int:
+        return 1024
+
+    def _facts(self) -> dict[str, Any]:
+        from irwidget.frontends.triton.lowering import binary_facts
+
+        return binary_facts(self._launch)
+
+
+def _calling_line() -> Location | None:
+    """The innermost line of the user's code that is running."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not name.startswith(("irwidget.", "triton.", "torch.")) and is_user_file(frame.f_code.co_filename):
+            return Location(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+def _named(config: Any) -> str:
+    """`BLOCK=128, num_warps=4`."""
+    return ", ".join(f"{name}={value}" for name, value in config.all_kwargs().items())
+
+
+def has_gpu() -> bool:
+    """Whether Triton can launch kernels on this machine."""
+    from triton.backends import backends  # pyright: ignore[reportMissingImports]
+
+    return sum(1 for backend in backends.values() if backend.driver.is_active()) == 1
+
+
+def real_arch() -> str:
+    """The name of this machine's GPU: `sm_90`, `gfx942`."""
+    from triton.runtime.driver import driver  # pyright: ignore[reportMissingImports]
+
+    target: Any = driver.active.get_current_target()
+    return f"sm_{target.arch}" if target.backend == "cuda" else str(target.arch).split(":")[0]
+
+
+@contextmanager
+def recording(arch: str | None = None) -> Generator[Launches]:
+    """Note what is launched in the body.
+
+    Without a GPU the body runs with tensors that have no values, on a pretended
+    device of that architecture (sm_90 when not given); a body that needs values
+    ends there, quietly when something was launched before. With a GPU it really runs.
+
+    Raises UsageError for an unknown architecture, PassError for a kernel that does
+    not compile, UnsupportedError where values are needed before any launch.
+    """
+    require()
+    from triton.runtime.autotuner import Autotuner  # pyright: ignore[reportMissingImports]
+    from triton.runtime.jit import JITFunction  # pyright: ignore[reportMissingImports]
+
+    from irwidget.frontends.triton.device import pretend, replaced
+
+    real = has_gpu()
+    launches = Launches(find(arch or (real_arch() if real else DEFAULT)), real)
+    tune, run = (_tune_on_gpu, _run_on_gpu) if real else (_tune, _run)
+    try:
+        with ExitStack() as stack:
+            if not real:
+                stack.enter_context(pretend(launches.arch))
+            stack.enter_context(replaced(Autotuner, "run", tune(launches, Autotuner.run)))
+            stack.enter_context(replaced(JITFunction, "run", run(launches, JITFunction.run)))
+            yield launches
+    except Exception as error:
+        told = failures.explain(error, launches)
+        if told is not None:
+            raise told from error
+        if not failures.needs_values(error):
+            raise
+
+
+def capture(cell: Callable[[], Any], arch: str | None = None) -> Launches:
+    """The launches of a function that runs a cell; see `recording`."""
+    with recording(arch) as launches:
+        cell()
+    return launches
+
+
+def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]:
+    """JITFunction.run that notes the launch."""
+
+    def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        for hook in kernel.pre_run_hooks:
+            hook(*args, **kwargs)
+        return launches.note(kernel, args, None if warmup and not callable(grid) and grid is None else grid, kwargs)
+
+    return run
+
+
+def _run_on_gpu(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]:
+    """JITFunction.run that notes the launch and launches."""
+
+    def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        launches.note(kernel, args, grid, kwargs)
+        return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
+
+    return run
+
+
+def _tune(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Autotuner.run that launches every configuration once: without a GPU none is the fastest."""
+
+    def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+        from triton.compiler.errors import CompileTimeAssertionFailure  # pyright: ignore[reportMissingImports]
+
+        tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+        results: list[Any] = []
+        try:
+            configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
+            for config in configs:
+                if conflicts := kwargs.keys() & config.kwargs.keys():
+                    raise ValueError(f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
+                                     "Make sure that you don't re-define auto-tuned symbols.")
+                chosen = config.all_kwargs()
+                if config.pre_hook is not None:
+                    config.pre_hook({**tuner.nargs, **kwargs, **chosen})
+                launches.config = _named(config)
+                try:
+                    results.append(tuner.fn.run(*args, **kwargs, **chosen))
+                except CompileTimeAssertionFailure as error:  # the real autotuner skips it too
+                    if config is configs[-1] and not results:
+                        raise
+                    note = f"{tuner.base_fn.__name__} does not compile with {_named(config)}: {error}"
+                    launches.diagnostics.append(Diagnostic("remark", note))
+        finally:
+            tuner.nargs = None
+            launches.config = ""
+        return results[0]
+
+    return run
+
+
+def _tune_on_gpu(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Autotuner.run, followed by naming the configurations and the best of them."""
+
+    def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+        first = len(launches)
+        result = original(tuner, *args, **kwargs)
+        launches.choose(first, tuner.configs, tuner.best_config)
+        return result
+
+    return run
