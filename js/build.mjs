@@ -11,7 +11,7 @@ const common = {
   bundle: true,
   format: "esm",
   target: "es2022",
-  minify: true,
+  minify: !process.argv.includes("--debug"),
   charset: "ascii",
   legalComments: "none",
   loader: { ".css": "text" },

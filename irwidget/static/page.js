@@ -1,1 +1,42 @@
-var r=class{constructor(e){this.state=e}state;listeners=new Map;get(e){return this.state[e]}set(e,n){if(this.state[e]!==n){this.state[e]=n;for(let i of this.listeners.get(`change:${e}`)??[])i()}}save_changes(){}on(e,n){this.listeners.has(e)||this.listeners.set(e,new Set),this.listeners.get(e).add(n)}off(e,n){this.listeners.get(e)?.delete(n)}};function s(t){return Uint8Array.from(atob(t),e=>e.charCodeAt(0))}var a=new Blob([s(document.getElementById("irw-bundle").textContent)]).stream(),d=await new Response(a.pipeThrough(new DecompressionStream("gzip"))).blob(),o=URL.createObjectURL(new Blob([d],{type:"text/javascript"})),l=await import(o);URL.revokeObjectURL(o);for(let t of document.querySelectorAll(".irw-view")){let e=JSON.parse(t.querySelector("script").textContent);e.data=s(e.data),t.replaceChildren(),await l.render({model:new r(e),el:t})}
+// src/page.ts
+var PageModel = class {
+  constructor(state) {
+    this.state = state;
+  }
+  state;
+  listeners = /* @__PURE__ */ new Map();
+  get(key) {
+    return this.state[key];
+  }
+  set(key, value) {
+    if (this.state[key] === value) return;
+    this.state[key] = value;
+    for (const listener of this.listeners.get(`change:${key}`) ?? []) listener();
+  }
+  save_changes() {
+  }
+  on(event, callback) {
+    if (!this.listeners.has(event)) this.listeners.set(event, /* @__PURE__ */ new Set());
+    this.listeners.get(event).add(callback);
+  }
+  off(event, callback) {
+    this.listeners.get(event)?.delete(callback);
+  }
+};
+function decode(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+var zipped = new Blob([decode(document.getElementById("irw-bundle").textContent)]).stream();
+var code = await new Response(zipped.pipeThrough(new DecompressionStream("gzip"))).blob();
+var url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+var viewer = await import(url);
+URL.revokeObjectURL(url);
+for (const place of document.querySelectorAll(".irw-view")) {
+  const state = JSON.parse(place.querySelector("script").textContent);
+  state["data"] = decode(state["data"]);
+  place.replaceChildren();
+  await viewer.render({ model: new PageModel(state), el: place });
+}

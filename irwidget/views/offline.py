@@ -39,7 +39,8 @@ def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
     at = last_change(traces[0])
     return {
         "trace": 0, "left": max(at - 1, 0), "right": at, "query": "", "blind": None, "layout_mode": "split",
-        "wrap": False, "fold": True, "blame": False, "symbol": "", "passes": "", "data": base64.b64encode(pack(traces)).decode(),
+        "wrap": False, "fold": True, "blame": False, "symbol": "", "passes": "",
+        "data": base64.b64encode(pack(traces)).decode(),
     }  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
 import { cut, definedSymbol, dialect, blank, operation } from "./ir";
-import { diffBySymbol, origins, type Hunk, type Segment } from "./diff";
+import { among, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
+import { type Doc, docOf } from "./doc";
 import type { Dumps, Stage, Trace } from "./dumps";
 
 export interface Delta {
@@ -20,6 +21,7 @@ export class Analysis {
   private readonly segmentsOf = new WeakMap<Int32Array, Segment[]>();
   private readonly blankOf = new WeakMap<Int32Array, Int32Array>();
   private readonly countsOf = new WeakMap<Int32Array, Map<string, number>>();
+  private readonly docs = new WeakMap<Int32Array, Doc>();
   private readonly ids = new WeakMap<Int32Array, number>();
   private readonly diffs = new Map<string, Hunk[]>();
   private readonly deltas = new Map<string, Delta>();
@@ -31,6 +33,13 @@ export class Analysis {
 
   text(id: number): string {
     return this.dumps.table[id] ?? "";
+  }
+
+  /** The lines as CodeMirror keeps them; neighbouring comparisons share one side. */
+  doc(lines: Int32Array): Doc {
+    let doc = this.docs.get(lines);
+    if (!doc) this.docs.set(lines, (doc = docOf(Array.from(lines, (id) => this.dumps.table[id]!))));
+    return doc;
   }
 
   symbolOf = (id: number): string => {
@@ -104,9 +113,9 @@ export class Analysis {
   /** Whether more than half of the lines differ while most of that is renumbering. */
   mostlyRenumbered(left: Stage, right: Stage): boolean {
     if (left.lines === right.lines) return false;
-    const there = new Set<number>(left.lines);
+    const there = among(left.lines);
     let differing = 0;
-    for (const id of right.lines) if (!there.has(id)) differing++;
+    for (let i = 0; i < right.lines.length; i++) if (!there(right.lines[i]!)) differing++;
     return differing * 2 > right.lines.length;
   }
 

@@ -5,7 +5,7 @@ import type { Hunk, Segment } from "./diff";
 import type { Stage } from "./dumps";
 import { h } from "./dom";
 import { nameAt } from "./ir";
-import { alone, type Column, type Options, sideBySide, unified } from "./lineup";
+import { alone, type Column, Kind, type Options, sideBySide, unified } from "./lineup";
 import { NO_MARKS, type Marks, type Name } from "./overlay";
 import { LINE, Pane, type SideName } from "./pane";
 
@@ -59,6 +59,7 @@ export class Compare {
     const make = (host: HTMLElement): Pane =>
       new Pane(host, root, {
         text: (id) => (id < 0 ? "" : analysis.text(id)),
+        doc: (lines) => analysis.doc(lines),
         unfold: (key) => this.unfold(key),
         moved: (pane, line, column) => this.moved(pane, line, column),
         blamed: (pane, line) => this.hooks.blamed(this.spot(pane, line)),
@@ -72,6 +73,14 @@ export class Compare {
   get mode(): "alone" | "split" | "unified" {
     if (!this.pair || this.pair.left === this.pair.right) return "alone";
     return this.pair.layout;
+  }
+
+  /** How many lines differ in nothing but renumbered names. */
+  get renumbered(): number {
+    let count = 0;
+    const kinds = this.panes[1].content?.column.kinds ?? [];
+    for (let i = 0; i < kinds.length; i++) if (kinds[i] === Kind.Renumbered) count++;
+    return count;
   }
 
   get changes(): readonly Hunk[] {
@@ -121,8 +130,10 @@ export class Compare {
     if (!pair) return;
     const { mode } = this;
     this.element.dataset["mode"] = mode;
-    const a = pair.left.lines.subarray(this.ranges[0].from, this.ranges[0].to);
-    const b = pair.right.lines.subarray(this.ranges[1].from, this.ranges[1].to);
+    const part = ({ lines }: Stage, { from, to }: Segment): Int32Array =>
+      from === 0 && to === lines.length ? lines : lines.subarray(from, to);
+    const a = part(pair.left, this.ranges[0]);
+    const b = part(pair.right, this.ranges[1]);
     if (pair.wrap) this.measure();
     const columns: [Column | null, Column] =
       mode === "alone" ? [null, alone(b, this.ranges[1].from)]
@@ -132,10 +143,13 @@ export class Compare {
       const column = columns[i];
       this.hosts[i].hidden = !column;
       if (!column) this.panes[i].clear();
-      else if (fresh) this.panes[i].show(this.content(pair, column, i === 0 ? "left" : mode === "unified" ? "both" : "right"));
+      else if (fresh) this.panes[i].show(this.content(pair, column, i === 0 ? "left" : mode === "unified" ? "both" : "right"), { ...NO_MARKS, query: this.marks.query });
       else this.panes[i].relayout(column);
     }
-    this.remark();
+    if (fresh) {
+      this.marks = { ...this.marks, name: null };
+      this.linked = { left: new Set(), right: new Set() };
+    }
     this.drawRuler(a.length, b.length);
   }
 

@@ -122,13 +122,32 @@ class Differ {
   }
 }
 
+/** A set of line numbers that is emptied in no time: a number is in it when its entry is this round's. */
+let marks = new Int32Array(1024);
+let round = 0;
+
+/** Take up the numbers of `lines`; tells afterwards whether a number is among them. */
+export function among(lines: Int32Array): (line: number) => boolean {
+  const current = ++round;
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!;
+    if (line >= marks.length) {
+      const grown = new Int32Array(Math.max(line + 1, marks.length * 2));
+      grown.set(marks);
+      marks = grown;
+    }
+    marks[line] = current;
+  }
+  return (line) => marks[line] === current;
+}
+
 /** Set aside the lines that the other side lacks: they are changed in any case. */
 function shared(lines: Int32Array, other: Int32Array, changed: Uint8Array): Int32Array {
-  const there = new Set<number>(other);
+  const there = among(other);
   const kept = new Int32Array(lines.length);
   let count = 0;
   for (let i = 0; i < lines.length; i++) {
-    if (there.has(lines[i]!)) kept[count++] = i;
+    if (there(lines[i]!)) kept[count++] = i;
     else changed[i] = 1;
   }
   return kept.subarray(0, count);

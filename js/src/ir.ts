@@ -3,11 +3,11 @@
 import type { Segment } from "./diff";
 
 /** Names that a pass may renumber: SSA values, blocks, attribute aliases, LLVM's metadata and labels, PTX labels. */
-const RENUMBERED = /%[\w$.-]+(?:[:#]\d+)?|\^\w+|#(?:(?:map|set|loc)\d*|\d+)\b|!\d+|\$L__BB\d+_\d+|^\d+(?=:)/g;
+const RENUMBERED = /(%)[\w$.-]+(?:[:#]\d+)?|(\^)\w+|(#)(?:(?:map|set|loc)\d*|\d+)\b|(!)\d+|(\$)L__BB\d+_\d+|^\d+(?=:)/g;
 
 /** The line without the names that a pass may renumber. */
 export function blank(line: string): string {
-  return line.replace(RENUMBERED, (name) => (/\d/.test(name[0]!) ? "" : name[0]!));
+  return line.replace(RENUMBERED, "$1$2$3$4$5");
 }
 
 const SYMBOL =

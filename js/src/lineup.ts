@@ -51,7 +51,11 @@ export interface Options {
 /** Fewer lines than this are not worth folding. */
 const WORTH_FOLDING = 6;
 
-const range = (length: number, first: number): Int32Array => Int32Array.from({ length }, (_, i) => first + i);
+function range(length: number, first: number): Int32Array {
+  const numbers = new Int32Array(length);
+  for (let i = 0; i < length; i++) numbers[i] = first + i;
+  return numbers;
+}
 
 /** One dump, by itself. */
 export function alone(lines: Int32Array, first: number): Column {

@@ -26,6 +26,12 @@ export const NO_MARKS: Marks = { query: "", name: null, linked: new Set(), words
 
 export const setMarks = StateEffect.define<Marks>();
 
+export function sameMarks(a: Marks, b: Marks): boolean {
+  const names = a.name === b.name || (a.name?.name === b.name?.name && a.name?.from === b.name?.from && a.name?.to === b.name?.to);
+  const links = a.linked === b.linked || (a.linked.size === b.linked.size && [...a.linked].every((line) => b.linked.has(line)));
+  return a.query === b.query && a.words === b.words && names && links;
+}
+
 const marksField = StateField.define<Marks>({
   create: () => NO_MARKS,
   update: (marks, transaction) => {
@@ -68,7 +74,7 @@ function row(name: string): Decoration {
   return decoration;
 }
 
-export function overlay(rowClass: (line: number) => string, mate: (line: number) => string): Extension {
+export function overlay(rowClass: (line: number) => string, mate: (line: number) => string, initial: Marks): Extension {
   const build = (view: EditorView): DecorationSet => {
     const { doc } = view.state;
     const marks = view.state.field(marksField);
@@ -122,5 +128,5 @@ export function overlay(rowClass: (line: number) => string, mate: (line: number)
     }),
     { decorations: (value) => value.set },
   );
-  return [marksField, plugin];
+  return [marksField.init(() => initial), plugin];
 }

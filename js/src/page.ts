@@ -26,7 +26,10 @@ class PageModel implements Model {
 }
 
 function decode(base64: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }
 
 const zipped = new Blob([decode(document.getElementById("irw-bundle")!.textContent!)]).stream();

@@ -1,6 +1,6 @@
 /** One CodeMirror pane: a column of lines with numbers, signs, folds, gaps and colours. */
 
-import { EditorSelection, EditorState, StateEffect, StateField, Text } from "@codemirror/state";
+import { EditorSelection, EditorState, StateEffect, StateField } from "@codemirror/state";
 import { standardKeymap } from "@codemirror/commands";
 import {
   Decoration, type DecorationSet, drawSelection, EditorView, gutter, GutterMarker, highlightActiveLine,
@@ -9,7 +9,8 @@ import {
 import type { Column } from "./lineup";
 import { Kind } from "./lineup";
 import { h, OWN_KEYS, plural } from "./dom";
-import { type Marks, overlay, setMarks, syntax } from "./overlay";
+import type { Doc } from "./doc";
+import { type Marks, NO_MARKS, overlay, sameMarks, setMarks, syntax } from "./overlay";
 
 /** Pixels of a line; the style sheet says the same. Gaps are multiples of it. */
 export const LINE = 18;
@@ -30,6 +31,7 @@ export interface Content {
 
 export interface Hooks {
   readonly text: (id: number) => string;
+  readonly doc: (lines: Int32Array) => Doc;
   readonly unfold: (key: number) => void;
   readonly moved: (pane: Pane, line: number, column: number) => void;
   readonly blamed: (pane: Pane, line: number) => void;
@@ -91,16 +93,16 @@ class Label extends GutterMarker {
 
 const setBlocks = StateEffect.define<DecorationSet>();
 
-function blocks(column: Column, doc: Text, unfold: (key: number) => void): DecorationSet {
+function blocks(column: Column, { starts }: Doc, unfold: (key: number) => void): DecorationSet {
   const ranges = [];
   for (const gap of column.gaps) {
-    const at = gap.after < 0 ? 0 : doc.line(gap.after + 1).to;
+    const at = gap.after < 0 ? 0 : starts[gap.after + 1]! - 1;
     const side = gap.after < 0 ? -1 : 1;
     ranges.push(Decoration.widget({ widget: new GapWidget(gap.rows), block: true, side }).range(at));
   }
   for (const fold of column.folds) {
     const widget = new FoldWidget(fold.to - fold.from, fold.key, unfold);
-    ranges.push(Decoration.replace({ widget, block: true }).range(doc.line(fold.from + 1).from, doc.line(fold.to).to));
+    ranges.push(Decoration.replace({ widget, block: true }).range(starts[fold.from]!, starts[fold.to]! - 1));
   }
   return Decoration.set(ranges, true);
 }
@@ -116,6 +118,8 @@ function look(column: Column, line: number): { class: string; sign: string } {
 export class Pane {
   readonly view: EditorView;
   content: Content | null = null;
+  private doc: Doc | null = null;
+  private marks: Marks = NO_MARKS;
 
   constructor(parent: HTMLElement, root: Document | ShadowRoot, private readonly hooks: Hooks) {
     this.view = new EditorView({ parent, root, state: EditorState.create({}) });
@@ -123,14 +127,15 @@ export class Pane {
     this.view.scrollDOM.tabIndex = -1;
   }
 
-  show(content: Content): void {
+  show(content: Content, marks: Marks): void {
     const { column } = content;
     this.content = content;
-    const lines: string[] = Array.from(column.lines, this.hooks.text);
-    const doc = Text.of(lines.length > 0 ? lines : [""]);
+    const doc = this.hooks.doc(column.lines);
+    this.doc = doc;
+    this.marks = marks;
     const initial = blocks(column, doc, this.hooks.unfold);
     const state = EditorState.create({
-      doc,
+      doc: doc.text,
       extensions: [
         EditorState.readOnly.of(true),
         EditorView.contentAttributes.of({ ...OWN_KEYS, "aria-label": content.label, spellcheck: "false" }),
@@ -148,7 +153,7 @@ export class Pane {
         keymap.of(standardKeymap),
         this.gutters(content),
         syntax(content.language),
-        overlay((line) => look(column, line).class, (line) => this.hooks.text(column.mates[line] ?? -1)),
+        overlay((line) => look(column, line).class, (line) => this.hooks.text(column.mates[line] ?? -1), marks),
         content.wrap ? EditorView.lineWrapping : [],
         EditorView.updateListener.of((update) => {
           if (!update.selectionSet) return;
@@ -163,17 +168,20 @@ export class Pane {
 
   /** Change gaps and folds and keep the rest as it is. */
   relayout(column: Column): void {
-    if (!this.content) return;
+    if (!this.content || !this.doc) return;
     this.content = { ...this.content, column };
-    this.view.dispatch({ effects: setBlocks.of(blocks(column, this.view.state.doc, this.hooks.unfold)) });
+    this.view.dispatch({ effects: setBlocks.of(blocks(column, this.doc, this.hooks.unfold)) });
   }
 
   mark(marks: Marks): void {
+    if (sameMarks(marks, this.marks)) return;
+    this.marks = marks;
     this.view.dispatch({ effects: setMarks.of(marks) });
   }
 
   clear(): void {
     this.content = null;
+    this.doc = null;
     this.view.setState(EditorState.create({}));
   }
 
@@ -223,8 +231,8 @@ export class Pane {
       });
     };
     const sides = new Set<"left" | "right">();
-    if (column.left.some((n) => n >= 0)) sides.add("left");
-    if (column.right.some((n) => n >= 0) || sides.size === 0) sides.add("right");
+    if (widest(column.left)) sides.add("left");
+    if (widest(column.right) || sides.size === 0) sides.add("right");
     const shown = [...sides];
     const extra = [];
     if (content.blame) {
@@ -263,9 +271,10 @@ export class Pane {
   }
 }
 
+/** As many digits as the largest number; "" when there is none. */
 function widest(numbers: Int32Array): string {
-  let most = 0;
-  for (const number of numbers) if (number > most) most = number;
-  return "0".repeat(String(most + 1).length);
+  let most = -1;
+  for (let i = 0; i < numbers.length; i++) if (numbers[i]! > most) most = numbers[i]!;
+  return most < 0 ? "" : "0".repeat(String(most + 1).length);
 }
 

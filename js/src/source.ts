@@ -5,6 +5,7 @@ import { h } from "./dom";
 import { alone } from "./lineup";
 import { NO_MARKS } from "./overlay";
 import { Pane } from "./pane";
+import { docOf } from "./doc";
 
 export class SourcePane {
   readonly element: HTMLElement;
@@ -19,6 +20,7 @@ export class SourcePane {
     this.texts = dumps.sources.map(({ text }) => text.replace(/\n$/, "").split("\n"));
     this.pane = new Pane(this.element, root, {
       text: (id) => this.texts[this.file]?.[id] ?? "",
+      doc: () => docOf(this.texts[this.file] ?? []),
       unfold: () => undefined,
       blamed: () => undefined,
       scrolled: () => undefined,
@@ -38,7 +40,7 @@ export class SourcePane {
     this.file = file;
     this.title.textContent = shortName(this.dumps.sources[file]!.file);
     const lines = Int32Array.from({ length: this.texts[file]!.length }, (_, i) => i);
-    this.pane.show({ column: alone(lines, 0), language: "python", label: "Source", wrap: false });
+    this.pane.show({ column: alone(lines, 0), language: "python", label: "Source", wrap: false }, NO_MARKS);
   }
 
   /** Mark the source line of a place, or none. */

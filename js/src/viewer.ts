@@ -205,7 +205,7 @@ export class Viewer {
   }
 
   private drawStatus(): void {
-    const { compare, left, right } = this;
+    const { compare, right } = this;
     if (compare.mode === "alone") {
       this.status.textContent = `${plural(right.lines.length, "line")}`;
       return;
@@ -215,11 +215,7 @@ export class Viewer {
     const parts = [
       gone + added === 0 ? "no change" : `−${thousands(gone)} +${plural(added, "line")}, ${plural(compare.changes.length, "change")}`,
     ];
-    if (this.blind) {
-      const exact = this.analysis.diff(left, right, false);
-      const lines = exact.reduce((sum, { b0, b1 }) => sum + b1 - b0, 0);
-      if (lines > added) parts.push(`${plural(lines - added, "line")} only renumbered`);
-    }
+    if (compare.renumbered > 0) parts.push(`${plural(compare.renumbered, "line")} only renumbered`);
     if (this.blind && this.store.get("blind") === null) parts.push("renumbering ignored, because more than half of the lines differ");
     this.status.textContent = parts.join("; ");
   }
