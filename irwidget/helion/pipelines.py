@@ -51,8 +51,10 @@ _BUFFERS = (
 )
 
 _LLVM = (
-    "builtin.module(func.func(refback-munge-memref-copy),func.func(convert-linalg-to-loops),expand-strided-metadata,"
-    "lower-affine,convert-scf-to-cf,memref-expand,func.func(arith-expand),convert-math-to-llvm,math-expand-ops,"
+    "builtin.module(func.func(refback-munge-memref-copy),func.func(convert-linalg-to-loops,"
+    "math-extend-to-supported-types,arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}),"
+    "expand-strided-metadata,lower-affine,convert-scf-to-cf,memref-expand,func.func(arith-expand{include-bf16=true}),"
+    "convert-math-to-llvm,math-expand-ops,"
     "convert-math-to-libm,expand-strided-metadata,lower-affine,convert-index-to-llvm,convert-arith-to-llvm,"
     "finalize-memref-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
 )

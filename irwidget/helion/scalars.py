@@ -46,7 +46,8 @@ def emit(emitter: Emitter, expr: Any) -> Any:
         return _symbol(emitter, expr)
     info = emitter.binding.host.expr_to_origin.get(expr)
     if info is not None and info.origin.is_host():
-        kind = emitter.builder.i1 if expr.is_Boolean else emitter.builder.index
+        integral = emitter.builder.index if expr.is_integer else emitter.builder.f64
+        kind = emitter.builder.i1 if expr.is_Boolean else integral
         return emitter.host_scalar(info.origin.host_str(), kind)
     kind = type(expr).__name__
     if kind in _FUNCTIONS:

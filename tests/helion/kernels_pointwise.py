@@ -208,7 +208,7 @@ def rms_norm_backward(
             w = weight[:].to(torch.float32)
             acc += (v * g * r[:, None]).sum(0)
             gw = g * w[None, :]
-            dot = (gw * v).mean(-1)
+            dot = (gw * v).sum(-1) / n
             dx[rows, :] = (gw * r[:, None] - v * (r * r * r * dot)[:, None]).to(x.dtype)
         dw[chunk.id, :] = acc
     return dx, dw.sum(0)
