@@ -28,6 +28,17 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
         made.add_argument("names", nargs="*", metavar="NAME", help="a model or kernel, then its inputs")
     made.add_argument("--to", metavar="TYPE", help="IR type, or several separated by commas; --targets lists them")
     made.add_argument("--all", action="store_true", help="every IR type that the model can be lowered to")
+    made.add_argument("--pipeline", metavar="TEXT", help="go on with a custom pipeline: 'mlir-opt --cse | opt -O2'")
+    made.add_argument("--external", action="store_true", help="run the pipeline's tools as real programs")
+    made.add_argument("--route", choices=("robust", "explorer"), default="robust", help="explorer: PyTorch Explorer's")
+    made.add_argument("--from", dest="source", choices=("text", "python"), default="text",
+                      help="raw_ir: the cell is IR, or Python that prints it")
+    made.add_argument("--arch", help="what to generate code for: sm_80, gfx942, ...")
+    made.add_argument("--O", choices=("0", "1", "2", "3"), help="LLVM's optimisation level")
+    made.add_argument("--kernels", action="store_true", help="outline real GPU kernels")
+    made.add_argument("--llvm-passes", action="store_true", help="a dump after every LLVM pass that changed something")
+    made.add_argument("--check", nargs="?", const=True, choices=(True, "each"), metavar="each",
+                      help="execute the result and compare it with eager PyTorch; each: every dump")
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
     made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
     made.add_argument("--name", help="what to call it in the view")
@@ -72,6 +83,8 @@ def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `irwidget.lower` that the arguments ask for."""
     options: dict[str, Any] = {
         "dumps": not parsed.no_dumps, "elide": not parsed.no_elide, "isolate": not parsed.in_process,
-        "timeout": parsed.timeout,
+        "timeout": parsed.timeout, "pipeline": parsed.pipeline, "external": parsed.external, "route": parsed.route,
+        "check": parsed.check or False,
     }
-    return options
+    target = {"arch": parsed.arch, "O": parsed.O, "kernels": parsed.kernels, "llvm_passes": parsed.llvm_passes}
+    return {**options, **{name: value for name, value in target.items() if value}}

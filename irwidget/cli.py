@@ -10,7 +10,7 @@ from typing import Any
 from irwidget import arguments, reports
 from irwidget.errors import IRWidgetError, UsageError, near
 
-USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file
+USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
        irwidget targets                         the IR types
        irwidget doctor                          this machine against toolchain.lock"""
 
@@ -43,7 +43,7 @@ def _doctor(_: list[str]) -> None:
 def _lower(words: list[str]) -> None:
     """Run a Python file as a cell and lower what it asks for."""
     from irwidget.commands import lower_all, targets_of
-    from irwidget.frontends.pairing import Collector, explore, find
+    from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
     from irwidget.progress import ProgressLine
 
     parsed = arguments.parse(words, "irwidget lower", objects=True)
@@ -55,9 +55,13 @@ def _lower(words: list[str]) -> None:
     if not path.is_file():
         raise UsageError(f"There is no file {path}")
     source = path.read_text(encoding="utf-8")
-    with Collector() as pairs:
-        namespace: dict[str, Any] = runpy.run_path(str(path), {"__explore__": explore})
-    candidates = pairs or find(source, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
+    if path.suffix != ".py":
+        parsed.to = parsed.to or "raw_ir"
+        candidates = [Candidate(path.name, source, (Call((), told=True),))]
+    else:
+        with Collector() as pairs:
+            namespace: dict[str, Any] = runpy.run_path(str(path), {"__explore__": explore})
+        candidates = pairs or find(source, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
     with ProgressLine(enabled=False) as progress:
         done, problems = lower_all(candidates, targets_of(parsed), parsed, progress)
     from irwidget import views

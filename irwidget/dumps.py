@@ -47,6 +47,8 @@ class Step:
     """The textual pipeline or the command-line arguments."""
     name: str = ""
     """A short name for lists; the tool when empty."""
+    program: bool = False
+    """Run the real program even where the embedded tool could."""
 
     def __str__(self) -> str:
         return self.name or self.tool

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from irwidget import routes
+from irwidget import pipelines, routes
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
 from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError, near
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 
-TARGET_OPTIONS = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "memory", "external")
+TARGET_OPTIONS = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "memory")
 
 
 class Lowering:
@@ -129,7 +132,8 @@ def lower(
     obj: Any, *inputs: Any, to: str | Sequence[str], kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None, pipeline: str | None = None, route: Literal["robust", "explorer"] = "robust",
     dumps: bool = True, elide: bool = True, check: bool | Literal["each"] = False, timeout: float | None = None,
-    isolate: bool = True, name: str | None = None, progress: Progress | None = None, **target_options: Any,
+    isolate: bool = True, external: bool = False, name: str | None = None, progress: Progress | None = None,
+    **target_options: Any,
 ) -> Lowering | dict[str, Lowering]:
     """Lower a model, kernel or IR text to an IR type and keep the IR after every pass.
 
@@ -137,6 +141,10 @@ def lower(
     are its example inputs (tensors or any pytree) and `kwargs` its keyword inputs.
     `to` names an IR type of `irwidget.targets()`; a list of names gives a dict, and
     exports the object once. `dynamic_shapes` is torch.export's.
+
+    `pipeline` is a custom pipeline that goes on from there
+    (`mlir-opt --canonicalize | user-tool ./mine`); its tools run embedded where
+    they can, and as real programs with `external=True`.
 
     `dumps=False` keeps the last dump only, `elide=False` prints large constants,
     `timeout` is in seconds for all passes together, `isolate=False` runs them in
@@ -147,49 +155,92 @@ def lower(
     the error's `lowering` holds every dump before it.
     """
     if unknown := sorted(set(target_options) - set(TARGET_OPTIONS)):
-        known = ["dynamic_shapes", "pipeline", "route", "dumps", "elide", "check", "timeout", "isolate", "name"]
-        raise UsageError(f"lower() has no option {unknown[0]!r}. {near(unknown[0], [*known, *TARGET_OPTIONS])}")
-    wanted = [routes.find(target) for target in ([to] if isinstance(to, str) else to)]
+        known = [*inspect.signature(lower).parameters, *TARGET_OPTIONS]
+        raise UsageError(f"lower() has no option {unknown[0]!r}. {near(unknown[0], known)}")
     options = Options(
         isolate=isolate, timeout=timeout, dumps=dumps, elide=elide, progress=progress,
         target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
     )
-    source, frame = _import(obj, inputs, kwargs or {}, dynamic_shapes, name, wanted)
-    made = {target.name: _run(source, target, options, frame) for target in wanted}
+    start = _Start(obj, inputs, kwargs or {}, dynamic_shapes, name)
+    extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
+    made = {
+        target.name: start.lower(target, extra, options)
+        for target in map(routes.find, [to] if isinstance(to, str) else to)
+    }
     return made[to] if isinstance(to, str) else made
 
 
-def _import(
-    obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, name: str | None,
-    wanted: Sequence[routes.Target],
-) -> tuple[Source, Trace]:
-    """The IR that the steps start from, and a trace without dumps that carries what is known so far."""
-    from irwidget.frontends import torch as frontend
+class _Start:
+    """An object and its inputs, on the way to one or more IR types; exported at most once."""
 
-    if not frontend.is_model(obj):
-        raise UsageError(
-            f"lower() takes a torch.nn.Module, an ExportedProgram or a function, not {type(obj).__name__}"
-        )
-    error = frontend.bind_error(obj, inputs, kwargs)
-    if error:
-        raise error
-    label = name or frontend.model_name(obj)
-    started = time.perf_counter()
-    program = frontend.export(obj, inputs, kwargs, dynamic_shapes, label)
-    imported = frontend.import_program(program, label)
-    seconds = time.perf_counter() - started
-    frame = Trace("", (), name=label, sources=imported.sources, diagnostics=imported.remarks)
-    return Source(imported.bytecode, name="torch.export", step="torch.export", seconds=seconds), frame
+    def __init__(
+        self, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, name: str | None
+    ) -> None:
+        self.obj, self.inputs, self.kwargs, self.dynamic_shapes = obj, inputs, kwargs, dynamic_shapes
+        self.given_name = name
+
+    def lower(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
+        """To one IR type, then through the steps of a custom pipeline."""
+        if target.name == "torch_script_graph_ir":
+            if extra:
+                raise UsageError("A custom pipeline cannot start from torch_script_graph_ir: no tool reads it")
+            self._check_model()
+            from irwidget.frontends import torchscript
+
+            return Lowering(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name))
+        if target.source == "raw":
+            return self._lower_text(target, extra, options)
+        source, frame = self._imported
+        return _run(source, (*target.steps, *extra), target.name, options, frame)
+
+    @property
+    def name(self) -> str:
+        from irwidget.frontends import torch as frontend
+
+        return self.given_name or frontend.model_name(self.obj)
+
+    def _lower_text(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
+        if not isinstance(self.obj, str):
+            raise UsageError(f"raw_ir starts from IR text, not from a {type(self.obj).__name__}")
+        from irwidget.frontends import raw
+
+        steps = extra or raw.checks(self.obj)
+        return _run(raw.source(self.obj), steps, target.name, options, Trace("", (), name=self.given_name or "IR"))
+
+    def _check_model(self) -> None:
+        from irwidget.frontends import torch as frontend
+
+        if isinstance(self.obj, str):
+            raise UsageError("IR text starts at raw_ir: lower(text, to='raw_ir', pipeline='mlir-opt --canonicalize')")
+        if not frontend.is_model(self.obj):
+            kind = type(self.obj).__name__
+            raise UsageError(f"lower() takes a torch.nn.Module, an ExportedProgram, a function or IR text, not {kind}")
+        error = frontend.bind_error(self.obj, self.inputs, self.kwargs)
+        if error:
+            raise error
+
+    @cached_property
+    def _imported(self) -> tuple[Source, Trace]:
+        """The model as MLIR, and a trace without dumps that carries what is known so far."""
+        from irwidget.frontends import torch as frontend
+
+        self._check_model()
+        started = time.perf_counter()
+        program = frontend.export(self.obj, self.inputs, self.kwargs, self.dynamic_shapes, self.name)
+        imported = frontend.import_program(program, self.name)
+        seconds = time.perf_counter() - started
+        frame = Trace("", (), name=self.name, sources=imported.sources, diagnostics=imported.remarks)
+        return Source(imported.bytecode, name="torch.export", step="torch.export", seconds=seconds), frame
 
 
-def _run(source: Source, target: routes.Target, options: Options, frame: Trace) -> Lowering:
+def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options, frame: Trace) -> Lowering:
     def finish(trace: Trace) -> Lowering:
-        return Lowering(dataclasses.replace(
+        return Lowering(replace(
             trace, name=frame.name, sources=frame.sources, diagnostics=(*frame.diagnostics, *trace.diagnostics)
         ))
 
     try:
-        lowering = finish(source.run(target.steps, options, target=target.name))
+        lowering = finish(source.run(steps, options, target=target))
     except Interrupted as stop:
         interrupted = LoweringInterrupted(str(stop))
         interrupted.lowering = finish(stop.trace)

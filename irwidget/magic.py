@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,7 +40,11 @@ class LowerMagics(Magics):
         if _answered(parsed):
             return
         wanted = targets_of(parsed)
-        candidates = self._run_cell(line, cell, parsed)
+        if "raw_ir" in wanted:
+            text = cell if parsed.source == "text" else self._printed(line, cell)
+            candidates = [Candidate("IR", text, (Call((), told=True),))]
+        else:
+            candidates = self._run_cell(line, cell, parsed)
         self._lower(candidates, wanted, parsed)
 
     @line_magic("lower")
@@ -54,6 +60,15 @@ class LowerMagics(Magics):
         values = [_variable(self.shell.user_ns, name) for name in names]
         call = Call(tuple(values[1:]), told=True)
         self._lower([Candidate(names[0], values[0], (call,))], wanted, parsed)
+
+    def _printed(self, line: str, cell: str) -> str:
+        """What the cell prints when it is run as Python."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            result = self.shell.run_cell(f"# %%lower {line}\n{cell}", store_history=False)
+        if not result.success:
+            raise _AlreadyShown
+        return printed.getvalue()
 
     def _run_cell(self, line: str, cell: str, parsed: argparse.Namespace) -> list[Candidate]:
         """Run the cell as any cell; what it wants lowered."""

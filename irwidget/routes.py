@@ -41,11 +41,40 @@ STABLEHLO = torch_mlir_opt(
     "torch-backend-to-stablehlo-backend-pipeline",
 )
 
+LOOPS = Step(
+    "mlir-opt",
+    "builtin.module(func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat),"
+    "one-shot-bufferize{allow-unknown-ops bufferize-function-boundaries"
+    " function-boundary-type-conversion=identity-layout-map},"
+    "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse,"
+    "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-loops),lower-affine,convert-scf-to-cf)",
+    "linalg-to-loops",
+)
+"""To memory and loops. Copies and paddings become loops too: as calls into a runtime they would reach no GPU."""
+
+
+def _to_llvm(*math: str) -> Step:
+    return Step(
+        "mlir-opt",
+        "builtin.module(func.func(refback-expand-ops-for-llvm,arith-expand),expand-strided-metadata,lower-affine,"
+        f"convert-complex-to-standard,{','.join(math)},convert-complex-to-llvm,convert-arith-to-llvm,"
+        "convert-index-to-llvm,convert-vector-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
+        "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)",
+        "loops-to-llvm",
+    )
+
+
+TO_LLVM = _to_llvm("convert-math-to-llvm", "convert-math-to-libm")
+TO_LLVM_LIBM = _to_llvm("convert-math-to-libm", "convert-math-to-llvm")
+"""For NVPTX, whose code generator aborts on `llvm.exp` and its kin: they are calls of `expf` instead."""
+
 _TARGETS = (
+    Target("torch_script_graph_ir", "pytorch", "torchscript", (), "the graph that torch.jit.trace records"),
     Target("torch_mlir", "pytorch", "mlir", (TORCH_BACKEND,), "torch dialect, decomposed"),
     Target("tosa_mlir", "pytorch", "mlir", (TORCH_BACKEND, TOSA), "TOSA"),
     Target("linalg_on_tensors_mlir", "pytorch", "mlir", (TORCH_BACKEND, LINALG), "linalg on tensors"),
     Target("stablehlo_mlir", "pytorch", "mlir", (TORCH_BACKEND, STABLEHLO), "StableHLO"),
+    Target("raw_ir", "raw", "any", (), "IR text of your own, as it is or through --pipeline"),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,7 @@ def export(
                 )
             return program.run_decompositions(get_decomposition_table())
     except Exception as error:
-        raise _explain(error, label) from error
+        raise explain(error, label, "torch.export") from error
 
 
 def import_program(program: ExportedProgram, name: str) -> Imported:
@@ -129,11 +129,16 @@ def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
 
 def _sources(program: ExportedProgram) -> dict[str, str]:
     """The text of each user file in the stack traces of the graph's nodes."""
-    files: dict[str, str] = {}
-    for node in program.graph.nodes:
-        for name in re.findall(r'File "([^"]+)", line', node.meta.get("stack_trace") or ""):
-            if name not in files and is_user_file(name):
-                files[name] = "".join(linecache.getlines(name))
+    return read_sources(
+        name
+        for node in program.graph.nodes
+        for name in re.findall(r'File "([^"]+)", line', node.meta.get("stack_trace") or "")
+    )
+
+
+def read_sources(names: Iterable[str]) -> dict[str, str]:
+    """The text of those files that are the user's; notebook cells are files too."""
+    files = {name: "".join(linecache.getlines(name)) for name in dict.fromkeys(names) if is_user_file(name)}
     return {name: text for name, text in files.items() if text}
 
 
@@ -167,8 +172,8 @@ _HINTS = (
 )
 
 
-def _explain(error: BaseException, name: str) -> ExportError:
-    """What torch.export's exception means for the user: their line, the cause, what to try."""
+def explain(error: BaseException, name: str, tracer: str) -> ExportError:
+    """What an exception of a tracer means for the user: their line, the cause, what to try."""
     text = f"{type(error).__name__}: {error}"
     place = user_line(error)
     cause, advice = _first_line(error), ""
@@ -176,7 +181,7 @@ def _explain(error: BaseException, name: str) -> ExportError:
         if any(needle in text for needle in needles):
             cause, advice = f"{meaning} ({_first_line(error)})", remedy
             break
-    lines = [f"torch.export cannot trace {name}: {cause}"]
+    lines = [f"{tracer} cannot trace {name}: {cause}"]
     if place:
         code = linecache.getline(place.file, place.line).strip()
         lines.append(f"  at {describe(place)}" + (f": {code}" if code else ""))

@@ -64,9 +64,9 @@ class Worker:
             return stream
 
     def kill(self) -> None:
-        """End it at once, inside native code too."""
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
+        """End it and the programs that it runs at once, inside native code too."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         with contextlib.suppress(OSError):
             os.close(self._lifeline)

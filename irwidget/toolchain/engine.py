@@ -31,7 +31,7 @@ def execute(request: events.Request, session: Session) -> Iterator[events.Event]
         yield from _run_steps(run, state, snapshots)
         final = snapshots[-1].render(request.elide)
         snapshots[-1] = TextState(snapshots[-1].language, final.text, final)
-        yield events.Finished(final, tuple(run.diagnostics), run.attachments, run.facts)
+        yield events.Finished(final, tuple(run.diagnostics), run.attachments, run.facts, run.tools)
     except StepFailed as stop:
         yield stop.failure
     except MemoryError:

@@ -28,6 +28,8 @@ class Request:
     elide: bool = True
     """Leave large constants out of the text."""
     verify: bool = True
+    cwd: str = ""
+    """Where the user's relative paths start."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     """Target options: `arch`, `opt_level`."""
 
@@ -82,6 +84,7 @@ class Finished:
     diagnostics: tuple[Diagnostic, ...] = ()
     attachments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     facts: Mapping[str, object] = field(default_factory=dict[str, object])
+    tools: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ passmanager: Any = None
 
 LARGE_ELEMENTS = 10
 """Dense constants of more elements than this are elided."""
-_NO_RESOURCES = "\n{-#\n\n#-}\n"
+_NO_RESOURCES = "{-#\n\n#-}"
 """What MLIR prints when every resource is elided."""
 LARGE_RESOURCE = 64
 """Resource blobs of more characters than this are elided."""
@@ -181,6 +181,13 @@ def _diagnostic(info: Any) -> Diagnostic:
     )
 
 
+def content(asm: str) -> Content:
+    """IR printed with debug information, as text and a user's line for each of its lines."""
+    text, places = locations.strip(asm)
+    text = text.rstrip("\n").removesuffix(_NO_RESOURCES).rstrip("\n") + "\n"
+    return Content(text, True, places[: text.count("\n")])
+
+
 @dataclass(slots=True)
 class MlirState:
     """A module at one point of a lowering."""
@@ -196,6 +203,4 @@ class MlirState:
         """The text, with the user's source line for each of its lines."""
         limits = {"large_elements_limit": LARGE_ELEMENTS, "large_resource_limit": LARGE_RESOURCE} if elide else {}
         asm = self.module.operation.get_asm(enable_debug_info=True, assume_verified=True, **limits)
-        text, places = locations.strip(asm)
-        text = text.removesuffix(_NO_RESOURCES)
-        return Content(text, True, places[: text.count("\n")])
+        return content(asm)

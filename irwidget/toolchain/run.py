@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -152,7 +153,7 @@ class _Execution:
             steps=self.steps, source=self.source.data if whole else None, language=self.source.language,
             key=self.source.key, first_step=0 if whole else self.first_step,
             dumps=self.options.dumps, stop_after=stop_after, elide=self.options.elide, verify=self.options.verify,
-            options=dict(self.options.target),
+            cwd=os.getcwd(), options=dict(self.options.target),
         )
 
     def _events(self, stream: _Stream, started: float) -> Iterator[events.Event]:
@@ -213,7 +214,8 @@ class _Execution:
             self._remember(tuple(dumps), [begun.started.step for begun in shown])
         return Trace(
             self.target, tuple(dumps), self.steps,
-            diagnostics=outcome.diagnostics if outcome else (), tools=versions(self.steps),
+            diagnostics=outcome.diagnostics if outcome else (),
+            tools={**versions(self.steps), **(finished.tools if finished else {})},
             failure=self._failure(failed) if failed else None,
             attachments=finished.attachments if finished else {}, facts=finished.facts if finished else {},
         )

@@ -43,6 +43,15 @@ class StepFailed(Exception):
         self.failure = failure
 
 
+def refuse(step: Step, message: str) -> StepFailed:
+    """The error for a step that was asked for something it cannot do."""
+    return StepFailed(events.Failed("usage", message, tool=step.tool))
+
+
+class NeedsProgram(Exception):
+    """The embedded tool cannot do this; the real program may. The message says what is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """A pass that a tool is about to run."""
@@ -92,6 +101,8 @@ class Run:
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
     attachments: dict[str, bytes] = field(default_factory=dict[str, bytes])
     facts: dict[str, object] = field(default_factory=dict[str, object])
+    tools: dict[str, str] = field(default_factory=dict[str, str])
+    """Programs that ran, with version and path."""
 
     def context(self) -> Any:
         if self.held.context is None:

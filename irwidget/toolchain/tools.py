@@ -6,31 +6,27 @@ from collections.abc import Iterator
 
 from irwidget.dumps import Step
 from irwidget.errors import near
-from irwidget.toolchain import events, mlir
-from irwidget.toolchain.mlir import MlirState
-from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, Tool
+from irwidget.toolchain import events, external, llvm_tools, mlir_opt, translate
+from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, Tool
 
 
-def refuse(step: Step, message: str) -> StepFailed:
-    """The error for a step that was asked for something it cannot do."""
-    return StepFailed(events.Failed("usage", message, tool=step.tool))
+def _embedded_first(embedded: Tool) -> Tool:
+    """The embedded tool where it can, the real program where it cannot or where the user wants it."""
 
+    def either(run: Run, state: State, step: Step) -> Iterator[Pass]:
+        reason = ""
+        if not step.program:
+            try:
+                yield from embedded(run, state, step)
+                return
+            except NeedsProgram as error:
+                reason = f"{error}; "
+        program = external.find(step.tool)
+        if isinstance(program, str):
+            raise StepFailed(events.Failed("tool", f"{reason}{program}", tool=step.tool))
+        yield from external.tool(run, state, step, program)
 
-def mlir_opt(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """Textual pass pipelines over MLIR: `torch-mlir-opt` and `mlir-opt`, embedded."""
-    if not isinstance(state, MlirState):
-        raise refuse(step, f"{step.tool} reads MLIR, but the step before it left {state.language}")
-    try:
-        planned = mlir.plan(step.arguments, run.context())
-    except mlir.PipelineError as error:
-        raise refuse(step, f"{step.tool} cannot run {step.arguments!r}: {error}") from None
-    for one in planned:
-        def apply(before: State, one: mlir.PlannedPass = one) -> State:
-            assert isinstance(before, MlirState)
-            mlir.run(one, before.module, verify=run.request.verify)
-            return before
-
-        yield Pass(one.name, apply, one.options, one.scope, f"{step.tool} --pass-pipeline='{one.pipeline}'")
+    return either
 
 
 def triton(run: Run, state: State, step: Step) -> Iterator[Pass]:
@@ -41,8 +37,15 @@ def triton(run: Run, state: State, step: Step) -> Iterator[Pass]:
 
 
 _TOOLS: dict[str, Tool] = {
-    "torch-mlir-opt": mlir_opt, "mlir-opt": mlir_opt,
-    "triton": triton, "triton-opt": triton, "triton-llvm-opt": triton,
+    "torch-mlir-opt": _embedded_first(mlir_opt.tool),
+    "mlir-opt": _embedded_first(mlir_opt.tool),
+    "mlir-translate": _embedded_first(translate.mlir_translate),
+    "opt": _embedded_first(llvm_tools.opt),
+    "llc": _embedded_first(llvm_tools.llc),
+    "triton": triton,
+    "triton-opt": triton,
+    "triton-llvm-opt": triton,
+    "user-tool": external.user_tool,
 }
 
 

@@ -1,0 +1,190 @@
+"""LLVM 22 by llvmlite: `opt -O2` and `llc` on text, embedded.
+
+A fatal error of LLVM ends the process, so this belongs in the worker. Nothing
+here sets LLVM's command-line options: they are global to a process.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from irwidget.errors import near
+from irwidget.toolchain import gpu_archs
+
+
+class BadArguments(Exception):
+    """Arguments that the embedded tool does not have."""
+
+
+class NotEmbedded(BadArguments):
+    """The real program may know the argument."""
+
+
+class Rejected(Exception):
+    """LLVM refused the IR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a command line of `opt` or `llc` asks for."""
+
+    level: int | None = None
+    """0 to 3; None when not given: no passes for `opt`, 2 for `llc`."""
+    triple: str = ""
+    cpu: str = ""
+    features: str = ""
+    unroll_loops: bool = True
+    vectorize_loops: bool = True
+    vectorize_slp: bool = True
+    print_changed: bool = False
+    """Show the IR after every pass that changed it."""
+
+
+_VALUED = {"mtriple": "triple", "mcpu": "cpu", "mattr": "features"}
+_SWITCHES = {
+    "opt": {"vectorize-loops": "vectorize_loops", "vectorize-slp": "vectorize_slp"},
+    "llc": {},
+}
+_TRUTH = {"": True, "true": True, "1": True, "false": False, "0": False}
+
+
+def settings(tool: str, arguments: str) -> Settings:
+    """Read the command line of `opt` or `llc`. Raises BadArguments for what only the real program has."""
+    found: dict[str, Any] = {}
+    words = iter(shlex.split(arguments))
+    for word in words:
+        name, equals, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") and word != "-":
+            raise NotEmbedded(f"embedded {tool} has no argument {word!r}")
+        if name in _VALUED:
+            found[_VALUED[name]] = value if equals else next(words, "")
+        elif re.fullmatch(r"O[0-3]", name):
+            found["level"] = int(name[1])
+        elif name in _SWITCHES[tool] and value in _TRUTH:
+            found[_SWITCHES[tool][name]] = _TRUTH[value]
+        elif name == "disable-loop-unrolling" and tool == "opt":
+            found["unroll_loops"] = False
+        elif name == "print-changed" and value in ("", "quiet"):
+            found["print_changed"] = True
+        elif (name, value) not in {("S", ""), ("", ""), ("filetype", "asm"), ("o", "-")}:
+            known = ["O2", *_VALUED, *_SWITCHES[tool], "print-changed", *(["disable-loop-unrolling"] * (tool == "opt"))]
+            raise NotEmbedded(f"embedded {tool} has no option {word!r}. {near(name, known)}")
+    made = Settings(**found)
+    _check_cpu(made)
+    return made
+
+
+def _check_cpu(asked: Settings) -> None:
+    """LLVM only warns of a processor that it does not know, then generates code for another."""
+    for prefix, known in (("nvptx", gpu_archs.NVPTX), ("amdgcn", gpu_archs.AMDGPU)):
+        generic = "generic" in asked.cpu or asked.cpu in ("sm_20", "sm_21")
+        if asked.triple.startswith(prefix) and asked.cpu and asked.cpu not in known and not generic:
+            raise BadArguments(f"{asked.triple} has no processor {asked.cpu!r}. {near(asked.cpu, known)}")
+
+
+@cache
+def _binding() -> Any:
+    import llvmlite.binding as binding
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding
+
+
+def parse(text: str) -> Any:
+    """A verified module. Raises Rejected."""
+    binding = _binding()
+    try:
+        module = binding.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise Rejected(str(error).removeprefix("LLVM IR parsing error\n").strip()) from None
+    return module
+
+
+def machine(asked: Settings) -> Any:
+    """The target machine; None when no target is named. Raises BadArguments for an unknown triple."""
+    if not asked.triple:
+        return None
+    binding = _binding()
+    try:
+        target = binding.Target.from_triple(asked.triple)
+    except RuntimeError as error:
+        raise BadArguments(f"-mtriple={asked.triple}: {error}") from None
+    level = 2 if asked.level is None else asked.level
+    made = target.create_target_machine(
+        cpu=asked.cpu, features=asked.features, opt=level, reloc="default", codemodel="default"
+    )
+    made.set_asm_verbosity(True)
+    return made
+
+
+def _for_target(text: str, asked: Settings, target: Any) -> Any:
+    """The module as a tool of LLVM reads it: with the target's layout, and its processor on every function."""
+    module = parse(_with_processor(text, asked))
+    if target is not None:
+        module.triple = asked.triple
+        module.data_layout = str(target.target_data)
+    return module
+
+
+_AFTER_ATTRIBUTES = re.compile(
+    r' (?:section "|partition "|comdat\b|gc "|prefix |prologue |personality |!\w+ !\d|\{$)|$'
+)
+"""What follows the attributes of a function ("LLVM Language Reference", section Functions)."""
+
+
+def _with_processor(text: str, asked: Settings) -> str:
+    """`opt` and `llc` write -mcpu and -mattr into the functions that do not say otherwise."""
+    wanted = {"target-cpu": asked.cpu, "target-features": asked.features}
+    words = "".join(f' "{name}"="{value}"' for name, value in wanted.items() if value)
+    if not words or '"target-cpu"=' in text:
+        return text
+
+    def add(line: re.Match[str]) -> str:
+        place = _AFTER_ATTRIBUTES.search(line[0], line[0].index("@"))
+        assert place
+        return line[0][: place.start()] + words + line[0][place.start() :]
+
+    return re.sub(r"^(?:define|declare) .*$", add, text, flags=re.M)
+
+
+def optimize(text: str, asked: Settings) -> str:
+    """`opt -O<level>`: the whole-module pipeline of the new pass manager."""
+    target = machine(asked)
+    module = _for_target(text, asked, target)
+    if asked.level is None:
+        return str(module)
+    binding = _binding()
+    tuning = binding.create_pipeline_tuning_options(asked.level)
+    tuning.loop_unrolling = asked.unroll_loops
+    tuning.loop_vectorization = asked.vectorize_loops
+    tuning.slp_vectorization = asked.vectorize_slp
+    builder = binding.create_pass_builder(target, tuning)  # no machine is what `opt` without -mtriple has
+    builder.getModulePassManager().run(module, builder)
+    return str(module)
+
+
+def emit(text: str, asked: Settings) -> str:
+    """`llc`: assembly for the target that is asked for, that the IR names, or this machine."""
+    if not asked.triple:
+        named = re.search(r'^target triple = "(.+)"$', text, re.M)
+        triple = named[1] if named else str(_binding().get_process_triple())
+        asked = Settings(asked.level, triple, asked.cpu, asked.features)
+    target = machine(asked)
+    return target.emit_assembly(_for_target(text, asked, target))
+
+
+_LANGUAGES = (("nvptx", "ptx"), ("amdgcn", "amdgcn"), ("spirv", "spirv"), ("x86_64", "x86asm"), ("i686", "x86asm"))
+
+
+def language(triple: str) -> str:
+    """What the assembly of a target is called."""
+    triple = triple or str(_binding().get_process_triple())
+    return next((name for prefix, name in _LANGUAGES if triple.startswith(prefix)), "text")
+
+

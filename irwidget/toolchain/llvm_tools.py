@@ -1,0 +1,77 @@
+"""The tools `opt` and `llc`, embedded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from irwidget.dumps import Diagnostic, Location, Step
+from irwidget.toolchain import llvm, mlir
+from irwidget.toolchain.llvm_state import same_kind
+from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, TextState, refuse
+
+
+def embeds(tool: str, arguments: str) -> bool:
+    """Whether the embedded `opt` or `llc` has these arguments."""
+    try:
+        llvm.settings(tool, arguments)
+    except llvm.BadArguments:
+        return False
+    return True
+
+
+def opt(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """LLVM's optimiser: one pass, or with -print-changed every pass that changed something."""
+    asked = _settings(state, step)
+
+    def apply(before: State) -> State:
+        assert isinstance(before, TextState)
+        return same_kind(before, "llvm", _accepted(lambda: llvm.optimize(before.text, asked)))
+
+    name = "verify" if asked.level is None else f"default<O{asked.level}>"
+    yield Pass(name, apply, _shown(step), pipeline=f"opt {step.arguments}")
+
+
+def llc(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """LLVM's code generator: assembly text."""
+    asked = _settings(state, step)
+
+    def apply(before: State) -> State:
+        assert isinstance(before, TextState)
+        text = _accepted(lambda: llvm.emit(before.text, asked))
+        return same_kind(before, llvm.language(asked.triple), text)
+
+    yield Pass("codegen", apply, _shown(step), pipeline=f"llc {step.arguments}")
+
+
+def _settings(state: State, step: Step) -> llvm.Settings:
+    if not isinstance(state, TextState) or state.language != "llvm":
+        raise refuse(step, f"{step.tool} reads LLVM IR, but the step before it left {state.language}")
+    try:
+        asked = llvm.settings(step.tool, step.arguments)
+        llvm.machine(asked)
+    except llvm.NotEmbedded as error:
+        raise NeedsProgram(str(error)) from None
+    except llvm.BadArguments as error:
+        raise refuse(step, str(error)) from None
+    return asked
+
+
+def _shown(step: Step) -> str:
+    """The arguments that are not in the name of the pass."""
+    return " ".join(word for word in step.arguments.split() if word not in ("-S", "-O0", "-O1", "-O2", "-O3"))
+
+
+def _accepted(work: Callable[[], str]) -> str:
+    try:
+        return work()
+    except llvm.Rejected as error:
+        raise mlir.PassFailed(str(error), (_diagnostic(str(error)),)) from None
+
+
+def _diagnostic(message: str) -> Diagnostic:
+    """LLVM's parser says where: `<string>:12:34: error: ...`."""
+    match = re.match(r"<string>:(\d+):(\d+): error: (.*)", message)
+    if not match:
+        return Diagnostic("error", message)
+    return Diagnostic("error", match[3], Location("<llvm>", int(match[1]), int(match[2])))

@@ -1,0 +1,95 @@
+"""`mlir-opt` and `torch-mlir-opt`, embedded: command lines become textual pipelines that run pass by pass."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from irwidget.dumps import Step
+from irwidget.toolchain import mlir
+from irwidget.toolchain.mlir import MlirState
+from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, TextState, refuse
+
+_RESTRICTED = re.compile(r"restricted to '([\w.]+)'")
+_UNKNOWN = "does not refer to a registered pass"
+_IGNORED = ("--verify-each", "--mlir-disable-threading", "--mlir-print-debuginfo", "-o", "-")
+
+
+def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """Run a textual pipeline, or the passes that command-line flags name, in their order."""
+    before = as_mlir(run, state, step)
+    arguments = step.arguments
+    textual = re.match(r"[\w.]+\(", arguments)
+    pipeline = arguments if textual else from_flags(arguments, run, step)
+    try:
+        planned = mlir.plan(pipeline, run.context())
+    except mlir.PipelineError as error:
+        if _UNKNOWN in str(error) and not textual:
+            raise NeedsProgram(f"{pipeline} names a pass that the embedded MLIR does not have") from None
+        raise refuse(step, f"{step.tool} cannot run {pipeline!r}: {error}") from None
+    for one in planned:
+        def apply(current: State, one: mlir.PlannedPass = one) -> State:
+            module = current if isinstance(current, MlirState) else before
+            mlir.run(one, module.module, verify=run.request.verify)
+            return module
+
+        yield Pass(one.name, apply, one.options, one.scope, f"{step.tool} --pass-pipeline='{one.pipeline}'")
+
+
+def as_mlir(run: Run, state: State, step: Step) -> MlirState:
+    """The state as a module; text that another tool printed is parsed."""
+    if isinstance(state, MlirState):
+        return state
+    if isinstance(state, TextState) and state.language == "mlir":
+        return MlirState(mlir.parse(state.text, run.context()))
+    raise refuse(step, f"{step.tool} reads MLIR, but the step before it left {state.language}")
+
+
+def from_flags(arguments: str, run: Run, step: Step) -> str:
+    """`--canonicalize --convert-scf-to-cf="a=b"` as a textual pipeline, nested as mlir-opt nests it.
+
+    Raises NeedsProgram for a flag that names no registered pass: only the real program may know it.
+    """
+    passes: list[str] = []
+    for word in shlex.split(arguments):
+        name, _, value = word.lstrip("-").partition("=")
+        if word in _IGNORED:
+            continue
+        if not word.startswith("-"):
+            raise refuse(step, f"{step.tool} got {word!r}: passes are written --{word}; files are not read")
+        if name == "pass-pipeline":
+            passes += _inside_module(value, step)
+        elif name == "allow-unregistered-dialect":
+            run.context().allow_unregistered_dialects = True
+        else:
+            passes.append(_nested(name + (f"{{{value}}}" if value else ""), run.context(), word, step))
+    return f"builtin.module({','.join(passes)})"
+
+
+def _inside_module(pipeline: str, step: Step) -> list[str]:
+    match = re.fullmatch(r"\s*builtin\.module\((.*)\)\s*", pipeline, re.DOTALL)
+    if match is None:
+        raise refuse(step, f"{step.tool} --pass-pipeline wants builtin.module(...), not {pipeline!r}")
+    return [match[1]] if match[1].strip() else []
+
+
+def _nested(text: str, context: Any, word: str, step: Step) -> str:
+    """A pass inside the operation that it is restricted to."""
+    nested = text
+    for _ in range(4):
+        try:
+            mlir.plan(f"builtin.module({nested})", context)
+        except mlir.PipelineError as error:
+            anchor = _RESTRICTED.search(str(error))
+            if anchor is None:
+                if _UNKNOWN in str(error):
+                    raise NeedsProgram(f"{word} is no pass of the embedded MLIR") from None
+                raise refuse(step, f"{step.tool} cannot run {word}: {error}") from None
+            if anchor[1] == "builtin.module":
+                return nested
+            nested = f"{anchor[1]}({text})" if nested == text else f"gpu.module({nested})"
+        else:
+            return nested
+    raise refuse(step, f"{step.tool} cannot nest {word}: write it as --pass-pipeline='builtin.module(...)'")

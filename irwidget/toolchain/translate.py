@@ -1,0 +1,108 @@
+"""`mlir-translate --mlir-to-llvmir`, embedded: from the LLVM dialect to LLVM IR that LLVM 22 reads."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from irwidget.dumps import Diagnostic, Step
+from irwidget.toolchain import literals, locations, mlir
+from irwidget.toolchain.llvm_state import DebugText
+from irwidget.toolchain.mlir_opt import as_mlir
+from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State
+
+TO_LLVM_IR = "--mlir-to-llvmir"
+
+LARGE_GLOBAL = 64
+"""Constants of more elements than this become external symbols when constants are elided."""
+
+_DEBUG_SCOPES = "builtin.module(ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly})"
+_TRANSLATED = ("llvm.", "nvvm.", "rocdl.")
+"""Dialects whose operations the translation knows."""
+
+
+def embeds(arguments: str) -> bool:
+    """Whether these arguments are ones that the embedded translation has."""
+    return [word.lstrip("-") for word in shlex.split(arguments) if word != "-"] == [TO_LLVM_IR.lstrip("-")]
+
+
+def mlir_translate(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """The tool: one pass."""
+    if not embeds(step.arguments):
+        raise NeedsProgram(f"embedded mlir-translate has {TO_LLVM_IR} only, not {step.arguments!r}")
+    start = as_mlir(run, state, step)
+
+    def apply(_: State) -> State:
+        before = start
+        return DebugText("llvm", translate(before.module.operation.clone(), run))
+
+    yield Pass("mlir-to-llvmir", apply, pipeline=f"mlir-translate {TO_LLVM_IR}")
+
+
+def translate(module: Any, run: Run) -> str:
+    """LLVM IR of a module, which is changed: lines and symbols are prepared in place.
+
+    Raises PassFailed for operations that have no translation; the native call would crash on them.
+    """
+    _refuse_untranslatable(module)
+    if run.request.elide:
+        elided = _elide_globals(module)
+        if elided:
+            run.facts["elided constants"] = elided
+    mlir.passmanager.PassManager.parse(_DEBUG_SCOPES, context=module.context).run(module.operation)
+    from torch_mlir.dialects import llvm  # pyright: ignore[reportMissingImports]
+
+    try:
+        return literals.rewrite(llvm.translate_module_to_llvmir(module.operation))
+    except literals.UnknownLiteral as error:
+        raise mlir.PassFailed(f"LLVM 22 cannot read a constant: {error}", ()) from None
+
+
+def _refuse_untranslatable(module: Any) -> None:
+    found: list[Any] = []
+
+    def look(operation: Any) -> Any:
+        name = operation.name
+        if not name.startswith(_TRANSLATED) and name != "builtin.module":
+            found.append(operation)
+        return mlir.ir.WalkResult.ADVANCE
+
+    module.operation.walk(look)
+    if not found:
+        return
+    names = ", ".join(sorted({str(operation.name) for operation in found}))
+    message = f"{len(found)} operations are not of the LLVM dialect and have no translation to LLVM IR: {names}"
+    place = str(found[0].location)
+    where = locations.user_location(place) or next(locations.frames(place), None)
+    raise mlir.PassFailed(message, (Diagnostic("error", f"cannot translate {found[0].name}", where),))
+
+
+def _elide_globals(module: Any) -> int:
+    """Make large constants external symbols. They stay what they are to the optimiser: memory that it cannot see."""
+    ir = mlir.ir
+    external = ir.Attribute.parse("#llvm.linkage<external>", context=module.context)
+    count = 0
+    for operation in module.operation.regions[0].blocks[0].operations:
+        attributes = operation.attributes
+        if operation.operation.name != "llvm.mlir.global" or "value" not in attributes:
+            continue
+        value = attributes["value"]
+        if not isinstance(value.type, ir.RankedTensorType | ir.VectorType):
+            continue
+        if math.prod(value.type.shape) <= LARGE_GLOBAL or _is_zero(value):
+            continue
+        del attributes["value"]
+        attributes["linkage"] = external
+        count += 1
+    return count
+
+
+def _is_zero(value: Any) -> bool:
+    """A splat of zero prints as `zeroinitializer`: there is nothing to elide."""
+    ir = mlir.ir
+    if not ir.DenseElementsAttr.isinstance(value):
+        return False
+    dense = ir.DenseElementsAttr(value)
+    return dense.is_splat and str(dense.get_splat_value()).split(" :")[0] in ("0", "0.000000e+00", "false")

@@ -1,0 +1,215 @@
+"""Custom pipelines, IR text and TorchScript."""
+
+import stat
+import sys
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import irwidget
+from irwidget import pipelines
+from irwidget.toolchain import external
+
+HAVE_LLVM = not isinstance(external.find("mlir-opt"), str) and not isinstance(external.find("opt"), str)
+needs_llvm = [pytest.mark.external, pytest.mark.skipif(not HAVE_LLVM, reason="mlir-22-tools, llvm-22 not installed")]
+
+PARSED = [
+    ("mlir-opt --cse", [("mlir-opt", "--cse")]),
+    ("mlir-opt --cse|opt -O2", [("mlir-opt", "--cse"), ("opt", "-O2")]),
+    ("opt -O2 && -O3 | llc", [("opt", "-O2"), ("opt", "-O3"), ("llc", "")]),
+    ("user-tool ./mine --flag", [("user-tool", "./mine --flag")]),
+    ("user-tool sed 's/a|b/c && d/'", [("user-tool", "sed 's/a|b/c && d/'")]),
+    ("mlir-opt --pass-pipeline='builtin.module(cse)'", [("mlir-opt", "'--pass-pipeline=builtin.module(cse)'")]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), PARSED)
+def test_a_pipeline_is_its_tools_in_the_users_order(text, expected):
+    assert [(step.tool, step.arguments) for step in pipelines.parse(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "Empty step"), ("mlir-opt --cse |", "Empty step"), ("mliropt --cse", "Did you mean mlir-opt"),
+     ("opt 'x", "No closing quotation"), ("./mine", "user-tool ./mine")],
+)
+def test_a_bad_pipeline_is_a_usage_error(text, message):
+    with pytest.raises(irwidget.UsageError, match=message.replace("/", "/")):
+        pipelines.parse(text)
+
+
+@given(st.lists(st.sampled_from(["mlir-opt --cse", "opt -O2", "llc -mcpu=sm_80", "user-tool cat"]), min_size=1))
+def test_joining_and_parsing_gives_the_steps_back(parts):
+    assert [str(step) for step in pipelines.parse(" | ".join(parts))] == parts
+
+
+def lowered(mlp, pipeline, to="linalg_on_tensors_mlir", **options):
+    low = irwidget.lower(mlp, torch.randn(2, 4), to=to, pipeline=pipeline, **options)
+    first = next(i for i, d in enumerate(low.dumps) if d.step == str(pipelines.parse(pipeline)[0]))
+    return low, [d.name for d in low.dumps[first:]]
+
+
+EMBEDDED = {
+    "mlir-opt --canonicalize --cse": ["canonicalize", "cse"],
+    "mlir-opt --linalg-generalize-named-ops | mlir-opt --linalg-fuse-elementwise-ops":
+        ["linalg-generalize-named-ops", "linalg-fuse-elementwise-ops"],
+    "mlir-opt --one-shot-bufferize=bufferize-function-boundaries": ["one-shot-bufferize"],
+    "mlir-opt --pass-pipeline='builtin.module(func.func(cse),canonicalize)'": ["cse", "canonicalize"],
+    "user-tool cat | mlir-opt --cse": ["cat", "cse"],
+}
+
+
+@pytest.mark.parametrize("pipeline", EMBEDDED)
+def test_embedded_tools_dump_every_pass(pipeline, mlp):
+    step = str(pipelines.parse(pipeline)[0])
+    low = irwidget.lower(mlp, torch.randn(2, 4), to="linalg_on_tensors_mlir", pipeline=pipeline)
+    first = next(i for i, d in enumerate(low.dumps) if d.step == step)
+    assert [d.name for d in low.dumps[first:]] == EMBEDDED[pipeline]
+
+
+def test_passes_are_nested_as_mlir_opt_nests_them(mlp):
+    low, names = lowered(mlp, "torch-mlir-opt --convert-torch-to-tosa", to="torch_mlir")
+    assert names == ["convert-torch-to-tosa"]
+    assert low.dumps[-1].scope == "func.func"
+    assert "tosa.matmul" in low.text
+
+
+@pytest.mark.parametrize(
+    "flags", ["--canonicalize --cse", "--linalg-generalize-named-ops --linalg-fuse-elementwise-ops",
+              "--convert-linalg-to-loops --lower-affine", "--one-shot-bufferize=bufferize-function-boundaries --cse"],
+)
+@pytest.mark.parametrize("_", [pytest.param("", marks=needs_llvm)])
+def test_embedded_and_real_mlir_opt_agree(flags, _, mlp):
+    """LLVM 22 and 24 agree on these to the letter; the lines keep their source on both ways."""
+    ours, _names = lowered(mlp, f"mlir-opt {flags}")
+    theirs, names = lowered(mlp, f"mlir-opt {flags}", external=True)
+    assert names == [flag.lstrip("-").partition("=")[0] for flag in flags.split()]
+    assert theirs.text == ours.text
+    assert theirs.tools["mlir-opt"].startswith("22.")
+    assert [p and p.line for p in theirs.dumps[-1].locations] == [p and p.line for p in ours.dumps[-1].locations]
+
+
+@pytest.mark.parametrize("_", [pytest.param("", marks=needs_llvm)])
+def test_a_pass_that_only_the_program_has_runs_there(_, mlp):
+    low, names = lowered(mlp, "mlir-opt --pass-pipeline='builtin.module(func.func(linalg-detensorize))'")
+    assert names == ["linalg-detensorize"]
+    assert "mlir-opt" in low.tools
+
+
+@pytest.mark.parametrize("_", [pytest.param("", marks=needs_llvm)])
+def test_an_analysis_leaves_the_ir_alone_and_is_kept(_):
+    text = "define i32 @f(i32 %a) {\n  ret i32 %a\n}\n"
+    low = irwidget.lower(text, to="raw_ir", pipeline="opt '-passes=print<domtree>' -disable-output")
+    assert low.text == text
+    assert not low.dumps[-1].changed
+    assert "DominatorTree for function: f" in low.diagnostics[0].message
+
+
+@pytest.mark.parametrize("_", [pytest.param("", marks=needs_llvm)])
+def test_graphs_are_attachments(_):
+    low = irwidget.lower("define void @f() {\n  ret void\n}\n", to="raw_ir", pipeline="opt -passes=dot-cfg")
+    assert low.trace.attachments["f.dot"].startswith(b"digraph")
+
+
+def test_an_old_llvm_is_refused_with_its_path(monkeypatch, tmp_path):
+    old = tmp_path / "mlir-opt"
+    old.write_text("#!/bin/sh\necho 'LLVM version 14.0.6'\n")
+    old.chmod(old.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("LLVM_BIN_PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(external.Path, "glob", lambda *_: [])
+    external.find.cache_clear()
+    why = external.find("mlir-opt")
+    external.find.cache_clear()
+    assert isinstance(why, str)
+    assert f"{old} is LLVM 14.0.6" in why
+    assert "apt-get install mlir-22-tools" in why
+
+
+@pytest.fixture
+def script(tmp_path):
+    def make(body):
+        path = tmp_path / "mine"
+        path.write_text(f"#!{sys.executable}\nimport sys\ntext = sys.stdin.read()\n{body}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    return make
+
+
+def test_a_user_tool_rewrites_the_ir(script, mlp):
+    tool = script("print(text.replace('@main', '@renamed'), end='')")
+    low, _ = lowered(mlp, f"user-tool {tool}")
+    assert "@renamed" in low.text
+    assert any(low.dumps[-1].locations)
+
+
+def test_arguments_never_meet_a_shell(script, tmp_path, mlp):
+    tool = script("print(sys.argv[1:], file=sys.stderr)")
+    low, _ = lowered(mlp, f"user-tool {tool} '$(touch {tmp_path}/pwned)' ';ls'")
+    assert "$(touch" in low.diagnostics[-1].message
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_binary_output_is_an_attachment_with_a_readable_view(script, mlp):
+    tool = script("sys.stdout.buffer.write(bytes(range(256)))")
+    low, _ = lowered(mlp, f"user-tool {tool}")
+    assert low.trace.attachments == {"user-tool-0.bin": bytes(range(256))}
+    assert "00000030  30 31 32 33" in low.text
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [("sys.exit('no idea')", "mine exited with 1: no idea"), ("import os; os.abort()", "killed by signal 6")],
+)
+def test_a_user_tool_that_fails_keeps_the_dumps(script, body, message, mlp):
+    with pytest.raises(irwidget.ToolError, match=message) as caught:
+        lowered(mlp, f"user-tool {script(body)}")
+    assert "linalg.matmul" in caught.value.lowering.dumps[-1].text
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "kind", "message"),
+    [
+        ("user-tool nonesuch", irwidget.ToolError, "no program 'nonesuch'"),
+        ("mlir-opt --canonicalize=foo=1", irwidget.UsageError, "no such option foo"),
+        ("mlir-opt in.mlir", irwidget.UsageError, "files are not read"),
+        ("opt -O2", irwidget.UsageError, "reads LLVM IR"),
+    ],
+)
+def test_what_a_tool_cannot_do_is_said(pipeline, kind, message, mlp):
+    with pytest.raises(kind, match=message):
+        lowered(mlp, pipeline)
+
+
+def test_mlir_text_is_parsed_and_verified():
+    text = "module {\n  func.func @f(%arg0: i32) -> i32 {\n    return %arg0 : i32\n  }\n}\n"
+    assert irwidget.lower(text, to="raw_ir").text == text
+    with pytest.raises(irwidget.PassError, match="undeclared SSA value"):
+        irwidget.lower(text.replace("return %arg0", "return %x"), to="raw_ir")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [(("",), "the text is empty"), ((torch.nn.ReLU(),), "not from a ReLU")],
+)
+def test_raw_ir_wants_text(args, message):
+    with pytest.raises(irwidget.UsageError, match=message):
+        irwidget.lower(*args, to="raw_ir")
+
+
+def test_text_cannot_start_elsewhere():
+    with pytest.raises(irwidget.UsageError, match="raw_ir"):
+        irwidget.lower("module {}", to="tosa_mlir")
+
+
+def test_torchscript_keeps_the_users_lines(mlp):
+    low = irwidget.lower(mlp, torch.randn(2, 4), to="torch_script_graph_ir")
+    assert "aten::linear" in low.text
+    (relu,) = [i for i, line in enumerate(low.text.splitlines()) if "aten::relu" in line]
+    place = low.dumps[-1].locations[relu]
+    assert "torch.relu(self.fc(x))" in low.trace.sources[place.file].splitlines()[place.line - 1]
+    with pytest.raises(irwidget.UsageError, match="cannot start from torch_script_graph_ir"):
+        irwidget.lower(mlp, torch.randn(2, 4), to="torch_script_graph_ir", pipeline="mlir-opt --cse")
