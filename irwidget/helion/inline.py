@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from irwidget.errors import UsageError
 
@@ -32,24 +33,31 @@ def splice(function: ir.Operation, operands: Sequence[ir.Value], point: ir.Inser
     return results
 
 
-@dataclass
-class TextBuilder:
+class LineBuilder(Protocol):
     """Receives the lines of an inlined body and hands out fresh names."""
 
+    def emit(self, line: str) -> None:
+        """Add a line."""
+        ...
+
+    def fresh(self, hint: str) -> str:
+        """A new SSA name that starts with `%` and `hint`."""
+        ...
+
+
+@dataclass
+class TextBuilder:
+    """The plainest `LineBuilder`: keeps the lines, and counts names up for each hint."""
+
     lines: list[str] = field(default_factory=list[str])
-    indent: str = "    "
-    values: int = 0
-    block_arguments: int = 0
+    indent: str = ""
+    counts: dict[str, int] = field(default_factory=dict[str, int])
 
-    def fresh_value(self) -> str:
-        """A new SSA name: `%t0`, `%t1`, ..."""
-        self.values += 1
-        return f"%t{self.values - 1}"
-
-    def fresh_block_argument(self) -> str:
-        """A new name for a block argument: `%blk_arg0`, ..."""
-        self.block_arguments += 1
-        return f"%blk_arg{self.block_arguments - 1}"
+    def fresh(self, hint: str) -> str:
+        """`%t0`, `%t1`, ... for the hint `t`."""
+        count = self.counts.get(hint, 0)
+        self.counts[hint] = count + 1
+        return f"%{hint}{count}"
 
     def emit(self, line: str) -> None:
         """Add a line."""
@@ -57,17 +65,17 @@ class TextBuilder:
 
     @property
     def text(self) -> str:
+        """All lines."""
         return "\n".join(self.lines)
 
 
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(%[A-Za-z0-9_$.-]+)((?::\d+)|(?:#\d+))?')
 _ALIAS_LINE = re.compile(r"^(#[A-Za-z_][\w.]*|![A-Za-z_][\w.]*) = (.*)$")
 _ALIAS_USE = re.compile(r'"(?:[^"\\]|\\.)*"|([#!][A-Za-z_][\w]*)(?![\w.<])')
-_FUNCTION = re.compile(r"^\s*func\.func\s+(?:private\s+|public\s+)?@[\w.$-]+\((.*?)\)")
 _BLOCK_ARGUMENT = re.compile(r"(%[A-Za-z0-9_$.-]+)\s*:")
 
 
-def inline_torch_mlir_output(mlir_text: str, operands: Sequence[str], builder: TextBuilder) -> str | tuple[str, ...] | None:
+def inline_torch_mlir_output(mlir_text: str, operands: Sequence[str], builder: LineBuilder) -> str | tuple[str, ...] | None:
     """Inline the one function of a module's text: the function's arguments become `operands`.
 
     SSA values get fresh names from `builder` (`%t0`, ...), block arguments
@@ -86,16 +94,16 @@ def inline_torch_mlir_output(mlir_text: str, operands: Sequence[str], builder: T
         raise UsageError(f"The function takes {len(arguments)} arguments, not {len(operands)}.")
     names = dict(zip(arguments, (_percent(name) for name in operands), strict=True))
     results: tuple[str, ...] = ()
-    for raw in body:
-        line = _expand(raw.strip(), aliases)
+    for raw in textwrap.dedent("\n".join(body)).splitlines():
+        line = _expand(raw.rstrip(), aliases)
         stripped = line.lstrip()
         if re.match(r"(func\.)?return\b", stripped):
             returned = re.match(r"(?:func\.)?return\s*([^:]*)", stripped)
             text = returned[1] if returned else ""
-            results = tuple(_rename(name, names, builder) for name in re.findall(r"%[A-Za-z0-9_$.-]+(?:#\d+)?", text))
+            results = tuple(_rename(name, names) for name in re.findall(r"%[A-Za-z0-9_$.-]+(?:#\d+)?", text))
             continue
         _name_definitions(stripped, names, builder)
-        builder.emit(_rename(line, names, builder))
+        builder.emit(_rename(line, names))
     if not results:
         return None
     return results[0] if len(results) == 1 else results
@@ -144,24 +152,24 @@ def _expand(line: str, aliases: dict[str, str]) -> str:
     return line
 
 
-def _name_definitions(line: str, names: dict[str, str], builder: TextBuilder) -> None:
+def _name_definitions(line: str, names: dict[str, str], builder: LineBuilder) -> None:
     """Give fresh names to what a line defines: results, and block arguments."""
     head = re.match(r"((?:%[A-Za-z0-9_$.-]+(?::\d+)?(?:,\s*)?)+)\s*=\s", line)
     if head:
         for name in re.findall(r"%[A-Za-z0-9_$.-]+", head[1]):
-            names[name] = builder.fresh_value()
+            names[name] = builder.fresh("t")
     if line.startswith("^"):
         for name in _BLOCK_ARGUMENT.findall(line):
-            names[name] = builder.fresh_block_argument()
+            names[name] = builder.fresh("blk_arg")
     elif _defines_arguments(line):
         inside = line.split("=", 1)[1] if head else line
         for name in re.findall(r"(%[A-Za-z0-9_$.-]+)\s*=(?!=)", inside):
-            names[name] = builder.fresh_block_argument()
+            names[name] = builder.fresh("blk_arg")
         for name in re.findall(r"\((%[A-Za-z0-9_$.-]+)\s*:", inside) + re.findall(r",\s*(%[A-Za-z0-9_$.-]+)\s*:", inside):
-            names.setdefault(name, builder.fresh_block_argument())
+            names.setdefault(name, builder.fresh("blk_arg"))
         loop = re.search(r"scf\.for\s+(%[A-Za-z0-9_$.-]+)", inside)
         if loop:
-            names[loop[1]] = builder.fresh_block_argument()
+            names[loop[1]] = builder.fresh("blk_arg")
 
 
 def _defines_arguments(line: str) -> bool:
@@ -171,7 +179,7 @@ def _defines_arguments(line: str) -> bool:
     )
 
 
-def _rename(line: str, names: dict[str, str], builder: TextBuilder) -> str:
+def _rename(line: str, names: dict[str, str]) -> str:
     def fresh(match: re.Match[str]) -> str:
         if not match[1]:
             return match[0]

@@ -20,7 +20,7 @@ from irwidget.toolchain.run import Options, Source
 
 TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton")
 
-for _room in ("aten", "control", "tiles", "memory", "scatter", "scans"):
+for _room in ("aten", "control", "tiles", "memory", "scatter", "scans", "reductions"):
     importlib.import_module(f"irwidget.helion.{_room}")  # each registers its handlers
 
 

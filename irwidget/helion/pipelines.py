@@ -77,6 +77,16 @@ def steps(aten: str) -> tuple[Step, ...]:
     )
 
 
+def node_steps(aten: str) -> tuple[Step, ...]:
+    """The steps for a module of one imported node, whose function takes tensors: torch-mlir's own pipelines."""
+    check(aten)
+    options = "" if aten == "tosa" else "{allow-non-finites=true}"
+    return (
+        Step("torch-mlir-opt", _BACKEND, "torch backend"),
+        Step("torch-mlir-opt", f"builtin.module(torch-backend-to-{aten}-backend-pipeline{options})", f"to {aten}"),
+    )
+
+
 def llvm_steps(aten: str) -> tuple[Step, ...]:
     """The steps from an output type to the LLVM dialect; `raw` goes by linalg."""
     check(aten)

@@ -1,0 +1,144 @@
+"""Single nodes: normalise, import, inline."""
+
+from __future__ import annotations
+
+import operator
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from irwidget.errors import UsageError
+from irwidget.helion import (
+    TextBuilder,
+    TorchMLIRNodeImporter,
+    import_aten_node_to_mlir,
+    inline_torch_mlir_output,
+    normalize_helion_node,
+    synthesize_tensor_meta,
+)
+from irwidget.toolchain import mlir
+
+ATEN = ("raw", "linalg-on-tensors", "tosa", "stablehlo")
+aten = torch.ops.aten
+
+
+def node(target, *shapes, args=(), dtype=torch.float32, **kwargs):
+    graph = torch.fx.Graph()
+    inputs = []
+    for position, shape in enumerate(shapes):
+        placeholder = graph.placeholder(f"x{position}")
+        placeholder.meta["val"] = torch.empty(shape, dtype=dtype, device="meta")
+        inputs.append(placeholder)
+    return graph.call_function(target, (*inputs, *args), kwargs)
+
+
+@pytest.mark.parametrize("output_type", ATEN)
+def test_imports_one_node(output_type: str):
+    marks = {"raw": "torch.aten.mm", "linalg-on-tensors": "linalg.matmul", "tosa": "tosa.matmul",
+             "stablehlo": "stablehlo.dot_general"}
+    importer = TorchMLIRNodeImporter(output_type=output_type)
+    text = importer.import_node(node(aten.mm.default, (4, 8), (8, 5)), [torch.empty(4, 8), torch.empty(8, 5)])
+    assert marks[output_type] in text
+
+
+@pytest.mark.parametrize("output_type", ATEN)
+def test_tuple_results_come_back_as_several(output_type: str):
+    text = import_aten_node_to_mlir(node(aten.max.dim, (4, 8), args=(1,)), output_type=output_type)
+    builder = TextBuilder()
+    results = inline_torch_mlir_output(text, ["%x"], builder)
+    assert len(results) == 2
+
+
+def test_what_is_no_aten_call_gives_none():
+    assert import_aten_node_to_mlir(node(operator.add, (4,), (4,))) is None
+
+
+def test_wrong_number_of_inputs():
+    with pytest.raises(UsageError, match="2 tensor arguments, not 1"):
+        TorchMLIRNodeImporter().import_node(node(aten.add.Tensor, (4,), (4,)), [torch.empty(4)])
+
+
+def test_synthesises_tensor_meta():
+    meta = synthesize_tensor_meta((torch.empty(2, 3, requires_grad=True), torch.empty(3, 2).T))
+    assert meta[0].shape == (2, 3)
+    assert meta[0].requires_grad
+    assert meta[0].memory_format is torch.contiguous_format
+    assert meta[1].stride == (1, 2)
+    assert meta[1].memory_format is None
+    assert not meta[0].is_quantized
+    assert synthesize_tensor_meta(3) is None
+
+
+def test_normalisation_removes_data_and_restores_arguments():
+    n = node(aten.mul.Tensor, (4,), (4,))
+    n.meta["val"] = torch.ones(4)
+    n.meta["irwidget_arguments"] = (n.args, {})
+    before = n.args
+    n.args = (n.args[0], None)
+    normalize_helion_node(n)
+    assert n.args == before
+    assert n.meta["val"].device.type == "meta"
+    assert n.meta["tensor_meta"].shape == (4,)
+    with FakeTensorMode():
+        n.meta["val"] = fake = torch.empty(4)
+    assert normalize_helion_node(n).meta["val"] is fake
+
+
+# --- inlining of text -----------------------------------------------------------------
+
+INLINED = [
+    (aten.softmax.int, [(4, 8)], (1,)),
+    (aten.addmm.default, [(4, 5), (4, 8), (8, 5)], ()),
+    (aten.max.dim, [(4, 8)], (1,)),
+    (aten.gelu.default, [(4, 8)], ()),
+    (aten.where.ScalarOther, [(4, 8)], ()),
+    (aten.sum.dim_IntList, [(4, 8)], ([0],)),
+    (aten.tril.default, [(4, 8)], ()),
+    (aten.gather.default, [(4, 8)], ()),
+]
+
+
+@pytest.mark.parametrize("output_type", ["raw", "linalg-on-tensors", "tosa", "stablehlo"])
+@pytest.mark.parametrize(("target", "shapes", "args"), INLINED[:4] + INLINED[5:7], ids=lambda v: str(v)[:24])
+def test_inlined_text_is_the_same_function(output_type: str, target, shapes, args):
+    """Inlining a function into a function of the same signature gives the same IR."""
+    text = import_aten_node_to_mlir(node(target, *shapes, args=args), output_type=output_type)
+    builder = TextBuilder()
+    results = inline_torch_mlir_output(text, [f"%in{i}" for i in range(len(shapes))], builder)
+    assert "#map" not in builder.text
+    results = (results,) if isinstance(results, str) else results
+    context = mlir.new_context()
+    original = mlir.parse(text, context)
+    function = original.body.operations[0]
+    kinds = function.type
+    parameters = ", ".join(f"%in{i}: {t}" for i, t in enumerate(kinds.inputs))
+    types = ", ".join(map(str, kinds.results))
+    again = mlir.parse(
+        f"module {{ func.func @main({parameters}) -> ({types}) {{\n{builder.text}\n"
+        f"return {', '.join(results)} : {types}\n}} }}", context,
+    )
+    assert str(again) == str(original)
+
+
+def test_two_inlinings_share_a_builder():
+    text = import_aten_node_to_mlir(node(aten.relu.default, (4, 8)), output_type="linalg-on-tensors")
+    builder = TextBuilder()
+    first = inline_torch_mlir_output(text, ["%x"], builder)
+    second = inline_torch_mlir_output(text, [first], builder)
+    body = f"module {{ func.func @f(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {{\n{builder.text}\nreturn {second} : tensor<4x8xf32>\n}} }}"
+    assert mlir.parse(body, mlir.new_context()).operation.verify()
+
+
+def test_text_that_cannot_be_inlined_says_so():
+    with pytest.raises(UsageError, match="no func"):
+        inline_torch_mlir_output("module {}", [], TextBuilder())
+    with pytest.raises(UsageError, match="takes 1 arguments, not 2"):
+        inline_torch_mlir_output(
+            import_aten_node_to_mlir(node(aten.relu.default, (4,))), ["%a", "%b"], TextBuilder()
+        )
+    with pytest.raises(UsageError, match="globals"):
+        inline_torch_mlir_output(
+            'ml_program.global private mutable @seed(dense<0> : tensor<i64>) : tensor<i64>\nfunc.func @f() { return }',
+            [], TextBuilder(),
+        )
