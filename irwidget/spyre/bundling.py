@@ -1,0 +1,81 @@
+"""Group ops into kernels and number their arguments (section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from irwidget.spyre.hardware import SEGMENT_BYTES
+from irwidget.spyre.ir import Graph, Op
+
+_MAX_TENSORS = 6
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """One kernel: ops that are launched together."""
+
+    name: str
+    ops: tuple[Op, ...]
+    arguments: tuple[str, ...]
+    """Buffers in launch order: inputs by first use, then outputs."""
+    bases: Mapping[str, int]
+    """Buffer -> address of its segment."""
+    unimplemented: str = ""
+
+
+@dataclass(frozen=True)
+class HostCall:
+    """A CPU fallback between kernels."""
+
+    op: Op
+    result: Op
+
+
+def bundle(graph: Graph, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> tuple[Bundle | HostCall, ...]:
+    """Kernels and host calls in order; a kernel takes at most 6 tensors, 5 beside a pool."""
+    limit = _MAX_TENSORS - bool(in_pool)
+    steps: list[Bundle | HostCall] = []
+    current: list[Op] = []
+    count = 0
+
+    def close() -> None:
+        nonlocal current, count
+        if current:
+            steps.append(_bundle(current, count, in_lx, in_pool))
+            count += 1
+            current = []
+
+    ops = list(graph.ops)
+    for i, op in enumerate(ops):
+        if op.kind == "fallback":
+            close()
+            steps.append(HostCall(op, ops[i + 1]))
+        if not op.computed:
+            continue
+        if current and current[-1].loops[:1] != op.loops[:1]:
+            close()
+        if current and len(_tensors([*current, op], in_lx, in_pool)) > limit and not op.loops:
+            close()
+        current.append(op)
+    close()
+    return tuple(steps)
+
+
+def _tensors(ops: list[Op], in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> list[str]:
+    names = [name for op in ops for name in (*(r.buffer for r in op.tensor_reads), op.target)]
+    return list(dict.fromkeys(n for n in names if n not in in_lx and n not in in_pool))
+
+
+def _bundle(ops: list[Op], number: int, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> Bundle:
+    local = {*in_lx, *in_pool}
+    written = [op.target for op in ops]
+    reads = [r.buffer for op in ops for r in op.tensor_reads]
+    inputs = [n for n in dict.fromkeys(reads) if n not in local and n not in written]
+    outputs = [n for n in dict.fromkeys(written) if n not in local]
+    arguments = (*inputs, *outputs)
+    first = 1 if in_pool else 0
+    bases = {name: (i + first) * SEGMENT_BYTES for i, name in enumerate(arguments)}
+    names = sorted({origin for op in ops for origin in op.origins})
+    unimplemented = next((op.unimplemented for op in ops if op.unimplemented), "")
+    return Bundle("_".join(["sdsc_fused", *names, str(number)]), tuple(ops), arguments, bases, unimplemented)

@@ -1,0 +1,261 @@
+"""Which device layouts each op could give its result, and what they ask of its inputs (section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Literal
+
+from irwidget.errors import UnsupportedError
+from irwidget.spyre.coordinates import Stick, device_coordinates, stick_of
+from irwidget.spyre.expressions import Coordinate
+from irwidget.spyre.formats import device_format
+from irwidget.spyre.ir import Buffer, Graph, Op, Read
+from irwidget.spyre.layout import DeviceLayout, device_layout, restickified
+
+CostKind = Literal["AllSame", "FixedInOut", "AnyIn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How the layouts of an op hang together."""
+
+    kind: CostKind
+    candidates: tuple[DeviceLayout, ...]
+    required: tuple[str | None, ...] = ()
+    """FixedInOut: the stick variable that each operand must have."""
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """Candidates of every buffer and rules of every op."""
+
+    layouts: Mapping[str, tuple[DeviceLayout, ...]]
+    rules: Mapping[str, Rule]
+    buffers: Mapping[str, Buffer] = field(repr=False)
+
+
+def propagate(graph: Graph) -> Propagation:
+    """Forward candidate sets (torch-spyre, June 2026 semantics, section 5.2)."""
+    layouts: dict[str, tuple[DeviceLayout, ...]] = {}
+    rules: dict[str, Rule] = {}
+    buffers = dict(graph.buffers)
+    for name, buffer in graph.buffers.items():
+        if buffer.layout is not None:
+            layouts[name] = (buffer.layout,)
+    for op in graph.ops:
+        if op.kind == "fallback":
+            continue
+        rule = _Rules(op, buffers, layouts).rule()
+        rules[op.name] = rule
+        if not op.is_mutation:
+            layouts[op.target] = rule.candidates
+    return Propagation(layouts, rules, buffers)
+
+
+class _Rules:
+    """The rule of one op, from the candidates of its inputs."""
+
+    def __init__(self, op: Op, buffers: Mapping[str, Buffer], layouts: Mapping[str, tuple[DeviceLayout, ...]]) -> None:
+        self.op, self.buffers, self.layouts = op, buffers, layouts
+        self.out = buffers[op.target]
+        self.eps = device_format(self.out.dtype).elements_per_stick
+        self.space = op.space
+        self.reads = [r for r in op.data_reads if buffers[r.buffer].kind != "constant"]
+
+    def rule(self) -> Rule:
+        op, out = self.op, self.out
+        default = device_layout(out.size, out.dtype, None, out.stride)
+        if op.rule == "matmul":
+            k, n = op.reduced[0][0], self._last_variable()
+            return Rule("FixedInOut", (default,), (k, n))
+        if op.rule == "exx2":
+            tagged = device_layout(out.size, out.dtype, (*range(len(out.size)), -1), out.stride, "EXX2")
+            return Rule("FixedInOut", (tagged,), (op.reduced[0][0],))
+        if op.rule == "layernormnorm":
+            last = self._last_variable()
+            return Rule("FixedInOut", (default,), (last, None, None, last, last))
+        if op.is_mutation:
+            return Rule("AnyIn", self.layouts[op.target])
+        if op.rule == "constant":
+            return Rule("AnyIn", self._constant_candidates())
+        if op.kind in ("constant", "empty", "multi_output"):
+            return Rule("AnyIn", (default,))
+        if op.rule == "clone":
+            return self._clone(default)
+        if op.rule == "cast":
+            return Rule("AllSame", (self._cast(default),))
+        if op.kind == "topk":
+            return Rule("AllSame", self._topk())
+        self._check_tags()
+        if len(self.reads) == 1 and op.kind == "pointwise" and op.rule == "same":
+            return Rule("AllSame", self._single())
+        return Rule("AllSame", self._several())
+
+    def _last_variable(self) -> str | None:
+        return self.op.ranges[-1][0] if self.op.ranges and self.out.size[-1] != 1 else None
+
+    def _clone(self, default: DeviceLayout) -> Rule:
+        sticks = [self._stick(read, layout) for read in self.reads for layout in self.layouts[read.buffer]]
+        if any(s.offset and s.variable is not None for s in sticks):
+            for dim, variable in self._dims().items():
+                if dim != len(self.out.size) - 1 and self.out.size[dim] % self.eps == 0:
+                    return Rule("FixedInOut", (default,), (variable,))
+            raise self._no_layout("clone of a slice that starts inside a stick")
+        return Rule("AnyIn", (default,))
+
+    def _cast(self, default: DeviceLayout) -> DeviceLayout:
+        out, read = self.out, self.reads[0]
+        eps = device_format(read.dtype).elements_per_stick
+        tag = "DL16_TO_FP32" if self.op.func == "dl16tofp32" else "STANDARD"
+        if out.size and out.size[-1] % eps:
+            size = (*out.size[:-1], -(-out.size[-1] // eps) * eps)
+            return device_layout(size, out.dtype, None, out.stride, tag)
+        return replace(default, tag=tag)
+
+    def _topk(self) -> tuple[DeviceLayout, ...]:
+        taken = {self.op.reduced[0][0]} | {v for v, _ in self.op.ranges if not self.reads[0].index.step(v)}
+        free = [v for v, _ in self.op.ranges if v not in taken]
+        if not free:
+            raise self._no_layout("topk of a single row")
+        return (self._with_stick(free[0]),)
+
+    def _constant_candidates(self) -> tuple[DeviceLayout, ...]:
+        variables = list(self._dims().values())
+        found = [self._with_stick(v) for v in reversed(variables)]
+        return tuple(found) or (device_layout(self.out.size, self.out.dtype, None, self.out.stride),)
+
+    def _single(self) -> tuple[DeviceLayout, ...]:
+        read = self.reads[0]
+        if self._like_output(read):
+            return self.layouts[read.buffer]
+        return self._several()
+
+    def _like_output(self, read: Read) -> bool:
+        source = self.buffers[read.buffer]
+        same = read.index == self.op.write and source.size == self.out.size and source.stride == self.out.stride
+        return same and device_format(source.dtype).elements_per_stick == self.eps
+
+    def _several(self) -> tuple[DeviceLayout, ...]:
+        """One candidate per offset-free stick expression, ordered by loop variable."""
+        sticks: dict[str | None, bool] = {}
+        offset = False
+        for read in self.reads:
+            for layout in self.layouts[read.buffer]:
+                stick = self._stick(read, layout)
+                if stick.variable is not None and stick.offset:
+                    offset = True
+                else:
+                    sticks[stick.variable] = True
+        single = all(len(self.layouts[r.buffer]) == 1 for r in self.reads)
+        variables = sorted((v for v in sticks if v is not None), key=_number)
+        if self.op.kind == "pointwise" and self.reads and single and len(variables) <= 1 and not offset and all(
+            self._like_output(r) for r in self.reads
+        ):
+            return self.layouts[self.reads[0].buffer]
+        found = [self._with_stick(v) for v in variables]
+        if not found and not offset and (sticks or not self.reads):
+            found = [self._with_stick(None)]
+        if not found or offset:
+            for dim, variable in self._dims().items():
+                if dim != len(self.out.size) - 1 and self.out.size[dim] % self.eps == 0:
+                    found.append(self._with_stick(variable))
+        if not found:
+            raise self._no_layout(f"{self.op.func}: no dim of its result can hold the sticks")
+        return tuple(dict.fromkeys(found))
+
+    def _with_stick(self, variable: str | None) -> DeviceLayout:
+        """Dims that are looped over in order, then those of size 1, then the stick dim, or -1 if it is gone."""
+        dims = {v: d for d, v in self._dims().items()}
+        stick = dims.get(variable, -1) if variable is not None else -1
+        size = self.out.size
+        order = [d for d in range(len(size)) if d != stick and size[d] != 1]
+        order += [d for d in range(len(size)) if d != stick and size[d] == 1]
+        if not size:
+            return device_layout(size, self.out.dtype)
+        tags = {self.layouts[r.buffer][0].tag for r in self.reads} - {"EXX2"}
+        tag = tags.pop() if len(tags) == 1 and self.op.kind == "pointwise" else "STANDARD"
+        return device_layout(size, self.out.dtype, (*order, stick), self.out.stride, tag)
+
+    def _dims(self) -> dict[int, str]:
+        """Host dim of the result -> its loop variable."""
+        wide = [d for d, n in enumerate(self.out.size) if n != 1]
+        return {d: v for d, (v, _) in zip(wide, self.op.ranges, strict=False)}
+
+    def _stick(self, read: Read, layout: DeviceLayout) -> Stick:
+        return stick_of(device_coordinates(layout, read.index, self.space), layout.elements_per_stick)
+
+    def _check_tags(self) -> None:
+        if len(self.reads) < 2 or self.op.func in ("layernormnorm", "layernormscale"):
+            return
+        tags = {layout.tag for r in self.reads for layout in self.layouts[r.buffer]}
+        if len(tags) > 1:
+            raise UnsupportedError(
+                f"Spyre backend does not support: element-arrangement mismatch in {self.op.func}: its operands are"
+                f" {' and '.join(sorted(tags))}. A float32 made from float16 on the device is staggered inside its"
+                f" sticks: cast both operands the same way.{self.op.where()}"
+            )
+
+    def _no_layout(self, what: str) -> UnsupportedError:
+        return UnsupportedError(f"Spyre backend does not support: no supported output layout: {what}.{self.op.where()}")
+
+
+def _number(variable: str) -> int:
+    return int(variable[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeCost:
+    """What it takes to feed a layout to an op: 0, device elements to move, or infinity."""
+
+    cost: float
+    target: DeviceLayout | None = None
+    """The layout to restickify to, when that is what it takes."""
+
+
+def compatible(source: tuple[Coordinate, ...], eps: int, required: str | None, sink: tuple[Coordinate, ...]) -> bool:
+    """Whether sticks of an operand meet sticks of the result."""
+    stick = stick_of(source, eps)
+    if stick.variable is not None and stick.offset:
+        return False
+    variables = {v for v in (stick.variable, required) if v is not None}
+    if len(variables) > 1:
+        return False
+    for variable in variables:
+        if stick.variable != variable and any(variable in c.variables for c in source[:-1]):
+            return False
+        if required != variable and any(variable in c.variables for c in sink[:-1]):
+            return False
+    return True
+
+
+def edge_cost(op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, required: str | None,
+              sink: tuple[Coordinate, ...]) -> EdgeCost:
+    """The cost of one operand under a layout (torch-spyre, June 2026 semantics, section 5.3)."""
+    coordinates = device_coordinates(layout, read.index, op.space)
+    if compatible(coordinates, layout.elements_per_stick, required, sink):
+        return EdgeCost(0)
+    target = restickify_target(op, read, buffer, layout, required)
+    if target is None:
+        return EdgeCost(inf)
+    after = device_coordinates(target, read.index, op.space)
+    try:
+        fits = compatible(after, target.elements_per_stick, required, sink)
+    except UnsupportedError:
+        fits = False
+    return EdgeCost(layout.elements, target) if fits else EdgeCost(inf)
+
+
+def restickify_target(op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, variable: str | None
+                      ) -> DeviceLayout | None:
+    """The layout of `buffer` with the stick moved to the host dim that `variable` walks over."""
+    if variable is None or layout.stride_map[-1] <= 0:
+        return None
+    step, extent = read.index.step(variable), op.space[variable]
+    dims = list(zip(buffer.size, buffer.stride, strict=True))
+    old = next((d for d in dims if d[0] != 1 and d[1] == layout.stride_map[-1]), None)
+    new = next((d for d in dims if d[0] != 1 and d[1] == step and d[0] >= extent), None)
+    if old is None or new is None or old == new:
+        return None
+    return restickified(layout, old, new)

@@ -1,0 +1,219 @@
+"""Trace a function or module to FX over fake tensors: nothing is allocated, nothing is run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.fx.traceback as fx_traceback
+import torch.utils._pytree as pytree
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.overrides import TorchFunctionMode
+
+from irwidget.errors import ExportError, IRWidgetError, UsageError
+from irwidget.spyre.decompositions import decomposition_table
+from irwidget.spyre.hints import active_hints, fresh_hints
+from irwidget.spyre.options import Options
+from irwidget.spyre.tensorspec import Input, TensorSpec, as_spec, check_input
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The FX graph of a function with its inputs described."""
+
+    graph: torch.fx.GraphModule
+    inputs: tuple[Input, ...]
+    """One per placeholder: the tensors of the call first, then the module's parameters that are used."""
+    bound: Mapping[str, torch.Tensor]
+    """Values of parameters and captured constants by placeholder name, where they are real tensors."""
+    call_inputs: tuple[str, ...]
+    """Placeholders that a call fills, in order."""
+    output_tree: Any
+    """How the flat outputs go back into what the function returns."""
+    fakes: tuple[torch.Tensor, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class _Annotate(TorchFunctionMode):
+    """Write the user's line and the active hints on every node."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        note: dict[str, Any] = {"line": _user_line()}
+        hints = active_hints()
+        if hints:
+            note["hints"] = hints
+        with fx_traceback.annotate(note):
+            return func(*args, **(kwargs or {}))
+
+
+def _user_line() -> tuple[str, int]:
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if "/torch/" not in path and "/irwidget/spyre/" not in path and "/contextlib" not in path:
+            return path, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
+def capture(obj: Any, inputs: Any, options: Options) -> Captured:
+    """Trace `obj` called with `inputs`: tensors, TensorSpecs and plain values, a sequence or a mapping of keywords.
+
+    Raises UsageError and UnsupportedError for inputs that the device has no layout for, ExportError when the
+    function cannot be traced.
+    """
+    if not callable(obj) and not hasattr(obj, "module"):
+        raise UsageError(f"cannot compile a {type(obj).__name__}: give a function, an nn.Module or an ExportedProgram.")
+    if isinstance(obj, torch.export.ExportedProgram):
+        obj = obj.module()
+    args, kwargs = ((), dict(inputs)) if isinstance(inputs, Mapping) else (_as_tuple(inputs), {})
+    leaves, tree = pytree.tree_flatten((args, kwargs), is_leaf=lambda leaf: isinstance(leaf, TensorSpec))
+    specs = [as_spec(leaf) for leaf in leaves]
+    checked = [check_input(f"arg{i}_1", spec) for i, spec in enumerate(s for s in specs if s is not None)]
+    parameters = _parameters(obj, options, len(checked))
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    described = [*checked, *(p for p, _ in parameters)]
+    with mode:
+        fakes = [torch.empty_strided(i.size, i.stride, dtype=getattr(torch, i.dtype)) for i in described]
+    call = _Call(obj, leaves, specs, tree, [p.parameter for p, _ in parameters])
+    graph = _trace(call, fakes, mode)
+    bound = {p.name: value for p, value in parameters if type(value) in (torch.Tensor, torch.nn.Parameter)}
+    named = {i: (*call.names.get(i, ()),) for i in range(len(described))}
+    described = [i if not named[k] or i.dims else _named(i, named[k]) for k, i in enumerate(described)]
+    names = tuple(i.name for i in checked)
+    return _drop_unused(Captured(graph, tuple(described), bound, names, call.output_tree, tuple(fakes)))
+
+
+def _named(given: Input, dims: tuple[str, ...]) -> Input:
+    from dataclasses import replace
+
+    return replace(given, dims=dims)
+
+
+def _as_tuple(inputs: Any) -> tuple[Any, ...]:
+    if isinstance(inputs, tuple | list):
+        return tuple(inputs)
+    return (inputs,)
+
+
+def _parameters(obj: Any, options: Options, first: int) -> list[tuple[Input, torch.Tensor]]:
+    """Parameters and buffers of a module with their layouts: linear weights stick on out_features."""
+    if not isinstance(obj, torch.nn.Module):
+        return []
+    linear = {
+        f"{name}.weight" if name else "weight"
+        for name, module in obj.named_modules() if isinstance(module, torch.nn.Linear)
+    }
+    found: list[tuple[Input, torch.Tensor]] = []
+    state = {**dict(obj.named_parameters()), **dict(obj.named_buffers())}
+    for name, value in state.items():
+        order = options.layouts.get(name)
+        if order is None and options.linear_weights and name in linear and value.dim() == 2:
+            order = (1, 0)
+        spec = TensorSpec(tuple(value.shape), value.dtype, order, stride=tuple(value.stride()))
+        found.append((check_input(f"arg{first + len(found)}_1", spec, name), value))
+    for name in options.layouts:
+        if name not in state:
+            raise UsageError(f"layouts names no parameter {name!r} of the module; it has {', '.join(state)}.")
+    return found
+
+
+class _Call:
+    """The traced function: flat tensors in, flat tensors out."""
+
+    def __init__(
+        self, obj: Any, leaves: Sequence[Any], specs: Sequence[TensorSpec | None], tree: Any, parameters: list[str],
+    ) -> None:
+        self.obj, self.leaves, self.specs, self.tree, self.parameters = obj, leaves, specs, tree, parameters
+        self.output_tree: Any = None
+        self.names: dict[int, tuple[str, ...]] = {}
+
+    def __call__(self, *flat: torch.Tensor) -> list[Any]:
+        tensors = iter(flat)
+        values = [leaf if spec is None else next(tensors) for leaf, spec in zip(self.leaves, self.specs, strict=True)]
+        args, kwargs = pytree.tree_unflatten(values, self.tree)
+        names: dict[int, tuple[str, ...]] = {}
+        with fresh_hints(names), _Annotate():
+            if self.parameters:
+                state = dict(zip(self.parameters, tensors, strict=True))
+                result = torch.func.functional_call(self.obj, state, args, kwargs)
+            else:
+                result = self.obj(*args, **kwargs)
+        self.names = {i: names[id(t)] for i, t in enumerate(flat) if id(t) in names}
+        outputs, self.output_tree = pytree.tree_flatten(result)
+        return outputs
+
+
+def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
+    from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
+
+    functional = dispatch_functionalize(call, mode=FunctionalTensorMode(pre_dispatch=True, export=True))
+    with ExitStack() as stack:
+        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode):
+            stack.enter_context(context)
+        try:
+            return make_fx(functional, pre_dispatch=True)(*fakes)
+        except IRWidgetError:
+            raise
+        except Exception as error:
+            raise ExportError(f"tracing for Spyre failed: {type(error).__name__}: {error}") from error
+
+
+def _drop_unused(captured: Captured) -> Captured:
+    """Remove parameters that no node reads; the tensors of the call stay."""
+    graph = captured.graph.graph
+    for node in list(graph.nodes):
+        if "_assert_" in str(node.target) and not node.users:
+            graph.erase_node(node)
+    graph.eliminate_dead_code()
+    nodes = [n for n in graph.nodes if n.op == "placeholder"]
+    kept: list[int] = []
+    for i, node in enumerate(nodes):
+        if not node.users and captured.inputs[i].parameter:
+            graph.erase_node(node)
+        else:
+            kept.append(i)
+    inputs = tuple(captured.inputs[i] for i in kept)
+    captured.graph.recompile()
+    return Captured(
+        captured.graph, inputs, captured.bound, captured.call_inputs, captured.output_tree,
+        tuple(captured.fakes[i] for i in kept),
+    )
+
+
+def decompose(captured: Captured) -> torch.fx.GraphModule:
+    """The graph over the device's operators: our decompositions applied, views explicit."""
+    graph = captured.graph
+    mode = _fake_mode(captured)
+    interpreter = torch.fx.Interpreter(graph)
+    guard: Any = torch._C._AutoDispatchBelowAutograd  # pyright: ignore[reportPrivateUsage]
+    with ExitStack() as stack:
+        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, guard()):
+            stack.enter_context(context)
+        try:
+            made = make_fx(interpreter.run, decomposition_table=decomposition_table())(*captured.fakes)
+        except IRWidgetError as error:
+            raise type(error)(f"{error}{_place(interpreter)}") from error.__cause__
+        except Exception as error:
+            raise ExportError(f"decomposing for Spyre failed: {error}{_place(interpreter)}") from error
+    made.graph.eliminate_dead_code()
+    for i, node in enumerate(n for n in made.graph.nodes if n.op == "placeholder"):
+        node.name = node.target = captured.inputs[i].name
+    made.recompile()
+    return made
+
+
+def _place(interpreter: torch.fx.Interpreter) -> str:
+    line = (fx_traceback.current_meta.get("custom") or {}).get("line")
+    return f"\n  at {line[0]}:{line[1]}" if line else ""
+
+
+def _fake_mode(captured: Captured) -> FakeTensorMode:
+    for fake in captured.fakes:
+        return fake.fake_mode  # pyright: ignore[reportAttributeAccessIssue]
+    return FakeTensorMode(allow_non_fake_inputs=True)

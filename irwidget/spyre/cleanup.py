@@ -1,0 +1,94 @@
+"""Small passes over the loop IR: dead code, scalar literals, constants, formats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irwidget.spyre.coordinates import Index
+from irwidget.spyre.formats import check_format
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, users
+
+_EXPLICIT = {"clip": 2, "softplus": 2, "layernormscale": 1}
+"""OpFuncs whose scalars travel beside them; upstream still makes a float32 constant for each, read by nobody."""
+
+
+def eliminate_dead_code(graph: Graph) -> Graph:
+    """Drop ops whose result nobody reads."""
+    needed = set(graph.output_buffers)
+    kept: list[Op] = []
+    for op in reversed(graph.ops):
+        if op.target in needed or op.buffer in needed:
+            kept.append(op)
+            needed.update(read.buffer for read in op.tensor_reads)
+            if op.kind == "multi_output":
+                needed.add(_producer(graph, op))
+    return graph.with_ops(reversed(kept))
+
+
+def _producer(graph: Graph, op: Op) -> str:
+    position = graph.ops.index(op)
+    return graph.ops[position - 1].buffer
+
+
+def split_multi_ops(graph: Graph) -> Graph:
+    """Every scalar literal becomes a 0-d constant tensor of its own."""
+    buffers = dict(graph.buffers)
+    ops: list[Op] = []
+    number = graph.next_number()
+    for op in graph.ops:
+        reads: list[Read] = []
+        for read in op.reads:
+            if read.buffer:
+                reads.append(read)
+                continue
+            name = f"buf{number}"
+            buffers[name] = Buffer(name, (), (), read.dtype, "constant", value=read.scalar)
+            ops.append(Op(f"op{number}", name, "constant", "constant", target=name))
+            reads.append(replace(read, buffer=name, index=Index()))
+            number += 1
+        for _, value in op.constants[:_EXPLICIT.get(op.func, 0)]:
+            name = f"buf{number}"
+            buffers[name] = Buffer(name, (), (), "float32", "constant", value=value)
+            ops.append(Op(f"op{number}", name, "constant", "constant", target=name))
+            number += 1
+        ops.append(replace(op, reads=tuple(reads)))
+    return graph.with_ops(ops, buffers)
+
+
+def promote_constants(graph: Graph) -> Graph:
+    """Merge equal constants and move them to the front."""
+    first: dict[tuple[str, str], str] = {}
+    renamed: dict[str, str] = {}
+    constants: list[Op] = []
+    for op in graph.ops:
+        if op.kind == "constant":
+            buffer = graph.buffers[op.target]
+            kept = first.setdefault((buffer.dtype, repr(buffer.value)), op.target)
+            renamed[op.target] = kept
+            if kept == op.target:
+                constants.append(op)
+    rest = [
+        replace(op, reads=tuple(replace(r, buffer=renamed.get(r.buffer, r.buffer)) for r in op.reads))
+        for op in graph.ops if op.kind != "constant"
+    ]
+    outputs = tuple(
+        replace(view, buffer=renamed.get(view.buffer, view.buffer)) if hasattr(view, "buffer") else view
+        for view in graph.outputs
+    )
+    return replace(graph.with_ops((*constants, *rest)), outputs=outputs)
+
+
+def validate_ops(graph: Graph) -> Graph:
+    """Refuse data formats that an OpFunc does not take."""
+    for op in graph.ops:
+        if not op.computed or op.unimplemented:
+            continue
+        func = "identity" if op.func == "copy" else op.func
+        for dtype in [read.dtype for read in op.data_reads] + [graph.buffers[op.target].dtype]:
+            check_format(func, dtype, op.where())
+    return graph
+
+
+def live_buffers(graph: Graph) -> frozenset[str]:
+    """Buffers that are both written and read, or returned."""
+    return frozenset(users(graph)) | graph.output_buffers

@@ -1,0 +1,188 @@
+"""The loop-level IR: one buffer per operation, immutable; passes make new graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from irwidget.spyre.coordinates import Index, device_coordinates
+from irwidget.spyre.expressions import Coordinate
+from irwidget.spyre.hints import Hint
+from irwidget.spyre.layout import DeviceLayout
+from irwidget.spyre.tensorspec import Input
+
+Ranges = tuple[tuple[str, int], ...]
+"""Loop variables with their sizes, outermost first; dims of size 1 have none."""
+OpKind = Literal["pointwise", "reduction", "matmul", "topk", "constant", "empty", "fallback", "multi_output"]
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tensor of the program: an input, a constant or what an op makes."""
+
+    name: str
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+    kind: Literal["input", "constant", "computed", "fallback"] = "computed"
+    value: float | int | bool | None = None
+    """Of a constant."""
+    layout: DeviceLayout | None = None
+
+    @property
+    def device(self) -> DeviceLayout:
+        if self.layout is None:
+            raise AssertionError(f"{self.name} has no device layout yet")
+        return self.layout
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An operand: a buffer and where the loop reads it; a scalar literal has no buffer yet."""
+
+    buffer: str
+    index: Index = field(default_factory=Index)
+    scalar: float | int | bool | None = None
+    dtype: str = ""
+    role: str = ""
+    """`index` for the index tensor of a gather."""
+    direct: bool = False
+    """Whether it reads the whole buffer as it is, no view between."""
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """What a CPU fallback runs: an operator, and arguments with tensors replaced by View objects."""
+
+    target: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A strided window on a buffer, as PyTorch sees it."""
+
+    buffer: str
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One level of a coarse-tiling loop around an op."""
+
+    scope: int
+    dim: str
+    count: int
+    variable: str | None = None
+    """The op's loop variable that is tiled; None when the op does not have the dim."""
+    tile: int = 0
+    """Extent of that variable in one iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation of the graph."""
+
+    name: str
+    buffer: str
+    """The name that it goes by; `target` is what it writes."""
+    kind: OpKind
+    func: str
+    """OpFunc, or `copy` for a pure copy whose OpFunc is decided by the layouts."""
+    ranges: Ranges = ()
+    reduced: Ranges = ()
+    reads: tuple[Read, ...] = ()
+    write: Index = field(default_factory=Index)
+    target: str = ""
+    constants: tuple[tuple[str, float | bool], ...] = ()
+    aten: str = ""
+    """The ATen op that the buffer is taken to come from, for the scratchpad's list."""
+    pointwise: bool = False
+    """Whether ATen tags that op pointwise."""
+    origins: tuple[str, ...] = ()
+    """Names that go into the kernel's name."""
+    line: tuple[str, int] = ("", 0)
+    hints: tuple[Hint, ...] = ()
+    rule: str = "same"
+    """How layouts propagate: same, clone, constant, matmul, exx2, layernormnorm, cast, copy_into."""
+    unit_batch: bool = False
+    external: External | None = None
+    splits: tuple[tuple[str, int], ...] = ()
+    loops: tuple[Loop, ...] = ()
+    dims: tuple[tuple[str, str], ...] = ()
+    """Named dims: variable -> name."""
+    unimplemented: str = ""
+
+    @property
+    def space(self) -> dict[str, int]:
+        """The iteration space: output dims, then reduction dims."""
+        return dict((*self.ranges, *self.reduced))
+
+    @property
+    def computed(self) -> bool:
+        """Whether it runs on the cores."""
+        return self.kind in ("pointwise", "reduction", "matmul", "topk")
+
+    @property
+    def tensor_reads(self) -> tuple[Read, ...]:
+        return tuple(read for read in self.reads if read.buffer)
+
+    @property
+    def data_reads(self) -> tuple[Read, ...]:
+        """Operands without the index tensors of gathers."""
+        return tuple(read for read in self.reads if read.buffer and read.role != "index")
+
+    @property
+    def is_mutation(self) -> bool:
+        return self.target != self.buffer
+
+    def where(self) -> str:
+        return f"\n  at {self.line[0]}:{self.line[1]}" if self.line[0] else ""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A program between two passes."""
+
+    ops: tuple[Op, ...]
+    buffers: Mapping[str, Buffer]
+    inputs: tuple[Input, ...]
+    outputs: tuple[View | Any, ...]
+    """A View per tensor output; other outputs as they are."""
+
+    def op(self, name: str) -> Op:
+        return next(op for op in self.ops if op.name == name)
+
+    def with_ops(self, ops: Iterable[Op], buffers: Mapping[str, Buffer] | None = None) -> Graph:
+        return replace(self, ops=tuple(ops), buffers=self.buffers if buffers is None else buffers)
+
+    def map_ops(self, change: Callable[[Op], Op]) -> Graph:
+        return self.with_ops(change(op) for op in self.ops)
+
+    @property
+    def output_buffers(self) -> frozenset[str]:
+        return frozenset(view.buffer for view in self.outputs if isinstance(view, View))
+
+    def next_number(self) -> int:
+        return 1 + max((int(op.name[2:]) for op in self.ops), default=-1)
+
+    def read_coordinates(self, op: Op, read: Read) -> tuple[Coordinate, ...]:
+        return device_coordinates(self.buffers[read.buffer].device, read.index, op.space)
+
+    def write_coordinates(self, op: Op) -> tuple[Coordinate, ...]:
+        return device_coordinates(self.buffers[op.target].device, op.write, op.space)
+
+
+def users(graph: Graph) -> dict[str, list[Op]]:
+    """Buffer -> ops that read it, in order; a fallback reads what its arguments view."""
+    found: dict[str, list[Op]] = {}
+    for op in graph.ops:
+        for name in dict.fromkeys(read.buffer for read in op.tensor_reads):
+            found.setdefault(name, []).append(op)
+    return found

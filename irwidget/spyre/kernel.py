@@ -1,0 +1,167 @@
+"""Kernels: OpSpecs with loops, unrolled into SuperDSC files with addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from irwidget.spyre.bundling import Bundle
+from irwidget.spyre.ir import Graph
+from irwidget.spyre.opspec import LoopSpec, OpSpec, make_opspec
+from irwidget.spyre.options import Options
+from irwidget.spyre.superdsc import Plan, plan, start_address, superdsc
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One SuperDSC of a kernel: an OpSpec at one iteration of its loops."""
+
+    number: int
+    spec: OpSpec
+    iteration: tuple[int, ...]
+
+    @property
+    def filename(self) -> str:
+        return f"sdsc_{self.number}.json"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A launched kernel: what upstream calls a list of OpSpecs, formerly a KernelSpec."""
+
+    name: str
+    specs: tuple[OpSpec, ...]
+    """In program order; ops inside loops carry their loops."""
+    arguments: tuple[str, ...]
+    bases: Mapping[str, int]
+    has_pool: bool
+    unimplemented: str
+    symbolic: bool
+    unroll: bool
+    lines: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+
+    @cached_property
+    def tree(self) -> tuple[OpSpec | LoopSpec, ...]:
+        """OpSpecs nested into the loops that they share."""
+        return _nest(self.specs, 0)
+
+    @cached_property
+    def executions(self) -> tuple[Execution, ...]:
+        """The SuperDSC files in order: one per OpSpec, and per iteration when loops are unrolled."""
+        found: list[tuple[OpSpec, tuple[int, ...]]] = []
+        if self.unroll:
+            for group in groups(self.specs):
+                for iteration in product(*(range(n) for n in group[0].loops)):
+                    found += [(spec, iteration) for spec in group]
+        else:
+            found = [(spec, (0,) * len(spec.loops)) for spec in self.specs]
+        return tuple(Execution(i, spec, iteration) for i, (spec, iteration) in enumerate(found))
+
+    @cached_property
+    def plans(self) -> Mapping[str, Plan]:
+        return {spec.source: plan(spec) for spec in self.specs}
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """Addresses of symbolic mode: per tensor, per core, equal ones of an op once."""
+        found: list[Symbol] = []
+        for execution in self.executions:
+            made = self.plans[execution.spec.source]
+            seen: dict[int, int] = {}
+            for i, tensor in enumerate(made.tensors):
+                if tensor.arg.allocation[0] == "lx":
+                    continue
+                for core in range(made.cores):
+                    address = start_address(made, tensor, core, execution.iteration)
+                    if address not in seen:
+                        seen[address] = -1 - len(found)
+                        found.append(Symbol(seen[address], execution.number, i, core, address, tensor.arg.name,
+                                            address - self._base(tensor.arg.name, tensor.arg.allocation)))
+        return tuple(found)
+
+    def _base(self, name: str, allocation: tuple[str, int]) -> int:
+        return self.bases[name] if allocation[0] == "hbm" else 0
+
+    def addresses(self, execution: Execution) -> list[dict[int, str]]:
+        """Start addresses per tensor and core: decimal strings, or symbol ids in symbolic mode."""
+        made = self.plans[execution.spec.source]
+        ids = {s.address: s.id for s in self.symbols if s.execution == execution.number} if self.symbolic else {}
+        found: list[dict[int, str]] = []
+        for tensor in made.tensors:
+            per_core = {c: start_address(made, tensor, c, execution.iteration) for c in range(made.cores)}
+            symbolic = self.symbolic and tensor.arg.allocation[0] != "lx"
+            found.append({c: str(ids[a] if symbolic else a) for c, a in per_core.items()})
+        return found
+
+    def superdsc(self, execution: Execution) -> dict[str, Any]:
+        """The JSON of one file."""
+        made = self.plans[execution.spec.source]
+        return superdsc(made, execution.number, self.addresses(execution), self.symbolic)
+
+    def files(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for execution in self.executions:
+            yield execution.filename, self.superdsc(execution)
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A symbolic address of a kernel."""
+
+    id: int
+    execution: int
+    tensor: int
+    core: int
+    address: int
+    buffer: str
+    offset: int
+    """From the base of its argument or of the pool."""
+
+
+def groups(specs: Sequence[OpSpec]) -> list[list[OpSpec]]:
+    """Runs of ops that share all their loops."""
+    found: list[list[OpSpec]] = []
+    for spec in specs:
+        if found and spec.loops and found[-1][0].loops == spec.loops:
+            found[-1].append(spec)
+        else:
+            found.append([spec])
+    return found
+
+
+def _nest(specs: Sequence[OpSpec], depth: int) -> tuple[OpSpec | LoopSpec, ...]:
+    made: list[OpSpec | LoopSpec] = []
+    run: list[OpSpec] = []
+
+    def close() -> None:
+        if run:
+            symbols = tuple(dict.fromkeys(s for spec in run if (s := spec.loop_symbols[depth]) is not None))
+            made.append(LoopSpec(run[0].loops[depth], _nest(run, depth + 1), symbols))
+            run.clear()
+
+    for spec in specs:
+        if len(spec.loops) <= depth:
+            close()
+            made.append(spec)
+        else:
+            if run and run[0].loops[: depth + 1] != spec.loops[: depth + 1]:
+                close()
+            run.append(spec)
+    close()
+    return tuple(made)
+
+
+def make_kernel(
+    graph: Graph, made: Bundle, options: Options, places: Mapping[str, tuple[str, int]], has_pool: bool,
+) -> Kernel:
+    """A kernel from a bundle of ops; `places` hold what lies in the pool and the scratchpad."""
+    local = {**places, **{name: ("hbm", base) for name, base in made.bases.items()}}
+    specs = tuple(
+        make_opspec(graph, op, options, local, made.arguments) for op in made.ops if not op.unimplemented
+    )
+    return Kernel(
+        made.name, specs, made.arguments, made.bases, has_pool, made.unimplemented, options.bundle_symbolic_args,
+        options.unroll_loops, {op.name: op.line for op in made.ops},
+    )

@@ -1,0 +1,57 @@
+"""Names of dims: from the inputs through the ops, and to the variables that hints speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from irwidget.errors import UnsupportedError
+from irwidget.spyre.ir import Graph, Op
+from irwidget.spyre.options import Options
+
+
+def propagate_names(graph: Graph) -> Graph:
+    """Give each op's variables the names of the dims that they walk over."""
+    names: dict[str, tuple[str, ...]] = {i.name: i.dims for i in graph.inputs if i.dims}
+    ops: list[Op] = []
+    for op in graph.ops:
+        found: dict[str, str] = {}
+        for read in op.tensor_reads:
+            buffer = graph.buffers[read.buffer]
+            for dim, name in enumerate(names.get(read.buffer, ())):
+                for v, step in read.index.steps:
+                    if name and step == buffer.stride[dim] and buffer.size[dim] != 1:
+                        found.setdefault(v, name)
+        if found and op.target in graph.buffers:
+            out = graph.buffers[op.target]
+            by_step = {step: v for v, step in op.write.steps}
+            names[op.target] = tuple(
+                found.get(by_step.get(s, ""), "") if n != 1 else "" for n, s in zip(out.size, out.stride, strict=True)
+            )
+        ops.append(replace(op, dims=tuple(found.items())))
+    return graph.with_ops(ops)
+
+
+def hinted_divisions(graph: Graph, options: Options) -> Mapping[str, Mapping[str, int]]:
+    """Splits that users ask for, by op and variable."""
+    found: dict[str, dict[str, int]] = {}
+    for op in graph.ops:
+        wanted = {name: n for hint in op.hints for name, n in hint.work_div}
+        if not wanted or not op.computed:
+            continue
+        for name, n in wanted.items():
+            if n > options.cores:
+                raise UnsupportedError(
+                    f"Spyre backend does not support: work_division_hint: {op.buffer} asks for {name}={n} slices and"
+                    f" SENCORES is {options.cores}{op.where()}"
+                )
+        by_name = {name: v for v, name in op.dims}
+        splits = {by_name[name]: n for name, n in wanted.items() if name in by_name}
+        if splits:
+            found[op.name] = splits
+    return found
+
+
+def named_sizes(graph: Graph) -> dict[str, int]:
+    """Sizes of the dims that the inputs name."""
+    return {name: n for i in graph.inputs for name, n in zip(i.dims, i.size, strict=False) if name}

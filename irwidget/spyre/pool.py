@@ -1,0 +1,65 @@
+"""Offsets of intermediates in the pool, a segment of device memory that kernels share (section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from irwidget.errors import UnsupportedError
+from irwidget.spyre.hardware import SEGMENT_BYTES
+from irwidget.spyre.ir import Graph
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Where each pooled buffer lies, and how many bytes the pool has."""
+
+    offsets: Mapping[str, int]
+    bytes: int
+    lives: Mapping[str, tuple[int, int]]
+    """First and last step, inclusive."""
+
+
+def plan_pool(graph: Graph, in_lx: Mapping[str, int]) -> Pool:
+    """First fit over live ranges, buffers by start; freed blocks queue up as they end and are never merged."""
+    written: dict[str, int] = {}
+    read: dict[str, int] = {}
+    on_host: set[str] = set()
+    for step, op in enumerate(graph.ops):
+        for name in (r.buffer for r in op.tensor_reads):
+            read[name] = step
+            if op.kind == "fallback":
+                on_host.add(name)
+        if op.computed:
+            written.setdefault(op.target, step)
+        if op.kind in ("constant", "multi_output"):
+            on_host.add(op.target)
+    keep = graph.output_buffers | {i.name for i in graph.inputs} | on_host | set(in_lx)
+    names = sorted((n for n in written if n in read and n not in keep), key=lambda n: written[n])
+    offsets: dict[str, int] = {}
+    lives = {n: (written[n], read[n]) for n in names}
+    free: list[tuple[int, int]] = []
+    active: list[str] = []
+    top = 0
+    for name in names:
+        size = graph.buffers[name].device.bytes
+        for ended in [n for n in active if lives[n][1] < lives[name][0]]:
+            active.remove(ended)
+            free.append((offsets[ended], graph.buffers[ended].device.bytes))
+        slot = next((i for i, (_, length) in enumerate(free) if length >= size), None)
+        if slot is None:
+            offsets[name] = top
+            top += size
+        else:
+            start, length = free.pop(slot)
+            offsets[name] = start
+            if length > size:
+                free.insert(slot, (start + size, length - size))
+        active.append(name)
+    if top > SEGMENT_BYTES:
+        raise UnsupportedError(
+            f"the pool of intermediates needs {top} bytes and a segment has {SEGMENT_BYTES} (16 GiB): tile the model"
+            " with spyre_hint(slices=...) or compile it in parts."
+        )
+    return Pool(offsets, top, lives)
+

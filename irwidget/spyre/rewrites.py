@@ -1,0 +1,72 @@
+"""Rewrites of the FX graph after decomposition (torch-spyre, June 2026 semantics, section 4.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+
+def rewrite(graph: GraphModule) -> GraphModule:
+    """Name matmuls as the batched forms that they become, and fold `mm + c` into addmm's order."""
+    for node in graph.graph.nodes:
+        if _name(node) == "matmul":
+            _name_matmul(node)
+    for node in graph.graph.nodes:
+        if node.op == "call_function" and str(node.target) == "aten.add.Tensor" and not node.kwargs.get("alpha"):
+            _fold_addmm(node)
+    graph.recompile()
+    return graph
+
+
+def _name(node: Node) -> str:
+    return str(node.target).split(".")[1] if str(node.target).startswith("irwidget_spyre.") else ""
+
+
+def custom(node: Node) -> dict[str, Any]:
+    return node.meta.get("custom") or {}
+
+
+def _name_matmul(node: Node) -> None:
+    """`mm`, `bmm`, or no name where the front end makes the batched node itself.
+
+    A 3-D by 2-D product is a view, mm, view that is turned back into a bmm with a shared weight; one of rank 4
+    and more is a bmm on collapsed dims that is turned back into an N-D one. Both lose their ATen name.
+    """
+    note = dict(custom(node))
+    a, b = (_rank(arg) for arg in node.args[:2])
+    if note.get("origin") == "matmul":
+        note["origin"] = "mm" if (a, b) == (2, 2) else "bmm" if (a, b) == (3, 3) else ""
+        if a >= 3 and b == 2:
+            note["shared_weight"] = True
+    if a >= 3 and b >= 3 and not note.get("shared_weight"):
+        note["expands"] = True
+    node.meta["custom"] = note
+
+
+def _rank(value: Any) -> int:
+    return value.meta["val"].dim()
+
+
+def _fold_addmm(node: Node) -> None:
+    """`add(mm, c)` where c spreads over the product becomes addmm, whose addition reads c first."""
+    x, y = node.args[0], node.args[1]
+    for product, other in ((x, y), (y, x)):
+        if not (isinstance(product, Node) and isinstance(other, Node)) or _name(product) != "matmul":
+            continue
+        value, shape = other.meta["val"], product.meta["val"].shape
+        if len(product.users) != 1 or len(shape) != 2 or _rank(product.args[0]) != 2 or _rank(product.args[1]) != 2:
+            continue
+        if value.dtype != product.meta["val"].dtype or not _spreads(value.shape, shape):
+            continue
+        node.args = (other, product)
+        for changed in (node, product):
+            changed.meta["custom"] = {**custom(changed), "origin": "addmm"}
+        return
+
+
+def _spreads(shape: torch.Size, over: torch.Size) -> bool:
+    if len(shape) > len(over):
+        return False
+    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(over), strict=False))

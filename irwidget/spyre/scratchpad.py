@@ -1,0 +1,328 @@
+"""Which intermediates lie in the cores' LX scratchpads, and where (section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from irwidget.spyre.division import Division, largest_divisor, output_variables, tensors_of
+from irwidget.spyre.ir import Graph, Op, users
+from irwidget.spyre.opfuncs import LX_ATEN_OPS
+from irwidget.spyre.options import Options
+from irwidget.spyre.schedule import cores_used, slice_formulas
+
+_IN_PLACE = frozenset({"exp", "sub", "add", "rsqrt"})
+_MAX_VARIANTS = 6
+_MAX_COMBINATIONS = 2048
+"""Above this many combinations co-optimisation goes op by op instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A buffer that may lie in the scratchpad: its bytes per core and its life in op positions, end exclusive."""
+
+    name: str
+    size: int
+    start: int
+    end: int
+    uses: int
+    parent: str = ""
+    """An operand whose slot it may take over."""
+
+
+@dataclass(frozen=True)
+class Scratchpad:
+    """The plan and, for each other buffer, why it is not in it."""
+
+    addresses: Mapping[str, int]
+    blocks: Mapping[str, Block]
+    reasons: Mapping[str, str]
+    in_place: Mapping[str, str]
+    """Buffer -> the operand whose slot it took."""
+
+
+def plan_scratchpad(graph: Graph, options: Options) -> Scratchpad:
+    """Decide what is placed; the same address on every core."""
+    if not options.lx_planning:
+        return Scratchpad({}, {}, {op.target: "LX planning is off" for op in graph.ops if op.computed}, {})
+    blocks, reasons = _eligible(graph, options)
+    solve = _greedy if options.lx_solver == "greedy" else _fit
+    addresses, in_place = solve(list(blocks.values()), options)
+    for name, block in blocks.items():
+        if name not in addresses:
+            reasons[name] = f"no room for {block.size} bytes per core while it is live"
+    return Scratchpad(addresses, blocks, reasons, in_place)
+
+
+def _eligible(graph: Graph, options: Options) -> tuple[dict[str, Block], dict[str, str]]:
+    consumers = users(graph)
+    position = {op.name: i for i, op in enumerate(graph.ops)}
+    aten = _origin_names(graph)
+    mutated = {op.target for op in graph.ops if op.is_mutation} - {op.target for op in graph.ops if op.loops}
+    blocks: dict[str, Block] = {}
+    reasons: dict[str, str] = {}
+    for i, op in enumerate(graph.ops):
+        if not op.computed or op.is_mutation:
+            continue
+        name, readers = op.target, consumers.get(op.target, [])
+        reason = _refusal(graph, op, readers, aten[op.target], mutated, options)
+        if reason:
+            reasons[name] = reason
+            continue
+        last = max(position[reader.name] for reader in readers)
+        cores = max(cores_used(user) for user in (op, *readers))
+        size = graph.buffers[name].device.bytes // cores
+        blocks[name] = Block(name, size, i, last + 1, 1 + len(readers))
+        parent = _parent(graph, op, blocks, position, consumers)
+        blocks[name] = replace(blocks[name], parent=parent)
+    return blocks, reasons
+
+
+def _origin_names(graph: Graph) -> dict[str, str]:
+    """The ATen name that a buffer is taken to come from.
+
+    A batched matmul goes through `expand`, which hands a whole buffer on as it is and leaves its name on it.
+    """
+    names = {op.target: op.aten for op in graph.ops}
+    for op in graph.ops:
+        if op.kind == "matmul":
+            for read in op.tensor_reads:
+                if read.direct and read.buffer in names:
+                    names[read.buffer] = "expand"
+    return names
+
+
+def _refusal(
+    graph: Graph, op: Op, readers: Sequence[Op], aten: str, mutated: set[str], options: Options,
+) -> str:
+    """Why a buffer cannot lie in the scratchpad; empty when it can."""
+    name = op.target
+    if aten not in LX_ATEN_OPS and not options.allow_all_ops_in_lx_planning:
+        return f"made by {aten}, which is not in the list of ops that LX planning takes"
+    if name in graph.output_buffers:
+        return "a graph output lies in device memory"
+    if name in mutated:
+        return "written by several ops"
+    if not readers:
+        return "never read"
+    if any(not reader.computed for reader in readers):
+        return "read by a kernel on the host"
+    if len({op.loops[:1], *(reader.loops[:1] for reader in readers)}) > 1:
+        return "read outside the loop that makes it"
+    if any(dict(op.splits).get(v, 1) > 1 for v, _ in op.reduced):
+        return "its reduction is split over cores, whose partial sums meet in device memory"
+    if options.cores == 1:
+        return ""
+    return _mismatch(graph, op, readers, options)
+
+
+def _mismatch(graph: Graph, op: Op, readers: Sequence[Op], options: Options) -> str:
+    mine = slicing(graph, op, op.target, options)
+    for reader in readers:
+        for other in slicing_reads(graph, reader, op.target, options):
+            if other != mine:
+                return f"core division mismatch with {reader.buffer} ({reader.func})"
+    return ""
+
+
+Slicing = tuple[int, tuple[tuple[tuple[int, int], ...], ...]]
+"""Cores used, and per device dim the (divisor, split) of the variables that divide it."""
+
+
+def slicing(graph: Graph, op: Op, buffer: str, options: Options) -> Slicing:
+    """How the producer divides the buffer over the cores."""
+    return _slicing(op, graph.write_coordinates(op), options)
+
+
+def slicing_reads(graph: Graph, op: Op, buffer: str, options: Options) -> list[Slicing]:
+    return [_slicing(op, graph.read_coordinates(op, r), options) for r in op.tensor_reads if r.buffer == buffer]
+
+
+def _slicing(op: Op, coordinates: Sequence[object], options: Options) -> Slicing:
+    formulas = slice_formulas(op, options)
+    dims: list[tuple[tuple[int, int], ...]] = []
+    for coordinate in coordinates[:-1]:
+        variables = coordinate.variables  # pyright: ignore[reportAttributeAccessIssue]
+        dims.append(tuple(formulas[v] for v in variables if formulas[v][1] > 1))
+    return cores_used(op), tuple(dims)
+
+
+def _parent(
+    graph: Graph, op: Op, blocks: Mapping[str, Block], position: Mapping[str, int], consumers: Mapping[str, list[Op]],
+) -> str:
+    """An operand whose slot the result can take over."""
+    if op.aten not in _IN_PLACE and not op.pointwise:
+        return ""
+    mine = graph.buffers[op.target].device
+    for read in op.tensor_reads:
+        block = blocks.get(read.buffer)
+        if block is None or block.name == op.target:
+            continue
+        last = max(position[reader.name] for reader in consumers[read.buffer])
+        other = graph.buffers[read.buffer].device
+        same = (other.device_size, other.stride_map) == (mine.device_size, mine.stride_map)
+        if last == position[op.name] and same and block.size == blocks[op.target].size:
+            return read.buffer
+    return ""
+
+
+# -- solvers ---------------------------------------------------------------------------------------
+
+
+def _greedy(blocks: list[Block], options: Options) -> tuple[dict[str, int], dict[str, str]]:
+    """Walk the time points: free what ends, then place what starts."""
+    addresses: dict[str, int] = {}
+    in_place: dict[str, str] = {}
+    live: dict[str, tuple[int, int]] = {}
+    for time in sorted({b.start for b in blocks} | {b.end for b in blocks}):
+        ended = {b.name: live.pop(b.name) for b in blocks if b.end == time and b.name in live}
+        for block in blocks:
+            if block.start != time:
+                continue
+            # An operand that dies here still holds its slot while this op reads it.
+            parent = addresses.get(block.parent) if block.parent in live or block.parent in ended else None
+            if parent is not None:
+                address: int | None = parent
+                in_place[block.name] = block.parent
+                live.pop(block.parent, None)
+            else:
+                address = _first_room(block.size, sorted(live.values()), options.lx_bytes)
+            if address is not None:
+                addresses[block.name] = address
+                live[block.name] = (address, block.size)
+    return addresses, in_place
+
+
+def _first_room(size: int, live: list[tuple[int, int]], limit: int) -> int | None:
+    if not live:
+        return 0 if size <= limit else None
+    if live[0][0] >= size:
+        return 0
+    top = max(address + length for address, length in live)
+    top = -(-top // 128) * 128
+    if top + size <= limit:
+        return top
+    for (a, length), (b, _) in zip(live, live[1:], strict=False):
+        start = -(-(a + length) // 128) * 128
+        if start + size <= b:
+            return start
+    return None
+
+
+def _fit(blocks: list[Block], options: Options) -> tuple[dict[str, int], dict[str, str]]:
+    """Sort by span per use, subtract what overlaps in time, take the first or the tightest gap."""
+    parents = {b.parent for b in blocks if b.parent}
+
+    def key(block: Block) -> tuple[float, int]:
+        span = block.end - block.start
+        discount = 0.25 * bool(block.parent) + 0.25 * (block.name in parents)
+        return (span - discount) / (block.uses + 0.5), span
+
+    addresses: dict[str, int] = {}
+    in_place: dict[str, str] = {}
+    by_name = {b.name: b for b in blocks}
+    for block in _parents_first(sorted(blocks, key=key), by_name):
+        gaps = [(0, options.lx_bytes)]
+        for other, address in addresses.items():
+            that = by_name[other]
+            # The slot of the operand that it may take over is free to it alone.
+            if that.start < block.end and block.start < that.end and other != block.parent:
+                gaps = _subtract(gaps, address, address + that.size)
+        fitting = [gap for gap in gaps if gap[1] - gap[0] >= block.size]
+        home = addresses.get(block.parent)
+        inside = [gap for gap in fitting if home is not None and gap[0] <= home and home + block.size <= gap[1]]
+        if inside and home is not None:
+            addresses[block.name], in_place[block.name] = home, block.parent
+        elif fitting:
+            if block.parent in addresses:
+                that = by_name[block.parent]
+                gaps = _subtract(gaps, addresses[block.parent], addresses[block.parent] + that.size)
+                fitting = [gap for gap in gaps if gap[1] - gap[0] >= block.size]
+            if not fitting:
+                continue
+            tight = min(fitting, key=lambda gap: gap[1] - gap[0])
+            addresses[block.name] = (fitting[0] if options.lx_solver == "firstfit" else tight)[0]
+    return addresses, in_place
+
+
+def _parents_first(blocks: list[Block], by_name: Mapping[str, Block]) -> list[Block]:
+    order: list[Block] = []
+    placed: set[str] = set()
+
+    def place(block: Block) -> None:
+        if block.name in placed:
+            return
+        if block.parent in by_name:
+            place(by_name[block.parent])
+        placed.add(block.name)
+        order.append(block)
+
+    for block in blocks:
+        place(block)
+    return order
+
+
+def _subtract(gaps: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    left: list[tuple[int, int]] = []
+    for low, high in gaps:
+        if end <= low or high <= start:
+            left.append((low, high))
+            continue
+        if low < start:
+            left.append((low, start // 128 * 128))
+        aligned = -(-end // 128) * 128
+        if aligned < high:
+            left.append((aligned, high))
+    return left
+
+
+# -- co-optimisation -------------------------------------------------------------------------------
+
+
+def co_optimize(graph: Graph, divisions: Sequence[Division], options: Options) -> Graph:
+    """Move single splits of pointwise ops to other dims where more intermediates then fit the scratchpad."""
+    by_op = {d.op: d for d in divisions}
+    variants = {op.name: _variants(graph, op, by_op[op.name]) for op in graph.ops
+                if op.kind == "pointwise" and op.name in by_op and by_op[op.name].source == "default"}
+    variants = {name: found for name, found in variants.items() if len(found) > 1}
+    names = list(variants)
+    combinations = 1
+    for found in variants.values():
+        combinations *= len(found)
+    if combinations <= _MAX_COMBINATIONS:
+        best = min(
+            (_with_splits(graph, dict(zip(names, chosen, strict=True))) for chosen in product(*variants.values())),
+            key=lambda g: _left_in_memory(g, options),
+        )
+        return best
+    best = graph
+    for name in names:
+        best = min((_with_splits(best, {name: s}) for s in variants[name]), key=lambda g: _left_in_memory(g, options))
+    return best
+
+
+Splits = tuple[tuple[str, int], ...]
+
+
+def _variants(graph: Graph, op: Op, division: Division) -> list[Splits]:
+    split = [(v, n) for v, n in op.splits if n > 1]
+    found = [op.splits]
+    if len(split) != 1:
+        return found
+    outputs = output_variables(op.space, tensors_of(graph, op)[-1])
+    v, n = split[0]
+    for other in outputs:
+        if other != v and largest_divisor(division.units[other], n) == n and len(found) < _MAX_VARIANTS:
+            found.append(tuple((w, n if w == other else 1) for w, _ in op.splits))
+    return found
+
+
+def _with_splits(graph: Graph, chosen: Mapping[str, Splits]) -> Graph:
+    return graph.map_ops(lambda op: replace(op, splits=chosen[op.name]) if op.name in chosen else op)
+
+
+def _left_in_memory(graph: Graph, options: Options) -> int:
+    plan = plan_scratchpad(graph, options)
+    made = {op.target for op in graph.ops if op.computed and not op.is_mutation} - graph.output_buffers
+    return sum(graph.buffers[name].device.bytes for name in made if name not in plan.addresses)
