@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
 from irwidget.toolchain.triton_archs import Arch
@@ -92,9 +93,6 @@ class _Pretend(TorchFunctionMode):
         answer = _ANSWERS.get(func)
         if answer is not None:
             return answer(*args, **(kwargs or {}))
-        if func == torch.Tensor.backward:
-            with self:  # the user's own backward functions run in there
-                return _backward(*args, **(kwargs or {}))
         self.fake.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
             return func(*[_on_cpu(arg) for arg in args], **_on_cpu_kwargs(kwargs))
@@ -118,11 +116,18 @@ def _address(tensor: torch.Tensor) -> int:
         return stand_in(tensor).address
 
 
-def _backward(
-    tensor: torch.Tensor, gradient: Any = None, retain_graph: bool | None = None,
-    create_graph: bool = False, inputs: Any = None,
-) -> None:
-    torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's backward function, which the autograd engine calls, sees the same world as the cell."""
+
+    def apply(context: Any, *args: Any) -> Any:
+        depth, mode.fake.depth = mode.fake.depth, 0
+        try:
+            with mode:
+                return function(context, *args)
+        finally:
+            mode.fake.depth = depth
+
+    return apply
 
 
 def properties(arch: Arch) -> dict[str, Any]:
@@ -287,6 +292,8 @@ def pretend(arch: Arch) -> Generator[None]:
         stack.enter_context(replaced(torch.nn.Module, "cuda", lambda module, device=None: module))
         stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))
         stack.enter_context(replaced(FakeTensor, "device", property(shown_device)))
+        mode = _Pretend(fake)
+        stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
         stack.enter_context(fake)
-        stack.enter_context(_Pretend(fake))
+        stack.enter_context(mode)
         yield

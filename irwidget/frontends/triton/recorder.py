@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from irwidget.dumps import Diagnostic, Location
+from irwidget.errors import UsageError
 from irwidget.frontends.triton import failures
 from irwidget.frontends.triton.launch import Launch, specialize, stand_in
 from irwidget.toolchain.locations import is_user_file
@@ -181,6 +182,17 @@ def capture(cell: Callable[[], Any], arch: str | None = None) -> Launches:
     with recording(arch) as launches:
         cell()
     return launches
+
+
+def require_launch(launches: Launches, namespace: Mapping[str, object]) -> None:
+    """Raise UsageError when a cell launched nothing; names the kernels that it could launch."""
+    from irwidget.frontends.triton import kernels
+
+    if launches:
+        return
+    known = [f"{name}[grid]({', '.join(getattr(one, 'arg_names', []))})" for name, one in kernels(namespace).items()]
+    hint = f"Launch one of its kernels: {'; '.join(known)}." if known else "It defines no kernel either."
+    raise UsageError(f"The cell launches no Triton kernel. {hint}")
 
 
 def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]:

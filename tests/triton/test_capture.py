@@ -1,0 +1,245 @@
+"""What is captured of a cell, and what is left behind: nothing."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd.function import BackwardCFunction
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.driver import driver
+from triton.runtime.jit import JITFunction
+
+from irwidget.errors import PassError, UnsupportedError, UsageError
+from irwidget.frontends import triton as frontend
+from tests.triton.kernels import add, add_kernel
+
+
+def signature_of(launch, arch=None):
+    special, source = launch.compiled(arch)
+    return special, source.data.split("attributes")[0]
+
+
+def test_a_launch_is_specialised_as_a_real_one():
+    def cell():
+        x = torch.rand(4096, device="cuda")
+        add_kernel[(4,)](x, x[1:], torch.empty_like(x), 4096, BLOCK=1024)
+        add_kernel[(4,)](x, x[4:], torch.empty_like(x), 1, BLOCK=1024)
+
+    aligned, unaligned = "{tt.divisibility = 16 : i32}", ""
+    first, second = frontend.capture(cell, "sm_90")
+    special, head = signature_of(first)
+    assert f"%a_ptr: !tt.ptr<f32> {aligned}" in head
+    assert f"%b_ptr: !tt.ptr<f32> {unaligned}loc" in head
+    assert f"%length: i32 {aligned}" in head
+    special, head = signature_of(second)
+    assert f"%b_ptr: !tt.ptr<f32> {aligned}" in head
+    assert special.signature["length"] == "constexpr"  # a one is a constant
+    assert "tt.pointer_range = 32" in signature_of(first, "gfx942")[1]
+
+
+def test_equal_launches_are_one_and_different_types_are_two():
+    def cell():
+        for dtype in (torch.float32, torch.float16, torch.float32):
+            add(torch.rand(512, device="cuda", dtype=dtype), torch.rand(512, device="cuda", dtype=dtype))
+
+    launches = frontend.capture(cell, "sm_90")
+    assert [launch.arguments[0].dtype for launch in launches] == [torch.float32, torch.float16]
+    assert {launch.location.line for launch in launches} == {launches[0].location.line}
+    assert launches[0].location.file.endswith("kernels.py")
+
+
+def test_cpu_tensors_and_tensors_of_earlier_cells_serve():
+    real = torch.rand(256)
+    earlier = []
+    frontend.capture(lambda: earlier.append(torch.rand(256, device="cuda")), "sm_90")
+
+    def cell():
+        add(real, earlier[0])
+        add(torch.rand(256), real.cuda())
+
+    assert len(frontend.capture(cell, "gfx942")) == 1
+
+
+def everything_patched():
+    return {
+        "driver": vars(driver)["_active"], "jit": dict(vars(JITFunction)), "tuner": dict(vars(Autotuner)),
+        "cuda": dict(vars(torch.cuda)), "fake": dict(vars(FakeTensor)), "hip": torch.version.hip,
+        "default": torch.set_default_device, "backward": dict(vars(BackwardCFunction)),
+        "module": dict(vars(torch.nn.Module)),
+        "modes": torch._C._len_torch_function_stack(), "dispatch": torch._C._len_torch_dispatch_stack(),
+        "caches": dict(add_kernel.device_caches),
+    }
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_stays_patched(fails):
+    def cell():
+        x = torch.rand(64, device="cuda")
+        assert torch.cuda.is_available()
+        assert torch.cuda.get_device_capability() == (8, 0)
+        add(x, x)
+        if fails:
+            raise KeyError("mine")
+
+    before = everything_patched()
+    if fails:
+        with pytest.raises(KeyError, match="mine"):
+            frontend.capture(cell, "sm_80")
+    else:
+        frontend.capture(cell, "sm_80")
+    assert everything_patched() == before
+    assert not torch.cuda.is_available()
+    assert torch.rand(3).device.type == "cpu"
+    assert not isinstance(torch.rand(3), FakeTensor)
+
+
+def test_what_was_launched_before_a_value_was_needed_is_kept():
+    def cell():
+        x = torch.rand(64, device="cuda")
+        y = add(x, x)
+        assert torch.allclose(y, x + x)
+        raise AssertionError("not reached")
+
+    launches = frontend.capture(cell, "sm_90")
+    assert len(launches) == 1
+    (note,) = launches.diagnostics
+    assert "needs the value of a tensor" in note.message
+    assert note.location.file == __file__
+
+
+def test_values_needed_before_any_launch_are_an_error():
+    def cell():
+        x = torch.rand(64, device="cuda")
+        add(x, x[: int(x.sum())])
+
+    with pytest.raises(UnsupportedError, match=r"No kernel was launched: .*test_capture.py:\d+ needs the value"):
+        frontend.capture(cell, "sm_90")
+
+
+@triton.jit
+def helper(x):
+    return x + undefined_name  # noqa: F821
+
+
+@triton.jit
+def broken(x_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(x_ptr + tl.arange(0, BLOCK), helper(x))
+
+
+@triton.jit
+def asserting(x_ptr, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK > 64, "too small")
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+
+
+def test_a_kernel_that_does_not_compile_names_the_users_line():
+    with pytest.raises(PassError, match="undefined_name is not defined") as caught:
+        frontend.capture(lambda: broken[(1,)](torch.rand(64), BLOCK=64), "sm_90")
+    (diagnostic,) = caught.value.diagnostics
+    place = diagnostic.location
+    line = helper.def_file_line_number + 1
+    assert (place.file, place.line) == (__file__, line)
+    assert place.caller.line == broken.def_file_line_number + 2
+    assert "return x + undefined_name" in str(caught.value)
+
+
+def test_the_autotuner_skips_configurations_that_assert():
+    tuned = triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 128})], key=[])(asserting)
+    launches = frontend.capture(lambda: tuned[(1,)](torch.rand(128)), "sm_90")
+    assert ["BLOCK=128" in launch.config for launch in launches] == [True]
+    assert "too small" in launches.diagnostics[0].message
+
+
+def test_heuristics_choose_constants():
+    kernel = triton.heuristics({"BLOCK": lambda args: triton.next_power_of_2(args["length"])})(add_kernel)
+
+    def cell():
+        x = torch.rand(100, device="cuda")
+        kernel[(1,)](x, x, torch.empty_like(x), 100)
+
+    (launch,) = frontend.capture(cell, "sm_90")
+    assert launch.keywords["BLOCK"] == 128
+
+
+@pytest.mark.parametrize(
+    ("launch", "message"),
+    [
+        (lambda x: add_kernel[(1,)](x, x, x, 64), r"missing 1 required positional argument: 'BLOCK'.*add_kernel\(a_"),
+        (lambda x: add_kernel[(1,)](x, x, x, 64, BLOK=64, BLOCK=64), "no launch option 'BLOK'.*Did you mean BLOCK"),
+        (lambda x: add_kernel[(1,)](x, x, x, object(), BLOCK=64), "failed to specialize argument of type: object"),
+        (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, num_ctas=2), "num_ctas > 1 requires"),
+    ],
+)
+def test_wrong_arguments_name_the_line_that_launches(launch, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        frontend.capture(lambda: launch(torch.rand(64)), "sm_80")
+    assert "test_capture.py" in str(caught.value)
+
+
+def test_a_cell_without_a_launch_is_told_what_it_could_launch():
+    launches = frontend.capture(lambda: None, "sm_90")
+    with pytest.raises(UsageError, match=r"no Triton kernel. Launch one of its kernels: add_kernel\[grid\]\(a_ptr, "):
+        frontend.require_launch(launches, {"add_kernel": add_kernel, "x": 1})
+
+
+def test_an_unknown_architecture_lists_the_known_ones():
+    with pytest.raises(UsageError, match=r"unknown architecture 'sm_42'.*sm_80, .*gfx942"):
+        frontend.capture(lambda: None, "sm_42")
+
+
+def test_asking_whether_something_is_a_kernel_does_not_import_triton():
+    code = """
+        import sys
+        from irwidget.frontends import triton
+        assert not triton.is_kernel(3) and triton.kernels({"x": 1}) == {}
+        assert "triton" not in sys.modules and "torch" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+    assert frontend.is_kernel(add_kernel)
+    assert frontend.is_kernel(triton.heuristics({})(add_kernel))
+    assert not frontend.is_kernel(add)
+
+
+def test_without_triton_the_error_names_the_extra():
+    code = """
+        import sys
+        sys.modules["triton"] = None
+        from irwidget.errors import ToolError
+        from irwidget.frontends import triton
+        try:
+            triton.capture(lambda: None)
+        except ToolError as error:
+            assert "pip install irwidget[triton]" in str(error), error
+        else:
+            raise SystemExit(1)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+def test_gradients_run_in_the_users_backward_functions_without_a_gpu():
+    """Fake CUDA tensors would abort the process here."""
+    seen = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return add(x, x)
+
+        @staticmethod
+        def backward(ctx, dy):
+            seen.append((dy.device.type, torch.empty(3, device="cuda").is_cuda))
+            return add(dy, dy.half())
+
+    def cell():
+        x = torch.rand(64, device="cuda", requires_grad=True)
+        Double.apply(x).sum().backward()
+        seen.append(x.grad.shape)
+
+    assert len(frontend.capture(cell, "sm_90")) == 2
+    assert seen == [("cuda", True), (64,)]
