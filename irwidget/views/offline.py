@@ -55,7 +55,7 @@ def document(body: str, title: str) -> str:
     """A page around views, with the viewer's code in it once."""
     bundle = base64.b64encode(bundle_bytes()).decode()
     host = static("page.js").replace("</script", "<\\/script")
-    return f"""<!doctype html>
+    text = f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -70,3 +70,5 @@ def document(body: str, title: str) -> str:
 </body>
 </html>
 """
+    # What was not UTF-8 is shown as its escape.
+    return text.encode("utf-8", "backslashreplace").decode()

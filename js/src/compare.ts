@@ -36,6 +36,8 @@ export interface CompareHooks {
 }
 
 const CONTEXT = 3;
+/** Pixels left and right of a line; the style sheet says the same. */
+const PADDING = 12;
 
 export class Compare {
   readonly element = h("div", { class: "irw-panes" });
@@ -50,8 +52,11 @@ export class Compare {
   private linked: { left: ReadonlySet<number>; right: ReadonlySet<number> } = { left: new Set(), right: new Set() };
   /** The pane that the reader was in last. */
   active: Pane;
+  /** The pane whose scrolling the other follows. */
+  private leader: Pane;
   private change = -1;
-  private columns = 0;
+  /** How many characters fit on a row of each pane. */
+  private columns: readonly [number, number] = [0, 0];
 
   constructor(private readonly analysis: Analysis, root: Document | ShadowRoot, private readonly hooks: CompareHooks) {
     this.hosts = [h("div", { class: "irw-pane" }), h("div", { class: "irw-pane" })];
@@ -67,7 +72,12 @@ export class Compare {
       });
     this.panes = [make(this.hosts[0]), make(this.hosts[1])];
     this.active = this.panes[1];
-    for (const pane of this.panes) pane.view.contentDOM.addEventListener("focus", () => (this.active = pane));
+    this.leader = this.panes[1];
+    for (const pane of this.panes) {
+      const lead = (): void => void (this.leader = pane);
+      pane.view.contentDOM.addEventListener("focus", () => (this.active = this.leader = pane));
+      for (const event of ["wheel", "pointerdown", "touchstart"]) pane.view.dom.addEventListener(event, lead, { passive: true });
+    }
   }
 
   get mode(): "alone" | "split" | "unified" {
@@ -120,9 +130,8 @@ export class Compare {
   private options(wrap: boolean): Options {
     const [a, b] = this.ranges;
     const base = { context: this.pair?.fold ? CONTEXT : Infinity, open: this.open, firstLeft: a.from, firstRight: b.from };
-    const columns = this.columns;
-    if (!wrap || columns < 8) return base;
-    return { ...base, rows: (id) => Math.max(1, Math.ceil(this.analysis.text(id).length / columns)) };
+    if (!wrap || Math.min(...this.columns) < 8) return base;
+    return { ...base, rows: (id, side) => Math.max(1, Math.ceil(this.analysis.text(id).length / this.columns[side])) };
   }
 
   private draw(fresh: boolean): void {
@@ -134,7 +143,6 @@ export class Compare {
       from === 0 && to === lines.length ? lines : lines.subarray(from, to);
     const a = part(pair.left, this.ranges[0]);
     const b = part(pair.right, this.ranges[1]);
-    if (pair.wrap) this.measure();
     const columns: [Column | null, Column] =
       mode === "alone" ? [null, alone(b, this.ranges[1].from)]
       : mode === "unified" ? [null, unified(a, b, this.hunks, this.options(false))]
@@ -151,6 +159,9 @@ export class Compare {
       this.linked = { left: new Set(), right: new Set() };
     }
     this.drawRuler(a.length, b.length);
+    if (!pair.wrap || mode !== "split") return;
+    if (fresh && this.measure()) this.draw(false);
+    else requestAnimationFrame(() => this.followByLine(this.panes[1], this.panes[0], 3));
   }
 
   private content(pair: Pair, column: Column, side: SideName) {
@@ -172,19 +183,18 @@ export class Compare {
     };
   }
 
-  /** How many characters fit on a row: known only once there is a pane to measure. */
-  private measure(): void {
-    const { view } = this.panes[1];
-    const width = view.scrollDOM.clientWidth - (view.scrollDOM.querySelector(".cm-gutters")?.clientWidth ?? 0) - 14;
-    this.columns = Math.floor(width / view.defaultCharacterWidth);
+  /** How many characters fit on a row is known once the panes are there; tells whether it has changed. */
+  private measure(): boolean {
+    const before = this.columns;
+    const fit = ({ view }: Pane): number => Math.floor((view.contentDOM.clientWidth - PADDING) / view.defaultCharacterWidth);
+    this.columns = [fit(this.panes[0]), fit(this.panes[1])];
+    return before[0] !== this.columns[0] || before[1] !== this.columns[1];
   }
 
   /** The width has changed. */
   resized(): void {
     if (!this.pair?.wrap || this.mode !== "split") return;
-    const before = this.columns;
-    this.measure();
-    if (this.columns !== before) this.draw(false);
+    if (this.measure()) this.draw(false);
   }
 
   private unfold(key: number): void {
@@ -199,8 +209,38 @@ export class Compare {
     if (this.mode !== "split") return;
     const to = from === this.panes[0] ? this.panes[1] : this.panes[0];
     const [source, target] = [from.view.scrollDOM, to.view.scrollDOM];
+    if (this.pair?.wrap) {
+      if (from === this.leader) this.followByLine(from, to, 3);
+      return;
+    }
     if (Math.abs(target.scrollTop - source.scrollTop) > 1) target.scrollTop = source.scrollTop;
     if (Math.abs(target.scrollLeft - source.scrollLeft) > 1) target.scrollLeft = source.scrollLeft;
+  }
+
+  /**
+   * Heights of wrapped lines out of sight are estimates, and differ between the panes: the line at the top decides.
+   * What comes into sight is measured then, so it takes a few frames to settle.
+   */
+  private followByLine(from: Pane, to: Pane, frames: number): void {
+    if (frames === 0 || !this.pair || !from.content || !to.content) return;
+    const { scrollTop } = from.view.scrollDOM;
+    const block = from.view.lineBlockAtHeight(scrollTop);
+    const line = from.view.state.doc.lineAt(block.from).number - 1;
+    const [here, there] = from === this.panes[0] ? (["a", "b"] as const) : (["b", "a"] as const);
+    let [ownEnd, otherEnd, row] = [0, 0, -1];
+    for (const hunk of this.hunks) {
+      if (hunk[`${here}0`] > line) break;
+      [ownEnd, otherEnd] = [hunk[`${here}1`], hunk[`${there}1`]];
+      // Inside of a change: the first equal line after it.
+      if (ownEnd > line) row = ownEnd;
+    }
+    if (row < 0) row = line;
+    const top = (pane: Pane, row: number): number => {
+      const { doc } = pane.view.state;
+      return pane.view.lineBlockAt(doc.line(Math.min(Math.max(row, 0) + 1, doc.lines)).from).top;
+    };
+    to.view.scrollDOM.scrollTop = scrollTop + top(to, otherEnd + row - ownEnd) - top(from, row);
+    requestAnimationFrame(() => this.followByLine(from, to, frames - 1));
   }
 
   private drawView(pane: Pane): void {

@@ -141,8 +141,10 @@ export function defines(line: string, name: string): boolean {
   const equals = line.indexOf("=");
   // `%x = ...`, `%x:2 = ...`, or the argument of a function, block or loop: `%x: type`.
   if (equals > 0 && /^\s*%/.test(line) && wordIn(line.slice(0, equals), name)) return true;
+  // MLIR writes `%x: type` where it names a value and `%x : type` where it uses one.
   const rest = line.slice(at + name.length);
-  return /^\s*:\s/.test(rest) && /(?:[(,]|^)\s*$/.test(line.slice(0, at)) && /^\s*\^|func\b|\bfor\b|^\s*\(?%/.test(line);
+  if (/^:\s/.test(rest) && /[(,]\s*$/.test(line.slice(0, at))) return true;
+  return /^define\b/.test(line) && /^\s*[,)]/.test(rest);
 }
 
 /** Whether a name occurs as a whole word. */

@@ -42,7 +42,7 @@ export interface Options {
   /** Folds that the reader has opened. */
   readonly open: ReadonlySet<number>;
   /** How many rows a line takes on the screen; absent when lines are not wrapped. */
-  readonly rows?: (id: number) => number;
+  readonly rows?: (id: number, side: 0 | 1) => number;
   /** Number of the first line of each side, when only a part is shown. */
   readonly firstLeft: number;
   readonly firstRight: number;
@@ -79,10 +79,10 @@ export function sideBySide(
   a: Int32Array, b: Int32Array, hunks: readonly Hunk[], options: Options,
 ): [left: Column, right: Column] {
   const [left, right] = [column(a, options.firstLeft, "left"), column(b, options.firstRight, "right")];
-  const rows = (ids: Int32Array, from: number, to: number): number => {
+  const rows = (ids: Int32Array, side: 0 | 1, from: number, to: number): number => {
     if (!options.rows) return to - from;
     let sum = 0;
-    for (let i = from; i < to; i++) sum += options.rows(ids[i]!);
+    for (let i = from; i < to; i++) sum += options.rows(ids[i]!, side);
     return sum;
   };
   const pad = (after: [number, number], difference: number): void => {
@@ -103,7 +103,7 @@ export function sideBySide(
       left.mates[fromA + i] = b[fromB + i]!;
       right.mates[fromB + i] = a[fromA + i]!;
       if (options.rows && !(folded && i >= folded[0] && i < folded[1])) {
-        pad([fromA + i, fromB + i], options.rows(a[fromA + i]!) - options.rows(b[fromB + i]!));
+        pad([fromA + i, fromB + i], options.rows(a[fromA + i]!, 0) - options.rows(b[fromB + i]!, 1));
       }
     }
   }
@@ -114,7 +114,7 @@ export function sideBySide(
       left.mates[a0 + i] = b[b0 + i]!;
       right.mates[b0 + i] = a[a0 + i]!;
     }
-    pad([a1 - 1, b1 - 1], rows(a, a0, a1) - rows(b, b0, b1));
+    pad([a1 - 1, b1 - 1], rows(a, 0, a0, a1) - rows(b, 1, b0, b1));
   }
   const byPlace = (x: Gap, y: Gap): number => x.after - y.after;
   left.gaps.sort(byPlace);

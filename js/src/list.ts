@@ -83,21 +83,20 @@ export class PassList {
     const selected = row.stage === right;
     const side = selected ? "irw-right" : row.stage === left ? "irw-left" : "";
     const said = [
-      `${row.stage} ${row.label}`,
       row.state === "failed" ? "failed" : row.state === "pending" ? "not here yet" : "",
       row.delta ? `${row.delta.gone} lines gone, ${row.delta.added} new` : row.state === "same" ? "no change" : "",
       row.hits ? `${row.hits} lines found` : "",
       row.stage === left && left !== right ? "left side" : "",
-    ];
+    ].filter(Boolean);
     return h(
       "div",
       {
         class: `irw-row irw-${row.state} ${side}`, role: "option", id: `${this.id}-${row.stage}`,
         "aria-selected": String(selected), "data-stage": row.stage, title: row.title,
-        "aria-label": said.filter(Boolean).join(", "),
       },
       h("span", { class: "irw-index" }, String(row.stage)),
       h("span", { class: "irw-name" }, row.label),
+      ...(said.length > 0 ? [h("span", { class: "irw-said-only" }, `, ${said.join(", ")}, `)] : []),
       h("span", { class: "irw-hits" }, row.hits ? "●" : ""),
       bars(row.delta, most),
       h("span", { class: "irw-time" }, row.state === "failed" ? "✗" : milliseconds(row.seconds)),

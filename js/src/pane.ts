@@ -124,7 +124,6 @@ export class Pane {
   constructor(parent: HTMLElement, root: Document | ShadowRoot, private readonly hooks: Hooks) {
     this.view = new EditorView({ parent, root, state: EditorState.create({}) });
     this.view.scrollDOM.addEventListener("scroll", () => hooks.scrolled(this), { passive: true });
-    this.view.scrollDOM.tabIndex = -1;
   }
 
   show(content: Content, marks: Marks): void {
@@ -138,7 +137,7 @@ export class Pane {
       doc: doc.text,
       extensions: [
         EditorState.readOnly.of(true),
-        EditorView.contentAttributes.of({ ...OWN_KEYS, "aria-label": content.label, spellcheck: "false" }),
+        EditorView.contentAttributes.of({ ...OWN_KEYS, "aria-label": content.label, tabindex: "0", spellcheck: "false" }),
         StateField.define<DecorationSet>({
           create: () => initial,
           update: (set, transaction) => {

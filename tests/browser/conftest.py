@@ -21,6 +21,7 @@ sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 BLOCKED = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
 HELPERS = Path(__file__).parents[1] / "views"
+sys.path.insert(0, str(HELPERS))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

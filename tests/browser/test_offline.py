@@ -1,0 +1,414 @@
+"""The exported page, opened from disk: everything works without a kernel and without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lowerings import PROGRAM, lower
+
+from irwidget import views
+from irwidget.dumps import Content, Diagnostic, Dump, Failure, Trace, dump
+
+AXE = Path(__file__).parents[2] / "js/node_modules/axe-core/axe.min.js"
+
+
+class Page:
+    """A page with one view."""
+
+    def __init__(self, page, path: Path, traces: list[Trace]) -> None:
+        self.page = page
+        path.write_text(views.page(traces))
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.goto(path.as_uri())
+        self.view = page.locator(".irw[data-timeline]")
+        self.view.wait_for(timeout=20_000)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def choose(self, stage: int, **how) -> None:
+        self.view.locator(f"[data-stage='{stage}']").click(**how)
+
+    def titles(self) -> list[str]:
+        return [title.replace("\n", " ") for title in self.view.locator(".irw-title").all_inner_texts()]
+
+    def status(self) -> str:
+        return self.view.locator(".irw-status").inner_text()
+
+    def lines(self, pane: int) -> list[str]:
+        return self.view.locator(".irw-pane").nth(pane).locator(".cm-line").all_inner_texts()
+
+    def line_at_cursor(self) -> str:
+        return self.page.evaluate("document.activeElement.querySelector('.cm-activeLine').textContent")
+
+    def put_cursor(self, pane: int, text: str) -> None:
+        """Click into a word of a pane."""
+        self.page.evaluate(
+            """([pane, text]) => {
+              const content = document.querySelectorAll('.irw-pane')[pane].querySelector('.cm-content');
+              const walker = document.createTreeWalker(content, NodeFilter.SHOW_TEXT);
+              for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+                const at = node.data.indexOf(text);
+                if (at < 0) continue;
+                content.focus();
+                getSelection().collapse(node, at + 1);
+                return;
+              }
+              throw new Error('not in sight: ' + text);
+            }""",
+            [pane, text],
+        )
+        self.page.wait_for_timeout(60)
+
+
+@pytest.fixture(scope="module")
+def tab(chromium):
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def shown(tab, tmp_path):
+    return lambda *traces: Page(tab, tmp_path / "page.html", list(traces))
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return lower()
+
+
+def test_click_shows_a_pass_with_its_predecessor_and_shift_any_two(shown, trace):
+    page = shown(trace)
+    page.choose(8)
+    assert [title.split()[:2] for title in page.titles()] == [["7", "cse"], ["8", "convert-linalg-to-loops"]]
+    page.choose(1, modifiers=["Shift"])
+    assert [title.split()[0] for title in page.titles()] == ["1", "8"]
+    page.press("ArrowDown")
+    assert [title.split()[0] for title in page.titles()] == ["1", "9"], "the left side is held"
+    page.choose(0)
+    assert len(page.titles()) == 1
+    assert not page.errors
+
+
+def test_passes_without_a_change_are_one_line_until_asked_for(shown, trace):
+    page = shown(trace)
+    before = page.view.locator(".irw-row").count()
+    page.view.locator(".irw-quiet").first.click()
+    assert page.view.locator(".irw-row").count() > before
+
+
+def test_keys_reach_every_control(shown, trace):
+    page = shown(trace)
+    page.choose(10)
+    for key, control in {"s": "Unified", "z": "Fold", "w": "Wrap", "b": "Ignore renumbering", "a": "Blame"}.items():
+        button = page.view.get_by_role("button", name=control)
+        before = button.get_attribute("aria-pressed")
+        page.press(key)
+        assert button.get_attribute("aria-pressed") != before, control
+        page.press(key)
+        assert button.get_attribute("aria-pressed") == before, control
+    page.press("?")
+    assert page.view.get_by_role("dialog", name="Keys").is_visible()
+    page.press("Escape")
+    page.press("Enter")
+    assert page.page.evaluate("document.activeElement.className").startswith("cm-content")
+    page.press("Escape")
+    assert page.page.evaluate("document.activeElement.getAttribute('role')") == "listbox"
+    page.press("f")
+    assert page.page.evaluate("document.activeElement.tagName") == "SELECT"
+
+
+def test_tab_goes_from_the_list_to_both_panes(shown, trace):
+    page = shown(trace)
+    page.choose(10)
+    seen = []
+    for _ in range(4):
+        seen.append(page.page.evaluate("document.activeElement.getAttribute('aria-label')"))
+        page.press("Tab")
+    assert seen[0] == "Passes"
+    panes = [label for label in seen if label and label[0].isdigit()]
+    assert [label.split()[0] for label in panes] == ["9", "10"]
+
+
+def test_n_and_p_walk_the_changes(shown, trace):
+    page = shown(trace)
+    page.choose(13)
+    page.press("n")
+    first = page.line_at_cursor()
+    page.press("n")
+    assert page.line_at_cursor() != first
+    page.press("p")
+    assert page.line_at_cursor() == first
+
+
+def test_search_says_where_a_text_first_appears(shown, trace):
+    page = shown(trace)
+    page.press("/")
+    page.view.locator(".irw-query").fill("memref.alloc")
+    found = page.view.locator(".irw-found").inner_text()
+    first = next(i for i, one in enumerate(trace.dumps) if "memref.alloc" in one.text)
+    assert f"first appears in {first} {trace.dumps[first].name}" in found
+    dots = page.view.locator(".irw-row", has=page.page.locator(".irw-hits", has_text="●")).evaluate_all(
+        "rows => rows.map(row => Number(row.dataset.stage))"
+    )
+    assert dots == [i for i, one in enumerate(trace.dumps) if "memref.alloc" in one.text]
+    page.press("Enter")
+    assert page.titles()[-1].startswith(f"{first} "), "no hit here: on to the first pass that has one"
+    assert page.view.locator(".irw-hit").count() > 0
+    page.view.locator(".irw-query").fill("there is no such text")
+    assert page.view.locator(".irw-found").inner_text() == "in no pass"
+
+
+def test_one_function_can_be_shown_alone(shown, trace):
+    page = shown(trace)
+    page.choose(1)
+    page.view.get_by_label("Show one function (f)").select_option("helper")
+    assert not any("@main" in line for line in page.lines(1) if "func.func" in line)
+    assert any("func.func @helper" in line for line in page.lines(1))
+
+
+def test_the_list_can_be_filtered(shown, trace):
+    page = shown(trace)
+    page.view.get_by_label("Filter passes").fill("canon")
+    names = page.view.locator(".irw-name").all_inner_texts()
+    assert names == ["canonicalize", "canonicalize (2)", "canonicalize (3)"]
+
+
+def test_renumbering_is_ignored_on_request_and_by_itself(shown, trace):
+    page = shown(trace)
+    blind = page.view.get_by_role("button", name="Ignore renumbering")
+    page.choose(20)
+    if blind.get_attribute("aria-pressed") == "true":
+        blind.click()
+    raw = page.view.locator(".irw-ruler span").count()
+    blind.click()
+    assert "only renumbered" in page.status()
+    assert page.view.locator(".irw-ruler span").count() < raw
+    assert page.view.locator(".irw-renumbered").count() > 0
+
+
+ALIGNED = """() => {
+  const panes = [...document.querySelectorAll('.irw-pane')];
+  const box = panes[0].getBoundingClientRect();
+  const tops = panes.map((pane) => [...pane.querySelectorAll('.cm-line')]
+    .filter((line) => !/irw-(gone|new)/.test(line.className))
+    .map((line) => line.getBoundingClientRect().top)
+    .filter((top) => top > box.top + 60 && top < box.bottom - 60).map(Math.round));
+  return tops;
+}"""
+
+
+@pytest.mark.parametrize("keys", [[], ["z"], ["w"], ["z", "w"], ["b"], ["b", "z"]])
+def test_equal_lines_stay_beside_each_other(shown, trace, keys):
+    page = shown(trace)
+    page.choose(20)
+    page.press(*keys)
+    for _ in range(4):
+        page.page.wait_for_timeout(150)
+        left, right = page.page.evaluate(ALIGNED)
+        assert left
+        assert set(left[1:-1]) <= set(right) or set(right[1:-1]) <= set(left), (left, right)
+        page.page.evaluate("document.querySelectorAll('.irw-pane')[1].querySelector('.cm-scroller').scrollTop += 330")
+
+
+def test_both_panes_scroll_sideways_together(shown, trace):
+    page = shown(trace)
+    page.choose(15)
+    page.page.evaluate("document.querySelectorAll('.irw-pane')[0].querySelector('.cm-scroller').scrollLeft = 90")
+    page.page.wait_for_timeout(80)
+    lefts = page.page.evaluate("[...document.querySelectorAll('.irw-pane .cm-scroller')].map(s => s.scrollLeft)")
+    assert lefts == [90, 90]
+
+
+def test_unified_shows_each_line_once(shown, trace):
+    page = shown(trace)
+    page.choose(1)
+    page.press("s", "z")
+    lines = page.lines(1)
+    assert len(lines) > max(trace.dumps[0].text.count("\n"), trace.dumps[1].text.count("\n"))
+    assert page.view.locator(".irw-gone").count() > 0
+    assert page.view.locator(".irw-new").count() > 0
+
+
+def test_a_name_shows_its_definition_and_uses(shown, trace):
+    page = shown(trace)
+    page.choose(0)
+    page.put_cursor(1, "%cst_0" if "%cst_0" in trace.dumps[0].text else "%0")
+    assert page.view.locator(".irw-definition").count() == 1
+    assert page.view.locator(".irw-use").count() >= 1
+    page.press("u")
+    used = page.line_at_cursor()
+    page.press("d")
+    defined = page.line_at_cursor()
+    assert used != defined
+    assert "=" in defined
+
+
+def test_source_and_ir_are_linked_both_ways(shown, trace):
+    page = shown(trace)
+    page.choose(1)
+    page.put_cursor(1, "linalg.matmul")
+    assert page.view.locator(".irw-source .irw-linked").all_inner_texts() == ["    y = x @ w"]
+    page.page.evaluate("document.querySelector('.irw-source .cm-content').focus()")
+    page.view.locator(".irw-source .cm-line", has_text="relu").click()
+    linked = page.view.locator(".irw-pane").nth(1).locator(".irw-linked").all_inner_texts()
+    assert any("arith.maximumf" in line for line in linked)
+    assert not any("linalg.matmul" in line for line in linked)
+
+
+def test_blame_names_the_pass_and_goes_there(shown, trace):
+    page = shown(trace)
+    page.choose(15)
+    page.press("a", "z")
+    page.view.and_(page.page.locator("[data-blame=ready]")).wait_for()
+    blamed = page.view.locator(".irw-pane").nth(1).locator(".irw-blame .cm-gutterElement:not([style*=hidden])")
+    stages = {int(text) for text in blamed.all_inner_texts() if text}
+    assert stages <= set(range(16))
+    assert len(stages) > 2
+    earlier = next(text for text in blamed.all_inner_texts() if text and int(text) < 15)
+    blamed.get_by_text(earlier, exact=True).first.click()
+    assert page.titles()[-1].startswith(f"{earlier} ")
+
+
+def test_a_line_can_be_followed_back_to_the_input(shown, trace):
+    page = shown(trace)
+    page.choose(20)
+    page.press("z")
+    page.put_cursor(1, "llvm.fmul")
+    seen = []
+    for _ in range(12):
+        page.press("[")
+        page.page.wait_for_timeout(40)
+        stage = int(page.titles()[-1].split()[0])
+        if seen and seen[-1] == stage:
+            break
+        seen.append(stage)
+    assert len(seen) >= 3
+    assert seen == sorted(seen, reverse=True)
+
+
+def test_operations_before_and_after(shown, trace):
+    page = shown(trace)
+    page.choose(13)
+    page.press("c")
+    rows = page.view.locator(".irw-operations tbody tr").all_inner_texts()
+    counts = {row.split()[0]: row.split()[1:3] for row in rows}
+    assert counts["arith.addf"] == [str(trace.dumps[12].text.count("arith.addf")), "0"]
+
+
+def test_copy_and_save(shown, trace, tab):
+    page = shown(trace)
+    page.choose(8)
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.view.get_by_role("button", name="Copy").click()
+    page.view.get_by_text("Copied").wait_for()
+    assert page.page.evaluate("navigator.clipboard.readText()") == trace.dumps[8].text
+    with page.page.expect_download() as saved:
+        page.view.get_by_role("button", name="Save").click()
+    assert saved.value.suggested_filename == f"model-{trace.dumps[8].name}.mlir"
+    assert Path(saved.value.path()).read_text() == trace.dumps[8].text
+
+
+def test_a_failed_run_shows_what_came_before_and_why(shown, trace):
+    said = Diagnostic("error", "failed to legalize operation 'math.erf'")
+    failure = Failure("mlir-opt", "convert-math-to-llvm", "the pass rejected the IR", diagnostics=(said,))
+    page = shown(Trace("llvm_mlir", trace.dumps[:9], name="model", failure=failure))
+    assert page.view.get_by_role("alert").inner_text().startswith("✗ convert-math-to-llvm failed")
+    assert "failed to legalize operation 'math.erf'" in page.view.get_by_role("alert").inner_text()
+    assert page.view.locator(".irw-failed .irw-name").inner_text() == "convert-math-to-llvm"
+    assert page.titles()[-1].startswith("8 ")
+
+
+def test_several_models_have_a_selector(shown, trace):
+    other = lower(PROGRAM.replace("maximumf", "minimumf"), name="other")
+    page = shown(trace, other)
+    page.view.get_by_label("Lowering").select_option(label="other → llvm_mlir")
+    page.choose(0)
+    assert any("arith.minimumf" in line for line in page.lines(1))
+
+
+BIDI = "\u202e\u2066"
+HOSTILE = {
+    "script": '<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">',
+    "closing": '</script></textarea></pre><svg onload="window.hacked = 1">--><!--',
+    "attribute": '"onmouseover="window.hacked=1" %0 = "a.b"() {x = "<b>bold</b>"} : () -> ()',
+    "controls": f"nul \x00 bell \x07 escape \x1b[31m return \r bidi {BIDI} end",
+    "surrogate": "broken \udcff here",
+    "long": "x" * 1_000_000,
+    "long strings": '"' * 300_000,
+    "percent": "%" * 300_000,
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_text_is_only_text(shown, what):
+    text = HOSTILE[what]
+    page = shown(
+        Trace(
+            text[:200], (dump("input", text, step="s"), dump(text[:200], f"{text}\nmore", step=text[:200])),
+            name=text[:200], facts={text[:100]: text[:100]}, diagnostics=(Diagnostic("error", text[:100]),),
+        )
+    )
+    page.press("s", "w", "b", "z", "c")
+    assert page.page.evaluate("window.hacked") is None
+    assert page.page.locator(".irw-view svg, .irw-view img:not(.cm-widgetBuffer)").count() == 0
+    assert not page.errors
+    if what in ("script", "closing"):
+        assert text in "".join(page.lines(1))
+
+
+@pytest.mark.heavy
+def test_a_million_lines_do_not_freeze_the_page(shown):
+    text = "\n".join(f"  %{i} = arith.addi %{i - 1}, %c{i % 997} : i64" for i in range(1_000_000))
+    changed = text.replace("addi %5000,", "muli %5000,")
+    page = shown(Trace("t", (dump("input", text, step="s"), dump("cse", changed, step="s"))))
+    page.page.evaluate(
+        """() => { window.longest = 0; new PerformanceObserver((list) => {
+             for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration); })
+           .observe({ type: 'longtask' }); }"""
+    )
+    page.choose(0)
+    page.choose(1)
+    page.page.wait_for_timeout(100)
+    assert page.status().startswith("−1 +1 line, 1 change")
+    page.page.evaluate("document.querySelectorAll('.irw-pane')[1].querySelector('.cm-scroller').scrollTop = 4e6")
+    page.page.wait_for_timeout(200)
+    assert not page.errors
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm --prefix js ci")
+@pytest.mark.parametrize("how", ["light", "dark", "forced colors"])
+def test_axe_finds_nothing(shown, trace, tab, how):
+    forced = "active" if how == "forced colors" else "none"
+    tab.emulate_media(color_scheme="dark" if how == "dark" else "light", forced_colors=forced)
+    failure = Failure("mlir-opt", "cse", "no", reproducer="mlir-opt x")
+    page = shown(Trace(trace.target, trace.dumps, name="m", failure=failure, sources=trace.sources, facts={"a": 1}))
+    page.choose(10)
+    page.press("a", "c")
+    page.press("/")
+    page.view.locator(".irw-query").fill("memref")
+    tab.add_script_tag(path=str(AXE))
+    for keys in ([], ["s"], ["?"]):
+        page.view.locator(".irw-list").focus()
+        page.press(*keys)
+        page.page.wait_for_timeout(150)
+        found = tab.evaluate("axe.run('.irw').then(({violations}) => violations)")
+        brief = [(one["id"], node["html"][:200], node["failureSummary"]) for one in found for node in one["nodes"]]
+        assert brief == [], keys
+    tab.emulate_media(color_scheme="light", forced_colors="none")
+
+
+def test_dumps_on_their_way_do_not_hold_up_an_export(tab, tmp_path, trace):
+    loaded: list[int] = []
+
+    def load() -> Content:
+        loaded.append(1)
+        return Content("module {\n}\n")
+
+    late = Dump("cse", "s", "mlir", load, is_ready=lambda: bool(loaded))
+    page = Page(tab, tmp_path / "late.html", [Trace("t", (*trace.dumps[:1], late))])
+    assert page.lines(1)[0] == "module {"
