@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+from irwidget import llvm_routes
 from irwidget.dumps import Step
 from irwidget.errors import UsageError, near
 
@@ -41,39 +43,22 @@ STABLEHLO = torch_mlir_opt(
     "torch-backend-to-stablehlo-backend-pipeline",
 )
 
-LOOPS = Step(
-    "mlir-opt",
-    "builtin.module(func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat),"
-    "one-shot-bufferize{allow-unknown-ops bufferize-function-boundaries"
-    " function-boundary-type-conversion=identity-layout-map},"
-    "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse,"
-    "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-loops),lower-affine,convert-scf-to-cf)",
-    "linalg-to-loops",
-)
-"""To memory and loops. Copies and paddings become loops too: as calls into a runtime they would reach no GPU."""
-
-
-def _to_llvm(*math: str) -> Step:
-    return Step(
-        "mlir-opt",
-        "builtin.module(func.func(refback-expand-ops-for-llvm,arith-expand),expand-strided-metadata,lower-affine,"
-        f"convert-complex-to-standard,{','.join(math)},convert-complex-to-llvm,convert-arith-to-llvm,"
-        "convert-index-to-llvm,convert-vector-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
-        "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)",
-        "loops-to-llvm",
-    )
-
-
-TO_LLVM = _to_llvm("convert-math-to-llvm", "convert-math-to-libm")
-TO_LLVM_LIBM = _to_llvm("convert-math-to-libm", "convert-math-to-llvm")
-"""For NVPTX, whose code generator aborts on `llvm.exp` and its kin: they are calls of `expf` instead."""
-
 _TARGETS = (
     Target("torch_script_graph_ir", "pytorch", "torchscript", (), "the graph that torch.jit.trace records"),
     Target("torch_mlir", "pytorch", "mlir", (TORCH_BACKEND,), "torch dialect, decomposed"),
     Target("tosa_mlir", "pytorch", "mlir", (TORCH_BACKEND, TOSA), "TOSA"),
     Target("linalg_on_tensors_mlir", "pytorch", "mlir", (TORCH_BACKEND, LINALG), "linalg on tensors"),
     Target("stablehlo_mlir", "pytorch", "mlir", (TORCH_BACKEND, STABLEHLO), "StableHLO"),
+    *(
+        Target(name, "pytorch", language, llvm_routes.steps(name, (TORCH_BACKEND, LINALG)), summary)
+        for name, language, summary in (
+            ("llvm_mlir", "mlir", "LLVM dialect"),
+            ("llvm_ir", "llvm", "LLVM IR"),
+            ("nvptx", "ptx", "PTX for NVIDIA GPUs"),
+            ("amdgpu", "amdgcn", "assembly for AMD GPUs"),
+            ("spirv", "spirv", "SPIR-V"),
+        )
+    ),
     Target("raw_ir", "raw", "any", (), "IR text of your own, as it is or through --pipeline"),
 )
 
@@ -89,3 +74,19 @@ def find(name: str) -> Target:
         return targets()[name]
     except KeyError:
         raise UsageError(f"Unknown IR type {name!r}. {near(name, targets())}") from None
+
+
+def resolve(names: Sequence[str], route: str = "robust", options: Mapping[str, Any] | None = None) -> list[Target]:
+    """The targets of these names, with the steps that the route and the target options ask for.
+
+    Options: `arch` (`sm_80`, `gfx942`, or one of each: `sm_90,gfx1100`), `O` (0 to 3), `kernels`,
+    `llvm_passes`. Raises UsageError before anything has run.
+    """
+    wanted = [find(name) for name in names]
+    ours = [target.name for target in wanted if target.source == "pytorch"]
+    choices = llvm_routes.choose(ours, route, options or {})
+    return [
+        replace(target, steps=llvm_routes.steps(target.name, (TORCH_BACKEND, LINALG), choices))
+        if target.name in llvm_routes.NAMES else target
+        for target in wanted
+    ]

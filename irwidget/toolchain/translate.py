@@ -48,14 +48,14 @@ def translate(module: Any, run: Run) -> str:
     """
     _refuse_untranslatable(module)
     if run.request.elide:
-        elided = _elide_globals(module)
-        if elided:
-            run.facts["elided constants"] = elided
+        _elide_globals(module)
     mlir.passmanager.PassManager.parse(_DEBUG_SCOPES, context=module.context).run(module.operation)
     from torch_mlir.dialects import llvm  # pyright: ignore[reportMissingImports]
 
+    to_llvm_ir: Any = llvm.translate_module_to_llvmir  # pyright: ignore[reportAttributeAccessIssue]
+
     try:
-        return literals.rewrite(llvm.translate_module_to_llvmir(module.operation))
+        return literals.rewrite(to_llvm_ir(module.operation))
     except literals.UnknownLiteral as error:
         raise mlir.PassFailed(f"LLVM 22 cannot read a constant: {error}", ()) from None
 
@@ -79,11 +79,10 @@ def _refuse_untranslatable(module: Any) -> None:
     raise mlir.PassFailed(message, (Diagnostic("error", f"cannot translate {found[0].name}", where),))
 
 
-def _elide_globals(module: Any) -> int:
+def _elide_globals(module: Any) -> None:
     """Make large constants external symbols. They stay what they are to the optimiser: memory that it cannot see."""
     ir = mlir.ir
     external = ir.Attribute.parse("#llvm.linkage<external>", context=module.context)
-    count = 0
     for operation in module.operation.regions[0].blocks[0].operations:
         attributes = operation.attributes
         if operation.operation.name != "llvm.mlir.global" or "value" not in attributes:
@@ -95,14 +94,12 @@ def _elide_globals(module: Any) -> int:
             continue
         del attributes["value"]
         attributes["linkage"] = external
-        count += 1
-    return count
 
 
 def _is_zero(value: Any) -> bool:
     """A splat of zero prints as `zeroinitializer`: there is nothing to elide."""
-    ir = mlir.ir
-    if not ir.DenseElementsAttr.isinstance(value):
+    try:
+        dense = mlir.ir.DenseElementsAttr(value)
+    except ValueError:  # a resource
         return False
-    dense = ir.DenseElementsAttr(value)
     return dense.is_splat and str(dense.get_splat_value()).split(" :")[0] in ("0", "0.000000e+00", "false")

@@ -1,0 +1,150 @@
+"""The steps from linalg to LLVM and to GPU code, as the target options and the route have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irwidget.dumps import Step
+from irwidget.errors import UsageError, near
+from irwidget.toolchain import gpu_archs
+
+NAMES = ("llvm_mlir", "llvm_ir", "nvptx", "amdgpu", "spirv")
+"""The IR types that these steps lead to."""
+
+LOOPS = Step(
+    "mlir-opt",
+    "builtin.module(func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat),"
+    "one-shot-bufferize{allow-unknown-ops bufferize-function-boundaries"
+    " function-boundary-type-conversion=identity-layout-map},"
+    "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse,"
+    "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-loops),lower-affine,convert-scf-to-cf)",
+    "linalg-to-loops",
+)
+"""To memory and loops. Copies and paddings become loops too: as calls into a runtime they would reach no GPU."""
+
+
+def _to_llvm(*math: str) -> Step:
+    return Step(
+        "mlir-opt",
+        "builtin.module(func.func(refback-expand-ops-for-llvm,arith-expand),expand-strided-metadata,lower-affine,"
+        f"convert-complex-to-standard,{','.join(math)},convert-complex-to-llvm,convert-arith-to-llvm,"
+        "convert-index-to-llvm,convert-vector-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
+        "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)",
+        "loops-to-llvm",
+    )
+
+
+TO_LLVM = _to_llvm("convert-math-to-llvm", "convert-math-to-libm")
+TO_LLVM_LIBM = _to_llvm("convert-math-to-libm", "convert-math-to-llvm")
+"""For NVPTX, whose code generator aborts on `llvm.exp` and its kin: they are calls of `expf` instead."""
+
+EXPLORER = Step(
+    "mlir-opt",
+    "builtin.module(one-shot-bufferize{bufferize-function-boundaries},canonicalize,cse,convert-linalg-to-loops,"
+    "lower-affine,convert-scf-to-cf,expand-strided-metadata,convert-math-to-llvm,convert-arith-to-llvm,"
+    "finalize-memref-to-llvm,convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)",
+    "explorer",
+)
+"""The one fixed list of PyTorch Explorer."""
+
+TRANSLATE = Step("mlir-translate", "--mlir-to-llvmir")
+
+PRINT_CHANGED = "-print-changed=quiet"
+"""Makes `opt` and `llc` show every pass that changed something."""
+
+_TRIPLES = {
+    "nvptx": gpu_archs.NVPTX_TRIPLE,
+    "amdgpu": gpu_archs.AMDGPU_TRIPLE,
+    "spirv": gpu_archs.SPIRV_TRIPLE,
+}
+_ARCHS = {"nvptx": gpu_archs.NVPTX, "amdgpu": gpu_archs.AMDGPU}
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the user asked for, checked."""
+
+    route: str = "robust"
+    nvptx: str = ""
+    """The architecture; the default one when empty."""
+    amdgpu: str = ""
+    level: int = 2
+    llvm_passes: bool = False
+
+
+def choose(names: Sequence[str], route: str, options: Mapping[str, Any]) -> Choices:
+    """Check the route and the target options for these IR types. Raises UsageError."""
+    if route not in ("robust", "explorer"):
+        raise UsageError(f"Unknown route {route!r}. {near(str(route), ['robust', 'explorer'])}")
+    level = str(options.get("O", 2)).removeprefix("O")
+    if level not in ("0", "1", "2", "3"):
+        raise UsageError(f"O is 0, 1, 2 or 3, not {options.get('O')!r}")
+    return Choices(
+        route, level=int(level), llvm_passes=bool(options.get("llvm_passes")),
+        **_archs(names, str(options.get("arch") or "")),
+    )
+
+
+def _archs(names: Sequence[str], asked: str) -> dict[str, str]:
+    """The architecture of each GPU target that is wanted, from `sm_90`, `gfx942` or `sm_90,gfx942`."""
+    families = [family for family in _ARCHS if family in names]
+    if not families:
+        return {}
+    found: dict[str, str] = {}
+    for arch in filter(None, (word.strip() for word in asked.split(","))):
+        family = next((family for family in families if arch in _ARCHS[family]), None)
+        if family is None:
+            known = [arch for family in families for arch in _ARCHS[family]]
+            raise UsageError(f"{' or '.join(families)}: no architecture {arch!r}. {_near_arch(arch, known)}")
+        found[family] = arch
+    return found
+
+
+def _near_arch(arch: str, known: Sequence[str]) -> str:
+    hint = near(arch, known)
+    return hint if hint.startswith("Known") else f"{hint} Known: {', '.join(known)}."
+
+
+def steps(name: str, to_linalg: tuple[Step, ...], choices: Choices | None = None) -> tuple[Step, ...]:
+    """The steps to an IR type of NAMES."""
+    choices = choices or Choices()
+    if choices.route == "explorer":
+        to_llvm = (*to_linalg, EXPLORER)
+    else:
+        to_llvm = (*to_linalg, LOOPS, TO_LLVM_LIBM if name == "nvptx" else TO_LLVM)
+    if name == "llvm_mlir":
+        return to_llvm
+    if name == "llvm_ir":
+        return (*to_llvm, TRANSLATE)
+    return (*to_llvm, TRANSLATE, *_code_generation(name, choices))
+
+
+def _code_generation(name: str, choices: Choices) -> tuple[Step, Step]:
+    """`opt` and `llc` for a GPU."""
+    triple, level = f"-mtriple={_TRIPLES[name]}", f"-O{choices.level}"
+    if choices.route == "explorer":  # its opt knows no target, and its llc the oldest of each
+        cpu = [f"-mcpu={arch}"] if (arch := _arch(name, choices)) else []
+        optimize, generate = ["-O2"], [triple, *cpu]
+    else:
+        cpu = [f"-mcpu={arch}"] if (arch := _arch(name, choices) or _DEFAULTS.get(name)) else []
+        optimize = [level, triple, *cpu, *(_NO_UNROLLING if name == "amdgpu" else [])]
+        ptx = [f"-mattr=+ptx{gpu_archs.ptx_version(arch)}"] if name == "nvptx" and arch else []
+        generate = [level, triple, *cpu, *ptx]
+    return _step("opt", optimize, choices), _step("llc", generate, choices)
+
+
+_DEFAULTS = {"nvptx": gpu_archs.DEFAULT_NVPTX, "amdgpu": gpu_archs.DEFAULT_AMDGPU}
+
+_NO_UNROLLING = ["-disable-loop-unrolling", "-vectorize-loops=false", "-vectorize-slp=false"]
+"""AMDGPU's cost model unrolls whole models: code generation of one encoder layer would take minutes."""
+
+
+def _arch(name: str, choices: Choices) -> str:
+    return {"nvptx": choices.nvptx, "amdgpu": choices.amdgpu}.get(name, "")
+
+
+def _step(tool: str, arguments: Sequence[str], choices: Choices) -> Step:
+    changed = [PRINT_CHANGED] if choices.llvm_passes else []
+    return Step(tool, " ".join([*arguments, *changed]), tool)
