@@ -85,6 +85,8 @@ class Dump:
     seconds: float = 0.0
     scope: str = "module"
     """What the pass ran on: `module`, `func.func`, a kernel's name."""
+    pipeline: str = ""
+    """A custom pipeline that runs just this pass."""
     is_ready: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)
 
     @property

@@ -9,12 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from irwidget import pipelines, routes
+from irwidget import checking, pipelines, routes
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
 from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError, near
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
 
 TARGET_OPTIONS = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "memory")
 
@@ -146,6 +149,10 @@ def lower(
     (`mlir-opt --canonicalize | user-tool ./mine`); its tools run embedded where
     they can, and as real programs with `external=True`.
 
+    `check=True` executes the result on the CPU and compares it with eager
+    PyTorch (`trace.facts["check"]`); `check="each"` executes every dump that can
+    stand alone and names the first pass after which the result differs.
+
     `dumps=False` keeps the last dump only, `elide=False` prints large constants,
     `timeout` is in seconds for all passes together, `isolate=False` runs them in
     this process. `progress` is called as each pass begins.
@@ -159,13 +166,14 @@ def lower(
         raise UsageError(f"lower() has no option {unknown[0]!r}. {near(unknown[0], known)}")
     options = Options(
         isolate=isolate, timeout=timeout, dumps=dumps, elide=elide, progress=progress,
+        keep_constants=bool(check),
         target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
     )
-    start = _Start(obj, inputs, kwargs or {}, dynamic_shapes, name)
+    start = _Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check)
     extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
     made = {
         target.name: start.lower(target, extra, options)
-        for target in map(routes.find, [to] if isinstance(to, str) else to)
+        for target in routes.resolve([to] if isinstance(to, str) else to, route, target_options)
     }
     return made[to] if isinstance(to, str) else made
 
@@ -174,10 +182,12 @@ class _Start:
     """An object and its inputs, on the way to one or more IR types; exported at most once."""
 
     def __init__(
-        self, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, name: str | None
+        self, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, name: str | None,
+        check: bool | Literal["each"],
     ) -> None:
         self.obj, self.inputs, self.kwargs, self.dynamic_shapes = obj, inputs, kwargs, dynamic_shapes
         self.given_name = name
+        self.check = check
 
     def lower(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """To one IR type, then through the steps of a custom pipeline."""
@@ -191,7 +201,12 @@ class _Start:
         if target.source == "raw":
             return self._lower_text(target, extra, options)
         source, frame = self._imported
-        return _run(source, (*target.steps, *extra), target.name, options, frame)
+        lowering = _run(source, (*target.steps, *extra), target.name, options, frame)
+        if self.check:
+            lowering.trace = checking.check(
+                source, lowering.trace, options, self._expected, each=self.check == "each"
+            )
+        return lowering
 
     @property
     def name(self) -> str:
@@ -220,14 +235,23 @@ class _Start:
             raise error
 
     @cached_property
+    def _program(self) -> ExportedProgram:
+        from irwidget.frontends import torch as frontend
+
+        return frontend.export(self.obj, self.inputs, self.kwargs, self.dynamic_shapes, self.name)
+
+    @cached_property
+    def _expected(self) -> checking.Expected:
+        return checking.expect(self.obj, self.inputs, dict(self.kwargs), self._program)
+
+    @cached_property
     def _imported(self) -> tuple[Source, Trace]:
         """The model as MLIR, and a trace without dumps that carries what is known so far."""
         from irwidget.frontends import torch as frontend
 
         self._check_model()
         started = time.perf_counter()
-        program = frontend.export(self.obj, self.inputs, self.kwargs, self.dynamic_shapes, self.name)
-        imported = frontend.import_program(program, self.name)
+        imported = frontend.import_program(self._program, self.name)
         seconds = time.perf_counter() - started
         frame = Trace("", (), name=self.name, sources=imported.sources, diagnostics=imported.remarks)
         return Source(imported.bytecode, name="torch.export", step="torch.export", seconds=seconds), frame

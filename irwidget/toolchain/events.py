@@ -10,6 +10,22 @@ from irwidget.dumps import Content, Diagnostic, Step
 
 
 @dataclass(frozen=True, slots=True)
+class Array:
+    """A dense tensor: its elements row-major."""
+
+    data: bytes
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What to call `@main` with, and the rank and the bytes per element of each of its results."""
+
+    inputs: tuple[Array, ...]
+    results: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """Run `steps` on `source`."""
 
@@ -28,6 +44,9 @@ class Request:
     elide: bool = True
     """Leave large constants out of the text."""
     verify: bool = True
+    keep_constants: bool = False
+    """Give programs large constants in full: their result will be executed."""
+    invocation: Invocation | None = None
     cwd: str = ""
     """Where the user's relative paths start."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])

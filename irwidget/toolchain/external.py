@@ -6,6 +6,7 @@ LLVM older than 22 is refused. Arguments go to the program as a list.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -119,7 +120,8 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
 def _input(run: Run, state: State) -> str:
     """The text that a program reads; MLIR keeps its locations, so that lines stay linked to the source."""
     if isinstance(state, MlirState):
-        limits = {"large_elements_limit": 10, "large_resource_limit": 64} if run.request.elide else {}
+        elide = run.request.elide and not run.request.keep_constants
+        limits = {"large_elements_limit": 10, "large_resource_limit": 64} if elide else {}
         return state.module.operation.get_asm(enable_debug_info=True, **limits)
     return state.render(run.request.elide).text
 
@@ -174,6 +176,9 @@ def _state_of(run: Run, before: State, step: Step, output: bytes) -> State:
         return TextState("text", f"{len(output)} bytes, kept as the attachment {name}\n\n{_hex(output)}")
     language = detect(text)
     if language == "mlir":
+        if run.request.keep_constants:
+            with contextlib.suppress(mlir.PassFailed):
+                return MlirState(mlir.parse(text, run.context()))
         return TextState("mlir", text, mlir.content(text))
     return TextState(language, text)
 

@@ -42,6 +42,10 @@ class Options:
     verify: bool = True
     target: tuple[tuple[str, str], ...] = ()
     """Target options: `arch`, `opt_level` ..."""
+    keep_constants: bool = False
+    """Give programs large constants in full: their result will be executed."""
+    invocation: events.Invocation | None = field(default=None, compare=False)
+    """What the `execute` tool calls `@main` with."""
     progress: Progress | None = field(default=None, compare=False)
 
 
@@ -153,6 +157,7 @@ class _Execution:
             steps=self.steps, source=self.source.data if whole else None, language=self.source.language,
             key=self.source.key, first_step=0 if whole else self.first_step,
             dumps=self.options.dumps, stop_after=stop_after, elide=self.options.elide, verify=self.options.verify,
+            keep_constants=self.options.keep_constants, invocation=self.options.invocation,
             cwd=os.getcwd(), options=dict(self.options.target),
         )
 
@@ -229,7 +234,7 @@ class _Execution:
             ended.language if ended else self.input_language,
             lambda: texts.load(index),
             started.options, ended.seconds if ended else self.source.seconds, started.scope,
-            is_ready=lambda: texts.ready(index),
+            is_ready=lambda: texts.ready(index), pipeline=started.pipeline,
         )
 
     def _remember(self, dumps: tuple[Dump, ...], step_of: list[int]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irwidget.dumps import Step
 from irwidget.errors import near
-from irwidget.toolchain import events, external, llvm_tools, mlir_opt, translate
+from irwidget.toolchain import events, execute, external, llvm_tools, mlir_opt, translate
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, Tool
 
 
@@ -46,6 +46,7 @@ _TOOLS: dict[str, Tool] = {
     "triton-opt": triton,
     "triton-llvm-opt": triton,
     "user-tool": external.user_tool,
+    "execute": execute.tool,
 }
 
 
