@@ -18,7 +18,7 @@ TO_LLVM_IR = "--mlir-to-llvmir"
 LARGE_GLOBAL = 64
 """Constants of more elements than this become external symbols when constants are elided."""
 
-_DEBUG_SCOPES = "builtin.module(ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly})"
+_DEBUG_SCOPES = "builtin.module(ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly})"
 _TRANSLATED = ("llvm.", "nvvm.", "rocdl.")
 """Dialects whose operations the translation knows."""
 
