@@ -51,14 +51,17 @@ class Kernel:
     @cached_property
     def executions(self) -> tuple[Execution, ...]:
         """The SuperDSC files in order: one per OpSpec, and per iteration when loops are unrolled."""
-        found: list[tuple[OpSpec, tuple[int, ...]]] = []
-        if self.unroll:
-            for group in groups(self.specs):
-                for iteration in product(*(range(n) for n in group[0].loops)):
-                    found += [(spec, iteration) for spec in group]
-        else:
-            found = [(spec, (0,) * len(spec.loops)) for spec in self.specs]
+        found = self.unrolled if self.unroll else [(spec, (0,) * len(spec.loops)) for spec in self.specs]
         return tuple(Execution(i, spec, iteration) for i, (spec, iteration) in enumerate(found))
+
+    @cached_property
+    def unrolled(self) -> Sequence[tuple[OpSpec, tuple[int, ...]]]:
+        """Ops in the order in which they run, with the iteration of their loops."""
+        found: list[tuple[OpSpec, tuple[int, ...]]] = []
+        for group in groups(self.specs):
+            for iteration in product(*(range(n) for n in group[0].loops)):
+                found += [(spec, iteration) for spec in group]
+        return found
 
     @cached_property
     def plans(self) -> Mapping[str, Plan]:

@@ -1,0 +1,352 @@
+"""The reference executor: run a program core by core and tile by tile through the device layouts.
+
+Nothing is read but through device coordinates, nothing is written but by the core that owns the slice; what a
+card would get silently wrong raises a TileError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import torch.utils._pytree as pytree
+
+from irwidget.errors import UnsupportedError, UsageError
+from irwidget.spyre import semantics
+from irwidget.spyre.bundling import HostCall
+from irwidget.spyre.coordinates import device_coordinates
+from irwidget.spyre.expressions import Coordinate
+from irwidget.spyre.formats import dtype_name
+from irwidget.spyre.ir import Buffer, External, View
+from irwidget.spyre.kernel import Kernel
+from irwidget.spyre.layout import row_major
+from irwidget.spyre.lowering import index_of, ranges_of
+from irwidget.spyre.memory import Integers, Memory, Space, Tile, TileError
+from irwidget.spyre.opspec import OpSpec, TensorArg
+from irwidget.spyre.superdsc import Plan, start_address
+
+if TYPE_CHECKING:
+    from irwidget.spyre.program import SpyreProgram
+
+
+def execute(program: SpyreProgram, tensors: Sequence[Any], *, rounding: bool = False) -> Any:
+    """Run the program on tensors; returns what the compiled function returns, in its dtypes."""
+    missing = next((k.unimplemented for k in program.kernels if k.unimplemented), "")
+    if missing:
+        kernel = next(k for k in program.kernels if k.unimplemented)
+        raise UnsupportedError(f"{kernel.name} contains the unimplemented operation {missing}: Spyre has no OpFunc for"
+                               " it, so its kernel is a stub.")
+    return _Run(program, rounding).run(tensors)
+
+
+class _Run:
+    def __init__(self, program: SpyreProgram, rounding: bool) -> None:
+        self.program, self.rounding = program, rounding
+        self.graph = program.graph
+        self.memory = Memory(program.options.lx_bytes)
+        self.memory.pool.grow(program.pool.bytes)
+        used = [program.scratchpad.addresses[n] + b.size for n, b in program.scratchpad.blocks.items()
+                if n in program.scratchpad.addresses]
+        for core in range(program.options.cores):
+            self.memory.scratchpads[core] = Space(f"LX of core {core}", max(used, default=0))
+
+    def run(self, tensors: Sequence[Any]) -> Any:
+        for name, value in self._inputs(tensors).items():
+            self._store(self.graph.buffers[name], value)
+        for op in self.graph.ops:
+            if op.kind == "constant":
+                value = torch.tensor(self.graph.buffers[op.target].value, dtype=torch.float64)
+                self._store(self.graph.buffers[op.target], value)
+        for step in self.program.steps:
+            if isinstance(step, HostCall):
+                self._host(step)
+            else:
+                self._kernel(step)
+        outputs = [self._load(view) if isinstance(view, View) else view for view in self.graph.outputs]
+        tree = self.program.output_tree
+        return pytree.tree_unflatten(outputs, tree) if tree is not None else outputs
+
+    def _inputs(self, tensors: Sequence[Any]) -> dict[str, torch.Tensor]:
+        flat = [t for t in pytree.tree_leaves(tuple(tensors)) if isinstance(t, torch.Tensor)]
+        names = self.program.call_inputs
+        if len(flat) != len(names):
+            raise UsageError(f"{self.program.name} takes {len(names)} tensors, got {len(flat)}.")
+        values = dict(self.program.bound)
+        values.update(zip(names, flat, strict=True))
+        for given in self.graph.inputs:
+            value = values.get(given.name)
+            if value is None:
+                raise UsageError(f"{given.parameter or given.name} has no value: compile a module with real parameters.")
+            if tuple(value.shape) != given.size or dtype_name(value.dtype) != given.dtype:
+                raise UsageError(
+                    f"{given.parameter or given.name}: compiled for {given.dtype}{list(given.size)}, got"
+                    f" {dtype_name(value.dtype)}{list(value.shape)}."
+                )
+        return {i.name: values[i.name] for i in self.graph.inputs}
+
+    # -- host and device ---------------------------------------------------------------------------
+
+    def _addresses(self, buffer: Buffer) -> Integers:
+        """Byte address of each host element, over the host dims."""
+        ranges = ranges_of(buffer.size)
+        layout = buffer.device
+        coordinates = device_coordinates(layout, index_of(buffer.size, buffer.stride), dict(ranges))
+        at = np.zeros((1,) * len(ranges), np.int64)
+        for coordinate, step in zip(coordinates, row_major(layout.device_size), strict=True):
+            for axis, (v, n) in enumerate(ranges):
+                for term in coordinate.terms:
+                    if term.var == v:
+                        at = at + _along(_values(term, 0, n) * step, axis, len(ranges))
+        return (at * layout.format.bytes).reshape(buffer.size)
+
+    def _store(self, buffer: Buffer, value: torch.Tensor) -> None:
+        """Copy a host tensor to the device."""
+        self.memory.allocate(buffer.name, buffer.device.bytes)
+        space = self.memory.tensors[buffer.name]
+        values = value.detach().to(torch.float64).cpu().numpy().reshape(buffer.size)
+        space.write(self._addresses(buffer), values, self.memory.owner(buffer.name), self.memory.next_epoch(),
+                    f"the copy of {buffer.name} to the device")
+
+    def _load(self, view: View, exact: bool = False) -> torch.Tensor:
+        """Copy a view of a device tensor back to the host."""
+        buffer = self.graph.buffers[view.buffer]
+        space = self.memory.tensors[view.buffer]
+        values = space.read(self._addresses(buffer), self.memory.owner(buffer.name), f"the copy of {buffer.name} to the host")
+        length = 1 + sum((n - 1) * s for n, s in zip(buffer.size, buffer.stride, strict=True) if n)
+        storage = torch.zeros(max(length, 1), dtype=torch.float64)
+        if all(buffer.size):
+            torch.as_strided(storage, buffer.size, buffer.stride).copy_(torch.from_numpy(np.ascontiguousarray(values)).reshape(buffer.size))
+        made = torch.as_strided(storage, view.size, view.stride, view.offset)
+        dtype = getattr(torch, view.dtype)
+        if exact and dtype in (torch.float16, torch.bfloat16):
+            dtype = torch.float32
+        out = torch.empty_strided(view.size, view.stride, dtype=dtype) if 0 not in view.stride else torch.empty(
+            view.size, dtype=dtype)
+        return out.copy_(made)
+
+    def _host(self, step: HostCall) -> None:
+        call = step.op.external
+        assert call is not None
+        self._store(self.graph.buffers[step.result.target], self._external(call))
+
+    def _external(self, call: External) -> torch.Tensor:
+        def convert(value: Any) -> Any:
+            if isinstance(value, View):
+                return self._load(value, exact=True)
+            if isinstance(value, list | tuple):
+                return type(value)(convert(v) for v in value)  # pyright: ignore[reportCallIssue]
+            return value
+
+        args = [convert(a) for a in call.args]
+        if call.name == "unfold" and len(args) == 5 and isinstance(args[1], list | tuple):
+            return torch.nn.functional.unfold(*args)
+        if call.name == "reshape_via_cpu":
+            return args[0].reshape(args[1])
+        if call.name == "to_dtype_cpu":
+            return args[0].to(args[1])
+        return call.target(*args, **{k: convert(v) for k, v in call.kwargs.items()})
+
+    # -- kernels -----------------------------------------------------------------------------------
+
+    def _kernel(self, kernel: Kernel) -> None:
+        for name in kernel.arguments:
+            self.memory.allocate(name, self.graph.buffers[name].device.bytes)
+        for spec, iteration in kernel.unrolled:
+            _Execution(self, kernel, spec, iteration).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a core's tile of an argument lies: byte addresses over the axes of the op's symbols."""
+
+    space: Space
+    at: Integers
+
+
+class _Execution:
+    """One SuperDSC: an op on every core."""
+
+    def __init__(self, run: _Run, kernel: Kernel, spec: OpSpec, iteration: tuple[int, ...]) -> None:
+        self.whole, self.kernel, self.spec, self.iteration = run, kernel, spec, iteration
+        self.memory = run.memory
+        self.plan: Plan = kernel.plans[spec.source]
+        self.symbols = list(spec.iteration_space)
+        self.axes = {v: i for i, v in enumerate(self.symbols)}
+        self.reduced = [self.axes[v] for v in spec.reduced]
+        self.what = f"{spec.source} ({spec.op})"
+
+    def run(self) -> None:
+        partial: dict[tuple[int, ...], tuple[Tile, torch.Tensor]] = {}
+        for core in range(self.plan.cores):
+            tile = self._tile(core)
+            if tile.empty:
+                continue
+            result = self._compute(tile)
+            key = tuple(start for i, (start, _) in enumerate(tile.ranges.values()) if i not in self.reduced)
+            if key in partial:
+                first, value = partial[key]
+                partial[key] = (first, semantics.combine(self.spec.op, value, result))
+            else:
+                partial[key] = (tile, result)
+        epoch = self.memory.next_epoch()
+        for tile, result in partial.values():
+            self._write(tile, result, epoch)
+
+    def _tile(self, core: int) -> Tile:
+        ranges: dict[str, tuple[int, int]] = {}
+        for v, (n, _) in self.spec.iteration_space.items():
+            label = self.plan.labels[v]
+            size = self.plan.sizes[label] // self.plan.splits[label]
+            start = self.plan.slices[core][label] * size
+            ranges[v] = (start, min(start + size, n))
+        return Tile(core, ranges)
+
+    # -- addresses ---------------------------------------------------------------------------------
+
+    def _place(self, arg: TensorArg, tile: Tile, gathered: dict[str, np.ndarray[Any, Any]] | None = None) -> _Place:
+        size, coordinates = arg.memory or (arg.device_size, arg.device_coordinates)
+        local = arg.allocation[0] == "lx"
+        strides = row_major(self._local_size(size, coordinates) if local else size)
+        at: Any = np.zeros((1,) * len(self.symbols), np.int64)
+        for d, coordinate in enumerate(coordinates):
+            part: Any = np.full((1,) * len(self.symbols), coordinate.offset, np.int64)
+            if coordinate.indirect:
+                part = part + (gathered or {})[coordinate.indirect]
+            for term in coordinate.terms:
+                if term.var not in self.axes:
+                    continue
+                start, stop = tile.ranges[term.var]
+                values = _values(term, start, stop)
+                if local and d < len(coordinates) - 1:
+                    values = values - term.at(start)
+                part = part + _along(values, self.axes[term.var], len(self.symbols))
+            if int(part.min()) < 0 or int(part.max()) >= size[d]:
+                raise TileError(f"{self.what}: a tile of core {tile.core} leaves {arg.name} in device dim {d}:"
+                                f" {int(part.max())} of {size[d]}")
+            at = at + part * strides[d]
+        base = 0 if arg.allocation[0] == "hbm" else arg.allocation[1]
+        base += sum(i * step for i, step in zip(self.iteration, arg.advances, strict=False))
+        space = self.memory.space(arg.allocation[0], arg.name, tile.core)
+        place = _Place(space, base + at * arg.format.bytes)
+        self._check_start(arg, tile, place)
+        return place
+
+    def _local_size(self, size: Sequence[int], coordinates: Sequence[Coordinate]) -> tuple[int, ...]:
+        """Extents of one core's part of a tensor in its scratchpad."""
+        made: list[int] = []
+        for n, coordinate in zip(size[:-1], coordinates[:-1], strict=True):
+            for v in coordinate.variables:
+                n = -(-n // self.plan.splits[self.plan.labels[v]])
+            made.append(n)
+        return (*made, size[-1])
+
+    def _check_start(self, arg: TensorArg, tile: Tile, place: _Place) -> None:
+        """The SuperDSC's start address is where the tile begins."""
+        if arg.memory is not None or any(c.indirect for c in arg.device_coordinates):
+            return
+        tensor = next(t for t in self.plan.tensors if t.arg is arg)
+        base = arg.allocation[1] if arg.allocation[0] == "hbm" else 0
+        said = start_address(self.plan, tensor, tile.core, self.iteration) - base
+        found = int(place.at.flat[0])
+        if said != found:
+            raise TileError(f"{self.what}: the SuperDSC starts {arg.name} of core {tile.core} at {said}, its tile begins"
+                            f" at {found}")
+
+    def _read(self, arg: TensorArg, tile: Tile, gathered: dict[str, Any] | None = None, lane: int = 0) -> torch.Tensor:
+        place = self._place(arg, tile, gathered)
+        at = place.at + lane * arg.format.bytes
+        values = place.space.read(at, self.memory.owner(arg.name), f"core {tile.core} in {self.what}")
+        return torch.from_numpy(values)
+
+    # -- arithmetic --------------------------------------------------------------------------------
+
+    def _compute(self, tile: Tile) -> torch.Tensor:
+        spec = self.spec
+        if spec.kind == "matmul":
+            return self._matmul(tile)
+        gathered: dict[str, Any] = {}
+        for arg in spec.args:
+            if arg.is_index:
+                gathered[arg.name] = self._read(arg, tile).numpy().astype(np.int64)
+        data = [arg for arg in spec.args[:-1] if not arg.is_index]
+        inputs = [self._read(arg, tile, gathered) for arg in data]
+        integers = any(not arg.dtype.startswith(("float", "bfloat", "bool")) for arg in data)
+        if not integers:
+            inputs = [x.float() for x in inputs]
+        if spec.op == "layernormscale":
+            inputs.append(self._read(data[0], tile, lane=1).float())
+        if spec.op == "exx2":
+            return self._moments(inputs[0])
+        if spec.kind == "topk":
+            return self._topk(inputs[0], tile)
+        if spec.is_reduction:
+            x = inputs[0].expand([stop - start for start, stop in tile.ranges.values()])
+            return semantics.partial_reduction(spec.op, x, self.reduced, spec.constants)
+        if integers and spec.op in ("identity", "ReStickifyOpHBM"):
+            return inputs[0]
+        return semantics.pointwise(spec.op, inputs, spec.constants)
+
+    def _matmul(self, tile: Tile) -> torch.Tensor:
+        """The reduction runs over whole sticks: A is masked inside its last stick, B must hold zeros there."""
+        a, b = self.spec.args[:2]
+        k = self.spec.reduced[0] if self.spec.reduced else ""
+        x, y = self._read(a, tile).float(), None
+        if k:
+            label = self.plan.labels[k]
+            size = self.plan.sizes[label] // self.plan.splits[label]
+            start, stop = tile.ranges[k]
+            wide = Tile(tile.core, {**tile.ranges, k: (start, start + size)})
+            if start + size > stop and b.format.name == "SEN169_FP16":
+                y = self._read(b, wide).float()
+                x = torch.nn.functional.pad(x.movedim(self.axes[k], -1), (0, start + size - stop)).movedim(-1, self.axes[k])
+        y = self._read(b, tile).float() if y is None else y
+        return semantics.matmul(x, y, self.reduced)
+
+    def _moments(self, x: torch.Tensor) -> torch.Tensor:
+        """exx2 leaves the mean in the first lane of a stick and the mean square in the second."""
+        scale = self.spec.constants["exx2scale"]
+        wide = x.double()
+        return torch.stack([wide.sum(self.reduced, keepdim=True), (wide * wide).sum(self.reduced, keepdim=True)], -1) * scale
+
+    def _topk(self, x: torch.Tensor, tile: Tile) -> torch.Tensor:
+        axis = self.reduced[0]
+        out = self.spec.args[-1]
+        walked = {v for c in out.device_coordinates for v in c.variables}
+        slot = next(i for v, i in self.axes.items() if v in walked and x.shape[i] == 1)
+        k = self.spec.iteration_space[self.symbols[slot]][0]
+        values, indices = torch.topk(x, k, dim=axis)
+        chosen = values if self.spec.op == "topkvalue" else indices.float()
+        return chosen.transpose(axis, slot)
+
+    def _write(self, tile: Tile, result: torch.Tensor, epoch: int) -> None:
+        out = self.spec.args[-1]
+        kept = Tile(tile.core, {v: (0, 1) if self.axes[v] in self.reduced else r for v, r in tile.ranges.items()})
+        place = self._place(out, kept)
+        owner = self.memory.owner(out.name)
+        if self.spec.op == "exx2":
+            for lane in range(2):
+                place.space.write(place.at + lane * out.format.bytes, result[..., lane].numpy(), owner, epoch, self.what)
+            return
+        if out.dtype == "bool":
+            result = (result != 0).double()
+        if self.whole.rounding and out.device_dtype == "SEN169_FP16":
+            result = semantics.round_dl16(result)
+        values = np.broadcast_to(result.double().numpy(), place.at.shape)
+        place.space.write(place.at, values, owner, epoch, f"core {tile.core} in {self.what}")
+
+
+def _values(term: Any, start: int, stop: int) -> Integers:
+    values = np.arange(start, stop, dtype=np.int64)
+    if term.modulus:
+        values = values % term.modulus
+    return term.num * (values // term.den)
+
+
+def _along(values: Integers, axis: int, rank: int) -> Integers:
+    shape = [1] * rank
+    shape[axis] = len(values)
+    return values.reshape(shape)
+

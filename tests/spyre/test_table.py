@@ -1,0 +1,106 @@
+"""Every worked case of the front end, field by field."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from irwidget import UnsupportedError
+from irwidget.spyre import compile
+from irwidget.spyre.division import encode_splits, granularity
+from irwidget.spyre.chunking import best_outer_split
+from irwidget.spyre.layout import device_layout, transfer
+from tests.spyre import cases
+
+COMPILED = {case["name"]: case for case in cases.TABLE["compiled"]}
+RULES = {rule["id"]: rule for rule in cases.TABLE["rules"]}
+
+
+def of_kind(kind):
+    return [pytest.param(rule, id=rule["id"]) for rule in RULES.values() if rule["kind"] == kind]
+
+
+@pytest.mark.parametrize("name", [n for n, c in COMPILED.items() if not c["fails"]])
+def test_a_program_is_what_the_front_end_makes(name):
+    case = COMPILED[name]
+    made = compile(cases.function(name), cases.inputs(case), cores=case["cores"], **case["options"]).to_dict()
+    assert [cases.layout(i["device_layout"]) for i in made["inputs"]] == [i[3] for i in case["inputs"]]
+    kernels = [cases.kernel(k) for k in made["kernels"]]
+    for kernel, expected in zip(kernels, case["kernels"], strict=True):
+        for op, wanted in zip(kernel["ops"], expected["ops"], strict=True):
+            if "file" not in wanted:  # tile addresses in loops are ours
+                del op["file"]
+            assert op == wanted
+        assert kernel == expected
+    assert [cases.buffer(b) for b in made["op_level"]] == case["buffers"]
+    if "loops" in case:
+        assert made["loop_tree"] == case["loops"]
+        assert made["n_sdsc_files"] == case["files"]
+        assert made["named_dims"] == case["dims"]
+    json.dumps(made)
+
+
+@pytest.mark.parametrize("name", [n for n, c in COMPILED.items() if c["fails"]])
+def test_what_the_front_end_refuses(name):
+    reasons = {
+        "var": "no OpFunc", "topk8": "not supported for this config", "sencores64": "invalid SENCORES value 64",
+        "mm_f32": "batchmatmul on DataFormats.IEEE_FP32", "hint_workdiv_bad_divisor": "not evenly divisible by split=4",
+    }
+    case = COMPILED[name]
+    with pytest.raises(UnsupportedError, match=reasons[name]):
+        compile(cases.function(name), cases.inputs(case), cores=case["cores"], **case["options"])
+
+
+@pytest.mark.parametrize("rule", of_kind("device_layout"))
+def test_device_layouts(rule):
+    made = device_layout(rule["host_shape"], rule["dtype"], rule["dim_order"], rule["host_strides"])
+    assert [list(made.device_size), list(made.stride_map)] == [rule["device_size"], rule["stride_map"]]
+
+
+@pytest.mark.parametrize("rule", of_kind("dma_loop_nest"))
+def test_transfers(rule):
+    made = transfer(device_layout(rule["host_shape"], rule["dtype"]))
+    assert [list(made.ranges), list(made.device_strides), list(made.host_strides)] == [
+        rule["loop_ranges"], rule["device_strides"], rule["host_strides"]]
+
+
+@pytest.mark.parametrize("rule", of_kind("work_division"))
+def test_work_divisions(rule):
+    if "inputs" not in rule:
+        program = compile(lambda a: a * a, [cases.TensorSpec((1024, 128), dynamic={0: (64, 1024)})], cores=rule["sencores"])
+        assert list(program.divisions[0].splits.values()) == [32, 1]
+        return
+    function = cases.matmul if len(rule["inputs"]) == 2 else cases.torch.abs
+    specs = [cases.TensorSpec(shape, rule["dtype"]) for shape in rule["inputs"]]
+    (division,) = compile(function, specs, cores=rule["sencores"]).divisions
+    names = ("M", "N", "K") if function is cases.matmul else ("c0",)
+    made = dict(zip(names, division.splits.values(), strict=False))
+    assert made == rule["splits"]
+
+
+def test_granularity_of_dynamic_dims():
+    assert granularity(512) == 16
+    assert granularity(1024, 64) == 64
+
+
+@pytest.mark.parametrize("rule", of_kind("restickify_cost"))
+def test_restickify_is_the_cheaper_operand(rule):
+    specs = [cases.TensorSpec(rule["A"], rule["dtype"]), cases.TensorSpec(rule["X"], rule["dtype"])]
+    program = compile(lambda a, x: a.t() + x, specs)
+    assert program.layouts.cost == rule["optimal_cost"]
+    assert sum(edge.restickified for edge in program.layouts.edges) == 1
+
+
+@pytest.mark.parametrize("rule", of_kind("split_encoding"))
+def test_splits_are_stored_by_coefficient(rule):
+    written, read = encode_splits(rule["splits"], {"i0": 4, "i1": 1}, {"i0": 16, "r0": 1})
+    assert [{str(k): n for k, n in stored.items()} for stored in (written, read)] == rule["stored"]
+
+
+@pytest.mark.parametrize("rule", of_kind("chunking"))
+def test_spans_after_the_best_outer_split(rule):
+    layout = device_layout(rule["host"], "float16")
+    assert list(layout.device_size) == rule["device_size"]
+    split, span = best_outer_split(layout, 2, 32)
+    assert (split, span // 10**6) == (rule["best_split"], rule["per_core_span_MB"])
