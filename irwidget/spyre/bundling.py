@@ -53,7 +53,7 @@ def bundle(graph: Graph, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -
             steps.append(HostCall(op, ops[i + 1]))
         if not op.computed:
             continue
-        if current and current[-1].loops[:1] != op.loops[:1]:
+        if current and current[-1].loop_scopes[:1] != op.loop_scopes[:1]:
             close()
         if current and len(_tensors([*current, op], in_lx, in_pool)) > limit and not op.loops:
             close()

@@ -29,6 +29,8 @@ class Buffer:
     value: float | int | bool | None = None
     """Of a constant."""
     layout: DeviceLayout | None = None
+    per_tile: bool = False
+    """Whether it holds one tile of a coarse-tiling loop, at the same place in every iteration."""
 
     @property
     def device(self) -> DeviceLayout:
@@ -124,6 +126,15 @@ class Op:
         """The iteration space: output dims, then reduction dims."""
         return dict((*self.ranges, *self.reduced))
 
+    def ranges_over(self, buffer: Buffer) -> dict[str, int]:
+        """Ranges of its variables where it walks over a buffer: all tiles of one that outlives the loop."""
+        space = self.space
+        if not buffer.per_tile:
+            for loop in self.loops:
+                if loop.variable is not None:
+                    space[loop.variable] *= loop.count
+        return space
+
     @property
     def computed(self) -> bool:
         """Whether it runs on the cores."""
@@ -137,6 +148,11 @@ class Op:
     def data_reads(self) -> tuple[Read, ...]:
         """Operands without the index tensors of gathers."""
         return tuple(read for read in self.reads if read.buffer and read.role != "index")
+
+    @property
+    def loop_scopes(self) -> tuple[int, ...]:
+        """The loops around it, outermost first, by the scope that asked for them."""
+        return tuple(loop.scope for loop in self.loops)
 
     @property
     def is_mutation(self) -> bool:
@@ -173,10 +189,12 @@ class Graph:
         return 1 + max((int(op.name[2:]) for op in self.ops), default=-1)
 
     def read_coordinates(self, op: Op, read: Read) -> tuple[Coordinate, ...]:
-        return device_coordinates(self.buffers[read.buffer].device, read.index, op.space)
+        buffer = self.buffers[read.buffer]
+        return device_coordinates(buffer.device, read.index, op.ranges_over(buffer))
 
     def write_coordinates(self, op: Op) -> tuple[Coordinate, ...]:
-        return device_coordinates(self.buffers[op.target].device, op.write, op.space)
+        buffer = self.buffers[op.target]
+        return device_coordinates(buffer.device, op.write, op.ranges_over(buffer))
 
 
 def users(graph: Graph) -> dict[str, list[Op]]:

@@ -127,7 +127,7 @@ def groups(specs: Sequence[OpSpec]) -> list[list[OpSpec]]:
     """Runs of ops that share all their loops."""
     found: list[list[OpSpec]] = []
     for spec in specs:
-        if found and spec.loops and found[-1][0].loops == spec.loops:
+        if found and spec.loops and found[-1][0].loop_scopes == spec.loop_scopes:
             found[-1].append(spec)
         else:
             found.append([spec])
@@ -149,7 +149,7 @@ def _nest(specs: Sequence[OpSpec], depth: int) -> tuple[OpSpec | LoopSpec, ...]:
             close()
             made.append(spec)
         else:
-            if run and run[0].loops[: depth + 1] != spec.loops[: depth + 1]:
+            if run and run[0].loop_scopes[: depth + 1] != spec.loop_scopes[: depth + 1]:
                 close()
             run.append(spec)
     close()

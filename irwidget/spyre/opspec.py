@@ -75,6 +75,7 @@ class OpSpec:
     kind: str = "pointwise"
     loops: tuple[int, ...] = ()
     """Counts of the enclosing loops, outermost first."""
+    loop_scopes: tuple[int, ...] = ()
     loop_symbols: tuple[str | None, ...] = ()
     core_order: tuple[str, ...] = ()
     """Symbols from the one whose slices vary fastest over the core ids."""
@@ -133,6 +134,7 @@ def make_opspec(
     raw = accesses_of(graph, op)
     accesses = [replace(a, coordinates=tuple(c.renamed(symbols.__getitem__) for c in a.coordinates)) for a in raw]
     made = normalize(space, accesses)
+    extent = _skipped_first(made.space, space) if op.kind == "matmul" else made.space
     args: list[TensorArg] = []
     for i, (access, tensor) in enumerate(zip(accesses, made.tensors, strict=True)):
         layout, buffer = access.layout, graph.buffers[access.name]
@@ -146,15 +148,21 @@ def make_opspec(
     cores += [v for v in made.space if v not in cores]
     info: dict[str, Any] = {"constants": dict(op.constants)} if op.constants else {}
     spec = OpSpec(
-        opfunc(op, raw), bool(op.reduced), made.space, tuple(args), info, kind=op.kind, core_order=tuple(cores),
+        opfunc(op, raw), bool(op.reduced), extent, tuple(args), info, kind=op.kind, core_order=tuple(cores),
         source=op.name, reduced=tuple(s for v, _ in op.reduced for s in made.segments[symbols[v]]),
         loops=tuple(loop.count for loop in op.loops),
-        loop_symbols=tuple(symbols.get(loop.variable or "") for loop in op.loops),
+        loop_scopes=op.loop_scopes, loop_symbols=tuple(symbols.get(loop.variable or "") for loop in op.loops),
         tiled_symbols=tuple(symbols[loop.variable] for loop in op.loops if loop.variable),
     )
     if op.unit_batch:
         spec = _with_unit_batch(spec, graph, op)
     return spec
+
+
+def _skipped_first(made: Mapping[str, tuple[int, int]], before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Matmul dims are labelled from the last: dims that hold still come first."""
+    still = {v: p for v, p in made.items() if v not in before and p == (1, 1)}
+    return {**still, **made}
 
 
 def _with_unit_batch(spec: OpSpec, graph: Graph, op: Op) -> OpSpec:

@@ -108,7 +108,7 @@ def _refusal(
         return "never read"
     if any(not reader.computed for reader in readers):
         return "read by a kernel on the host"
-    if len({op.loops[:1], *(reader.loops[:1] for reader in readers)}) > 1:
+    if len({op.loop_scopes, *(reader.loop_scopes for reader in readers)}) > 1:
         return "read outside the loop that makes it"
     if any(dict(op.splits).get(v, 1) > 1 for v, _ in op.reduced):
         return "its reduction is split over cores, whose partial sums meet in device memory"
