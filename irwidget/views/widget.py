@@ -155,9 +155,11 @@ class PassDiff(anywidget.AnyWidget):
         self.traces = ()
         self.set_trait("data", b"")
 
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{trace.name} -> {trace.target}" for trace in self.traces) or "closed: its cell has run again"
+        return f"<PassDiff {shown}>"
+
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        if not self.traces:
-            return {"text/plain": "(this view was closed: its cell has been run again)"}
         plain: dict[str, Any] = {"text/html": twins.html(self.traces), "text/plain": twins.text(self.traces)}
         shown = super()._repr_mimebundle_(**kwargs)
         if isinstance(shown, tuple):

@@ -16,8 +16,8 @@ const KEPT = 400;
 export class Analysis {
   private readonly blanked: Int32Array;
   private readonly blankIds = new Map<string, number>();
-  private readonly symbols = new Map<number, string>();
-  private readonly operations = new Map<number, string>();
+  private readonly symbols: (string | undefined)[] = [];
+  private readonly operations: (string | undefined)[] = [];
   private readonly segmentsOf = new WeakMap<Int32Array, Segment[]>();
   private readonly blankOf = new WeakMap<Int32Array, Int32Array>();
   private readonly countsOf = new WeakMap<Int32Array, Map<string, number>>();
@@ -42,11 +42,7 @@ export class Analysis {
     return doc;
   }
 
-  symbolOf = (id: number): string => {
-    let symbol = this.symbols.get(id);
-    if (symbol === undefined) this.symbols.set(id, (symbol = definedSymbol(this.text(id))));
-    return symbol;
-  };
+  symbolOf = (id: number): string => (this.symbols[id] ??= definedSymbol(this.text(id)));
 
   segments(stage: Stage): Segment[] {
     let segments = this.segmentsOf.get(stage.lines);
@@ -120,9 +116,16 @@ export class Analysis {
   }
 
   operationOf(id: number, language: string): string {
-    let op = this.operations.get(id);
-    if (op === undefined) this.operations.set(id, (op = operation(this.text(id), language)));
-    return op;
+    return (this.operations[id] ??= operation(this.text(id), language));
+  }
+
+  /** Look at the lines [from, to) of a stage once, so that counting them later costs little. */
+  warm(stage: Stage, from: number, to: number): void {
+    for (let i = from; i < to; i++) {
+      const id = stage.lines[i]!;
+      this.blankId(id);
+      this.operationOf(id, stage.language);
+    }
   }
 
   /** How often each operation occurs. */
@@ -130,8 +133,8 @@ export class Analysis {
     let counts = this.countsOf.get(stage.lines);
     if (!counts) {
       counts = new Map();
-      for (const id of stage.lines) {
-        const op = this.operationOf(id, stage.language);
+      for (let i = 0; i < stage.lines.length; i++) {
+        const op = this.operationOf(stage.lines[i]!, stage.language);
         if (op) counts.set(op, (counts.get(op) ?? 0) + 1);
       }
       this.countsOf.set(stage.lines, counts);

@@ -15,6 +15,7 @@ const SYMBOL =
 
 /** The symbol that a line defines, or "". */
 export function definedSymbol(line: string): string {
+  if (line.indexOf("@") < 0 && line.indexOf("entry") < 0 && line.indexOf("func") < 0) return "";
   const found = SYMBOL.exec(line);
   return found ? (found[1] ?? found[2] ?? found[3] ?? found[4] ?? "") : "";
 }

@@ -17,6 +17,9 @@ import { Toolbar } from "./toolbar";
 import { unpack } from "./unpack";
 import { copyText, saveText } from "./takeaway";
 
+/** Distinct lines from which on unpacking and drawing are two tasks. */
+const MANY = 200_000;
+
 export class Viewer {
   readonly element: HTMLElement;
   readonly store: Store;
@@ -87,6 +90,8 @@ export class Viewer {
   /** Take up the dumps that are there now. */
   private async open(): Promise<void> {
     const dumps: Dumps = await unpack(this.store.data);
+    // Let the page breathe between two long tasks.
+    if (dumps.table.length > MANY) await new Promise((resolve) => setTimeout(resolve));
     if (this.closed) return;
     this.analysis = new Analysis(dumps);
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));

@@ -1,20 +1,189 @@
-"""The view in JupyterLab, in a real browser, with the network blocked."""
+"""The view in JupyterLab and Notebook 7, in a real browser, with the network blocked."""
 
 from __future__ import annotations
+
+import json
+import re
 
 import pytest
 from conftest import SHOW
 
+VIEW = "w = views.show([lower()], key='a'); w"
+
 
 @pytest.fixture(scope="module")
 def notebook(open_notebook):
-    opened = open_notebook(SHOW + "w = views.show([lower()], key='a'); w", "x = 1")
+    opened = open_notebook(SHOW + VIEW, "import ipywidgets")
     opened.run_all()
+    opened.viewer()
     return opened
 
 
-def test_a_lowering_is_shown_as_a_diff_of_the_last_change(notebook):
+def python(notebook, expression: str) -> str:
+    """Evaluate in the notebook's kernel, without a cell."""
+    return notebook.page.evaluate(
+        """async (code) => {
+          const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
+          const future = kernel.requestExecute({ code: '', user_expressions: { it: code }, store_history: false });
+          const { it } = (await future.done).content.user_expressions;
+          return it.status === 'ok' ? it.data['text/plain'] : `${it.ename}: ${it.evalue}`;
+        }""",
+        expression,
+    )
+
+
+def eventually(notebook, expression: str, value: str) -> None:
+    for _ in range(50):
+        if (found := python(notebook, expression)) == value:
+            return
+        notebook.page.wait_for_timeout(40)
+    assert found == value
+
+
+def titles(view) -> list[str]:
+    return [title.split("\n")[0] for title in view.locator(".irw-title").all_inner_texts()]
+
+
+def test_a_lowering_is_shown_as_the_diff_of_its_last_change(notebook):
     view = notebook.viewer()
-    assert view.locator(".irw-title").all_inner_texts()[1].startswith("20\ncse (3)")
+    assert titles(view) == ["19", "20"]
     assert "change" in view.locator(".irw-status").inner_text()
     assert view.locator(".irw-pane .cm-line.irw-gone").count() > 0
+
+
+def test_the_selection_lives_in_python(notebook):
+    view = notebook.viewer()
+    view.locator("[data-stage='8']").click()
+    eventually(notebook, "(w.left, w.right)", "(7, 8)")
+    python(notebook, "w.set_trait('right', 15)")
+    python(notebook, "w.set_trait('left', -21)")
+    view.get_by_label("0 input").first.wait_for()
+    assert titles(view) == ["0", "15"]
+    python(notebook, "w.set_trait('query', 'llvm.store')")
+    view.locator(".irw-found", has_text="first appears in 15").wait_for()
+    view.locator(".irw-query").fill("")
+    eventually(notebook, "w.query", "''")
+
+
+def test_a_stage_that_does_not_exist_is_an_error_that_says_what_does(notebook):
+    said = python(notebook, "w.set_trait('right', 99)")
+    assert said == "UsageError: There is no stage 99: this lowering has the stages 0 to 20."
+
+
+def test_letters_typed_in_the_view_stay_there(notebook):
+    view = notebook.viewer()
+    cells = notebook.page.locator(".jp-Cell").count()
+    view.locator("[data-stage='13']").click()
+    for focus in (".irw-list", ".irw-pane:nth-child(2) .cm-content", ".irw-pane:nth-child(1) .cm-content", "button"):
+        view.locator(focus).first.focus()
+        for key in "abxcvdfmyzAB":
+            notebook.page.keyboard.press(key)
+            if key == "f":
+                view.locator(focus).first.focus()
+    notebook.page.keyboard.press("Escape")
+    assert notebook.page.locator(".jp-Cell").count() == cells
+    assert notebook.page.locator(".jp-MarkdownCell").count() == 0
+    python(notebook, "[w.set_trait('blame', False), w.set_trait('fold', True), w.set_trait('blind', None)]")
+
+
+def test_everything_that_takes_the_focus_keeps_its_keys(notebook):
+    loose = notebook.viewer().evaluate(
+        """view => [...view.querySelectorAll('*')]
+             .filter(element => element.dataset.lmSuppressShortcuts !== 'true' && element.tabIndex >= 0)
+             .map(element => element.outerHTML.slice(0, 120))"""
+    )
+    assert loose == []
+
+
+def test_escape_leads_back_to_the_notebook(notebook):
+    view = notebook.viewer()
+    view.locator(".irw-pane .cm-content").last.focus()
+    notebook.page.keyboard.press("Escape")
+    assert view.locator(".irw-list").evaluate("list => document.activeElement === list")
+    notebook.page.keyboard.press("Escape")
+    assert notebook.page.evaluate("document.activeElement.closest('.irw') === null")
+
+
+def test_a_busy_kernel_does_not_hold_up_the_view(notebook):
+    view = notebook.viewer()
+    notebook.page.evaluate(
+        """() => { jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute(
+             { code: 'import time; time.sleep(3)', store_history: false }); }"""
+    )
+    view.locator("[data-stage='13']").click()
+    assert titles(view) == ["12", "13"]
+    assert notebook.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.status") == "busy"
+
+
+def test_running_a_cell_again_closes_its_view_before(notebook):
+    count = "sum(1 for widget in __import__('ipywidgets').widgets.widget._instances.values())"
+    before = python(notebook, count)
+    for _ in range(3):
+        notebook.page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
+        notebook.page.locator(".irw").first.wait_for(state="detached")
+        notebook.viewer()
+    eventually(notebook, count, before)
+    assert notebook.page.locator(".irw").count() == 1
+    assert python(notebook, "len([1 for one in Out.values() if getattr(one, 'traces', ())])") == "1"
+
+
+def test_the_state_that_is_saved_with_a_notebook_is_small(open_notebook):
+    cells = [f"w{i} = views.show([lower()], key='{i}'); w{i}" for i in range(10)]
+    opened = open_notebook(SHOW, *cells)
+    opened.run_all()
+    opened.viewer(9)
+    opened.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    saved = opened.path.read_text()
+    assert "application/vnd.jupyter.widget-view+json" in saved
+    assert len(saved) < 1_000_000
+
+
+def test_a_reload_restores_the_view_and_the_selection(notebook):
+    notebook.viewer().locator("[data-stage='10']").click()
+    eventually(notebook, "w.right", "10")
+    notebook.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    notebook.page.reload()
+    notebook.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady", timeout=60_000)
+    assert titles(notebook.viewer()) == ["9", "10"]
+
+
+def test_the_theme_is_followed(notebook):
+    view = notebook.viewer()
+    for theme, expected in (("Dark", "dark"), ("Dark High Contrast", "dark"), ("Light", "light")):
+        change = "theme => jupyterapp.commands.execute('apputils:change-theme', { theme })"
+        notebook.page.evaluate(change, f"JupyterLab {theme}")
+        view.and_(notebook.page.locator(f"[data-theme={expected}]")).wait_for()
+
+
+def test_nothing_was_asked_of_the_network(open_notebook):
+    opened = open_notebook(SHOW + VIEW)
+    asked: list[str] = []
+    opened.page.on("request", lambda request: asked.append(request.url))
+    opened.run_all()
+    opened.viewer()
+    assert [url for url in asked if not re.match(r"(https?|ws)://127\.0\.0\.1|blob:|data:", url)] == []
+
+
+def test_notebook_7(open_notebook):
+    opened = open_notebook(SHOW + VIEW, app="notebooks")
+    opened.run_all()
+    view = opened.viewer()
+    view.locator(".irw-list").focus()
+    opened.page.keyboard.press("Home")
+    assert titles(view) == ["0"]
+    for key in "abxn":
+        opened.page.keyboard.press(key)
+    assert opened.page.locator(".jp-Cell").count() == 1
+    eventually(opened, "w.right", "0")
+
+
+def test_a_notebook_that_was_not_run_shows_the_passes(open_notebook, server, chromium):
+    opened = open_notebook(SHOW + VIEW)
+    opened.run_all()
+    opened.viewer()
+    opened.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    saved = json.loads(opened.path.read_text())
+    data = saved["cells"][0]["outputs"][0]["data"]
+    assert data.keys() == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+    assert "one-shot-bufferize" in "".join(data["text/html"])
+    assert "one-shot-bufferize" in "".join(data["text/plain"])

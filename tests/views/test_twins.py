@@ -1,0 +1,92 @@
+"""The text and HTML twins: short, stable, and only ever text."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lowerings import lower
+
+from irwidget import views
+from irwidget.dumps import Failure, Trace, dump
+from irwidget.views import twins
+from irwidget.views.packing import blank
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return lower()
+
+
+def test_two_runs_have_the_same_twins(trace):
+    again = lower()
+    assert [one.seconds for one in again.dumps] != [one.seconds for one in trace.dumps]
+    assert views.text([again]) == views.text([trace])
+    assert views.html([again]) == views.html([trace])
+
+
+def test_the_text_lists_the_passes_and_the_last_change(trace):
+    lines = views.text([trace]).split("\n")
+    assert lines[0] == "model -> llvm_mlir: 20 passes"
+    row = next(line for line in lines if "linalg-to-loops" in line)
+    assert re.fullmatch(r" *8  convert-linalg-to-loops +-\d+ +\+\d+", row)
+    assert any(re.fullmatch(r"[ \d]+-\d+  \d passes, no change", line) for line in lines)
+    assert "+++ 20 cse (3)" in lines
+    assert len(lines) < 30 + twins.TEXT_LINES
+
+
+def test_large_lowerings_are_only_listed():
+    big = Trace("t", (dump("input", "x\n" * 6000, step="s"), dump("cse", "y\n" * 6000, step="s")))
+    assert views.text([big]) == "t: 1 pass\n#  pass   gone  new\n0  input\n1  cse"
+    assert "<pre>" not in views.html([big])
+
+
+def test_a_failure_is_said(trace):
+    failed = Trace("t", trace.dumps[:3], failure=Failure("mlir-opt", "cse", "because"))
+    assert "error: cse failed: because" in views.text([failed])
+    assert "cse failed: because" in views.html([failed])
+
+
+HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(1)">&amp;\x00\x1b[31m\u202e'
+
+
+def test_hostile_text_stays_text():
+    trace = Trace(
+        HOSTILE, (dump("input", "a", step="s"), dump(HOSTILE, HOSTILE, step=HOSTILE)), name=HOSTILE,
+        facts={HOSTILE: HOSTILE}, failure=Failure(HOSTILE, HOSTILE, HOSTILE),
+    )  # fmt: skip
+    tags: set[str] = set()
+
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            tags.add(tag)
+            assert not attrs
+
+    Tags().feed(views.html([trace]))
+    assert tags <= {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary", "pre"}
+    plain = views.text([trace])
+    assert all(char.isprintable() or char == "\n" for char in plain)
+
+
+@given(st.lists(st.sampled_from(["%1 = a", "%2 = a", "b", "func.func @f", "func.func @g", "c"]), max_size=12),
+       st.lists(st.sampled_from(["%1 = a", "%3 = a", "b", "func.func @f", "func.func @h", "d"]), max_size=12))
+def test_the_unified_diff_turns_one_dump_into_the_other(before, after):
+    """Applied to the old lines, the diff gives the new ones, renumbering apart."""
+    result: list[str] = []
+    at = 0
+    for line in twins._unified(before, after):
+        if header := re.fullmatch(r"@@ -(\d+),(\d+) \+\d+,\d+ @@", line):
+            start = int(header[1]) - 1
+            result += before[at:start]
+            at = start
+        elif line[0] == "-":
+            assert before[at] == line[1:]
+            at += 1
+        else:
+            result.append(line[1:])
+            at += line[0] == " "
+    result += before[at:]
+    assert list(map(blank, result)) == list(map(blank, after))

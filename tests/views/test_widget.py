@@ -1,0 +1,156 @@
+"""The widget without a browser: its state, its twins, and what it lets go of."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import weakref
+
+import pytest
+from lowerings import lower
+from test_packing import unpack
+
+from irwidget import views
+from irwidget.dumps import Content, Dump, Trace, dump
+from irwidget.errors import ToolError, UsageError
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return lower()
+
+
+class Late:
+    """Dumps that arrive when told to."""
+
+    def __init__(self, *texts: str) -> None:
+        self.arrived = threading.Event()
+        self.dumps = tuple(
+            Dump(f"p{i}", "s", "mlir", lambda text=text: self._load(text), is_ready=self.arrived.is_set)
+            for i, text in enumerate(texts)
+        )
+
+    def _load(self, text: str) -> Content:
+        assert self.arrived.wait(10)
+        return Content(text)
+
+
+def wait_for(widget: views.PassDiff, condition) -> None:
+    done = threading.Event()
+    widget.observe(lambda _: done.set() if condition() else None, "data")
+    assert condition() or done.wait(10)
+
+
+def ready(widget: views.PassDiff) -> list[bool]:
+    return [stage["ready"] for stage in unpack(widget.data)[0]["traces"][0]["stages"]]
+
+
+def test_it_starts_at_the_last_change(trace):
+    widget = views.show([trace])
+    assert (widget.left, widget.right) == (19, 20)
+    assert widget.stages()[20] == "cse (3)"
+
+
+def test_stages_count_from_the_end_too(trace):
+    widget = views.show([trace])
+    widget.right = -1
+    widget.left = -21
+    assert (widget.left, widget.right) == (0, 20)
+
+
+@pytest.mark.parametrize(("name", "value"), [("right", 21), ("left", -22), ("trace", 1)])
+def test_what_does_not_exist_cannot_be_chosen(trace, name, value):
+    with pytest.raises(UsageError, match="There is no"):
+        setattr(views.show([trace]), name, value)
+
+
+@pytest.mark.parametrize("traces", [[], [Trace("t", ())]])
+def test_nothing_cannot_be_shown(traces):
+    with pytest.raises(UsageError, match="nothing to show"):
+        views.show(traces)
+
+
+def test_unknown_state_is_refused(trace):
+    with pytest.raises(UsageError, match="colour"):
+        views.PassDiff([trace], colour="red")
+
+
+def test_what_is_there_is_shown_at_once_and_the_rest_when_it_arrives():
+    late = Late("a\n", "b\n")
+    widget = views.show([Trace("t", (*late.dumps, dump("p2", "c\n", step="s")))])
+    assert ready(widget) == [False, False, True]
+    assert (widget.left, widget.right) == (1, 2)
+    late.arrived.set()
+    wait_for(widget, lambda: all(ready(widget)))
+    _, lines, _ = unpack(widget.data)
+    assert lines == [[["a"], ["b"], ["c"]]]
+
+
+def test_a_selection_made_meanwhile_is_kept():
+    late = Late("a\n", "b\n", "b\n")
+    widget = views.show([Trace("t", (dump("input", "x\n", step="s"), *late.dumps))])
+    widget.right, widget.left = 1, 0
+    late.arrived.set()
+    wait_for(widget, lambda: all(ready(widget)))
+    assert (widget.left, widget.right) == (0, 1)
+
+
+def test_dumps_that_never_come_leave_the_others():
+    gone = threading.Event()
+
+    def load() -> Content:
+        assert gone.wait(10)
+        raise ToolError("the worker has died", tool="worker")
+
+    lost = Dump("cse", "s", "mlir", load, is_ready=lambda: False)
+    late = Late("b\n")
+    widget = views.show([Trace("t", (dump("input", "x\n", step="s"), lost, *late.dumps))])
+    gone.set()
+    late.arrived.set()
+    wait_for(widget, lambda: ready(widget) == [True, False, True])
+
+
+def test_showing_again_lets_go_of_the_view_before():
+    class Held(str):
+        __slots__ = ("__weakref__",)
+
+    text = Held("a\n")
+    first = views.show([Trace("t", (dump("input", text, step="s"),))], key="cell")
+    watched = weakref.ref(text)
+    layout = first.layout
+    del text
+    second = views.show([Trace("t", (dump("input", "b\n", step="s"),))], key="cell")
+    gc.collect()
+    assert watched() is None
+    assert first.comm is None
+    assert layout.comm is None
+    assert repr(first) == "<PassDiff closed: its cell has run again>"
+    assert second.comm is not None
+
+
+def test_the_code_is_sent_once(trace):
+    first, second = views.show([trace]), views.show([trace])
+    assert first.bundle is second.bundle
+    assert len(first._esm) < 1500
+    first.bundle.close()
+    assert views.show([trace]).bundle is not first.bundle
+
+
+def test_the_mime_bundle_has_both_twins(trace):
+    data, _ = views.show([trace])._repr_mimebundle_()
+    assert data.keys() == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+    assert data["text/plain"] == views.text([trace])
+    assert data["text/html"] == views.html([trace])
+
+
+def test_importing_irwidget_or_the_lexers_brings_no_widgets():
+    code = """
+import sys, irwidget
+assert "irwidget.views" not in sys.modules
+from pygments.lexers import get_lexer_by_name
+get_lexer_by_name("mlir")
+assert not {"anywidget", "ipywidgets", "torch", "numpy"} & sys.modules.keys(), sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
