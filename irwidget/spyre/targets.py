@@ -1,0 +1,73 @@
+"""The public IR types of Spyre: one program, its passes as dumps, cut where the target lies."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from irwidget.dumps import Dump, Trace
+from irwidget.errors import UsageError, near
+from irwidget.spyre import texts
+from irwidget.spyre.compiler import compile
+from irwidget.spyre.program import SpyreProgram
+
+_LAST_PASS = {
+    "spyre_fx": "rewrites",
+    "spyre_loop_ir": "scratchpad_planning",
+    "spyre_opspec": "opspec",
+    "spyre_kernelspec": "opspec",
+    "spyre_superdsc": "superdsc",
+    "spyre_bundle": "bundle_mlir",
+    "spyre_host": "host_module",
+}
+"""Target -> the pass whose dump is its IR."""
+TARGETS = tuple(_LAST_PASS)
+
+
+def lower(obj: Any, inputs: Any, to: str | Sequence[str] = "spyre_superdsc", **options: Any) -> Any:
+    """Lower a function, module or compiled SpyreProgram; a Trace, or a dict of them when `to` names several.
+
+    `inputs` and `options` are those of `irwidget.spyre.compile`; the object is compiled once.
+    """
+    wanted = [to] if isinstance(to, str) else list(to)
+    for target in wanted:
+        if target not in _LAST_PASS:
+            raise UsageError(f"{target!r} is no Spyre target. {near(target, TARGETS)}")
+    program = obj if isinstance(obj, SpyreProgram) else compile(obj, inputs, **options)
+    made = {target: view(program, target) for target in wanted}
+    return made[wanted[0]] if isinstance(to, str) else made
+
+
+def view(program: SpyreProgram, target: str) -> Trace:
+    """The trace of a program up to a target."""
+    trace = program.trace
+    dumps: list[Dump] = []
+    for dump in trace.dumps:
+        dumps.append(dump)
+        if dump.name == _LAST_PASS[target]:
+            break
+    if target == "spyre_kernelspec":
+        dumps[-1] = texts.lazy_dump(
+            "kernelspec", "codegen", "python", lambda: texts.kernelspecs(program.steps), dumps[-2], options="", seconds=0.0,
+        )
+    steps = {dump.step for dump in dumps}
+    return replace(
+        trace, target=target, dumps=tuple(dumps), steps=tuple(s for s in trace.steps if s.name in steps),
+        sources=_sources(program), facts={**trace.facts, **_facts(program)},
+    )
+
+
+def _sources(program: SpyreProgram) -> dict[str, str]:
+    files = dict.fromkeys(op.line[0] for op in program.graph.ops if op.line[0])
+    texts_of = {name: "".join(linecache.getlines(name)) for name in files}
+    return {name: text for name, text in texts_of.items() if text}
+
+
+def _facts(program: SpyreProgram) -> dict[str, Any]:
+    return {
+        "placed_in_lx": sorted(program.scratchpad.addresses),
+        "not_in_lx": dict(program.scratchpad.reasons),
+        "idle_cores": {d.op: d.idle for d in program.divisions if d.idle},
+    }
