@@ -34,6 +34,9 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made.add_argument("--from", dest="source", choices=("text", "python"), default="text",
                       help="raw_ir: the cell is IR, or Python that prints it")
     made.add_argument("--arch", help="what to generate code for: sm_80, gfx942, ...")
+    made.add_argument("--aten", help="helion_mlir: raw, linalg-on-tensors, tosa or stablehlo")
+    made.add_argument("--config", help="which of an autotuner's configurations: its number, or BLOCK=128")
+    made.add_argument("--cores", type=int, help="Spyre: how many cores, 1 to 32")
     made.add_argument("--O", choices=("0", "1", "2", "3"), help="LLVM's optimisation level")
     made.add_argument("--kernels", action="store_true", help="outline real GPU kernels")
     made.add_argument("--llvm-passes", action="store_true", help="a dump after every LLVM pass that changed something")
@@ -86,5 +89,6 @@ def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
         "timeout": parsed.timeout, "pipeline": parsed.pipeline, "external": parsed.external, "route": parsed.route,
         "check": parsed.check or False,
     }
-    target = {"arch": parsed.arch, "O": parsed.O, "kernels": parsed.kernels, "llvm_passes": parsed.llvm_passes}
+    names = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "cores")
+    target = {name: getattr(parsed, name) for name in names}
     return {**options, **{name: value for name, value in target.items() if value}}

@@ -10,7 +10,7 @@ from irwidget.dumps import Step
 from irwidget.errors import UsageError, near
 from irwidget.toolchain import gpu_archs
 
-NAMES = ("llvm_mlir", "llvm_ir", "nvptx", "amdgpu", "spirv")
+NAMES = ("llvm_mlir", "llvm_ir", "nvptx", "amdgpu", "spirv", "sass")
 """The IR types that these steps lead to."""
 
 LOOPS = Step(
@@ -49,6 +49,38 @@ EXPLORER = Step(
 )
 """The one fixed list of PyTorch Explorer."""
 
+OUTLINE = Step(
+    "mlir-opt",
+    "builtin.module(func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat),"
+    "one-shot-bufferize{allow-unknown-ops bufferize-function-boundaries"
+    " function-boundary-type-conversion=identity-layout-map},"
+    "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse,"
+    "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-parallel-loops),canonicalize,cse,"
+    "func.func(scf-parallel-loop-tiling{parallel-loop-tile-sizes=4,4 no-min-max-bounds=false}),canonicalize,"
+    "func.func(gpu-map-parallel-loops),convert-parallel-loops-to-gpu,canonicalize,cse,"
+    "lower-affine,func.func(gpu-launch-sink-index-computations),gpu-kernel-outlining)",
+    "gpu-kernel-outlining",
+)
+"""Parallel loops become kernels, in a `gpu.module` each, that the host's code launches."""
+
+def _kernels_to_llvm(name: str, arch: str) -> Step:
+    """The kernels in the LLVM dialect, with the intrinsics of their GPU."""
+    prepare = "expand-strided-metadata,lower-affine"
+    tidy = "reconcile-unrealized-casts,canonicalize,cse"
+    bare = "use-bare-ptr-memref-call-conv=true"
+    pipeline = {
+        "nvptx": f"nvvm-attach-target{{chip={arch} O=2}},gpu.module({prepare},convert-scf-to-cf,"
+        f"convert-gpu-to-nvvm{{{bare}}},convert-nvvm-to-llvm,{tidy})",
+        "amdgpu": f"rocdl-attach-target{{chip={arch} O=2}},gpu.module({prepare},convert-scf-to-cf,"
+        f"convert-gpu-to-rocdl{{chipset={arch} {bare}}},{tidy})",
+        "spirv": f"gpu.module({prepare},convert-gpu-to-llvm-spv{{use-64bit-index=true}}),convert-scf-to-cf,"
+        f"gpu.module(convert-to-llvm,{tidy})",
+    }[name]
+    return Step("mlir-opt", f"builtin.module({pipeline})", "kernels-to-llvm")
+
+
+LINK_LIBDEVICE = "--only-needed --internalize libdevice.10.bc"
+
 TRANSLATE = Step("mlir-translate", "--mlir-to-llvmir")
 
 PRINT_CHANGED = "-print-changed=quiet"
@@ -72,6 +104,8 @@ class Choices:
     amdgpu: str = ""
     level: int = 2
     llvm_passes: bool = False
+    kernels: bool = False
+    """Real kernels by the gpu dialect, rather than one device function with serial loops."""
 
 
 def choose(names: Sequence[str], route: str, options: Mapping[str, Any]) -> Choices:
@@ -81,15 +115,19 @@ def choose(names: Sequence[str], route: str, options: Mapping[str, Any]) -> Choi
     level = str(options.get("O", 2)).removeprefix("O")
     if level not in ("0", "1", "2", "3"):
         raise UsageError(f"O is 0, 1, 2 or 3, not {options.get('O')!r}")
+    kernels = bool(options.get("kernels"))
+    if kernels and route == "explorer":
+        raise UsageError("The explorer route has no kernels: PyTorch Explorer makes one device function")
     return Choices(
         route, level=int(level), llvm_passes=bool(options.get("llvm_passes")),
+        kernels=kernels,
         **_archs(names, str(options.get("arch") or "")),
     )
 
 
 def _archs(names: Sequence[str], asked: str) -> dict[str, str]:
     """The architecture of each GPU target that is wanted, from `sm_90`, `gfx942` or `sm_90,gfx942`."""
-    families = [family for family in _ARCHS if family in names]
+    families = [family for family in _ARCHS if family in names or (family == "nvptx" and "sass" in names)]
     if not families:
         return {}
     found: dict[str, str] = {}
@@ -110,6 +148,8 @@ def _near_arch(arch: str, known: Sequence[str]) -> str:
 def steps(name: str, to_linalg: tuple[Step, ...], choices: Choices | None = None) -> tuple[Step, ...]:
     """The steps to an IR type of NAMES."""
     choices = choices or Choices()
+    if name == "sass" or (choices.kernels and name in _TRIPLES):
+        return (*to_linalg, *_kernels(name, choices))
     if choices.route == "explorer":
         to_llvm = (*to_linalg, EXPLORER)
     else:
@@ -119,6 +159,15 @@ def steps(name: str, to_linalg: tuple[Step, ...], choices: Choices | None = None
     if name == "llvm_ir":
         return (*to_llvm, TRANSLATE)
     return (*to_llvm, TRANSLATE, *_code_generation(name, choices))
+
+
+def _kernels(name: str, choices: Choices) -> tuple[Step, ...]:
+    """From linalg to the assembly or the machine code of every kernel."""
+    gpu = "nvptx" if name == "sass" else name
+    arch = _arch(gpu, choices) or _DEFAULTS.get(gpu, "")
+    device = (Step("llvm-link", LINK_LIBDEVICE, "llvm-link"),) if gpu == "nvptx" else ()
+    made = (OUTLINE, _kernels_to_llvm(gpu, arch), TRANSLATE, *device, *_code_generation(gpu, choices))
+    return (*made, Step("ptxas", f"-arch={arch} -lineinfo", "ptxas")) if name == "sass" else made
 
 
 def _code_generation(name: str, choices: Choices) -> tuple[Step, Step]:

@@ -19,7 +19,12 @@ from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-TARGET_OPTIONS = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "memory")
+TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "pytorch": ("arch", "O", "kernels", "llvm_passes"),
+    "helion": ("aten", "config"),
+    "raw": (),
+}
+"""Options that belong to what is lowered; Triton's launch options and Spyre's are checked by their front ends."""
 
 
 class Lowering:
@@ -161,21 +166,27 @@ def lower(
     IRWidgetError), and LoweringInterrupted on Ctrl-C. When passes had begun,
     the error's `lowering` holds every dump before it.
     """
-    if unknown := sorted(set(target_options) - set(TARGET_OPTIONS)):
-        known = [*inspect.signature(lower).parameters, *TARGET_OPTIONS]
-        raise UsageError(f"lower() has no option {unknown[0]!r}. {near(unknown[0], known)}")
     options = Options(
         isolate=isolate, timeout=timeout, dumps=dumps, elide=elide, progress=progress,
         keep_constants=bool(check),
         target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
     )
-    start = _Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check)
+    wanted = routes.resolve([to] if isinstance(to, str) else to, route, target_options)
+    _check_options(wanted, target_options)
+    start = _Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
     extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
-    made = {
-        target.name: start.lower(target, extra, options)
-        for target in routes.resolve([to] if isinstance(to, str) else to, route, target_options)
-    }
+    made = {target.name: start.lower(target, extra, options) for target in wanted}
     return made[to] if isinstance(to, str) else made
+
+
+def _check_options(wanted: Sequence[routes.Target], given: Mapping[str, Any]) -> None:
+    for target in wanted:
+        known = TARGET_OPTIONS.get(target.source)
+        if known is not None and (unknown := sorted(set(given) - set(known))):
+            everything = [*inspect.signature(lower).parameters, *known]
+            raise UsageError(
+                f"lower(to={target.name!r}) has no option {unknown[0]!r}. {near(unknown[0], everything)}"
+            )
 
 
 class _Start:
@@ -183,11 +194,12 @@ class _Start:
 
     def __init__(
         self, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, name: str | None,
-        check: bool | Literal["each"],
+        check: bool | Literal["each"], target_options: Mapping[str, Any],
     ) -> None:
         self.obj, self.inputs, self.kwargs, self.dynamic_shapes = obj, inputs, kwargs, dynamic_shapes
         self.given_name = name
         self.check = check
+        self.target_options = target_options
 
     def lower(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """To one IR type, then through the steps of a custom pipeline."""
@@ -198,6 +210,8 @@ class _Start:
             from irwidget.frontends import torchscript
 
             return Lowering(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name))
+        if target.source in ("triton", "helion", "spyre"):
+            return self._lower_kernel(target, extra, options)
         if target.source == "raw":
             return self._lower_text(target, extra, options)
         source, frame = self._imported
@@ -221,6 +235,23 @@ class _Start:
 
         steps = extra or raw.checks(self.obj)
         return _run(raw.source(self.obj), steps, target.name, options, Trace("", (), name=self.given_name or "IR"))
+
+    def _lower_kernel(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
+        """By the object's own front end; a custom pipeline goes on from the text that it gives."""
+        from irwidget.frontends import kernels, raw
+
+        trace = kernels.lower(
+            target.source, target.name, self.obj, self.inputs, self.kwargs, options, self.target_options
+        )
+        if self.given_name:
+            trace = replace(trace, name=self.given_name)
+        if trace.failure or not extra:
+            return _finished(Lowering(trace))
+        after = _run(raw.source(trace.dumps[-1].text), extra, target.name, options, trace)
+        return Lowering(replace(
+            after.trace, dumps=(*trace.dumps, *after.dumps[1:]), steps=(*trace.steps, *extra),
+            tools={**trace.tools, **after.tools}, facts={**trace.facts, **after.trace.facts},
+        ))
 
     def _check_model(self) -> None:
         from irwidget.frontends import torch as frontend
@@ -269,6 +300,11 @@ def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options,
         interrupted = LoweringInterrupted(str(stop))
         interrupted.lowering = finish(stop.trace)
         raise interrupted from None
+    return _finished(lowering)
+
+
+def _finished(lowering: Lowering) -> Lowering:
+    """The lowering when it is complete; raises otherwise."""
     if lowering.failure:
         raise error_of(lowering)
     return lowering

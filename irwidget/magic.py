@@ -43,6 +43,8 @@ class LowerMagics(Magics):
         if "raw_ir" in wanted:
             text = cell if parsed.source == "text" else self._printed(line, cell)
             candidates = [Candidate("IR", text, (Call((), told=True),))]
+        elif all(name.startswith("triton_") for name in wanted):
+            candidates = self._run_triton(line, cell, parsed)
         else:
             candidates = self._run_cell(line, cell, parsed)
         self._lower(candidates, wanted, parsed)
@@ -69,6 +71,22 @@ class LowerMagics(Magics):
         if not result.success:
             raise _AlreadyShown
         return printed.getvalue()
+
+    def _run_triton(self, line: str, cell: str, parsed: argparse.Namespace) -> list[Candidate]:
+        """Run the cell and note its launches, without a GPU if there is none."""
+        from irwidget.frontends import triton
+
+        with triton.recording(parsed.arch) as launches:
+            # A launch returns a compiled kernel, which is nothing to show.
+            ran = self.shell.run_cell(f"# %%lower {line}\n{cell}\nNone", store_history=False)
+        if not ran.success and not launches:
+            raise _AlreadyShown
+        if not launches and (found := find(cell, self.shell.user_ns, helion_only=True)):
+            return found
+        triton.require_launch(launches, self.shell.user_ns)
+        return [
+            Candidate(launch.name, launch, (Call((), told=True),)) for launch in triton.select(launches, parsed.config)
+        ]
 
     def _run_cell(self, line: str, cell: str, parsed: argparse.Namespace) -> list[Candidate]:
         """Run the cell as any cell; what it wants lowered."""

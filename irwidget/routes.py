@@ -57,6 +57,33 @@ _TARGETS = (
             ("nvptx", "ptx", "PTX for NVIDIA GPUs"),
             ("amdgpu", "amdgcn", "assembly for AMD GPUs"),
             ("spirv", "spirv", "SPIR-V"),
+            ("sass", "sass", "machine code of NVIDIA GPUs, of real kernels"),
+        )
+    ),
+    *(
+        Target(name, "triton", language, (), summary)
+        for name, language, summary in (
+            ("triton_ir", "mlir", "Triton's TTIR"),
+            ("triton_gpu_ir", "mlir", "Triton's TTGIR, with layouts"),
+            ("triton_llvm_ir", "llvm", "LLVM IR of a Triton kernel"),
+            ("triton_nvptx", "ptx", "PTX of a Triton kernel"),
+            ("triton_amdgpu", "amdgcn", "AMD assembly of a Triton kernel; the .hsaco is an attachment"),
+            ("triton_sass", "sass", "SASS of a Triton kernel"),
+        )
+    ),
+    Target("helion_device_ir", "helion", "fx", (), "Helion's Device IR graphs"),
+    Target("helion_mlir", "helion", "mlir", (), "one module of stock dialects; --aten says how ATen ends up"),
+    Target("helion_triton", "helion", "python", (), "the Triton program that Helion generates"),
+    *(
+        Target(name, "spyre", language, (), summary)
+        for name, language, summary in (
+            ("spyre_fx", "fx", "the FX graph after Spyre's decompositions"),
+            ("spyre_loop_ir", "text", "loop-level IR: layouts, work division, scratchpad"),
+            ("spyre_opspec", "python", "OpSpecs"),
+            ("spyre_kernelspec", "python", "OpSpecs by kernel, under their older name"),
+            ("spyre_superdsc", "json", "SuperDSC"),
+            ("spyre_bundle", "mlir", "bundle.mlir"),
+            ("spyre_host", "python", "the host module"),
         )
     ),
     Target("raw_ir", "raw", "any", (), "IR text of your own, as it is or through --pipeline"),

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from irwidget import helion
 from irwidget.errors import UsageError, near
 
 MOST_ATTEMPTS = 24
@@ -71,14 +72,18 @@ class Collector:
 
 def find(
     source: str, namespace: Mapping[str, Any], *, model: str | None = None, inputs: Sequence[str] | None = None,
+    helion_only: bool = False,
 ) -> list[Candidate]:
     """The models of a cell that has just run, with the inputs to try for each.
 
     `model` and `inputs` are the names that the user gave, if any. Raises
-    UsageError that says what was found when there is nothing to lower.
+    UsageError that says what was found when there is nothing to lower. With
+    `helion_only`, a cell without a Helion kernel gives an empty list.
     """
     names = _Names.of(source)
     visible = {name: namespace[name] for name in [*names.bound, *names.used] if name in namespace}
+    if helion_only and not any(helion.is_kernel(visible.get(name)) for name in names.bound):
+        return []
     if inputs:
         called = Call(tuple(_named(name, namespace, "input") for name in inputs), told=True)
         models = {model: _named(model, namespace, "model")} if model else _models(names, visible)
@@ -124,10 +129,15 @@ class _Names:
 
 
 def _models(names: _Names, visible: Mapping[str, Any]) -> dict[str, Any]:
-    """Modules of the cell, without those that are part of another; else the function defined last."""
+    """Modules of the cell, without those that are part of another; else the function defined last.
+
+    A Helion kernel in the cell is what the cell is about.
+    """
     import torch
     from torch.export import ExportedProgram
 
+    if kernels := {name: visible[name] for name in names.bound if helion.is_kernel(visible.get(name))}:
+        return kernels
     modules = {n: v for n, v in visible.items() if isinstance(v, torch.nn.Module | ExportedProgram)}
     if any(name in names.bound for name in modules):
         modules = {name: value for name, value in modules.items() if name in names.bound}
@@ -205,7 +215,8 @@ def _calls(model: Any, visible: Mapping[str, Any]) -> Iterator[Call]:
 
 def _parameters(model: Any) -> list[inspect.Parameter]:
     try:
-        signature = inspect.signature(getattr(model, "forward", model))
+        function = model.fn if helion.is_kernel(model) else getattr(model, "forward", model)
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
         return []
     return list(signature.parameters.values())

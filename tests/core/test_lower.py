@@ -223,7 +223,7 @@ def test_bad_models_give_the_users_line_and_the_next_step(case, capfd):
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        (lambda: irwidget.lower(nn.ReLU(), torch.ones(1), to="tosa"), "Did you mean tosa_mlir?"),
+        (lambda: irwidget.lower(nn.ReLU(), torch.ones(1), to="tosa"), "Did you mean tosa_mlir"),
         (lambda: irwidget.lower(nn.ReLU(), torch.ones(1), to="tosa_mlir", elid=False), "Did you mean elide"),
         (lambda: irwidget.lower(nn.ReLU(), to="tosa_mlir"), "missing a required argument"),
         (lambda: irwidget.lower(nn.ReLU(), 1, 2, to="tosa_mlir"), "too many positional arguments"),

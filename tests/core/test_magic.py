@@ -108,7 +108,7 @@ def test_line_magic_takes_objects_that_exist(shell, run):
 @pytest.mark.parametrize(
     ("cell", "expected"),
     [
-        ("%%lower --to tosa\nx = 1", "Did you mean tosa_mlir?"),
+        ("%%lower --to tosa\nx = 1", "Did you mean tosa_mlir"),
         ("%%lower --too tosa_mlir\nx = 1", "no option '--too'"),
         ("%%lower\nx = 1", "Say what to lower to"),
         ("%%lower --to tosa_mlir\nx = 1", "found no model"),

@@ -1,0 +1,81 @@
+"""%%lower on cells with Triton and Helion kernels, in a real IPython shell."""
+
+import pytest
+
+import irwidget
+
+from .test_magic import run, shell  # noqa: F401
+
+TRITON = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(out + i, tl.load(x + i, mask=mask) + tl.load(y + i, mask=mask), mask=mask)
+
+x, y = torch.randn(1000, device="cuda"), torch.randn(1000, device="cuda")
+out = torch.empty_like(x)
+"""
+LAUNCH = "add[(triton.cdiv(1000, 256),)](x, y, out, 1000, BLOCK=256)\n"
+HELION = """
+import torch, helion, helion.language as hl
+
+@helion.kernel()
+def plus(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(a)
+    for tile in hl.tile(a.size()):
+        out[tile] = a[tile] + b[tile]
+    return out
+
+a, b = torch.randn(100, 70), torch.randn(100, 70)
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "arch", "sign"),
+    [
+        ("triton_ir", "sm_90", "tt.load"), ("triton_gpu_ir", "sm_80", "#ttg.blocked"),
+        ("triton_nvptx", "sm_90", ".entry add"), ("triton_amdgpu", "gfx942", ".amdhsa_kernel add"),
+    ],
+)
+def test_an_unmodified_launch_lowers(target, arch, sign, run, shell):  # noqa: F811
+    printed = run(f"%%lower --to {target} --arch {arch} --text{TRITON}{LAUNCH}")
+    assert "CapturedKernel" not in printed
+    low = shell.user_ns["_lowering"]
+    assert sign in low.text
+    assert low.name == "add"
+
+
+def test_a_cell_without_a_launch_says_how(run):  # noqa: F811
+    with pytest.raises(irwidget.UsageError, match=r"add\[grid\]\(x, y, out, n, BLOCK\)"):
+        run(f"%%lower --to triton_ir{TRITON}")
+
+
+@pytest.mark.parametrize(
+    ("options", "sign"),
+    [
+        ("helion_device_ir", "root_graph_0"), ("helion_mlir", "linalg.generic"), ("helion_mlir --aten tosa", "tosa.add"),
+        ("helion_triton", "@triton.jit"), ("triton_nvptx --arch sm_90", ".entry _helion_plus"),
+    ],
+)
+def test_a_helion_kernel_lowers(options, sign, run, shell):  # noqa: F811
+    run(f"%%lower --to {options} --text{HELION}")
+    assert sign in shell.user_ns["_lowering"].text
+
+
+def test_a_custom_pipeline_goes_on_from_a_kernel(run, shell):  # noqa: F811
+    run(f"%%lower --to helion_mlir --text --pipeline 'mlir-opt --scf-forall-to-for | mlir-opt --cse'{HELION}")
+    low = shell.user_ns["_lowering"]
+    assert [d.name for d in low.dumps[-2:]] == ["scf-forall-to-for", "cse"]
+    assert "scf.forall" not in low.text
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [("helion_mlir", "starts from a Helion kernel"), ("triton_ir", "starts from a Triton kernel")],
+)
+def test_a_model_is_no_kernel(target, message, mlp):
+    with pytest.raises(irwidget.UsageError, match=message):
+        irwidget.lower(mlp, to=target)
