@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir import ir
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals
+from irwidget.helion.bindings import ir
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.nodes import Call, Operand
 
@@ -138,7 +138,10 @@ def _tensor_overload(target: Any) -> Any:
     if target in clamps:
         return clamps[target]
     packet, overload = target.overloadpacket, target._overloadname
-    swaps = {"Scalar": "Tensor", "Tensor_Scalar": "Tensor_Tensor", "ScalarOther": "self", "ScalarSelf": "self", "Scalar_mode": "Tensor_mode"}
+    swaps = {
+        "Scalar": "Tensor", "Tensor_Scalar": "Tensor_Tensor", "ScalarOther": "self", "ScalarSelf": "self",
+        "Scalar_mode": "Tensor_mode",
+    }
     wanted = swaps.get(overload)
     if wanted is not None and wanted in packet.overloads():
         return getattr(packet, wanted)
@@ -210,7 +213,8 @@ def _static_shape(position: int) -> Callable[[Emitter, Any], Any]:
         shape = emitter.shape_of(node)
         args = list(call.args)
         args[position] = shape
-        return finish(emitter, node, emitter.importer.call(emitter.builder, Call(call.target, tuple(args), {}, call.operands)))
+        static = Call(call.target, tuple(args), {}, call.operands)
+        return finish(emitter, node, emitter.importer.call(emitter.builder, static))
 
     return emit
 

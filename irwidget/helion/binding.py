@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import linecache
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,7 +66,7 @@ class Binding:
         return self.bound.host_function.device_ir
 
     @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> Generator[None]:
         """Helion's contexts, without which its environment cannot be asked."""
         with self.env, self.host:
             yield
@@ -173,7 +173,9 @@ def _check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
     try:
         signature.bind(*args)
     except TypeError as error:
-        raise UsageError(f"{kernel.fn.__name__}{signature} does not take these {len(args)} arguments: {error}.") from error
+        raise UsageError(
+            f"{kernel.fn.__name__}{signature} does not take these {len(args)} arguments: {error}."
+        ) from error
 
 
 def _configuration(bound: Any, config: Any, kernel: Any) -> Any:

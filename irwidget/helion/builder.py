@@ -6,12 +6,13 @@ become attributes where MLIR has a place for them and constants elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch_mlir import ir
+
+from irwidget.helion.bindings import ir
 
 DYNAMIC = -9223372036854775808
 """How MLIR writes a size or offset that is an operand (ShapedType::kDynamic)."""
@@ -57,7 +58,7 @@ class Builder:
     # --- places -----------------------------------------------------------
 
     @contextmanager
-    def at(self, point: ir.InsertionPoint) -> Iterator[None]:
+    def at(self, point: ir.InsertionPoint) -> Generator[None]:
         """Create what follows at `point`."""
         self._points.append(point)
         try:
@@ -375,10 +376,8 @@ class Builder:
             case False, True:
                 name = "arith.uitofp" if unsigned else "arith.sitofp"
             case _:
-                if source.width > element.width:
-                    name = "arith.trunci"
-                else:
-                    name = "arith.extui" if unsigned else "arith.extsi"
+                widened = "arith.extui" if unsigned else "arith.extsi"
+                name = "arith.trunci" if source.width > element.width else widened
         return self.value(name, [value], element)
 
     def _convert_float(self, value: ir.Value, element: ir.Type) -> ir.Value:

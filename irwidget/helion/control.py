@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir import ir
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals
+from irwidget.helion.bindings import ir
 from irwidget.helion.builder import DYNAMIC, Size
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.scalars import as_bool, as_index
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def grid_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Iterator[None]:
+def grid_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
     """A top-level loop: one `scf.forall` whose induction variables are the tiles' origins."""
     builder = emitter.builder
     begins = [as_index(emitter, emitter.value(r.begin)) for r in ranges]
@@ -104,7 +104,7 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     steps = [_step(emitter, block) for block in info.block_ids]
     if len(node.args) > 4:
         given = [emitter.value(s) for s in node.args[4]]
-        steps = [s if isinstance(s, int) and s is not None else known for s, known in zip(given, steps, strict=True)]
+        steps = [s if isinstance(s, int) else known for s, known in zip(given, steps, strict=True)]
     carried = _carried(node, info)
     outer_args = list(node.args[3])
     inits, positions = _initial_values(emitter, node, info, carried)
@@ -135,7 +135,9 @@ def _output_count(info: Any) -> int:
     return len(results) if isinstance(results, (list, tuple)) else 0
 
 
-def _initial_values(emitter: Emitter, node: Any, info: Any, carried: dict[int, Any]) -> tuple[list[ir.Value], list[int]]:
+def _initial_values(
+    emitter: Emitter, node: Any, info: Any, carried: dict[int, Any],
+) -> tuple[list[ir.Value], list[int]]:
     """Initial values of the loop's results, and which output each is.
 
     An output that is read after the loop without a value before it starts as zeros.

@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch_mlir import ir
-
 from irwidget.dumps import Location
+from irwidget.helion.bindings import ir
 
 _LOC = re.compile(r'("(?:[^"\\]|\\.)*")|(\bloc\()')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -101,18 +100,20 @@ def _constant_name(operation: Any) -> str | None:
 def _owners(lines: list[str], known: Collection[str]) -> list[str | None]:
     """The node of each line. A line that opens a region is of the op that the closing line names."""
     owners: list[str | None] = []
-    open_lines: list[int] = []
+    open_lines: list[list[int]] = []
     for number, line in enumerate(lines):
         owner = _owner(line, known)
         code = _without_locations(line).strip()
         owners.append(owner)
+        closed: list[int] = []
         if code.startswith("}") and open_lines:
-            start = open_lines.pop()
-            if owners[start] is None:
-                owners[start] = owner
-        if code.endswith("{"):
-            open_lines.append(number)
+            closed = open_lines.pop()
+        if code.endswith("{"):  # `} else {` goes on with the op of the line that it closes
+            open_lines.append([*closed, number])
             owners[number] = None
+        else:
+            for start in closed:
+                owners[start] = owner
     return _inherit(lines, owners)
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch_mlir import ir
 
 from irwidget.dumps import Location
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals, scalars
 from irwidget.helion.binding import Binding, reachable_graphs
+from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Builder, Size
 from irwidget.helion.handlers import handler_for
 from irwidget.helion.nodes import AtenImporter
@@ -150,7 +150,7 @@ class Emitter:
             None, 1, loc=location, ip=ir.InsertionPoint(module.body),
         )
         self._entry = function.regions[0].blocks.append()
-        self.builder.start_function(self._entry)
+        self.builder.start_function(self._block)
         written = self._written_storages()
         for graph_id in reachable_graphs(self.binding.device_ir):
             for node in self.binding.device_ir.graphs[graph_id].graph.nodes:

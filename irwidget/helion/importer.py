@@ -19,7 +19,7 @@ from irwidget.helion import pipelines
 from irwidget.helion.aten import restored_arguments
 from irwidget.helion.nodes import AtenImporter, Operand, single_node_graph
 from irwidget.toolchain import mlir
-from irwidget.toolchain.run import Source
+from irwidget.toolchain.run import Options, Source
 
 
 def synthesize_tensor_meta(val: Any) -> Any:
@@ -127,7 +127,9 @@ class TorchMLIRNodeImporter:
     def _lower(self, module: Any) -> str:
         if self.output_type == "raw":
             return str(module)
-        trace = Source(mlir.bytecode(module)).run(pipelines.node_steps(self.output_type))
+        trace = Source(mlir.bytecode(module)).run(
+            pipelines.node_steps(self.output_type), Options(elide=False)
+        )
         failure = trace.failure
         if failure is None:
             return trace.dumps[-1].text
@@ -151,7 +153,9 @@ def _literal(argument: Any, places: dict[torch.fx.Node, Operand]) -> Any:
         if isinstance(value, (bool, int, float)):
             return value
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            raise UnsupportedError(f"{argument.name} is a number that is known only with a configuration; use lower_kernel")
+            raise UnsupportedError(
+                f"{argument.name} is a number that is known only with a configuration; use lower_kernel"
+            )
         return places.setdefault(argument, Operand(len(places)))
     return argument
 

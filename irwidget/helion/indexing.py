@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir import ir
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import scalars
+from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Size
 
 if TYPE_CHECKING:

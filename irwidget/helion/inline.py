@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 from irwidget.errors import UsageError
 
 if TYPE_CHECKING:
-    from torch_mlir import ir
+    from irwidget.helion.bindings import ir
 
 
-def splice(function: ir.Operation, operands: Sequence[ir.Value], point: ir.InsertionPoint, location: ir.Location) -> list[ir.Value]:
+def splice(
+    function: ir.Operation, operands: Sequence[ir.Value], point: ir.InsertionPoint, location: ir.Location,
+) -> list[ir.Value]:
     """Copy the body of `function` to `point`, its arguments replaced by `operands`.
 
     `function` is a `func.func` of one block in the same context. Every copied op
@@ -72,10 +74,13 @@ class TextBuilder:
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(%[A-Za-z0-9_$.-]+)((?::\d+)|(?:#\d+))?')
 _ALIAS_LINE = re.compile(r"^(#[A-Za-z_][\w.]*|![A-Za-z_][\w.]*) = (.*)$")
 _ALIAS_USE = re.compile(r'"(?:[^"\\]|\\.)*"|([#!][A-Za-z_][\w]*)(?![\w.<])')
+_REGION_OPS = re.compile(r"\b(scf\.(for|forall|parallel|while)|stablehlo\.reduce|linalg\.(map|reduce)|reducer)\b")
 _BLOCK_ARGUMENT = re.compile(r"(%[A-Za-z0-9_$.-]+)\s*:")
 
 
-def inline_torch_mlir_output(mlir_text: str, operands: Sequence[str], builder: LineBuilder) -> str | tuple[str, ...] | None:
+def inline_torch_mlir_output(
+    mlir_text: str, operands: Sequence[str], builder: LineBuilder,
+) -> str | tuple[str, ...] | None:
     """Inline the one function of a module's text: the function's arguments become `operands`.
 
     SSA values get fresh names from `builder` (`%t0`, ...), block arguments
@@ -165,7 +170,7 @@ def _name_definitions(line: str, names: dict[str, str], builder: LineBuilder) ->
         inside = line.split("=", 1)[1] if head else line
         for name in re.findall(r"(%[A-Za-z0-9_$.-]+)\s*=(?!=)", inside):
             names[name] = builder.fresh("blk_arg")
-        for name in re.findall(r"\((%[A-Za-z0-9_$.-]+)\s*:", inside) + re.findall(r",\s*(%[A-Za-z0-9_$.-]+)\s*:", inside):
+        for name in re.findall(r"[(,]\s*(%[A-Za-z0-9_$.-]+)\s*:", inside):
             names.setdefault(name, builder.fresh("blk_arg"))
         loop = re.search(r"scf\.for\s+(%[A-Za-z0-9_$.-]+)", inside)
         if loop:
@@ -174,9 +179,8 @@ def _name_definitions(line: str, names: dict[str, str], builder: LineBuilder) ->
 
 def _defines_arguments(line: str) -> bool:
     code = line.split("=", 1)[1] if re.match(r"%[^=]*=", line) else line
-    return bool(re.search(r"\b(scf\.(for|forall|parallel|while)|stablehlo\.reduce|linalg\.(map|reduce)|reducer)\b", code)) and (
-        line.rstrip().endswith("{") or "reducer" in line or "iter_args" in line
-    )
+    opens = line.rstrip().endswith("{") or "reducer" in line or "iter_args" in line
+    return opens and bool(_REGION_OPS.search(code))
 
 
 def _rename(line: str, names: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ import importlib
 import operator
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,7 +52,7 @@ def target_name(target: Any) -> str:
 
 
 @contextmanager
-def saved_arguments() -> Iterator[None]:
+def saved_arguments() -> Generator[None]:
     """Save every node's arguments before Helion prepares it for Inductor.
 
     The preparation replaces duplicate and moved tensor inputs with `None`
@@ -78,7 +78,7 @@ PROCESSORS = 132
 
 
 @contextmanager
-def pretended_processors() -> Iterator[None]:
+def pretended_processors() -> Generator[None]:
     """Let persistent kernels ask how many multiprocessors there are on a machine without a GPU."""
     runtime = module("runtime")
     with _patching:

@@ -23,7 +23,7 @@ PASS_FAILED = 3
 def descriptor(rank: int) -> type[ctypes.Structure]:
     """The C struct of a ranked memref."""
     class Descriptor(ctypes.Structure):
-        _fields_ = [  # noqa: RUF012
+        _fields_ = [
             ("allocated", ctypes.c_void_p), ("aligned", ctypes.c_void_p), ("offset", _INDEX),
             *([("sizes", _INDEX * rank), ("strides", _INDEX * rank)] if rank else []),
         ]
@@ -57,8 +57,7 @@ def pointers(arguments: list[dict[str, Any]], base: int) -> tuple[list[Any], lis
 
 def lower(module: Any, pipelines: list[str]) -> None:
     """Take the module to the LLVM dialect, with a C interface for each function."""
-    from torch_mlir import ir
-
+    from irwidget.helion.bindings import ir
     from irwidget.toolchain import mlir
 
     for function in module.body.operations:

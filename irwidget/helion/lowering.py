@@ -204,7 +204,8 @@ def _failed(failure: Failure, aten: str) -> PassError | ToolError:
     place = f"{first.location}: " if first and first.location else ""
     others = ", ".join(name for name in pipelines.ATEN if name != aten)
     message = (
-        f"{place}{failure.pass_name}: {failure.message} The kernel does not lower to {aten}; other output types: {others}."
+        f"{place}{failure.pass_name}: {failure.message} The kernel does not lower to {aten}; "
+        f"other output types: {others}."
     )
     if failure.kind == "tool":
         return ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)

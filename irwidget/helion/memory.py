@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir import ir
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Size
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.indexing import (
@@ -98,25 +98,26 @@ class _View:
             self._add(host, dim, index)
 
     def _add(self, host: HostTensor, dim: int, index: Any) -> None:
-        step = 1
-        kept = True
-        if isinstance(index, ScalarIndex):
-            offset, size, kept = index.position, 1, False
-        elif isinstance(index, SliceIndex):
-            offset, size, step = index.start, index.valid, index.step
-        elif host.shape[dim] == 1 and index.size != 1:
-            offset, size = 0, 1
-            self.single.append((len(self.full), index))
-        else:
-            offset, size = index.begin, index.valid
+        match index:
+            case ScalarIndex():
+                self._place(index.position, 1, 1, None)
+            case SliceIndex():
+                self._place(index.start, index.valid, index.step, index.size)
+            case TileIndex() if host.shape[dim] == 1 and index.size != 1:
+                self.single.append((len(self.full), index))
+                self._place(0, 1, 1, 1)
+            case _:
+                self._place(index.begin, index.valid, 1, index.size)
+
+    def _place(self, offset: Size, size: Size, step: int, full: int | None) -> None:
+        """Add a dim of memory; `full` is None for one that the tile does not have."""
         self.offsets.append(offset)
         self.sizes.append(size)
         self.steps.append(step)
-        self.kept.append(kept)
-        if kept:
+        self.kept.append(full is not None)
+        if full is not None:
             self.valid.append(size)
-            single = isinstance(index, TileIndex) and host.shape[dim] == 1 and index.size != 1
-            self.full.append(1 if single else index.size)
+            self.full.append(full)
 
     @property
     def padded(self) -> bool:

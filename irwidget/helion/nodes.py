@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
-from torch_mlir import ir
 from torch_mlir.extras.fx_importer import FxImporter
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Builder
 from irwidget.helion.inline import splice
 
@@ -156,7 +156,8 @@ def single_node_graph(call: Call, inputs: Sequence[torch.Tensor], result: Any) -
             return [fill(item) for item in value]
         return value
 
-    node = graph.call_function(call.target, tuple(fill(a) for a in call.args), {k: fill(v) for k, v in call.kwargs.items()})
+    kwargs = {k: fill(v) for k, v in call.kwargs.items()}
+    node = graph.call_function(call.target, tuple(fill(a) for a in call.args), kwargs)
     node.meta["val"] = result if isinstance(result, torch.Tensor) else tuple(result)
     if isinstance(result, torch.Tensor):
         graph.output((node,))

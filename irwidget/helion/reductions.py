@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir import ir
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion.aten import aten, aten_call, cast, emit_aten, finish, restored_arguments
+from irwidget.helion.bindings import ir
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.tiles import lane_mask, ragged_loops
 
@@ -69,7 +69,8 @@ class _Reduction:
         return builder.generic([(value, list(range(len(shape))))], shape, value.type.element_type, body)
 
     def mean(self, value: Typed, keepdim: bool) -> Typed:
-        total = aten_call(self.emitter, aten.sum.dim_IntList, (self.masked(value[0]), value[1]), list(self.dims), keepdim)
+        masked = (self.masked(value[0]), value[1])
+        total = aten_call(self.emitter, aten.sum.dim_IntList, masked, list(self.dims), keepdim)
         return aten_call(self.emitter, aten.div.Tensor, total, self.count(value[1]))
 
 

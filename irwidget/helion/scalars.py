@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from torch_mlir import ir
-
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals
+from irwidget.helion.bindings import ir
 from irwidget.helion.builder import is_float
 from irwidget.helion.symbols import as_number, expression, symbol_value
 

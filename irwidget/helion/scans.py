@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir import ir
 
+from irwidget.helion.bindings import ir
 from irwidget.helion.handlers import register_handler
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir import ir
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion.bindings import ir
 from irwidget.helion.builder import is_float
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.indexing import Subscript, TensorIndex, classify, extent, positions

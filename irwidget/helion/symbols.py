@@ -66,12 +66,12 @@ def symbol_value(binding: Binding, symbol: Any, sizes: Mapping[int, int]) -> Num
     """The number a symbol stands for: a tile size, a size of an argument, a tunable."""
     origins = internals.origins()
     info = binding.host.expr_to_origin.get(symbol)
-    origin = None if info is None else info.origin
+    origin: Any = None if info is None else info.origin
     if isinstance(origin, origins.BlockSizeOrigin):
         return sizes.get(origin.block_id)
     if isinstance(origin, origins.GridOrigin):
         return None
-    tunable = binding.env.config_value_expressions.get(symbol) if hasattr(binding.env, "config_value_expressions") else None
+    tunable = getattr(binding.env, "config_value_expressions", {}).get(symbol)
     if tunable is not None:
         return tunable.evaluate(binding.config)
     shape_env = binding.env.shape_env

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir import ir
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import scalars
 from irwidget.helion.aten import aten, aten_call, cast, conform, filled, matmul, restored_arguments
+from irwidget.helion.bindings import ir
 from irwidget.helion.handlers import refuse, register_handler
 
 if TYPE_CHECKING:
@@ -212,7 +212,9 @@ def parent_dims(emitter: Emitter, loop: Loop, sizes: Sequence[Any]) -> list[int]
     return dims
 
 
-def lane_mask(emitter: Emitter, loops: dict[int, Loop], sizes: Sequence[Any], index: Callable[[int], ir.Value]) -> ir.Value | None:
+def lane_mask(
+    emitter: Emitter, loops: dict[int, Loop], sizes: Sequence[Any], index: Callable[[int], ir.Value],
+) -> ir.Value | None:
     """Whether the current lane lies inside all its loops; None where every lane does."""
     builder = emitter.builder
     mask: ir.Value | None = None

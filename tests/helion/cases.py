@@ -23,7 +23,6 @@ class Case:
     name: str = ""
     tolerance: float = 2e-5
     config: Any = None
-    supported: bool = True
 
     def __str__(self) -> str:
         return self.name or self.kernel.name
@@ -254,7 +253,6 @@ CASES = [
     Case("chunk scan", mm.chunk_scan,
          lambda: (randn(3, 32, 32), randn(3, 32, 20), randn(3, 32).abs(), -randn(3, 32).abs().cumsum(1) / 8,
                   randn(3, 32, 16), randn(3, 16, 20)), eager_chunk_scan, tolerance=2e-4),
-    Case("dropout", pw.low_memory_dropout, lambda: (0.3, randn(100), 7), lambda *_: None, supported=False),
 ]
 
 

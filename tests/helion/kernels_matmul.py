@@ -320,7 +320,8 @@ def jagged_softmax(data: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
                 values = torch.where(mask, hl.load(flat, [where], extra_mask=mask), float("-inf"))
                 higher = torch.maximum(top, values.amax(dim=1))
                 guarded = torch.where(higher == float("-inf"), 0.0, higher)
-                denominator = denominator * torch.exp(top - guarded) + torch.exp(values - guarded[:, None, :]).sum(dim=1)
+                total = torch.exp(values - guarded[:, None, :]).sum(dim=1)
+                denominator = denominator * torch.exp(top - guarded) + total
                 top = higher
             for item in hl.tile(longest):
                 where = (starts[:, None] + item.index[None, :])[:, :, None] * m + columns.index[None, None, :]
@@ -376,7 +377,6 @@ def chunk_scan(
     """Mamba-like: y = C @ state * exp(da) + (CB * exp(da_i - da_j) * dt_j, i >= j) @ x, chunk by chunk."""
     chunks, size, head = x.shape
     size = hl.specialize(size)
-    width = hl.specialize(c.shape[-1])
     out = torch.empty_like(x)
     for piece, rows, columns in hl.tile([chunks, size, head], block_size=[1, None, None]):
         decay = da[piece.begin, rows]

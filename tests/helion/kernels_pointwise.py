@@ -179,7 +179,7 @@ def layer_norm_backward(
 
 @helion.kernel()
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> tuple[torch.Tensor, torch.Tensor]:
-    m, n = x.size()
+    m, _n = x.size()
     out = torch.empty_like(x)
     inverse = torch.empty([m], dtype=torch.float32, device=x.device)
     for rows in hl.tile(m):
@@ -392,7 +392,7 @@ def branches(x: torch.Tensor, flag: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x)
     for tile in hl.tile(x.size(0)):
         v = x[tile]
-        if flag[0] > 0:
+        if flag[0] > 0:  # noqa: SIM108 - the branch is the point
             v = v * 2.0
         else:
             v = v - 1.0

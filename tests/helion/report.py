@@ -56,7 +56,7 @@ def main(words: Sequence[str]) -> int:
     atens = [w for w in words if w in ATEN] or ATEN
     by_family = "--by-family" in words
     names = [w for w in words if w not in ATEN and not w.startswith("--")]
-    chosen = [c for c in CASES if c.supported and (not names or any(n in (str(c), c.family) for n in names))]
+    chosen = [c for c in CASES if not names or any(n in (str(c), c.family) for n in names)]
     outcomes: list[Outcome] = []
     for case in chosen:
         for aten in atens:
@@ -64,14 +64,19 @@ def main(words: Sequence[str]) -> int:
             outcome = attempt(case, aten)
             outcomes.append(outcome)
             if "--verbose" in words or outcome.note:
-                print(f"<!-- {case} {aten} {time.perf_counter() - started:.1f}s {','.join(outcome.reached)} {outcome.note} -->")
-    rows = list(dict.fromkeys(c.family if by_family else str(c) for c in chosen))
+                took = time.perf_counter() - started
+                print(f"<!-- {case} {aten} {took:.1f}s {','.join(outcome.reached)} {outcome.note} -->")
+
+    def group(case: Case) -> str:
+        return case.family if by_family else str(case)
+
+    rows = list(dict.fromkeys(map(group, chosen)))
     print("| | " + " | ".join(f"{a}: bind / lower / strict / equal" for a in atens) + " |")
     print("|---|" + "---|" * len(atens))
     for row in [*rows, "all"]:
         cells: list[str] = []
         for aten in atens:
-            mine = [o for o in outcomes if o.aten == aten and row in (o.case.family if by_family else str(o.case), "all")]
+            mine = [o for o in outcomes if o.aten == aten and row in (group(o.case), "all")]
             counts = [sum(stage in o.reached for o in mine) for stage in STAGES]
             cells.append(" / ".join(map(str, counts)) + f" of {len(mine)}")
         print(f"| {row} | " + " | ".join(cells) + " |")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def test_every_op_comes_from_a_line_of_the_kernel(name: str, aten: str):
 
 def test_links_join_source_node_and_mlir(matmul):
     link = next(k for k in matmul.links if k.target == "aten.addmm.default")
-    source = open(link.location.file).read().splitlines()[link.location.line - 1]
+    source = linecache.getline(link.location.file, link.location.line)
     assert "torch.addmm" in source
     assert any("linalg.matmul" in matmul.mlir.splitlines()[n - 1] for n in link.mlir_lines)
     assert "torch.addmm" in matmul.in_place
@@ -109,9 +110,9 @@ def test_meta_tensors_bind_and_lower_but_do_not_run():
 
 
 def test_any_configuration():
-    for sizes in ([1, 128, 16], [64, 32, 8]):
+    for sizes in ([16, 32, 16], [64, 32, 32]):
         low = irhelion.lower_kernel(mm.matmul, (X, Y), config=helion.Config(block_sizes=sizes))
-        assert f"step ({sizes[0]}, {sizes[1]})" in low.mlir
+        assert f"step ({sizes[0]}, {sizes[1]})" in low.trace.dumps[2].text
         assert difference(low.run(X, Y), X @ Y) < 1e-4
 
 
@@ -160,7 +161,7 @@ def shadowed(x: torch.Tensor) -> torch.Tensor:
 
 def test_a_global_that_the_kernel_shadows(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(globals(), "shadow", ir.Context())
-    with pytest.raises(ExportError, match=r"test_lowering\.py:\d+: .*shadow.*globals"):
+    with pytest.raises(ExportError, match=r"(?s)test_lowering\.py:\d+: .*shadow.*globals"):
         irhelion.lower_kernel(shadowed, (X,))
 
 

@@ -126,7 +126,8 @@ def test_two_inlinings_share_a_builder():
     builder = TextBuilder()
     first = inline_torch_mlir_output(text, ["%x"], builder)
     second = inline_torch_mlir_output(text, [first], builder)
-    body = f"module {{ func.func @f(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {{\n{builder.text}\nreturn {second} : tensor<4x8xf32>\n}} }}"
+    kind = "tensor<4x8xf32>"
+    body = f"func.func @f(%x: {kind}) -> {kind} {{\n{builder.text}\nreturn {second} : {kind}\n}}"
     assert mlir.parse(body, mlir.new_context()).operation.verify()
 
 
