@@ -169,6 +169,21 @@ def optimize(text: str, asked: Settings) -> str:
     return str(module)
 
 
+def link(text: str, library: bytes) -> str:
+    """`llvm-link --only-needed --internalize`: the module with those functions of a bitcode library that it calls."""
+    module = parse(text)
+    before = {function.name for function in module.functions if not function.is_declaration}
+    module.link_in(_binding().parse_bitcode(library))
+    for symbol in (*module.functions, *module.global_variables):
+        if not symbol.is_declaration and symbol.name not in before and symbol.linkage.name == "external":
+            symbol.linkage = "internal"
+    builder = _binding().create_pass_builder(None, _binding().create_pipeline_tuning_options(0))
+    passes = _binding().create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+    return str(module)
+
+
 def emit(text: str, asked: Settings) -> str:
     """`llc`: assembly for the target that is asked for, that the IR names, or this machine."""
     if not asked.triple:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from irwidget.dumps import Diagnostic, Location, Step
 from irwidget.toolchain import llvm, mlir
+from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, TextState, refuse
 
@@ -21,31 +22,30 @@ def embeds(tool: str, arguments: str) -> bool:
 
 
 def opt(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """LLVM's optimiser: one pass, or with -print-changed every pass that changed something."""
+    """LLVM's optimiser, as one pass."""
     asked = _settings(state, step)
 
-    def apply(before: State) -> State:
-        assert isinstance(before, TextState)
+    def work(_: str, before: TextState) -> TextState:
         return same_kind(before, "llvm", _accepted(lambda: llvm.optimize(before.text, asked)))
 
     name = "verify" if asked.level is None else f"default<O{asked.level}>"
-    yield Pass(name, apply, _shown(step), pipeline=f"opt {step.arguments}")
+    yield from on_each(state, name, work, _shown(step), f"opt {step.arguments}")
 
 
 def llc(run: Run, state: State, step: Step) -> Iterator[Pass]:
     """LLVM's code generator: assembly text."""
     asked = _settings(state, step)
 
-    def apply(before: State) -> State:
-        assert isinstance(before, TextState)
+    def work(_: str, before: TextState) -> TextState:
         text = _accepted(lambda: llvm.emit(before.text, asked))
         return same_kind(before, llvm.language(asked.triple), text)
 
-    yield Pass("codegen", apply, _shown(step), pipeline=f"llc {step.arguments}")
+    yield from on_each(state, "codegen", work, _shown(step), f"llc {step.arguments}")
+    yield from show_all(state)
 
 
 def _settings(state: State, step: Step) -> llvm.Settings:
-    if not isinstance(state, TextState) or state.language != "llvm":
+    if not isinstance(state, TextState | Kernels) or state.language != "llvm":
         raise refuse(step, f"{step.tool} reads LLVM IR, but the step before it left {state.language}")
     try:
         asked = llvm.settings(step.tool, step.arguments)

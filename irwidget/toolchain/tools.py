@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irwidget.dumps import Step
 from irwidget.errors import near
-from irwidget.toolchain import events, execute, external, llvm_tools, mlir_opt, translate
+from irwidget.toolchain import events, execute, external, gpu_cuda, llvm_tools, mlir_opt, translate
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, Tool
 
 
@@ -42,6 +42,8 @@ _TOOLS: dict[str, Tool] = {
     "mlir-translate": _embedded_first(translate.mlir_translate),
     "opt": _embedded_first(llvm_tools.opt),
     "llc": _embedded_first(llvm_tools.llc),
+    "llvm-link": gpu_cuda.llvm_link,
+    "ptxas": gpu_cuda.ptxas,
     "triton": triton,
     "triton-opt": triton,
     "triton-llvm-opt": triton,

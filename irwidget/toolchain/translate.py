@@ -9,6 +9,7 @@ from typing import Any
 
 from irwidget.dumps import Diagnostic, Step
 from irwidget.toolchain import literals, locations, mlir
+from irwidget.toolchain.gpu_kernels import Kernels
 from irwidget.toolchain.llvm_state import DebugText
 from irwidget.toolchain.mlir_opt import as_mlir
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State
@@ -32,13 +33,37 @@ def mlir_translate(run: Run, state: State, step: Step) -> Iterator[Pass]:
     """The tool: one pass."""
     if not embeds(step.arguments):
         raise NeedsProgram(f"embedded mlir-translate has {TO_LLVM_IR} only, not {step.arguments!r}")
-    start = as_mlir(run, state, step)
+    module = as_mlir(run, state, step).module.operation
+    kernels = [operation for operation in _body(module) if operation.operation.name == "gpu.module"]
+    if kernels:
+        yield from _translate_kernels(kernels, run)
+        return
 
     def apply(_: State) -> State:
-        before = start
-        return DebugText("llvm", translate(before.module.operation.clone(), run))
+        return DebugText("llvm", translate(module.clone(), run))
 
     yield Pass("mlir-to-llvmir", apply, pipeline=f"mlir-translate {TO_LLVM_IR}")
+
+
+def _translate_kernels(kernels: list[Any], run: Run) -> Iterator[Pass]:
+    """Each outlined kernel becomes LLVM IR of its own; the host's part, which launches them, is left."""
+    made = Kernels({})
+    for kernel in kernels:
+        name = kernel.operation.attributes["sym_name"].value
+
+        def apply(_: State, kernel: Any = kernel, name: str = name) -> State:
+            nonlocal made
+            module = mlir.ir.Module.create(kernel.operation.location)
+            for operation in kernel.operation.regions[0].blocks[0].operations:
+                module.body.append(operation.operation.clone())
+            made = made.put(name, DebugText("llvm", translate(module, run)))
+            return made
+
+        yield Pass("mlir-to-llvmir", apply, scope=name, pipeline=f"mlir-translate {TO_LLVM_IR}")
+
+
+def _body(module: Any) -> Any:
+    return module.operation.regions[0].blocks[0].operations
 
 
 def translate(module: Any, run: Run) -> str:
@@ -83,7 +108,7 @@ def _elide_globals(module: Any) -> None:
     """Make large constants external symbols. They stay what they are to the optimiser: memory that it cannot see."""
     ir = mlir.ir
     external = ir.Attribute.parse("#llvm.linkage<external>", context=module.context)
-    for operation in module.operation.regions[0].blocks[0].operations:
+    for operation in _body(module):
         attributes = operation.attributes
         if operation.operation.name != "llvm.mlir.global" or "value" not in attributes:
             continue

@@ -1,0 +1,95 @@
+"""NVIDIA's own tools, from the triton wheel: libdevice, ptxas and nvdisasm. No GPU and no CUDA toolkit is needed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from irwidget.dumps import Content, Step
+from irwidget.toolchain import events, llvm, mlir, triton_lines
+from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
+from irwidget.toolchain.llvm_state import same_kind
+from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
+
+LIBDEVICE = "libdevice.10.bc"
+LINK_LIBDEVICE = f"--only-needed --internalize {LIBDEVICE}"
+
+_CALLS_LIBDEVICE = re.compile(r"^declare .*@__nv_", re.M)
+
+
+def _wheel() -> Path | None:
+    """The folder of Triton's NVIDIA back end; found without importing Triton."""
+    spec = importlib.util.find_spec("triton")
+    place = Path(spec.origin).parent / "backends" / "nvidia" if spec and spec.origin else None
+    return place if place and place.is_dir() else None
+
+
+def program(name: str) -> Path:
+    """`ptxas` or `nvdisasm`. Raises StepFailed when Triton is not installed."""
+    wheel = _wheel()
+    found = wheel / "bin" / name if wheel else None
+    if not found or not found.exists():
+        raise StepFailed(events.Failed(
+            "tool", f"{name} comes with Triton, which is not installed here: pip install irwidget[triton]", tool=name
+        ))
+    return found
+
+
+def llvm_link(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """Give kernels the functions of libdevice that they call (`__nv_expf`), so that nothing is left to link."""
+    if step.arguments != LINK_LIBDEVICE:
+        raise NeedsProgram(f"embedded llvm-link has {LINK_LIBDEVICE!r} only")
+    if not isinstance(state, Kernels | TextState) or state.language != "llvm":
+        raise refuse(step, f"llvm-link reads LLVM IR, but the step before it left {state.language}")
+    wheel = _wheel()
+    if wheel is None:
+        return  # the calls stay calls, as they are without CUDA
+
+    def work(_: str, before: TextState) -> TextState:
+        library = (wheel / "lib" / LIBDEVICE).read_bytes()
+        return same_kind(before, "llvm", llvm.link(before.text, library))
+
+    yield from on_each(
+        state, "llvm-link", work, step.arguments, f"llvm-link {step.arguments}",
+        needed=lambda text: bool(_CALLS_LIBDEVICE.search(text.text)),
+    )
+
+
+def ptxas(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """PTX to machine code, shown as nvdisasm reads it; the cubins go to the attachments."""
+    if not isinstance(state, Kernels | TextState) or state.language != "ptx":
+        raise refuse(step, f"ptxas reads PTX, but the step before it left {state.language}")
+    arguments = shlex.split(step.arguments)
+    assembler = "ptxas-blackwell" if re.search(r"sm_1[0-9]{2}", step.arguments) else "ptxas"
+
+    def work(kernel: str, before: TextState) -> TextState:
+        with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+            source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+            source.write_text(before.text, encoding="utf-8")
+            said = _call([program(assembler), "-v", *arguments, source, "-o", cubin])
+            listing = _call([program("nvdisasm"), "-gi", "-c", cubin])
+            run.attachments[f"{kernel or 'kernel'}.cubin"] = cubin.read_bytes()
+        if used := re.search(r"Used (\d+) registers", said):
+            run.facts[f"registers {kernel}".strip()] = int(used[1])
+        text, places = triton_lines.sass(listing)
+        return TextState("sass", text, Content(text, True, places))
+
+    yield from on_each(state, "ptxas", work, step.arguments, f"ptxas {step.arguments}")
+    yield from show_all(state)
+
+
+def _call(command: list[str | Path]) -> str:
+    """Run a program; what it printed. Raises PassFailed with its words when it fails."""
+    done = subprocess.run(
+        [os.fspath(word) for word in command], capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip()
+        raise mlir.PassFailed(said[:2000] or f"{Path(command[0]).name} ended with {done.returncode}", ())
+    return done.stdout + done.stderr
