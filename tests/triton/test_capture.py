@@ -16,7 +16,7 @@ from triton.runtime.jit import JITFunction
 
 from irwidget.errors import PassError, UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
-from tests.triton.kernels import add, add_kernel
+from tests.triton.kernels import add, add_kernel, matmul_body
 
 
 def signature_of(launch, arch=None):
@@ -243,3 +243,65 @@ def test_gradients_run_in_the_users_backward_functions_without_a_gpu():
 
     assert len(frontend.capture(cell, "sm_90")) == 2
     assert seen == [("cuda", True), (64,)]
+
+
+CELL = """\
+import torch, triton, triton.language as tl
+
+@triton.jit
+def scale(x_ptr, n, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + index, mask=index < n)
+    tl.store(x_ptr + index, x * 2, mask=index < n)
+
+x = torch.ones(1000, device="cuda")
+scale[(4,)](x, x.numel(), BLOCK=256)
+"""
+
+
+def test_an_unmodified_notebook_cell_maps_to_its_own_lines():
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    launches = frontend.capture(lambda: shell.run_cell(CELL).raise_error(), "sm_90")
+    (launch,) = launches
+    assert launch.location.line == 10
+    trace = frontend.lower(launch, to="triton_sass")
+    assert trace.failure is None
+    ((name, text),) = trace.sources.items()
+    assert text == CELL
+    for language, pattern in (("ptx", "ld.global"), ("sass", "LDG")):
+        dump = next(dump for dump in reversed(trace.dumps) if dump.language == language)
+        loads = [place for line, place in zip(dump.text.splitlines(), dump.locations, strict=True) if pattern in line]
+        assert loads
+        assert {(place.file, place.line) for place in loads} == {(name, 6)}
+
+
+def test_a_launch_that_would_not_fit_is_warned_about():
+    def cell():
+        matmul_body[(1,)](
+            *(torch.rand(512, 512, device="cuda", dtype=torch.float16) for _ in range(3)), 512, 512, 512,
+            *(512, 1) * 3, BM=128, BN=128, BK=128, GROUP=8, ACTIVATION="", num_stages=3, num_warps=8,
+        )
+
+    (launch,) = frontend.capture(cell, "sm_86")
+    trace = frontend.lower(launch, to="triton_llvm_ir")
+    assert trace.facts["shared_memory"] > 99 * 1024
+    assert "sm_86 has 101376: a launch would fail" in trace.diagnostics[0].message
+    assert frontend.lower(launch, to="triton_llvm_ir", arch="sm_90").diagnostics == ()
+
+
+def test_benchmarks_in_a_cell_run_once():
+    calls = []
+
+    def cell():
+        x = torch.rand(64, device="cuda")
+
+        def once():
+            calls.append(1)
+            return add(x, x)
+
+        triton.testing.do_bench(once)
+
+    assert len(frontend.capture(cell, "sm_90")) == 1
+    assert len(calls) < 20

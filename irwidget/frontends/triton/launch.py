@@ -230,15 +230,17 @@ def ttir(special: Specialization) -> str:
     Raises Triton's CompilationError.
     """
     from triton._C.libtriton import ir  # pyright: ignore[reportMissingImports]
-    from triton.compiler.compiler import ASTSource  # pyright: ignore[reportMissingImports]
+    from triton.compiler.compiler import ASTSource, filter_traceback  # pyright: ignore[reportMissingImports]
 
     backend = backend_of(special.arch)
     source = ASTSource(special.kernel, special.signature, special.constants, special.attributes)
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    module = source.make_ir(
-        backend.target, special.options, backend.get_codegen_implementation(special.options),
-        backend.get_module_map(), context,
-    )
+    generators = backend.get_codegen_implementation(special.options)
+    try:
+        module = source.make_ir(backend.target, special.options, generators, backend.get_module_map(), context)
+    except Exception as error:
+        filter_traceback(error)  # as triton.compile does: the visits of the syntax tree tell the user nothing
+        raise
     return module.str()
