@@ -38,7 +38,8 @@ def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet; `data` as base64."""
     at = last_change(traces[0])
     return {
-        "trace": 0, "left": max(at - 1, 0), "right": at, "query": "", "blind": None, "layout_mode": "split",
+        "trace": 0, "against": -1, "left": max(at - 1, 0), "right": at, "query": "", "blind": None,
+        "layout_mode": "split",
         "wrap": False, "fold": True, "blame": False, "symbol": "", "passes": "",
         "data": base64.b64encode(pack(traces)).decode(),
     }  # fmt: skip

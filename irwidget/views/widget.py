@@ -67,6 +67,8 @@ class PassDiff(anywidget.AnyWidget):
 
     trace = traitlets.Int(0).tag(sync=True)
     """Which of several lowerings is shown."""
+    against = traitlets.Int(-1).tag(sync=True)
+    """The lowering that the left side is of, to compare two; -1: the same as the right."""
     left = traitlets.Int(0).tag(sync=True)
     """The stage on the left."""
     right = traitlets.Int(0).tag(sync=True)
@@ -106,16 +108,17 @@ class PassDiff(anywidget.AnyWidget):
 
     @traitlets.validate("left", "right")
     def _stage(self, proposal: Any) -> int:
-        count = len(self.traces[self.trace].dumps)
+        which = self.against if proposal.trait.name == "left" and self.against >= 0 else self.trace
+        count = len(self.traces[which].dumps)
         value = int(proposal.value)
         if not -count <= value < count:
             raise UsageError(f"There is no stage {value}: this lowering has the stages 0 to {count - 1}.")
         return value % count
 
-    @traitlets.validate("trace")
+    @traitlets.validate("trace", "against")
     def _which(self, proposal: Any) -> int:
         value = int(proposal.value)
-        if not 0 <= value < len(self.traces):
+        if not (-1 if proposal.trait.name == "against" else 0) <= value < len(self.traces):
             raise UsageError(f"There is no lowering {value}: this view has {len(self.traces)}, counted from 0.")
         return value
 
@@ -156,8 +159,8 @@ class PassDiff(anywidget.AnyWidget):
         self.set_trait("data", b"")
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{trace.name} -> {trace.target}" for trace in self.traces) or "closed: its cell has run again"
-        return f"<PassDiff {shown}>"
+        shown = ", ".join(f"{trace.name} -> {trace.target}" for trace in self.traces)
+        return f"<PassDiff {shown or 'closed: its cell has run again'}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         plain: dict[str, Any] = {"text/html": twins.html(self.traces), "text/plain": twins.text(self.traces)}

@@ -12,6 +12,8 @@ export interface Model {
 export interface State {
   /** Which of several lowerings is shown. */
   trace: number;
+  /** The lowering that the left side is of; -1 for the same one. */
+  against: number;
   /** The stages compared; the same stage twice shows it alone. */
   left: number;
   right: number;
@@ -30,7 +32,7 @@ export interface State {
 }
 
 const KEYS: readonly (keyof State)[] = [
-  "trace", "left", "right", "query", "blind", "layout_mode", "wrap", "fold", "blame", "symbol", "passes",
+  "trace", "against", "left", "right", "query", "blind", "layout_mode", "wrap", "fold", "blame", "symbol", "passes",
 ];
 
 export type Changes = ReadonlySet<keyof State | "data">;

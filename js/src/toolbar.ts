@@ -19,6 +19,7 @@ export class Toolbar {
   readonly query: HTMLInputElement;
   readonly symbol: HTMLSelectElement;
   private readonly trace: HTMLSelectElement;
+  private readonly against: HTMLSelectElement;
   private readonly found = h("span", { class: "irw-found", role: "status" });
   private readonly switches = new Map<Switch | "layout", HTMLButtonElement>();
 
@@ -36,9 +37,10 @@ export class Toolbar {
     });
     this.symbol = this.select("Show one function (f)", (value) => store.set({ symbol: value }));
     this.trace = this.select("Lowering", (value) => store.set({ trace: Number(value) }));
+    this.against = this.select("Compare with", (value) => store.set({ against: Number(value) }));
     this.element = h(
       "div", { class: "irw-bar", role: "toolbar", "aria-label": "Pass diff" },
-      this.trace, this.query, this.found, this.symbol, h("span", { class: "irw-space" }),
+      this.trace, this.against, this.query, this.found, this.symbol, h("span", { class: "irw-space" }),
       this.toggle("layout", "Unified", "One column instead of two (s)", () =>
         store.set({ layout_mode: store.get("layout_mode") === "unified" ? "split" : "unified" })),
       this.toggle("blind", "Ignore renumbering", "Take lines that differ only in %names, ^blocks and #maps for equal (b)", () =>
@@ -66,9 +68,10 @@ export class Toolbar {
     this.found.textContent = found;
   }
 
-  traces(names: readonly string[], current: number): void {
-    this.trace.hidden = names.length < 2;
+  traces(names: readonly string[], current: number, against: number): void {
+    this.trace.hidden = this.against.hidden = names.length < 2;
     options(this.trace, names.map((name, i) => [String(i), name]), String(current));
+    options(this.against, [["-1", "against the pass before"], ...names.map((name, i): [string, string] => [String(i), `against ${name}`])], String(against));
   }
 
   symbols(names: readonly string[], current: State["symbol"]): void {

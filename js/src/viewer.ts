@@ -119,17 +119,17 @@ export class Viewer {
     return traces[this.store.get("trace")] ?? traces[0]!;
   }
 
-  private stageAt(index: number): Stage {
-    const { stages } = this.trace;
-    return stages[Math.min(Math.max(index, 0), stages.length - 1)]!;
+  /** The lowering on the left: the same one, unless two are compared. */
+  private get leftTrace(): Trace {
+    return this.analysis.dumps.traces[this.store.get("against")] ?? this.trace;
   }
 
   get left(): Stage {
-    return this.stageAt(this.store.get("left"));
+    return stageAt(this.leftTrace, this.store.get("left"));
   }
 
   get right(): Stage {
-    return this.stageAt(this.store.get("right"));
+    return stageAt(this.trace, this.store.get("right"));
   }
 
   get blind(): boolean {
@@ -141,7 +141,12 @@ export class Viewer {
     const index = Math.min(Math.max(stage, 0), this.trace.stages.length - 1);
     if (which === "left") this.store.set({ left: index });
     else if (which === "right" || this.pinned) this.store.set({ right: index });
-    else this.store.set({ left: Math.max(index - 1, 0), right: index });
+    else this.store.set({ left: this.beside(index), right: index });
+  }
+
+  /** What a stage is shown beside: the one before, or its counterpart in the lowering that it is compared with. */
+  private beside(index: number): number {
+    return this.leftTrace === this.trace ? Math.max(index - 1, 0) : counterpart(this.trace, index, this.leftTrace);
   }
 
   pin(): void {
@@ -155,9 +160,9 @@ export class Viewer {
   private async changed(keys: Changes): Promise<void> {
     if (this.closed || !this.analysis) return;
     if (keys.has("data")) return this.open();
-    if (keys.has("trace")) {
-      const last = this.trace.stages.length - 1;
-      this.store.set({ symbol: "", left: Math.min(this.store.get("left"), last), right: Math.min(this.store.get("right"), last) });
+    if (keys.has("trace") || keys.has("against")) {
+      const right = Math.min(this.store.get("right"), this.trace.stages.length - 1);
+      this.store.set({ symbol: "", right, left: this.pinned ? this.store.get("left") : this.beside(right) });
       this.fillTimeline();
     }
     const only = (...names: string[]): boolean => [...keys].every((key) => names.includes(key));
@@ -171,7 +176,7 @@ export class Viewer {
   private draw(): void {
     const { store, trace } = this;
     this.head.replaceChildren(facts(trace), ...[failure(trace)].filter((box) => box !== null));
-    this.toolbar.traces(this.analysis.dumps.traces.map(({ name, target }) => `${name || "input"} → ${target}`), store.get("trace"));
+    this.toolbar.traces(this.analysis.dumps.traces.map(nameOf), store.get("trace"), store.get("against"));
     const names = new Set([...this.analysis.segments(this.left), ...this.analysis.segments(this.right)].map(({ name }) => name));
     names.delete("");
     if (store.get("symbol")) names.add(store.get("symbol"));
@@ -183,24 +188,21 @@ export class Viewer {
     this.drawOperations();
   }
 
-  private title(index: number): string {
-    const stage = this.stageAt(index);
-    return `${index} ${stage.label}`;
-  }
-
   private drawPanes(): void {
     const { store } = this;
     const [left, right] = [store.get("left"), store.get("right")];
-    const titles = [this.title(left), this.title(right)] as const;
+    const titles = [`${left} ${this.left.label}`, `${right} ${this.right.label}`] as const;
     const blame = store.get("blame") ? this.blame() : undefined;
     this.compare.show({
       left: this.left, right: this.right, titles, blame, blind: this.blind, symbol: store.get("symbol"),
       layout: store.get("layout_mode"), wrap: store.get("wrap"), fold: store.get("fold"),
     });
-    const head = (index: number, side: string): HTMLElement => {
-      const stage = this.stageAt(index);
+    const head = (index: number, side: "left" | "right"): HTMLElement => {
+      const stage = this[side];
+      const trace = this.leftTrace === this.trace ? "" : side === "left" ? nameOf(this.leftTrace) : nameOf(this.trace);
       return h("div", { class: `irw-title irw-${side}`, title: [stage.step, stage.scope, stage.options].filter(Boolean).join("\n") },
         h("span", { class: "irw-index" }, String(index)), h("b", {}, stage.label),
+        ...(trace ? [h("span", {}, trace)] : []),
         h("span", { class: "irw-dim" }, [stage.step === stage.name ? "" : stage.step, stage.scope === "module" ? "" : stage.scope, stage.options].filter(Boolean).join(" · ")),
         ...(stage.ready ? [] : [h("span", { class: "irw-dim" }, "not here yet")]));
     };
@@ -237,7 +239,8 @@ export class Viewer {
     if (this.filter.value !== store.get("passes")) this.filter.value = store.get("passes");
     const timeline = this.timelines[store.get("trace")] ?? this.timelines[0]!;
     const rows = timeline.rows(this.hits);
-    this.list.draw(entries(rows, store.get("passes"), this.openQuiet, [left, right]), left, right, timeline.most);
+    const shown = this.leftTrace === this.trace ? left : -1;
+    this.list.draw(entries(rows, store.get("passes"), this.openQuiet, [shown, right]), shown, right, timeline.most);
   }
 
   /** Compute the bars of the timeline after the panes are painted, a few passes at a time. */
@@ -312,36 +315,41 @@ export class Viewer {
     this.say(right.size > 0 ? `Line ${line}: ${plural(right.size, "line")} of ${this.right.label}` : `Line ${line}: no location in ${this.right.label}`);
   }
 
-  private currentBlame(): Blame {
-    return this.blames[this.store.get("trace")] ?? this.blames[0]!;
+  private blameOf(trace: Trace): Blame {
+    return this.blames[this.analysis.dumps.traces.indexOf(trace)]!;
   }
 
   private blame() {
-    const blame = this.currentBlame();
-    const [left, right] = [this.store.get("left"), this.store.get("right")];
-    const { trace } = this;
-    const last = Math.max(left, right);
-    if (!blame.at(last)) {
+    const { trace, leftTrace } = this;
+    const sides = {
+      left: { blame: this.blameOf(leftTrace), trace: leftTrace, stage: this.store.get("left") },
+      right: { blame: this.blameOf(trace), trace, stage: this.store.get("right") },
+    };
+    const missing = Object.values(sides).filter(({ blame, stage }) => !blame.at(stage));
+    const alive = (): boolean => !this.closed && trace === this.trace && this.store.get("blame");
+    if (missing.length > 0) {
       this.element.dataset["blame"] = "computing";
-      void blame.compute(last, () => !this.closed && trace === this.trace && this.store.get("blame")).then(() => {
-        if (this.closed || !blame.at(last)) return;
+      void Promise.all(missing.map(({ blame, stage }) => blame.compute(stage, alive))).then(() => {
+        if (!alive() || missing.some(({ blame, stage }) => !blame.at(stage))) return;
         this.element.dataset["blame"] = "ready";
         this.drawPanes();
       });
     }
     return (side: "left" | "right", line: number) => {
-      const stage = blame.at(side === "left" ? left : right)?.[line];
-      return stage === undefined ? null : { stage, name: trace.stages[stage]!.label };
+      const stage = sides[side].blame.at(sides[side].stage)?.[line];
+      return stage === undefined ? null : { stage, name: sides[side].trace.stages[stage]!.label };
     };
   }
 
   /** Go to the pass that last changed a line, and when that is this pass, to the line before it. */
   private follow(spot: Spot): void {
     const stage = this.store.get(spot.side);
-    const version = this.currentBlame().back({ stage, line: spot.line });
+    const trace = spot.side === "left" ? this.leftTrace : this.trace;
+    const version = this.blameOf(trace).back({ stage, line: spot.line });
     if (!version) return this.say("This line has no earlier version: it is in the input or new in this pass");
     this.pinned = false;
-    this.store.set({ right: version.stage, left: Math.max(0, version.stage - 1) });
+    const at = this.analysis.dumps.traces.indexOf(trace);
+    this.store.set({ trace: at, against: -1, right: version.stage, left: Math.max(0, version.stage - 1) });
     queueMicrotask(() => this.compare.reveal({ side: "right", line: version.line }, "focus"));
   }
 
@@ -384,6 +392,25 @@ export class Viewer {
     this.source?.destroy();
     this.element.remove();
   }
+}
+
+function stageAt({ stages }: Trace, index: number): Stage {
+  return stages[Math.min(Math.max(index, 0), stages.length - 1)]!;
+}
+
+function nameOf({ name, target }: Trace): string {
+  return `${name || "input"} → ${target}`;
+}
+
+/** The stage of another lowering that a stage belongs beside: the pass of the same name, or the one that comes nearest. */
+function counterpart(trace: Trace, index: number, other: Trace): number {
+  if (index >= trace.stages.length - 1) return other.stages.length - 1;
+  for (let i = index; i > 0; i--) {
+    const { label } = trace.stages[i]!;
+    const found = other.stages.findIndex((stage) => stage.label === label);
+    if (found >= 0) return found;
+  }
+  return 0;
 }
 
 async function attached(element: HTMLElement): Promise<void> {

@@ -68,6 +68,7 @@ class Server:
             "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={self.notebooks}",
             "--allow-root", "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
             "--ServerApp.disable_check_xsrf=True",
+            "--LabApp.extension_manager=readonly",
         ]  # fmt: skip
         self.process = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *options], env=environment, stdout=self.log, stderr=self.log
@@ -75,7 +76,7 @@ class Server:
         self._wait()
 
     def _wait(self) -> None:
-        for _ in range(600):
+        for _ in range(2400):
             try:
                 urllib.request.urlopen(f"{self.url}/api", timeout=1).close()
                 return

@@ -331,6 +331,21 @@ def test_several_models_have_a_selector(shown, trace):
     assert any("arith.minimumf" in line for line in page.lines(1))
 
 
+def test_two_lowerings_are_compared_pass_by_pass(shown, trace):
+    other = lower(PROGRAM.replace("maximumf", "minimumf"), name="other")
+    page = shown(trace, other)
+    page.view.get_by_label("Compare with").select_option(label="against other → llvm_mlir")
+    page.choose(8)
+    assert [title.split()[:2] for title in page.titles()] == [["8", "convert-linalg-to-loops"]] * 2
+    assert "other → llvm_mlir" in page.titles()[0]
+    assert page.status().startswith("−1 +1 line, 1 change")
+    page.press("ArrowDown")
+    assert [title.split()[0] for title in page.titles()] == ["9", "9"]
+    page.press("a")
+    page.view.and_(page.page.locator("[data-blame=ready]")).wait_for()
+    assert not page.errors
+
+
 BIDI = "\u202e\u2066"
 HOSTILE = {
     "script": '<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">',

@@ -66,7 +66,8 @@ def test_hostile_text_stays_text():
             assert not attrs
 
     Tags().feed(views.html([trace]))
-    assert tags <= {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary", "pre"}
+    allowed = re.findall(r"\w+", "div p strong table thead tbody tr th td code details summary pre")
+    assert tags <= set(allowed)
     plain = views.text([trace])
     assert all(char.isprintable() or char == "\n" for char in plain)
 
