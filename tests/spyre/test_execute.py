@@ -1,0 +1,237 @@
+"""The tiles, run core by core, give what eager PyTorch gives."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from irwidget import IRWidgetError, UnsupportedError, UsageError
+from irwidget.spyre import TensorSpec, compile
+from irwidget.spyre.memory import Space, TileError
+from tests.spyre import models
+
+
+def half(*shape):
+    return torch.randn(*shape).half()
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
+    specs = [TensorSpec(t.shape, t.dtype, (orders or {}).get(i)) for i, t in enumerate(tensors)]
+    program = compile(function, specs, cores=cores, **options)
+    got, want = program.run(*tensors), function(*tensors)
+    pairs = zip(got, want, strict=True) if isinstance(want, tuple | list) else [(got, want)]
+    for a, b in pairs:
+        assert a.dtype == b.dtype
+        bound = tolerance * max(1.0, b.float().abs().max().item())
+        torch.testing.assert_close(a.float(), b.float(), atol=bound, rtol=0)
+    return program
+
+
+@pytest.mark.parametrize(("function", "shapes"), [
+    pytest.param(lambda a, b: a + b, [(256, 128), (256, 128)], id="add"),
+    pytest.param(lambda a, b: a * b + 2.5, [(67, 150), (150,)], id="broadcast row"),
+    pytest.param(lambda a, b: a + b, [(8, 1, 128), (1, 64, 128)], id="broadcast both"),
+    pytest.param(lambda a: a.sum(1), [(256, 1024)], id="sum over the stick"),
+    pytest.param(lambda a: a.sum(0), [(256, 1024)], id="sum split over cores"),
+    pytest.param(lambda a: a.sum() + 1, [(64, 256)], id="sum of all"),
+    pytest.param(lambda a: a.mean((0, 1)), [(4, 64, 256)], id="mean of two dims"),
+    pytest.param(lambda a: a.amax(1), [(256, 1000)], id="masked maximum"),
+    pytest.param(lambda a: torch.softmax(a, -1), [(128, 500)], id="softmax"),
+    pytest.param(lambda a: torch.softmax(a, 0), [(128, 512)], id="softmax of rows"),
+    pytest.param(lambda a: torch.log_softmax(a, -1), [(64, 512)], id="log_softmax"),
+    pytest.param(lambda a, w, b: F.layer_norm(a, (512,), w, b), [(64, 512), (512,), (512,)], id="layer norm"),
+    pytest.param(lambda a: F.layer_norm(a, (500,)), [(2, 64, 500)], id="layer norm, ragged, no weights"),
+    pytest.param(lambda a, w: F.rms_norm(a, (512,), w, 1e-5), [(64, 512), (512,)], id="rms norm"),
+    pytest.param(lambda a, b: a @ b, [(128, 256), (256, 512)], id="mm"),
+    pytest.param(lambda a, b: a @ b, [(100, 150), (150, 200)], id="mm with padded K"),
+    pytest.param(lambda a, b: a @ b, [(2, 4096), (4096, 64)], id="mm with K split"),
+    pytest.param(lambda a, b: a @ b, [(1, 256), (256, 512)], id="mm of one row"),
+    pytest.param(torch.matmul, [(8, 32, 64), (8, 64, 128)], id="bmm"),
+    pytest.param(torch.matmul, [(2, 3, 32, 64), (2, 3, 64, 128)], id="4-D matmul"),
+    pytest.param(torch.matmul, [(4, 32, 128), (128, 256)], id="shared weight"),
+    pytest.param(torch.matmul, [(1, 32, 128), (128, 256)], id="unit batch"),
+    pytest.param(torch.matmul, [(8, 30, 50), (8, 50, 100)], id="bmm with padded K"),
+    pytest.param(F.linear, [(128, 256), (512, 256), (512,)], id="linear with restickify"),
+    pytest.param(torch.addmm, [(512,), (128, 256), (256, 512)], id="addmm"),
+    pytest.param(F.scaled_dot_product_attention, [(1, 4, 64, 64)] * 3, id="attention"),
+    pytest.param(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),
+                 [(1, 4, 64, 64), (1, 2, 64, 64), (1, 2, 64, 64)], id="causal grouped attention"),
+    pytest.param(lambda a: a.t().contiguous(), [(100, 150)], id="transposed copy"),
+    pytest.param(lambda a, b: a + b.t(), [(256, 512), (512, 256)], id="add a transposed"),
+    pytest.param(lambda a, b: a.permute(1, 0, 2) + b, [(8, 64, 128), (64, 8, 128)], id="permuted"),
+    pytest.param(lambda a: a.view(64, 4, 128) * 2, [(256, 128)], id="view"),
+    pytest.param(lambda a: a.reshape(-1) * 2, [(256, 128)], id="flattened"),
+    pytest.param(lambda a, b: torch.cat([a, b], 1), [(64, 128), (64, 192)], id="cat"),
+    pytest.param(lambda a: F.pad(a, (0, 28, 3, 2)), [(25, 100)], id="pad"),
+    pytest.param(lambda a: a[64:192] + 1, [(256, 128)], id="row slice"),
+    pytest.param(lambda a: a[:, 64:128] * 2, [(64, 256)], id="stick slice"),
+    pytest.param(lambda a: a[3] * a[5], [(8, 64, 128)], id="selected"),
+    pytest.param(lambda a: a[::2] * 2, [(64, 128)], id="strided"),
+    pytest.param(lambda a, b: torch.where(a > b, a, b), [(32, 128)] * 2, id="where"),
+    pytest.param(lambda a: a.clamp(-1, 0.5), [(32, 128)], id="clamp"),
+    pytest.param(F.mish, [(32, 128)], id="mish"),
+    pytest.param(F.softplus, [(32, 128)], id="softplus"),
+    pytest.param(F.gelu, [(32, 100)], id="gelu"),
+    pytest.param(lambda a: torch.cumsum(a, 1), [(32, 64)], id="fallback"),
+    pytest.param(lambda a: torch.topk(a, 4), [(64, 256)], id="topk"),
+    pytest.param(lambda a: a.float() * 2, [(32, 100)], id="cast"),
+    pytest.param(F.conv2d, [(1, 16, 10, 10), (32, 16, 3, 3)], id="conv2d"),
+    pytest.param(lambda a: torch.slice_scatter(a, a[:8] * 2, 0, 8, 16), [(64, 128)], id="slice assignment"),
+    pytest.param(lambda a: torch.exp(a), [(1000, 1)], id="column"),
+])
+def test_ops(function, shapes):
+    check(function, *(half(*s) for s in shapes))
+
+
+def test_gathers_and_integers():
+    check(lambda w, i: w[i], half(1024, 256), torch.randint(0, 1024, (64,)))
+    check(lambda w, i: F.embedding(i, w), half(100, 128), torch.randint(0, 100, (4, 8)))
+    check(lambda a: a * 2 + 1, torch.randint(0, 9, (64,)))
+    check(torch.logical_not, torch.randn(32, 128) > 0)
+
+
+def test_assignment_inside_the_function():
+    def assign(a):
+        a = a.clone()
+        a[:, 64:128] = 1.0
+        a.add_(2)
+        return {"y": a, "n": a.sum()}
+
+    x = half(64, 256)
+    got, want = compile(assign, [x]).run(x), assign(x)
+    torch.testing.assert_close(got["y"], want["y"])
+
+
+def test_sums_split_over_cores_run_as_partial_sums():
+    program = check(lambda a, b: a @ b, half(2, 4096), half(4096, 64), cores=8)
+    assert dict(program.divisions[0].splits)["d2"] == 4
+
+
+@pytest.mark.parametrize("options", [
+    {"lx_solver": "firstfit"}, {"lx_solver": "bestfit"}, {"lx_planning": False}, {"co_optimizing_lx_planning": True},
+    {"allow_all_ops_in_lx_planning": True}, {"layout_solver": "greedy"}, {"bundle_symbolic_args": True},
+    {"lx_bytes": 20000},
+])
+def test_options_change_the_plan_and_not_the_result(options):
+    check(lambda a: torch.softmax(torch.relu(a) * 2 + a, 0), half(128, 512), cores=4, **options)
+
+
+def test_rounding_to_the_device_format():
+    x = torch.full((64,), 1.0 + 2**-10).half()
+    program = compile(lambda a: a * 1.0, [x])
+    assert program.run(x)[0] == x[0]
+    assert program.run(x, rounding=True)[0] == 1.0
+
+
+MODELS = [
+    ("mlp", models.MLP, lambda: (half(64, 128),)),
+    ("bert", models.BertLayer, lambda: (half(2, 64, 128),)),
+    ("llama prefill", models.LlamaBlock, lambda: (half(1, 64, 128), *models.rope(64, 64))),
+    ("llama decode", lambda: models.LlamaBlock(128, 2, 1, 128), lambda: (
+        half(1, 1, 128), *models.rope(1, 128, 63), half(1, 1, 63, 128), half(1, 1, 63, 128))),
+]
+
+
+@pytest.mark.parametrize(("model", "inputs"), [pytest.param(*m[1:], id=m[0]) for m in MODELS])
+def test_models(model, inputs):
+    module, tensors = model().half().eval(), inputs()
+    with torch.no_grad():
+        got = compile(module, tensors).run(*tensors)
+        want = module.float()(*(t.float() for t in tensors))
+    torch.testing.assert_close(got.float(), want, atol=2e-3 * want.abs().max().item(), rtol=0)
+
+
+SIZES = st.sampled_from([1, 2, 3, 7, 30, 33, 64, 65, 96, 100, 128, 192, 250])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(SIZES, min_size=1, max_size=3), st.integers(1, 32), st.sampled_from(["float16", "float32"]), st.data())
+def test_any_shape_dtype_order_and_core_count(shape, cores, dtype, data):
+    order = data.draw(st.permutations(range(len(shape))))
+    x = torch.randn(shape).to(getattr(torch, dtype))
+    spec = TensorSpec(shape, dtype, order)
+    dim = data.draw(st.integers(0, len(shape) - 1))
+    program = compile(lambda a: (torch.exp(a) + a, a.sum(dim)), [spec], cores=cores)
+    y, total = program.run(x)
+    torch.testing.assert_close(y, (torch.exp(x.float()) + x.float()).to(x.dtype), rtol=2e-3, atol=2e-3)
+    torch.testing.assert_close(total.float(), x.float().sum(dim), rtol=2e-3, atol=2e-2)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.tuples(*[st.sampled_from([1, 3, 32, 50, 64, 100, 128])] * 3), st.integers(1, 32), st.booleans())
+def test_any_matmul(sizes, cores, transposed):
+    m, k, n = sizes
+    a, b = half(m, k), half(n, k) if transposed else half(k, n)
+    function = (lambda x, y: x @ y.t()) if transposed else (lambda x, y: x @ y)
+    want = function(a.float(), b.float())
+    try:
+        program = compile(function, [a, b], cores=cores)
+    except UnsupportedError as error:
+        assert "restickified" in str(error) or "stick" in str(error)
+        return
+    torch.testing.assert_close(program.run(a, b).float(), want, atol=2e-3 * max(1, want.abs().max().item()), rtol=0)
+
+
+class TestMemory:
+    def test_reading_what_nobody_wrote(self):
+        space = Space("x", 256)
+        with pytest.raises(TileError, match="nobody wrote"):
+            space.read(torch.arange(4).numpy(), 1, "core 0")
+
+    def test_overwritten_while_live(self):
+        space, at, values = Space("LX", 256), torch.arange(4).numpy(), torch.ones(4).double().numpy()
+        space.write(at, values, 1, 1, "a")
+        space.write(at, values, 2, 2, "b")
+        with pytest.raises(TileError, match="overwritten while it was live"):
+            space.read(at, 1, "core 0")
+
+    def test_two_cores_and_one_element(self):
+        space, at, values = Space("x", 256), torch.arange(4).numpy(), torch.ones(4).double().numpy()
+        space.write(at, values, 1, 1, "core 0")
+        with pytest.raises(TileError, match="two cores"):
+            space.write(at, values, 1, 1, "core 1")
+
+    def test_leaving_the_tensor(self):
+        with pytest.raises(TileError, match="leaves"):
+            Space("x", 8).read(torch.tensor([9]).numpy(), 1, "core 0")
+
+    def test_a_wrong_plan_does_not_pass(self):
+        """Two buffers in the same place of the scratchpad while both are live."""
+        from dataclasses import replace
+
+        x = half(64, 512)
+        program = compile(lambda a: torch.log_softmax(a, -1), [x])
+        kernels = tuple(
+            replace(k, specs=tuple(replace(s, args=tuple(
+                replace(a, allocation=("lx", 0)) if a.allocation[0] == "lx" else a for a in s.args)) for s in k.specs))
+            for k in program.kernels
+        )
+        with pytest.raises(TileError, match="overwritten|nobody wrote"):
+            replace(program, steps=kernels).run(x)
+
+
+def test_bad_calls():
+    x = half(64, 128)
+    program = compile(lambda a: a + 1, [x])
+    with pytest.raises(UsageError, match="takes 1 tensors"):
+        program.run(x, x)
+    with pytest.raises(UsageError, match="compiled for"):
+        program.run(half(32, 128))
+    assert issubclass(TileError, IRWidgetError)
+
+
+def test_an_unimplemented_op_is_marked_and_raises_when_run():
+    x = half(64, 128)
+    program = compile(lambda a: torch.erf(a) + 1, [x])
+    assert program.to_dict()["kernels"][0]["unimplemented"] == "erf"
+    assert any("erf" in str(d) for d in program.trace.diagnostics)
+    with pytest.raises(UnsupportedError, match="unimplemented operation erf"):
+        program.run(x)
