@@ -277,6 +277,32 @@ def test_an_unmodified_notebook_cell_maps_to_its_own_lines():
         assert {(place.file, place.line) for place in loads} == {(name, 6)}
 
 
+@pytest.mark.parametrize(
+    ("extra", "shown", "count", "failed", "error"),
+    [
+        ("", "", 1, False, None),
+        ("\nassert torch.equal(x, x)", "", 1, False, None),
+        ("\n1 / 0", "ZeroDivisionError", 1, True, None),
+        ("\n1 +", "SyntaxError", 0, True, None),
+        ("\nscale[(4,)](x, x.numel())", "", 1, False, UsageError),
+    ],
+)
+def test_a_notebook_shows_the_users_own_errors_and_only_those(extra, shown, count, failed, error, capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    if error:
+        with pytest.raises(error, match="missing 1 required positional argument"):
+            frontend.run_cell(shell, CELL + extra, "sm_90")
+    else:
+        launches = frontend.run_cell(shell, CELL + extra, "sm_90")
+        assert (len(launches), launches.failed) == (count, failed)
+        assert [note.severity for launch in launches for note in launch.notes] == ["remark"] * ("equal" in extra)
+    printed = capsys.readouterr()
+    assert (shown in printed.out + printed.err) if shown else "Error" not in printed.out + printed.err
+    assert "showtraceback" not in vars(shell)
+
+
 def test_a_launch_that_would_not_fit_is_warned_about():
     def cell():
         matmul_body[(1,)](

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from irwidget.frontends.triton.cache import from_cache
     from irwidget.frontends.triton.launch import Launch
     from irwidget.frontends.triton.lowering import TARGETS, default_arch, lower, select
-    from irwidget.frontends.triton.recorder import Launches, capture, recording, require_launch
+    from irwidget.frontends.triton.recorder import Launches, capture, recording, require_launch, run_cell
 
 __all__ = [
     "TARGETS", "Launch", "Launches", "capture", "default_arch", "from_cache", "is_kernel", "kernels", "lower",
-    "recording", "require_launch", "select",
+    "recording", "require_launch", "run_cell", "select",
 ]
 
 _HOME = {
     "from_cache": "cache", "Launch": "launch",
     "Launches": "recorder", "capture": "recorder", "recording": "recorder", "require_launch": "recorder",
+    "run_cell": "recorder",
     "TARGETS": "lowering", "default_arch": "lowering", "lower": "lowering", "select": "lowering",
 }
 

@@ -39,6 +39,11 @@ def explain(error: Exception, launches: Launches) -> IRWidgetError | None:
     return UnsupportedError(f"No kernel was launched: {reason}. Launch the kernel before that line.")
 
 
+def is_explained(error: BaseException) -> bool:
+    """Whether `explain` has something to say of an error."""
+    return isinstance(error, IRWidgetError) or needs_values(error) or compile_error(error) is not None
+
+
 def _with_line(error: IRWidgetError) -> IRWidgetError:
     place = user_line(error)
     if place and isinstance(error, UsageError) and str(place) not in str(error):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irwidget.dumps import Location
+from irwidget.dumps import Diagnostic, Location
 from irwidget.errors import UsageError, near
 from irwidget.toolchain.run import Source
 from irwidget.toolchain.triton_archs import Arch, find
@@ -64,6 +64,8 @@ class Launch:
     """The autotuner's configuration: `BLOCK=128, num_warps=4`."""
     chosen: bool = True
     """False for a configuration that the autotuner tried on a GPU and did not choose."""
+    notes: tuple[Diagnostic, ...] = ()
+    """What there is to say of the cell that launched it."""
     sources: dict[str, tuple[Specialization, Source]] = field(
         default_factory=dict[str, "tuple[Specialization, Source]"], repr=False, compare=False
     )

@@ -77,12 +77,10 @@ def lower(
         raise UsageError(f"{to!r} is not one of Triton's IR types. {near(to, TARGETS)}")
     if isinstance(obj, str):
         return _lower_text(obj, to, arch, llvm_passes, run, keywords)
-    notes: tuple[Diagnostic, ...] = ()
     if not isinstance(obj, Launch):
         given = (*args, *_parse_signature(signature))
         with recording(arch or default_arch(to)) as launches:
             obj.run(*given, grid=grid or (1,), warmup=True, **keywords)
-        notes = tuple(launches.diagnostics)
         obj = select(launches, config)[0]
     launch: Launch = obj
     target = find(arch or launch.arch)
@@ -94,10 +92,8 @@ def lower(
         if told is None:
             raise
         raise told from error
-    trace = source.run(
-        steps(to, target.name, special.given, llvm_passes=llvm_passes), run, target=to
-    )
-    return _told(replace(trace, diagnostics=(*notes, *trace.diagnostics)), launch, special, source)
+    trace = source.run(steps(to, target.name, special.given, llvm_passes=llvm_passes), run, target=to)
+    return _told(trace, launch, special, source)
 
 
 def _told(trace: Trace, launch: Launch, special: Specialization, source: Source) -> Trace:
@@ -107,7 +103,7 @@ def _told(trace: Trace, launch: Launch, special: Specialization, source: Source)
         "launched_at": str(launch.location) if launch.location else None,
         "signature": {name: str(kind) for name, kind in special.signature.items()},
     }
-    diagnostics = trace.diagnostics
+    diagnostics = (*launch.notes, *trace.diagnostics)
     shared = trace.facts.get("shared_memory", 0)
     if shared > special.arch.shared_memory:
         diagnostics = (*diagnostics, Diagnostic(

@@ -28,6 +28,8 @@ class Launches(list[Launch]):
         """Whether a GPU ran the cell."""
         self.diagnostics: list[Diagnostic] = []
         """What was left out: configurations that do not compile, code after a value was needed."""
+        self.failed = False
+        """Whether the cell ended with an error of the user's own, which IPython has shown."""
         self.config = ""
         """The autotuner's configuration that is being launched."""
         self._seen: dict[str, CapturedKernel] = {}
@@ -175,12 +177,39 @@ def recording(arch: str | None = None) -> Generator[Launches]:
             raise told from error
         if not failures.needs_values(error):
             raise
+    finally:
+        launches[:] = [replace(launch, notes=tuple(launches.diagnostics)) for launch in launches]
 
 
 def capture(cell: Callable[[], Any], arch: str | None = None) -> Launches:
     """The launches of a function that runs a cell; see `recording`."""
     with recording(arch) as launches:
         cell()
+    return launches
+
+
+def run_cell(shell: Any, source: str, arch: str | None = None) -> Launches:
+    """The launches of a notebook cell, run by IPython; see `recording`.
+
+    The user's own errors are shown by IPython, and noted in `Launches.failed`; those that we
+    can tell better (a kernel that does not compile, a value that is not there) are not shown but raised.
+    """
+    from irwidget.frontends.triton.device import replaced
+
+    show = shell.showtraceback
+
+    def show_their_own(*args: Any, **kwargs: Any) -> None:
+        error = sys.exc_info()[1]
+        if not (isinstance(error, Exception) and failures.is_explained(error)):
+            show(*args, **kwargs)
+
+    with recording(arch) as launches:
+        with replaced(shell, "showtraceback", show_their_own):
+            ran = shell.run_cell(source, store_history=False)
+        launches.failed = not ran.success
+        if ran.error_in_exec is not None and failures.is_explained(ran.error_in_exec):
+            launches.failed = False
+            raise ran.error_in_exec
     return launches
 
 
