@@ -134,13 +134,16 @@ def normalise(emitter: Emitter, node: Any) -> Call:
 
 def _tensor_overload(target: Any) -> Any:
     """The overload that takes a tensor where `target` takes a number."""
-    clamps = {aten.clamp_min.default: aten.maximum.default, aten.clamp_max.default: aten.minimum.default}
+    clamps = {
+        aten.clamp_min.default: aten.maximum.default, aten.clamp_max.default: aten.minimum.default,
+        aten.pow.Scalar: aten.pow.Tensor_Tensor,
+    }
     if target in clamps:
         return clamps[target]
     packet, overload = target.overloadpacket, target._overloadname
     swaps = {
         "Scalar": "Tensor", "Tensor_Scalar": "Tensor_Tensor", "ScalarOther": "self", "ScalarSelf": "self",
-        "Scalar_mode": "Tensor_mode",
+        "Scalar_mode": "Tensor_mode", "Scalar_Tensor": "Tensor",
     }
     wanted = swaps.get(overload)
     if wanted is not None and wanted in packet.overloads():

@@ -87,7 +87,7 @@ class HelionLowering:
     @cached_property
     def program(self) -> execute.Program:
         """The module with what it takes to run it."""
-        steps = pipelines.llvm_steps(self.aten)
+        steps = pipelines.llvm_steps(self.aten, deallocate=pipelines.NOT_DEALLOCATED not in self.mlir)
         return execute.Program(
             self.binding.name, mlir.bytecode(_AsModule(self.module)), [step.arguments for step in steps],
             self.emission.tensors, self.emission.scalars,

@@ -50,6 +50,9 @@ _BUFFERS = (
     "func.func(scf-forall-to-for),buffer-deallocation-pipeline,canonicalize,cse)"
 )
 
+NOT_DEALLOCATED = "memref.generic_atomic_rmw"
+"""MLIR's deallocation does not know this op; modules with it keep their buffers to the end."""
+
 _LLVM = (
     "builtin.module(func.func(refback-munge-memref-copy),func.func(convert-linalg-to-loops,"
     "math-extend-to-supported-types,arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}),"
@@ -87,13 +90,14 @@ def node_steps(aten: str) -> tuple[Step, ...]:
     )
 
 
-def llvm_steps(aten: str) -> tuple[Step, ...]:
+def llvm_steps(aten: str, *, deallocate: bool = True) -> tuple[Step, ...]:
     """The steps from an output type to the LLVM dialect; `raw` goes by linalg."""
     check(aten)
     first = steps("linalg-on-tensors") if aten == "raw" else ()
     if aten in _TO_LINALG:
         first = (Step("torch-mlir-opt", _TO_LINALG[aten], "to linalg"),)
-    return (*first, Step("mlir-opt", _BUFFERS, "bufferize"), Step("mlir-opt", _LLVM, "to llvm"))
+    buffers = _BUFFERS if deallocate else _BUFFERS.replace("buffer-deallocation-pipeline,", "")
+    return (*first, Step("mlir-opt", buffers, "bufferize"), Step("mlir-opt", _LLVM, "to llvm"))
 
 
 LEFTOVERS = ("torch.", "torch_c.", "chlo.")

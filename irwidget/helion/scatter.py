@@ -22,19 +22,25 @@ Write = Callable[[ir.Value, list[ir.Value], Callable[[int], ir.Value]], None]
 
 
 def scatter(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value, mask: ir.Value | None) -> None:
-    """Store element by element."""
+    """Store element by element.
+
+    Where lanes meet in one element, the first lane wins: kernels point lanes
+    that do not count at the first one that does.
+    """
     def write(element: ir.Value, where: list[ir.Value], _: Callable[[int], ir.Value]) -> None:
         emitter.builder.op("memref.store", [element, host.value, *where])
 
-    each_lane(emitter, host, subscript, value, mask, write)
+    each_lane(emitter, host, subscript, value, mask, write, backwards=True)
 
 
 def each_lane(
     emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value, mask: ir.Value | None, write: Write,
+    *, backwards: bool = False,
 ) -> None:
     """Run `write` for each lane of a tile that is inside its loops, unmasked, and inside the tensor."""
     builder = emitter.builder
     lanes: list[ir.Value] = []
+    met = not subscript.regular
 
     def nest(dim: int) -> None:
         if dim == len(subscript.shape):
@@ -43,7 +49,9 @@ def each_lane(
         made = builder.op("scf.for", [builder.size(0), builder.size(subscript.shape[dim]), builder.size(1)], regions=1)
         block = made.regions[0].blocks.append(builder.index, arg_locs=[builder.location])
         with builder.at(ir.InsertionPoint(block)):
-            lanes.append(block.arguments[0])
+            counter = block.arguments[0]
+            last = subscript.shape[dim] - 1
+            lanes.append(builder.size(builder.subtract(last, counter)) if backwards and met else counter)
             nest(dim + 1)
             lanes.pop()
             builder.op("scf.yield")
@@ -94,8 +102,14 @@ def _broadcast_extract(emitter: Emitter, tensor: ir.Value, lanes: list[ir.Value]
 
 # --- atomics -------------------------------------------------------------------------------------
 
-# memref.atomic_rmw's kinds: addf, addi, assign, maximumf, maxs, maxu, minimumf, mins, minu, mulf, muli, ori, andi
-_KINDS = {"addf": 0, "addi": 1, "assign": 2, "maximumf": 3, "maxs": 4, "minimumf": 6, "mins": 7, "ori": 11, "andi": 12}
+
+
+def _number(kind: str) -> int:
+    """The number of a kind of `memref.atomic_rmw`, which is another in other versions of MLIR."""
+    from torch_mlir.dialects import arith
+
+    kinds: Any = arith
+    return int(kinds.AtomicRMWKind[kind].value)
 
 
 def _kind(name: str, element: ir.Type) -> str | None:
@@ -103,7 +117,7 @@ def _kind(name: str, element: ir.Type) -> str | None:
     return {
         "atomic_add": "addf" if floating else "addi", "atomic_xchg": "assign",
         "atomic_max": "maximumf" if floating else "maxs", "atomic_min": "minimumf" if floating else "mins",
-        "atomic_and": "andi", "atomic_or": "ori",
+        "atomic_and": "andi", "atomic_or": "ori", "atomic_xor": "xori",
     }.get(name)
 
 
@@ -127,7 +141,7 @@ def _atomic(name: str) -> Callable[[Emitter, Any], Any]:
             if kind is not None:
                 before = builder.value(
                     "memref.atomic_rmw", [element, host.value, *where], element.type,
-                    {"kind": ir.IntegerAttr.get(builder.i64, _KINDS[kind])},
+                    {"kind": ir.IntegerAttr.get(builder.i64, _number(kind))},
                 )
             else:
                 others = [builder.extract(v, lanes) for v in values]
@@ -176,9 +190,7 @@ def _read_modify_write(
     block = made.regions[0].blocks.append(element, arg_locs=[builder.location])
     with builder.at(ir.InsertionPoint(block)):
         current = block.arguments[0]
-        if name == "atomic_xor":
-            new = builder.binary("xori", current, operands[0])
-        elif name == "atomic_cas":
+        if name == "atomic_cas":
             new = builder.select(builder.compare("eq", current, operands[0]), operands[1], current)
         else:
             raise UnsupportedError(f"{name} has no form in the memref dialect")

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from tests.helion import kernels_idioms as idioms
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
 
@@ -242,7 +243,7 @@ CASES = [
          lambda x, i, n: torch.zeros(n, x.shape[1]).index_add_(0, i, x)),
     Case("scatter", pw.histogram, lambda: (randint(0, 10, 500, dtype=torch.int32), 10),
          lambda x, n: torch.bincount(x.long(), minlength=n).int()),
-    Case("scatter", pw.running_max, lambda: (randn(500),), lambda x: x.max().reshape(1)),
+    Case("scatter", pw.running_max, lambda: (randn(500),), lambda x: x.max().reshape(1), config={"block_sizes": [32]}),
     Case("concatenate", pw.concat2, lambda: (randn(30, 17), randn(30, 25)), lambda x, y: torch.cat([x, y], 1)),
     Case("control flow", pw.branches, lambda: (randn(50), torch.ones(1)),
          lambda x, f: x * 2 + 10 * (torch.arange(50) < 16), config={"block_sizes": [16]}),
@@ -253,6 +254,100 @@ CASES = [
     Case("chunk scan", mm.chunk_scan,
          lambda: (randn(3, 32, 32), randn(3, 32, 20), randn(3, 32).abs(), -randn(3, 32).abs().cumsum(1) / 8,
                   randn(3, 32, 16), randn(3, 16, 20)), eager_chunk_scan, tolerance=2e-4),
+]
+
+
+BIAS = randn(45)
+
+
+def with_bias(acc: torch.Tensor, tile: Any) -> torch.Tensor:
+    return torch.relu(acc + BIAS[tile[1]])
+
+
+def eager_moe(a: Any, w: Any, counts: Any, starts: Any, order: Any, capacity: int) -> Any:
+    out = torch.zeros(a.shape[0], w.shape[2])
+    for e in range(len(w)):
+        chosen = order[starts[e] : starts[e] + counts[e]]
+        out[chosen] = a[chosen] @ w[e]
+    return out
+
+
+def moe_inputs() -> tuple[Any, ...]:
+    expert = randint(0, 4, 37)
+    expert[expert == 2] = 1
+    counts = torch.bincount(expert, minlength=4)
+    starts = counts.cumsum(0) - counts
+    return randn(37, 24), randn(4, 24, 20), counts, starts, expert.argsort(stable=True), int(counts.max())
+
+
+def eager_rotary(q: Any, c: Any, s: Any) -> Any:
+    a, b = q.chunk(2, 1)
+    return torch.cat([a * c - b * s, b * c + a * s], 1)
+
+
+def eager_hstu(q: Any, k: Any, v: Any, bounds: Any, longest: int) -> Any:
+    parts = []
+    for i in range(len(bounds) - 1):
+        s = slice(bounds[i], bounds[i + 1])
+        scores = F.silu(torch.einsum("qhd,khd->hqk", q[s], k[s])) / longest
+        parts.append(torch.einsum("hqk,khd->qhd", torch.tril(scores), v[s]))
+    return torch.cat(parts)
+
+
+def eager_atomics(x: Any, index: Any) -> Any:
+    low, bits, parity = (torch.full([8], 100).int(), torch.zeros(8).int(), torch.zeros(8).int())
+    for value, i in zip(x.tolist(), index.tolist(), strict=True):
+        low[i] = min(low[i].item(), value)
+        bits[i] |= value
+        parity[i] ^= value
+    return low, bits, parity, torch.tensor([4]).int(), (torch.arange(len(x)) // 16).int()
+
+
+def eager_grpo(logits: Any, ids: Any, temperature: float) -> Any:
+    scaled = logits / temperature
+    return scaled.log_softmax(-1).gather(-1, ids[..., None])[..., 0], scaled.logsumexp(-1)
+
+
+CASES += [
+    Case("closures", idioms.matmul_epilogue, lambda: (randn(50, 70), randn(70, 45), with_bias),
+         lambda x, y, _: torch.relu(x @ y + BIAS), tolerance=1e-4),
+    Case("closures", idioms.template_via_closure,
+         lambda: (lambda a, b, c: a * torch.sigmoid(b) + c, (randn(20, 30), randn(20, 30), randn(20, 30))),
+         lambda op, args: op(*args)),
+    Case("closures", idioms.list_of_tensors, lambda: ([randn(20, 30), randn(20, 30), randn(20, 30)],),
+         lambda xs: xs[0] + xs[1] * xs[2]),
+    Case("closures", idioms.global_options, lambda: (randn(50), "square", 2.0), lambda x, _, s: x * x + s),
+    Case("matmul", idioms.bf16_int16, lambda: (randn(20, 33, dtype=torch.bfloat16), randint(-9, 9, 33, 17).short()),
+         lambda x, w: (x.float() @ w.float()).bfloat16(), tolerance=1.0),
+    Case("matmul", idioms.se_block, lambda: (randn(20, 24), randn(24, 24)),
+         lambda x, w: (2 * x * torch.sigmoid(x @ w), torch.sigmoid(x @ w)), tolerance=1e-4),
+    Case("batched", idioms.broadcast_matmul, lambda: (randn(3, 10, 24), randn(24, 20)), torch.matmul, tolerance=1e-4),
+    Case("grouped GEMM", idioms.persistent_grouped, lambda: (randn(TOTAL, 24), randn(24, 20), OFFSETS), eager_grouped,
+         tolerance=1e-4),
+    Case("grouped GEMM", idioms.moe_matmul, moe_inputs, eager_moe, tolerance=1e-4),
+    Case("gather", idioms.rotary, lambda: (randn(20, 32), randn(20, 16), randn(16, 20).T.contiguous()), eager_rotary),
+    Case("views", idioms.split_join, lambda: (randn(20, 32),),
+         lambda x: x.view(20, 16, 2).flip(2).reshape(20, 32)),
+    Case("views", idioms.strided_slices, lambda: (randn(20, 32),), lambda x: x[:, 2:6] + x[:, 8:16:2] + x[:, -1:]),
+    Case("sum", idioms.arg_reductions, lambda: (randn(20, 33),),
+         lambda x: (x.argmax(1), x.amin(1))),
+    Case("control flow", idioms.while_halving, lambda: (randn(50), 3), lambda x, n: x * 0.5**n),
+    Case("control flow", idioms.static_unrolled, lambda: (randn(50, 4),), lambda x: x @ torch.arange(1.0, 5.0)),
+    Case("control flow", idioms.outer_blocks, lambda: (randn(3, 20, 20), randn(20)),
+         lambda x, b: x + (b[:3, None] * b[torch.arange(20) // 16 * 16])[:, :, None], config={"block_sizes": [16, 16]}),
+    Case("scatter", idioms.atomics, lambda: (randint(0, 60, 50).int(), randint(0, 8, 50)), eager_atomics,
+         config={"block_sizes": [16]}),
+    Case("add", idioms.in_place, lambda: (randn(50),), lambda x: (x + 1) * 2),
+    Case("softmax", idioms.batch_softmax, lambda: (randn(3, 20, 33),), lambda x: x.softmax(-1)),
+    Case("jagged", idioms.hstu_attention,
+         lambda: (randn(TOTAL, 2, 16), randn(TOTAL, 2, 16).flip(0), randn(TOTAL, 2, 16).flip(1), OFFSETS, 12),
+         eager_hstu, tolerance=1e-4),
+    Case("divergence", idioms.grpo_like, lambda: (randn(3, 7, 20), randint(0, 20, 3, 7), 0.7), eager_grpo),
+    Case("scan", idioms.cumulative, lambda: (randn(10, 9),),
+         lambda x: (x.cumsum(1), x.flip(1).cumprod(1).flip(1))),
+    Case("norm", idioms.fp8_scale, lambda: (f16(20, 33),),
+         lambda x: (x.float() / (x.float().abs().amax(-1) / 448)[:, None], x.float().abs().amax(-1) / 448),
+         tolerance=1e-3),
 ]
 
 
