@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import re
 import traceback
@@ -86,11 +87,18 @@ def import_program(program: ExportedProgram, name: str) -> Imported:
 
 
 def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
-    """A module whose forward is the function, with the function's own signature."""
+    """A module whose forward calls the function, with the function's own signature.
+
+    torch keeps the stack of an operation only from a frame called `forward` on.
+    """
     import torch
 
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    forward.__signature__ = inspect.signature(function)  # pyright: ignore[reportFunctionMemberAccess]
     module = torch.nn.Module()
-    module.forward = function
+    module.forward = forward
     return module
 
 
@@ -221,8 +229,6 @@ def describe(place: Location) -> str:
 
 def bind_error(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> UsageError | None:
     """The error for a call that does not fit the model's signature, before anything is traced."""
-    import inspect
-
     forward = getattr(model, "forward", model)
     try:
         signature = inspect.signature(forward)

@@ -56,7 +56,8 @@ def test_a_cell_without_a_launch_says_how(run):  # noqa: F811
 @pytest.mark.parametrize(
     ("options", "sign"),
     [
-        ("helion_device_ir", "root_graph_0"), ("helion_mlir", "linalg.generic"), ("helion_mlir --aten tosa", "tosa.add"),
+        ("helion_device_ir", "root_graph_0"), ("helion_mlir", "linalg.generic"),
+        ("helion_mlir --aten tosa", "tosa.add"),
         ("helion_triton", "@triton.jit"), ("triton_nvptx --arch sm_90", ".entry _helion_plus"),
     ],
 )

@@ -133,6 +133,14 @@ def test_every_line_knows_the_users_line(mlp):
     assert len(low.dumps[-1].locations) == len(low.text.splitlines())
 
 
+def test_every_line_of_a_function_knows_its_line():
+    low = irwidget.lower(gelu_sum, torch.randn(2, 3), torch.randn(3), to="tosa_mlir")
+    places = [place for place in low.dumps[-1].locations if place]
+    assert {low.trace.sources[p.file].splitlines()[p.line - 1].strip() for p in places} == {
+        "return nn.functional.gelu(a) + b"
+    }
+
+
 def test_in_process_gives_the_same_dumps(mlp):
     x = torch.randn(2, 4)
     apart, inside = (irwidget.lower(mlp, x, to="tosa_mlir", isolate=isolate) for isolate in (True, False))
