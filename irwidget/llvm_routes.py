@@ -37,8 +37,10 @@ def _to_llvm(*math: str) -> Step:
 
 
 TO_LLVM = _to_llvm("convert-math-to-llvm", "convert-math-to-libm")
-TO_LLVM_LIBM = _to_llvm("convert-math-to-libm", "convert-math-to-llvm")
+TO_LLVM_LIBM = _to_llvm("convert-math-to-funcs", "convert-math-to-libm", "convert-math-to-llvm")
 """For NVPTX, whose code generator aborts on `llvm.exp` and its kin: they are calls of `expf` instead."""
+TO_LLVM_OCML = _to_llvm("convert-math-to-rocdl", "convert-math-to-llvm", "convert-math-to-libm")
+"""For AMDGPU, which has instructions for some functions and ROCm's device library for the others."""
 
 EXPLORER = Step(
     "mlir-opt",
@@ -153,7 +155,7 @@ def steps(name: str, to_linalg: tuple[Step, ...], choices: Choices | None = None
     if choices.route == "explorer":
         to_llvm = (*to_linalg, EXPLORER)
     else:
-        to_llvm = (*to_linalg, LOOPS, TO_LLVM_LIBM if name == "nvptx" else TO_LLVM)
+        to_llvm = (*to_linalg, LOOPS, {"nvptx": TO_LLVM_LIBM, "amdgpu": TO_LLVM_OCML}.get(name, TO_LLVM))
     if name == "llvm_mlir":
         return to_llvm
     if name == "llvm_ir":

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from irwidget.dumps import Diagnostic, Location, Step
-from irwidget.toolchain import llvm, mlir
+from irwidget.toolchain import events, llvm, mlir
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
-from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, TextState, refuse
+from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
 
 
 def embeds(tool: str, arguments: str) -> bool:
@@ -37,11 +37,22 @@ def llc(run: Run, state: State, step: Step) -> Iterator[Pass]:
     asked = _settings(state, step)
 
     def work(_: str, before: TextState) -> TextState:
+        _refuse_bfloat(before.text, asked)
         text = _accepted(lambda: llvm.emit(before.text, asked))
         return same_kind(before, llvm.language(asked.triple), text)
 
     yield from on_each(state, "codegen", work, _shown(step), f"llc {step.arguments}")
     yield from show_all(state)
+
+
+def _refuse_bfloat(text: str, asked: llvm.Settings) -> None:
+    """LLVM would end the process."""
+    if asked.triple.startswith("spirv") and re.search(r"\bbfloat\b", text):
+        raise StepFailed(events.Failed(
+            "unsupported", "SPIR-V has no bfloat16 without the extension SPV_KHR_bfloat16. Lower the model in "
+            "float32 or float16, or run the real llc: --external with llc --spirv-ext=+SPV_KHR_bfloat16",
+            "codegen", "llc",
+        ))
 
 
 def _settings(state: State, step: Step) -> llvm.Settings:
