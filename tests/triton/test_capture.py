@@ -70,7 +70,7 @@ def everything_patched():
         "driver": vars(driver)["_active"], "jit": dict(vars(JITFunction)), "tuner": dict(vars(Autotuner)),
         "cuda": dict(vars(torch.cuda)), "fake": dict(vars(FakeTensor)), "hip": torch.version.hip,
         "default": torch.set_default_device, "backward": dict(vars(BackwardCFunction)),
-        "module": dict(vars(torch.nn.Module)),
+        "module": dict(vars(torch.nn.Module)), "torch": (torch.compile, torch.Generator),
         "modes": torch._C._len_torch_function_stack(), "dispatch": torch._C._len_torch_dispatch_stack(),
         "caches": dict(add_kernel.device_caches),
     }
@@ -315,6 +315,55 @@ def test_a_launch_that_would_not_fit_is_warned_about():
     assert trace.facts["shared_memory"] > 99 * 1024
     assert "sm_86 has 101376: a launch would fail" in trace.diagnostics[0].message
     assert frontend.lower(launch, to="triton_llvm_ir", arch="sm_90").diagnostics == ()
+
+
+def _module():
+    layer = torch.nn.Linear(64, 64, device="cuda").half()
+    assert layer.cuda().weight.dtype == torch.float16
+    return layer.weight
+
+
+def _descriptor():
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor.from_tensor(torch.rand(64, 64, device="cuda"), [32, 32]).base
+
+
+def _inside(*contexts):
+    for context in contexts:
+        with context:
+            made = torch.rand(64, device="cuda")
+    return made
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        _module, _descriptor,
+        lambda: _inside(torch.device("cuda"), torch.cuda.stream(torch.cuda.Stream()), torch.autocast("cuda")),
+        lambda: torch.rand(64, generator=torch.Generator(device="cuda"), device="cuda"),
+        lambda: torch.compile(lambda x: x * 2)(torch.rand(64, device="cuda")),
+        lambda: torch.rand(64).to("cuda:0").to(torch.device("cuda", 0)).view(-1)[::2].contiguous(),
+        lambda: torch.randn(64, 64, device="cuda").to(torch.float8_e5m2).float() @ torch.rand(64, 64).cuda(),
+        lambda: torch.nn.functional.softmax(torch.rand(4, 64, device="cuda"), -1).clone().zero_(),
+    ],
+)
+def test_what_cells_do_with_a_gpu_works_without(make):
+    def cell():
+        x = make()
+        assert x.is_cuda
+        assert x.device == torch.device("cuda", 0)
+        assert torch.empty_like(x).device == x.device
+        add_kernel[(1,)](x, x, x, 64, BLOCK=64)
+        torch.cuda.synchronize()
+
+    assert len(frontend.capture(cell, "sm_90")) == 1
+
+
+def test_interpreted_kernels_are_refused(monkeypatch):
+    monkeypatch.setattr(triton.knobs.runtime, "interpret", True)
+    with pytest.raises(UsageError, match="TRITON_INTERPRET is set"):
+        frontend.capture(lambda: None)
 
 
 def test_benchmarks_in_a_cell_run_once():

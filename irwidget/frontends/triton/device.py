@@ -88,7 +88,7 @@ class _Pretend(TorchFunctionMode):
         self.fake = fake
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if self.fake.depth:
+        if self.fake.depth or func is torch.device:
             return func(*args, **(kwargs or {}))
         answer = _ANSWERS.get(func)
         if answer is not None:
@@ -239,6 +239,30 @@ class _Stream(_Event):
         return event or _Event()
 
 
+class _Generator(torch.Generator):
+    """torch.Generator, on the CPU."""
+
+    def __new__(cls, device: Any = "cpu") -> _Generator:
+        return super().__new__(cls, _on_cpu(device))  # pyright: ignore[reportCallIssue]
+
+
+def _not_compiled(model: Any = None, **options: Any) -> Any:
+    """torch.compile that leaves functions as they are: without a GPU it has nothing to compile for."""
+    return model if model is not None else lambda function: function  # pyright: ignore[reportUnknownLambdaType]
+
+
+def _apply(module: torch.nn.Module, function: Callable[[Any], Any], recurse: bool = True) -> torch.nn.Module:
+    """Module._apply (`cuda`, `to`, `half` ...) for fake parameters, which cannot be changed in place."""
+    for child in module.children() if recurse else ():
+        _apply(child, function)
+    for name, parameter in module.named_parameters(recurse=False):
+        changed = torch.nn.Parameter(function(parameter.detach()), parameter.requires_grad)
+        module.register_parameter(name, changed)
+    for name, buffer in module.named_buffers(recurse=False):
+        setattr(module, name, function(buffer))
+    return module
+
+
 @contextlib.contextmanager
 def _nothing(*args: Any, **kwargs: Any) -> Generator[None]:
     yield
@@ -289,7 +313,9 @@ def pretend(arch: Arch) -> Generator[None]:
         for name, value in _torch_cuda(arch).items():
             stack.enter_context(replaced(torch.cuda, name, value))
         stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
-        stack.enter_context(replaced(torch.nn.Module, "cuda", lambda module, device=None: module))
+        stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
+        stack.enter_context(replaced(torch, "Generator", _Generator))
+        stack.enter_context(replaced(torch, "compile", _not_compiled))
         stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))
         stack.enter_context(replaced(FakeTensor, "device", property(shown_device)))
         mode = _Pretend(fake)

@@ -156,11 +156,16 @@ def recording(arch: str | None = None) -> Generator[Launches]:
     not compile, UnsupportedError where values are needed before any launch.
     """
     require()
+    from triton import knobs  # pyright: ignore[reportMissingImports]
     from triton.runtime.autotuner import Autotuner  # pyright: ignore[reportMissingImports]
     from triton.runtime.jit import JITFunction  # pyright: ignore[reportMissingImports]
 
     from irwidget.frontends.triton.device import pretend, replaced
 
+    if knobs.runtime.interpret:
+        raise UsageError(
+            "TRITON_INTERPRET is set: kernels run as Python and are not compiled. Unset it and define them again."
+        )
     real = has_gpu()
     launches = Launches(find(arch or (real_arch() if real else DEFAULT)), real)
     tune, run = (_tune_on_gpu, _run_on_gpu) if real else (_tune, _run)
