@@ -20,11 +20,23 @@ export function followTheme(element: HTMLElement): () => void {
 
 function isDark(element: HTMLElement): boolean {
   for (let at: Element | null = element.parentElement; at; at = parent(at)) {
-    const rgb = getComputedStyle(at).backgroundColor.match(/[\d.]+/g)?.map(Number);
-    if (!rgb || rgb.length < 3 || (rgb.length > 3 && rgb[3]! < 0.5)) continue;
-    return 0.299 * rgb[0]! + 0.587 * rgb[1]! + 0.114 * rgb[2]! < 128;
+    const [red, green, blue, alpha] = pixel(getComputedStyle(at).backgroundColor);
+    if (alpha < 128) continue;
+    return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
   }
   return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/** A colour as red, green, blue and alpha from 0 to 255, in whatever notation the page has it. */
+function pixel(colour: string): [number, number, number, number] {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const context = canvas.getContext("2d");
+  if (!context) return [0, 0, 0, 0];
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 1, 1);
+  const [red, green, blue, alpha] = context.getImageData(0, 0, 1, 1).data;
+  return [red!, green!, blue!, alpha!];
 }
 
 function parent(element: Element): Element | null {

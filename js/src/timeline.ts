@@ -24,9 +24,9 @@ export class Timeline {
   advance(milliseconds: number): boolean {
     const { stages } = this.trace;
     const until = performance.now() + milliseconds;
+    if (this.done >= stages.length) return true;
     do {
       const i = this.done;
-      if (i >= stages.length) return true;
       const [before, stage] = [stages[i - 1], stages[i]!];
       if (!before || before.lines !== stage.lines) {
         const to = Math.min(stage.lines.length, this.warmed + STEP);
@@ -43,7 +43,7 @@ export class Timeline {
         for (const [name, count] of this.analysis.dialects(stage)) this.totals.set(name, (this.totals.get(name) ?? 0) + count);
       }
       this.done++;
-    } while (performance.now() < until);
+    } while (this.done < stages.length && performance.now() < until);
     if (this.done < stages.length) return false;
     const common = [...this.totals].sort((a, b) => b[1] - a[1]).slice(0, HUES);
     for (const [i, [name]] of common.entries()) this.hues.set(name, i);

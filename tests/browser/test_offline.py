@@ -94,6 +94,14 @@ def test_click_shows_a_pass_with_its_predecessor_and_shift_any_two(shown, trace)
     assert not page.errors
 
 
+def test_the_timeline_shows_lines_and_dialects(shown, trace):
+    page = shown(trace)
+    row = page.view.locator("[data-stage='8']")
+    assert row.locator(".irw-bar-gone").count() == row.locator(".irw-bar-new").count() == 1
+    dialects = row.locator(".irw-strip span").evaluate_all("spans => spans.map(span => span.title)")
+    assert {"memref", "scf", "arith", "func"} <= set(dialects)
+
+
 def test_passes_without_a_change_are_one_line_until_asked_for(shown, trace):
     page = shown(trace)
     before = page.view.locator(".irw-row").count()
