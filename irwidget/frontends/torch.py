@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from irwidget.dumps import Diagnostic, Location
 from irwidget.errors import ExportError, UsageError
 from irwidget.frontends.quiet import quiet_export
+from irwidget.frontends.stack import whole_user_stacks
 from irwidget.toolchain.locations import is_user_file
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def export(
 
     label = name or model_name(model)
     try:
-        with quiet_export():
+        with quiet_export(), whole_user_stacks():
             if isinstance(model, torch.export.ExportedProgram):
                 program = model
             else:
@@ -87,18 +88,11 @@ def import_program(program: ExportedProgram, name: str) -> Imported:
 
 
 def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
-    """A module whose forward calls the function, with the function's own signature.
-
-    torch keeps the stack of an operation only from a frame called `forward` on.
-    """
+    """A module whose forward is the function, with the function's own signature."""
     import torch
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    forward.__signature__ = inspect.signature(function)  # pyright: ignore[reportFunctionMemberAccess]
     module = torch.nn.Module()
-    module.forward = forward
+    module.forward = function
     return module
 
 

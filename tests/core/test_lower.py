@@ -141,6 +141,24 @@ def test_every_line_of_a_function_knows_its_line():
     }
 
 
+class Helped(nn.Module):
+    def forward(self, x):
+        return self.helper(x) + 1
+
+    def helper(self, x):
+        return torch.tanh(x)
+
+
+def test_a_line_knows_the_lines_that_called_it():
+    low = irwidget.lower(Helped(), torch.randn(2), to="linalg_on_tensors_mlir")
+    lines = {path: text.splitlines() for path, text in low.trace.sources.items()}
+    final = zip(low.dumps[-1].locations, low.text.splitlines(), strict=True)
+    place = next(place for place, text in final if "math.tanh" in text)
+    assert lines[place.file][place.line - 1].strip() == "return torch.tanh(x)"
+    assert lines[place.file][place.caller.line - 1].strip() == "return self.helper(x) + 1"
+    assert place.caller.caller is None
+
+
 def test_in_process_gives_the_same_dumps(mlp):
     x = torch.randn(2, 4)
     apart, inside = (irwidget.lower(mlp, x, to="tosa_mlir", isolate=isolate) for isolate in (True, False))
