@@ -169,13 +169,20 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
     if trace.failure is not None:
         raise _failed(trace.failure, aten)
     module = raw.operation.clone()
-    for step in steps:
-        for planned in mlir.plan(step.arguments, module.context):
-            mlir.run(planned, _AsModule(module), verify=False)
+    run_steps(module, steps)
     left = verify.leftovers(module) if aten != "raw" else []
     if left:
         raise _left(module, left, aten)
     return trace, module
+
+
+def run_steps(module: Any, steps: Sequence[Step]) -> None:
+    """Run steps on a module (an operation), in place and in this process, without dumps."""
+    passmanager: Any = importlib.import_module("torch_mlir.passmanager")
+    for step in steps:
+        manager = passmanager.PassManager.parse(step.arguments, context=module.context)
+        manager.enable_verifier(False)
+        manager.run(module)
 
 
 _STAGES = (

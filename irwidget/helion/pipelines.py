@@ -1,7 +1,9 @@
 """From the raw module to each output type, and from there to LLVM, as steps of textual pipelines.
 
 These are torch-mlir's own pipelines without the passes that insist on tensors
-at function boundaries: a kernel's function takes buffers.
+at function boundaries: a kernel's function takes buffers. And with cse for the
+canonicalize after the conversion to linalg, whose time grows with the square of
+a kernel's size there.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ _BACKEND = (
 _OUTPUT = {
     "linalg-on-tensors": (
         "builtin.module(func.func(torch-fuse-quantized-ops,convert-torch-to-tmtensor{allow-non-finites=true},"
-        "canonicalize,convert-torch-to-linalg{allow-non-finites=true},canonicalize,convert-torch-to-scf,"
+        "canonicalize,convert-torch-to-linalg{allow-non-finites=true},cse,convert-torch-to-scf,"
         "convert-torch-to-arith,convert-torch-to-tensor,memref-expand,canonicalize,resolve-shaped-type-result-dims,"
         "cse,torch-finalizing-backend-type-conversion,canonicalize,cse))"
     ),

@@ -320,8 +320,8 @@ def jagged_softmax(data: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
                 values = torch.where(mask, hl.load(flat, [where], extra_mask=mask), float("-inf"))
                 higher = torch.maximum(top, values.amax(dim=1))
                 guarded = torch.where(higher == float("-inf"), 0.0, higher)
-                total = torch.exp(values - guarded[:, None, :]).sum(dim=1)
-                denominator = denominator * torch.exp(top - guarded) + total
+                mass = torch.exp(values - guarded[:, None, :]).sum(dim=1)
+                denominator = denominator * torch.exp(top - guarded) + mass
                 top = higher
             for item in hl.tile(longest):
                 where = (starts[:, None] + item.index[None, :])[:, :, None] * m + columns.index[None, None, :]
