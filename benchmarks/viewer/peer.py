@@ -11,9 +11,13 @@ JS = Path(__file__).parents[2] / "js"
 _BUILD = """
 import { build } from "esbuild";
 const common = { bundle: true, minify: true, write: false, loader: { ".ttf": "empty" }, logLevel: "error" };
-const worker = await build({ ...common, entryPoints: [`${process.argv[1]}/node_modules/monaco-editor/esm/vs/editor/editor.worker.js`], format: "iife" });
-await build({ ...common, write: true, outfile: `${process.argv[2]}/peer.js`, entryPoints: [`${process.argv[1]}/peer.js`], format: "iife",
-  define: { WORKER: JSON.stringify(worker.outputFiles[0].text) } });
+const [from, to] = process.argv.slice(1);
+const entry = `${from}/node_modules/monaco-editor/esm/vs/editor/editor.worker.js`;
+const worker = await build({ ...common, entryPoints: [entry], format: "iife" });
+await build({
+  ...common, write: true, outfile: `${to}/peer.js`, entryPoints: [`${from}/peer.js`], format: "iife",
+  define: { WORKER: JSON.stringify(worker.outputFiles[0].text) },
+});
 """
 
 

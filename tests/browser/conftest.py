@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
 
-sync_api = pytest.importorskip("playwright.sync_api")
+try:
+    from playwright import sync_api
+except ImportError:
+    sync_api = None
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-BLOCKED = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
-HELPERS = Path(__file__).parents[1] / "views"
-sys.path.insert(0, str(HELPERS))
+from tests.browser.labserver import CHROMIUM, FLAGS, Server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,69 +24,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
             if CHROMIUM is None:
                 item.add_marker(pytest.mark.skip(reason="no Chromium: apt-get install chromium"))
+            elif sync_api is None:
+                item.add_marker(pytest.mark.skip(reason="no Playwright: pip install playwright"))
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[sync_api.Browser]:
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", BLOCKED, "--js-flags=--expose-gc", "--enable-precise-memory-info"],
-        )
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
         browser.close()
-
-
-class Server:
-    """A Jupyter server in a directory of its own."""
-
-    def __init__(self, home: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.home = home
-        self.notebooks = home / "notebooks"
-        self.notebooks.mkdir()
-        settings = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
-        settings.parent.mkdir(parents=True)
-        settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
-        self.log = (home / "log").open("wb")
-        environment = os.environ | {
-            "JUPYTER_CONFIG_DIR": str(home / "config"), "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
-            "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-            "IPYTHONDIR": str(home / "ipython"), "JUPYTER_PLATFORM_DIRS": "1",
-        }  # fmt: skip
-        options = [
-            "--no-browser", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0",
-            "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={self.notebooks}",
-            "--allow-root", "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
-            "--ServerApp.disable_check_xsrf=True",
-            "--LabApp.extension_manager=readonly",
-        ]  # fmt: skip
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options], env=environment, stdout=self.log, stderr=self.log
-        )
-        self._wait()
-
-    def _wait(self) -> None:
-        for _ in range(2400):
-            try:
-                urllib.request.urlopen(f"{self.url}/api", timeout=1).close()
-                return
-            except OSError:
-                if self.process.poll() is not None:
-                    break
-                time.sleep(0.05)
-        raise RuntimeError(f"Jupyter did not start:\n{(self.home / 'log').read_text()[-3000:]}")
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(20)
-        self.log.close()
 
 
 @pytest.fixture(scope="session")
@@ -104,13 +44,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 _names = itertools.count()
-
-SHOW = f"""\
-import sys; sys.path.insert(0, {str(HELPERS)!r})
-from lowerings import lower
-from irwidget import views
-"""
-
 
 class Notebook:
     """A notebook open in JupyterLab or Notebook 7."""

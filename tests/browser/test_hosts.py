@@ -16,7 +16,8 @@ from collections.abc import Iterator
 
 import nbformat
 import pytest
-from conftest import SHOW
+
+from tests.browser.labserver import SHOW
 
 APP = f"""
 import marimo

@@ -6,7 +6,8 @@ import json
 import re
 
 import pytest
-from conftest import SHOW
+
+from tests.browser.labserver import SHOW
 
 VIEW = "w = views.show([lower()], key='a'); w"
 

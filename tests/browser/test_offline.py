@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lowerings import PROGRAM, lower
 
 from irwidget import views
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Trace, dump
+from tests.views.lowerings import PROGRAM, lower
 
 AXE = Path(__file__).parents[2] / "js/node_modules/axe-core/axe.min.js"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from lowerings import PROGRAM, lower
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Error, Keyword, Name, Number, String
+
+from tests.views.lowerings import PROGRAM, lower
 
 
 @pytest.fixture(scope="module")

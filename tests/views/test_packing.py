@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lowerings import SOURCE, lower
 
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Trace, dump
 from irwidget.views.packing import blank, facts_of, last_change, lines_of, pack
+from tests.views.lowerings import SOURCE, lower
 
 TABLE = json.loads((Path(__file__).parents[2] / "js/test/blank.json").read_text())
 

@@ -8,12 +8,12 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lowerings import lower
 
 from irwidget import views
 from irwidget.dumps import Failure, Trace, dump
 from irwidget.views import twins
 from irwidget.views.packing import blank
+from tests.views.lowerings import lower
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ import threading
 import weakref
 
 import pytest
-from lowerings import lower
-from test_packing import unpack
 
 from irwidget import views
 from irwidget.dumps import Content, Dump, Trace, dump
 from irwidget.errors import ToolError, UsageError
+from tests.views.lowerings import lower
+from tests.views.test_packing import unpack
 
 
 @pytest.fixture(scope="module")

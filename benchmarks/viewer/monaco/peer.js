@@ -1,5 +1,5 @@
 // The peer: a Monaco diff editor with nothing around it, as Compiler Explorer's pipeline viewer has one.
-import * as monaco from "monaco-editor/esm/vs/editor/editor.api.js";
+import * as monaco from "monaco-editor/editor/editor.api.js";
 
 const worker = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
 self.MonacoEnvironment = { getWorker: () => new Worker(worker) };

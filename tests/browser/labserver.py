@@ -1,0 +1,78 @@
+"""A JupyterLab of its own for browser tests and benchmarks, and the Chromium to look at it with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--no-sandbox", "--js-flags=--expose-gc", "--enable-precise-memory-info",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+)  # fmt: skip
+"""No name but 127.0.0.1 can be resolved."""
+HELPERS = Path(__file__).parents[1] / "views"
+SHOW = f"""\
+import sys; sys.path.insert(0, {str(HELPERS)!r})
+from tests.views.lowerings import lower
+from irwidget import views
+"""
+"""The start of a notebook that shows a lowering."""
+
+
+class Server:
+    """A Jupyter server in a directory of its own."""
+
+    def __init__(self, home: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.home = home
+        self.notebooks = home / "notebooks"
+        self.notebooks.mkdir()
+        settings = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+        settings.parent.mkdir(parents=True)
+        settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
+        self.log = (home / "log").open("wb")
+        environment = os.environ | {
+            "JUPYTER_CONFIG_DIR": str(home / "config"), "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+            "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+            "IPYTHONDIR": str(home / "ipython"), "JUPYTER_PLATFORM_DIRS": "1",
+        }  # fmt: skip
+        options = [
+            "--no-browser", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0",
+            "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={self.notebooks}",
+            "--allow-root", "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
+            "--ServerApp.disable_check_xsrf=True",
+            "--LabApp.extension_manager=readonly",
+        ]  # fmt: skip
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options], env=environment, stdout=self.log, stderr=self.log
+        )
+        self._wait()
+
+    def _wait(self) -> None:
+        for _ in range(2400):
+            try:
+                urllib.request.urlopen(f"{self.url}/api", timeout=1).close()
+                return
+            except OSError:
+                if self.process.poll() is not None:
+                    break
+                time.sleep(0.05)
+        raise RuntimeError(f"Jupyter did not start:\n{(self.home / 'log').read_text()[-3000:]}")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+        self.log.close()
