@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.passes.shape_prop import TensorMetadata
 from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
 
@@ -85,8 +85,6 @@ class TorchMLIRNodeImporter:
         pipelines.check(output_type)
         self.output_type = output_type
         self._context = mlir.new_context()
-        with _disable_current_modes():
-            self._mode = FakeTensorMode(allow_non_fake_inputs=True)
 
     def import_node(self, node: torch.fx.Node, input_tensors: Sequence[torch.Tensor]) -> str:
         """MLIR text of a module whose function `main` computes the node.

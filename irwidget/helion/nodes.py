@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,36 @@ class _Imported:
     single: bool
 
 
+class _Fakes:
+    """Tensors without data and what calls on them return; both are the same for every kernel."""
+
+    LIMIT = 4096
+    """Calls that are remembered."""
+
+    def __init__(self) -> None:
+        with _disable_current_modes():
+            self.mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self.tensors: dict[tuple[tuple[int, ...], torch.dtype], torch.Tensor] = {}
+        self.results: dict[str, Any] = {}
+
+    def tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        if (shape, dtype) not in self.tensors:
+            with _disable_current_modes(), self.mode:
+                self.tensors[shape, dtype] = torch.empty(shape, dtype=dtype)
+        return self.tensors[shape, dtype]
+
+    def remember(self, key: str, result: Any) -> None:
+        if len(self.results) >= self.LIMIT:
+            self.results.clear()
+            self.tensors.clear()
+        self.results[key] = result
+
+
+@functools.cache
+def _fakes() -> _Fakes:
+    return _Fakes()
+
+
 class AtenImporter:
     """Imports ATen calls raw into the context of the module they are meant for.
 
@@ -62,8 +93,6 @@ class AtenImporter:
         """How many calls have been spliced in."""
         self._importer = FxImporter(context=context)
         self._cache: dict[str, _Imported] = {}
-        with _disable_current_modes():
-            self._mode = FakeTensorMode(allow_non_fake_inputs=True)
         self._origin: dict[ir.Value, ir.Value] = {}
 
     def call(self, builder: Builder, call: Call) -> list[tuple[ir.Value, torch.dtype]]:
@@ -96,13 +125,12 @@ class AtenImporter:
         key = repr((str(call.target), call.args, sorted(call.kwargs.items()), shapes))
         if key not in self._cache:
             inputs = [self.fake(shape, call.operands[i][1]) for i, (shape, _) in enumerate(shapes)]
-            self._cache[key] = self._import_new(call, inputs)
+            self._cache[key] = self._import_new(call, inputs, key)
         return self._cache[key]
 
     def fake(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """A tensor without data."""
-        with _disable_current_modes(), self._mode:
-            return torch.empty(tuple(shape), dtype=dtype)
+        return _fakes().tensor(tuple(shape), dtype)
 
     def run_fake(self, call: Call, inputs: Sequence[torch.Tensor]) -> Any:
         """What the call returns, without data.
@@ -118,13 +146,16 @@ class AtenImporter:
             return value
 
         try:
-            with _disable_current_modes(), self._mode:
+            with _disable_current_modes(), _fakes().mode:
                 return call.target(*(fill(a) for a in call.args), **{k: fill(v) for k, v in call.kwargs.items()})
         except Exception as error:
             raise UnsupportedError(f"PyTorch refuses {call}: {type(error).__name__}: {error}") from error
 
-    def _import_new(self, call: Call, inputs: Sequence[torch.Tensor]) -> _Imported:
-        result = self.run_fake(call, inputs)
+    def _import_new(self, call: Call, inputs: Sequence[torch.Tensor], key: str) -> _Imported:
+        result = _fakes().results.get(key)
+        if result is None:
+            result = self.run_fake(call, inputs)
+            _fakes().remember(key, result)
         graph = single_node_graph(call, inputs, result)
         try:
             function = self._importer.import_stateless_graph(graph, func_name=f"node{len(self._cache)}").operation

@@ -1,4 +1,4 @@
-"""Helion kernels of ours for idioms beyond the plain families: closures, persistent workers, strided views, mixed types."""
+"""Helion kernels of ours for idioms beyond the plain families: closures, persistent workers, views, mixed types."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def split_join(x: torch.Tensor) -> torch.Tensor:
 
 @helion.kernel()
 def strided_slices(x: torch.Tensor) -> torch.Tensor:
-    rows, n = x.size()
+    rows, _n = x.size()
     out = torch.empty([rows, 4], dtype=x.dtype, device=x.device)
     for tile in hl.tile(rows):
         out[tile, :] = x[tile, 2:6] + x[tile, 8:16:2] + x[tile, -1][:, None]
@@ -252,7 +252,9 @@ def batch_softmax(x: torch.Tensor) -> torch.Tensor:
 
 
 @helion.kernel()
-def hstu_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, offsets: torch.Tensor, longest: int) -> torch.Tensor:
+def hstu_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, offsets: torch.Tensor, longest: int
+) -> torch.Tensor:
     """Jagged silu attention, causal: q, k, v are (tokens, heads, head)."""
     scale = 1.0 / longest
     heads = hl.specialize(q.size(1))
@@ -271,9 +273,8 @@ def hstu_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, offsets: t
                 kk = k[keys.index + start, h.begin, :]
                 vv = v[keys.index + start, h.begin, :]
                 scores = torch.nn.functional.silu(torch.matmul(queries, kk.T)) * scale
-                scores = torch.where(
-                    (rows.index.unsqueeze(1) >= keys.index.unsqueeze(0)) & mask_q[:, None] & mask_k[None, :], scores, 0.0
-                )
+                causal = rows.index.unsqueeze(1) >= keys.index.unsqueeze(0)
+                scores = torch.where(causal & mask_q[:, None] & mask_k[None, :], scores, 0.0)
                 acc += torch.matmul(scores.to(v.dtype), vv)
             hl.store(out, [rows.index + start, h.begin, hl.arange(head)], acc.to(out.dtype), extra_mask=mask_q[:, None])
     return out
