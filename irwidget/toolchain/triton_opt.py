@@ -174,9 +174,11 @@ def _embedded(state: State, step: Step) -> Iterator[Pass]:
     asked = parse(step.arguments)
     for name, _ in asked:
         if name not in known():
+            hint = near(name, known())
+            listed = "" if hint.startswith("Known") else f" It knows {len(known())}: {', '.join(known())}."
             message = (
-                f"this triton-opt (libtriton, embedded) has no pass {name!r}. {near(name, known())} "
-                f"It knows {len(known())}: {', '.join(known())}. Set TRITON_OPT_PATH to use a real one."
+                f"this triton-opt (libtriton, embedded) has no pass {name!r}. {hint}{listed} "
+                "Set TRITON_OPT_PATH to use a real one."
             )
             raise StepFailed(events.Failed("usage", message, name, step.tool))
     if state.module is None:

@@ -1,5 +1,6 @@
 """Dumps of Triton's passes: names, options, lines, facts, errors; text as a start; triton-opt."""
 
+import functools
 import json
 import os
 import re
@@ -11,9 +12,11 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
 
 from irwidget.dumps import Step
-from irwidget.errors import UsageError
+from irwidget.errors import UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.launch import backend_of
 from irwidget.toolchain import triton_archs, triton_opt
@@ -27,6 +30,7 @@ def lower(kernel, *signature, to, **options):
     return frontend.lower(kernel, *signature, to=to, **options)
 
 
+@functools.cache
 def matmul_trace(to, arch):
     launch = frontend.capture(kernels.matmul, arch)[0]
     return frontend.lower(launch, to=to)
@@ -188,6 +192,16 @@ def test_names_of_an_architecture(name):
     assert triton_archs.find(name).name == "sm_90"
 
 
+@gluon.jit
+def gluon_kernel(x_ptr):
+    gl.store(x_ptr, 1.0)
+
+
+def test_gluon_kernels_are_refused():
+    with pytest.raises(UnsupportedError, match="gluon_kernel is a Gluon kernel"):
+        lower(gluon_kernel, "*fp32", to="triton_ir")
+
+
 # --- text
 
 
@@ -213,6 +227,9 @@ def test_ttgir_text_goes_on_where_triton_would():
     assert [step.name for step in from_ttir.steps] == ["ttgir"]
     assert from_ttir.dumps[-1].text.count("tt.dot") == last["ttgir"].text.count("tt.dot")
     assert [step.name for step in frontend.lower(last["ttir"].text, to="triton_ir").steps] == ["ttir"]
+    before_inlining = frontend.lower(last["source"].text, to="triton_gpu_ir", arch="sm_80", num_warps=4)
+    assert [step.name for step in before_inlining.steps] == ["ttir", "ttgir"]
+    assert before_inlining.failure is None
 
 
 @pytest.mark.parametrize(

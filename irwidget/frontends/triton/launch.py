@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from irwidget.dumps import Diagnostic, Location
-from irwidget.errors import UsageError, near
+from irwidget.errors import UnsupportedError, UsageError, near
 from irwidget.toolchain.run import Source
 from irwidget.toolchain.triton_archs import Arch, find
 
@@ -172,8 +172,10 @@ def specialize(
 ) -> Specialization:
     """Types, constants and facts of a launch, as Triton's own launcher finds them.
 
-    Raises UsageError when the arguments do not fit the kernel's signature.
+    Raises UsageError when the arguments do not fit the kernel's signature, UnsupportedError for Gluon.
     """
+    if kernel.is_gluon():
+        raise UnsupportedError(f"{kernel.__name__} is a Gluon kernel; only @triton.jit kernels can be lowered")
     from triton import knobs  # pyright: ignore[reportMissingImports]
     from triton.runtime.jit import create_function_from_signature  # pyright: ignore[reportMissingImports]
 

@@ -203,7 +203,8 @@ def _lower_text(
             given[name] = int(match[1])
     stages = _stages(to, target)
     first = "ttgir" if is_ttgir else "ttir"
-    rest = stages if stages[-1] == first else stages[stages.index(first) + 1 :]
+    whole = stages[-1] == first or "tt.call @" in text  # calls: this is what the front end made, not yet inlined
+    rest = stages if whole else stages[stages.index(first) + 1 :]
     source = Source(text, "triton", name=first, step="source")
     planned = [triton_passes.step(stage, target.name, given, llvm_passes=llvm_passes) for stage in rest]
     trace = source.run(planned, run, target=to)
