@@ -80,7 +80,8 @@ def main() -> None:
     for blocks in (1, 4, 16):
         seconds, ops, size = min((measure(blocks) for _ in range(3 if blocks < 16 else 1)), key=lambda r: r[0])
         results[blocks] = seconds / ops
-        print(f"{blocks:2} blocks: {seconds:6.2f} s, {ops} ops, {1e3 * seconds / ops:.2f} ms per op, {size / 1e6:.1f} MB of JSON")
+        rate = 1e3 * seconds / ops
+        print(f"{blocks:2} blocks: {seconds:6.2f} s, {ops} ops, {rate:.2f} ms per op, {size / 1e6:.1f} MB of JSON")
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"time per op, 16 blocks : 1 block = {results[16] / results[1]:.2f}")
     print(f"peak memory added: {(after - before) / 1024:.0f} MB")

@@ -190,7 +190,8 @@ def decompose(captured: Captured) -> torch.fx.GraphModule:
     """The graph over the device's operators: our decompositions applied, views explicit."""
     graph = captured.graph
     mode = _fake_mode(captured)
-    interpreter = torch.fx.Interpreter(graph)
+    interpreter = _Stepper(graph)
+    interpreter.extra_traceback = False
     guard: Any = torch._C._AutoDispatchBelowAutograd  # pyright: ignore[reportPrivateUsage]
     with ExitStack() as stack:
         for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, guard()):
@@ -208,9 +209,18 @@ def decompose(captured: Captured) -> torch.fx.GraphModule:
     return made
 
 
-def _place(interpreter: torch.fx.Interpreter) -> str:
-    line = (fx_traceback.current_meta.get("custom") or {}).get("line")
-    return f"\n  at {line[0]}:{line[1]}" if line else ""
+class _Stepper(torch.fx.Interpreter):
+    """Remembers which node it is at, for the place of an error."""
+
+    line: tuple[str, int] = ("", 0)
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        self.line = (n.meta.get("custom") or {}).get("line", ("", 0))
+        return super().run_node(n)
+
+
+def _place(interpreter: _Stepper) -> str:
+    return f"\n  at {interpreter.line[0]}:{interpreter.line[1]}" if interpreter.line[0] else ""
 
 
 def _fake_mode(captured: Captured) -> FakeTensorMode:

@@ -53,7 +53,8 @@ def _cut(graph: Graph, op: Op, options: Options) -> tuple[str, int] | None:
     if coordinate is None:
         return None
     variable = coordinate.variables[0]
-    eps = out.device.elements_per_stick if stick_of(tensor.coordinates, out.device.elements_per_stick).variable == variable else 1
+    stick = stick_of(tensor.coordinates, out.device.elements_per_stick).variable
+    eps = out.device.elements_per_stick if stick == variable else 1
     units = -(-op.space[variable] // eps)
     per_unit = total // units
     budget = SPAN_LIMIT * options.cores

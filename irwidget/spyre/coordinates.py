@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -131,3 +131,14 @@ def stick_of(coordinates: tuple[Coordinate, ...], eps: int) -> Stick:
     raise UnsupportedError(
         f"unexpected stick expression {last}: a stick of {eps} elements holds one loop variable at step 1."
     )
+
+
+def ranges_of(size: Sequence[int]) -> tuple[tuple[str, int], ...]:
+    """d0, d1, ... for the dims of more than one element."""
+    return tuple((f"d{n}", s) for n, s in enumerate(s for s in size if s != 1))
+
+
+def index_of(size: Sequence[int], stride: Sequence[int], offset: int = 0) -> Index:
+    """The flat index of a loop over `size`, whose dims of one element have no variable."""
+    steps = [s for n, s in zip(size, stride, strict=True) if n != 1]
+    return Index(tuple((f"d{i}", int(s)) for i, s in enumerate(steps) if s), offset)

@@ -201,9 +201,11 @@ def _attention(
             f"Spyre backend does not support: attention dropout (dropout_p={dropout}). Call model.eval() first."
         )
     root = math.sqrt(1.0 / math.sqrt(q.shape[-1]) if scale is None else scale)
-    if enable_gqa and q.shape[-3] != k.shape[-3]:
-        k, v = _grouped(k, q.shape[-3]), _grouped(v, q.shape[-3])
-    scores = ops().matmul(q * root, (k * root).transpose(-2, -1))
+    heads = q.shape[-3]
+    q, k = q * root, k * root
+    if enable_gqa and heads != k.shape[-3]:
+        k, v = _grouped(k, heads), _grouped(v, heads)
+    scores = ops().matmul(q, k.transpose(-2, -1))
     if causal:
         size = (q.shape[-2], k.shape[-2])
         scores = scores + torch.full(size, -math.inf, dtype=q.dtype).triu(1)

@@ -68,22 +68,32 @@ def host_bytes(dtype: str) -> int:
     return 1 if dtype.startswith("float8") else _ITEM_BYTES.get(dtype, 2)
 
 
-def divide(graph: Graph, options: Options, hints: Mapping[str, Mapping[str, int]]) -> tuple[Graph, tuple[Division, ...]]:
-    """Splits for every op that runs on the cores; `hints` are splits by op name and variable."""
+def divide(
+    graph: Graph, options: Options, hints: Mapping[str, Mapping[str, int]],
+    dynamic: Mapping[str, Mapping[str, int]] | None = None,
+) -> tuple[Graph, tuple[Division, ...]]:
+    """Splits for every op that runs on the cores; `hints` are splits by op name and variable.
+
+    `dynamic` are the units of variables over dynamic dims, likewise.
+    """
     divisions: list[Division] = []
     ops: list[Op] = []
     for op in graph.ops:
         if op.computed:
-            made = divide_op(graph, op, options, hints.get(op.name))
+            made = divide_op(graph, op, options, hints.get(op.name), (dynamic or {}).get(op.name, {}))
             divisions.append(made)
             op = replace(op, splits=tuple((v, made.splits.get(v, 1)) for v in op.space))
         ops.append(op)
     return graph.with_ops(ops), tuple(divisions)
 
 
-def divide_op(graph: Graph, op: Op, options: Options, hint: Mapping[str, int] | None = None) -> Division:
+def divide_op(
+    graph: Graph, op: Op, options: Options, hint: Mapping[str, int] | None = None,
+    dynamic: Mapping[str, int] | None = None,
+) -> Division:
+    """How one op is divided: span, then the hint, the cost model or the default."""
     tensors = tensors_of(graph, op)
-    units = stick_units(op.space, tensors)
+    units = {**stick_units(op.space, tensors), **(dynamic or {})}
     outputs = output_variables(op.space, tensors[-1])
     if op.kind == "topk":
         return Division(op.name, units, outputs, {}, source="none", idle="topk always runs on one core")

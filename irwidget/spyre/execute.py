@@ -17,13 +17,12 @@ import torch.utils._pytree as pytree
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.spyre import semantics
 from irwidget.spyre.bundling import HostCall
-from irwidget.spyre.coordinates import device_coordinates
+from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import dtype_name
 from irwidget.spyre.ir import Buffer, External, View
 from irwidget.spyre.kernel import Kernel
 from irwidget.spyre.layout import row_major
-from irwidget.spyre.lowering import index_of, ranges_of
 from irwidget.spyre.memory import Integers, Memory, Space, Tile, TileError
 from irwidget.spyre.opspec import OpSpec, TensorArg
 from irwidget.spyre.superdsc import Plan, start_address
@@ -79,7 +78,7 @@ class _Run:
         for given in self.graph.inputs:
             value = values.get(given.name)
             if value is None:
-                raise UsageError(f"{given.parameter or given.name} has no value: compile a module with real parameters.")
+                raise UsageError(f"{given.parameter or given.name} has no value: compile a module that has real ones.")
             if tuple(value.shape) != given.size or dtype_name(value.dtype) != given.dtype:
                 raise UsageError(
                     f"{given.parameter or given.name}: compiled for {given.dtype}{list(given.size)}, got"
@@ -114,11 +113,13 @@ class _Run:
         """Copy a view of a device tensor back to the host."""
         buffer = self.graph.buffers[view.buffer]
         space = self.memory.tensors[view.buffer]
-        values = space.read(self._addresses(buffer), self.memory.owner(buffer.name), f"the copy of {buffer.name} to the host")
+        what = f"the copy of {buffer.name} to the host"
+        values = space.read(self._addresses(buffer), self.memory.owner(buffer.name), what)
         length = 1 + sum((n - 1) * s for n, s in zip(buffer.size, buffer.stride, strict=True) if n)
         storage = torch.zeros(max(length, 1), dtype=torch.float64)
         if all(buffer.size):
-            torch.as_strided(storage, buffer.size, buffer.stride).copy_(torch.from_numpy(np.ascontiguousarray(values)).reshape(buffer.size))
+            whole = torch.from_numpy(np.ascontiguousarray(values)).reshape(buffer.size)
+            torch.as_strided(storage, buffer.size, buffer.stride).copy_(whole)
         made = torch.as_strided(storage, view.size, view.stride, view.offset)
         dtype = getattr(torch, view.dtype)
         if exact and dtype in (torch.float16, torch.bfloat16):
@@ -252,8 +253,9 @@ class _Execution:
         said = start_address(self.plan, tensor, tile.core, self.iteration) - base
         found = int(place.at.flat[0])
         if said != found:
-            raise TileError(f"{self.what}: the SuperDSC starts {arg.name} of core {tile.core} at {said}, its tile begins"
-                            f" at {found}")
+            raise TileError(
+                f"{self.what}: the SuperDSC starts {arg.name} of core {tile.core} at {said}, its tile begins at {found}"
+            )
 
     def _read(self, arg: TensorArg, tile: Tile, gathered: dict[str, Any] | None = None, lane: int = 0) -> torch.Tensor:
         place = self._place(arg, tile, gathered)
@@ -301,7 +303,8 @@ class _Execution:
             wide = Tile(tile.core, {**tile.ranges, k: (start, start + size)})
             if start + size > stop and b.format.name == "SEN169_FP16":
                 y = self._read(b, wide).float()
-                x = torch.nn.functional.pad(x.movedim(self.axes[k], -1), (0, start + size - stop)).movedim(-1, self.axes[k])
+                inside = torch.nn.functional.pad(x.movedim(self.axes[k], -1), (0, start + size - stop))
+                x = inside.movedim(-1, self.axes[k])
         y = self._read(b, tile).float() if y is None else y
         return semantics.matmul(x, y, self.reduced)
 
@@ -309,7 +312,8 @@ class _Execution:
         """exx2 leaves the mean in the first lane of a stick and the mean square in the second."""
         scale = self.spec.constants["exx2scale"]
         wide = x.double()
-        return torch.stack([wide.sum(self.reduced, keepdim=True), (wide * wide).sum(self.reduced, keepdim=True)], -1) * scale
+        sums = [part.sum(self.reduced, keepdim=True) for part in (wide, wide * wide)]
+        return torch.stack(sums, -1) * scale
 
     def _topk(self, x: torch.Tensor, tile: Tile) -> torch.Tensor:
         axis = self.reduced[0]
@@ -328,7 +332,8 @@ class _Execution:
         owner = self.memory.owner(out.name)
         if self.spec.op == "exx2":
             for lane in range(2):
-                place.space.write(place.at + lane * out.format.bytes, result[..., lane].numpy(), owner, epoch, self.what)
+                at = place.at + lane * out.format.bytes
+                place.space.write(at, result[..., lane].numpy(), owner, epoch, self.what)
             return
         if out.dtype == "bool":
             result = (result != 0).double()

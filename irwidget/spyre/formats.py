@@ -40,10 +40,11 @@ _FORMATS = {
     "float8_e5m2fnuz": DeviceFormat("SEN152_FP8", 128),
 }
 
-_FP32_OPS = frozenset(
-    "add sub mul where realdiv relufwd reciprocal mean sum max min layernormscale abs neg exp sigmoid exx2"
-    " layernormnorm identity sqrt rsqrt topkvalue topkindex floor maximum minimum".split()
-)
+_FP32_OPS = frozenset((
+    "add", "sub", "mul", "where", "realdiv", "relufwd", "reciprocal", "mean", "sum", "max", "min", "layernormscale",
+    "abs", "neg", "exp", "sigmoid", "exx2", "layernormnorm", "identity", "sqrt", "rsqrt", "topkvalue", "topkindex",
+    "floor", "maximum", "minimum",
+))
 _FP8_OPS = frozenset({"qfp8ch", "fp8todl16", "batchmatmulfp8"})
 _ANY_FORMAT_OPS = frozenset({"identity", "dl16tofp32", "fp32todl16", "fp8todl16"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def active_hints() -> tuple[Hint, ...]:
 def spyre_hint(
     work_div: Mapping[str, int] | None = None, slices: Mapping[str, int] | None = None,
     tiles: Mapping[str, int] | None = None, num_tiles_per_dim: Mapping[str, int] | None = None,
-) -> Iterator[None]:
+) -> Generator[None]:
     """Ask for a work division (`work_div`) or a counted loop (`slices`) over named dims.
 
     Used inside the function that is compiled. `tiles` and `num_tiles_per_dim` are other names of
@@ -60,7 +60,7 @@ def spyre_hint(
 
 
 @contextmanager
-def fresh_hints(names: dict[int, tuple[str, ...]]) -> Iterator[None]:
+def fresh_hints(names: dict[int, tuple[str, ...]]) -> Generator[None]:
     """A clean slate for one trace; `names` collects what `name_tensor_dims` says, by id of the tensor's storage."""
     tokens = _active.set(()), _entered.set(0), _names.set(names)
     try:

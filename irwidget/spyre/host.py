@@ -88,7 +88,9 @@ def _calls(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> list[str]:
             made.add(op.target)
     if pool_bytes:
         sticks = pool_bytes // STICK_BYTES
-        layout = f"SpyreTensorLayout(device_size=[{sticks}, 128], stride_map =[128, 1], device_dtype=DataFormats.SENINT8)"
+        layout = (
+            f"SpyreTensorLayout(device_size=[{sticks}, 128], stride_map =[128, 1], device_dtype=DataFormats.SENINT8)"
+        )
         lines.append(f"_pool = spyre_empty_with_layout(({sticks},), (1,), torch.uint8, {layout})")
     for number, step in enumerate(steps):
         if isinstance(step, HostCall):

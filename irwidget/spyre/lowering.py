@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 
 from irwidget.errors import UnsupportedError
-from irwidget.spyre.coordinates import Gather, Index
+from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
+from irwidget.spyre.emitting import Emitter, Operand, cast_rule, node_of, packet, same_view, storage
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
-from irwidget.spyre.ir import Buffer, External, Graph, Op, Ranges, Read, View
-from irwidget.spyre.layout import device_layout, row_major
-from irwidget.spyre.opfuncs import COMPARISONS, FALLBACKS, POINTWISE, REDUCTIONS
+from irwidget.spyre.ir import Buffer, Graph, Op, Read
+from irwidget.spyre.layout import device_layout
+from irwidget.spyre.opfuncs import FALLBACKS, POINTWISE, REDUCTIONS
 from irwidget.spyre.rewrites import custom
 from irwidget.spyre.tensorspec import Input
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """A tensor value while lowering: a view of a buffer and the view ops on the way."""
-
-    view: View
-    origins: tuple[str, ...] = ()
-    direct: bool = True
 
 
 def lower_graph(module: GraphModule, inputs: Sequence[Input]) -> tuple[Graph, dict[str, torch.Tensor]]:
@@ -33,17 +25,8 @@ def lower_graph(module: GraphModule, inputs: Sequence[Input]) -> tuple[Graph, di
     return _Lowering(module, inputs).run()
 
 
-class _Lowering:
-    def __init__(self, module: GraphModule, inputs: Sequence[Input]) -> None:
-        self.module = module
-        self.inputs = {i.name: i for i in inputs}
-        self.ops: list[Op] = []
-        self.buffers: dict[str, Buffer] = {}
-        self.by_storage: dict[int, str] = {}
-        self.origins: dict[Node, tuple[str, ...]] = {}
-        self.direct: dict[Node, bool] = {}
-        self.constants: dict[str, torch.Tensor] = {}
-        self.node: Any = None
+class _Lowering(Emitter):
+    """One handler per kind of ATen op."""
 
     def run(self) -> tuple[Graph, dict[str, torch.Tensor]]:
         outputs: tuple[Any, ...] = ()
@@ -59,16 +42,11 @@ class _Lowering:
                 self._call(node)
         return Graph(tuple(self.ops), self.buffers, tuple(self.inputs.values()), outputs), self.constants
 
-    # -- values ------------------------------------------------------------------------------
-
-    def _bind(self, node: Node, buffer: str) -> None:
-        self.by_storage[_storage(node)] = buffer
-
     def _placeholder(self, node: Node) -> None:
         given = self.inputs[node.name]
         self.buffers[node.name] = Buffer(node.name, given.size, given.stride, given.dtype, "input",
                                          layout=given.layout)
-        self._bind(node, node.name)
+        self.bind(node, node.name)
 
     def _attribute(self, node: Node) -> None:
         value: Any = self.module
@@ -77,7 +55,7 @@ class _Lowering:
         value = getattr(value, "constant", None) if getattr(value, "fake_mode", None) is not None else value
         dtype = dtype_name(node.meta["val"].dtype)
         if value is not None and value.dim() == 0:
-            self._constant(node, value.item(), dtype)
+            self.constant(node, value.item(), dtype)
             return
         fake = node.meta["val"]
         size, stride = tuple(fake.shape), tuple(fake.stride())
@@ -87,45 +65,19 @@ class _Lowering:
         self.buffers[name] = Buffer(name, size, stride, dtype, "input", layout=layout)
         if value is not None:
             self.constants[name] = value
-        self._bind(node, name)
-
-    def _constant(self, node: Node | None, value: Any, dtype: str) -> str:
-        name = self._next()
-        self.buffers[name] = Buffer(name, (), (), dtype, "constant", value=value)
-        self._append(Op(f"op{len(self.ops)}", name, "constant", "constant", target=name))
-        if node is not None:
-            self._bind(node, name)
-        return name
-
-    def _next(self) -> str:
-        return f"buf{len(self.ops)}"
-
-    def operand(self, node: Node) -> Operand:
-        value = node.meta["val"]
-        name = self.by_storage.get(_storage(node))
-        if name is None:
-            raise UnsupportedError(f"{node.name}: no buffer holds its value{self._place()}")
-        view = View(name, tuple(value.shape), tuple(value.stride()), int(value.storage_offset()),
-                    dtype_name(value.dtype))
-        return Operand(view, self.origins.get(node, ()), self.direct.get(node, True))
-
-    def _place(self) -> str:
-        line = custom(self.node).get("line", ("", 0))
-        return f"\n  at {line[0]}:{line[1]}" if line[0] else ""
-
-    # -- ops ---------------------------------------------------------------------------------
+        self.bind(node, name)
 
     def _call(self, node: Node) -> None:
         value = node.meta.get("val")
-        name = _packet(node)
+        name = packet(node)
         if not isinstance(value, torch.Tensor):
             if isinstance(value, list | tuple) or name == "getitem":
                 self._outputs_of(node, value)
                 return
-            raise UnsupportedError(f"{name} makes no tensor; Spyre has no scalars on the host{self._place()}")
-        if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and _storage(node) not in self.by_storage:
-            self.by_storage[_storage(node)] = self.operand(_node(node.args[0])).view.buffer
-        if _storage(node) in self.by_storage:
+            raise UnsupportedError(f"{name} makes no tensor; Spyre has no scalars on the host{self.place()}")
+        if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and storage(node) not in self.by_storage:
+            self.by_storage[storage(node)] = self.operand(node_of(node.args[0])).view.buffer
+        if storage(node) in self.by_storage:
             self._view(node, name)
             return
         device_format(dtype_name(value.dtype))
@@ -133,9 +85,9 @@ class _Lowering:
         if handler is not None:
             handler(node)
         elif name in FALLBACKS or str(node.target).endswith("ne.Scalar"):
-            self._fallback(node)
+            self.fallback(node)
         elif name in POINTWISE:
-            self._pointwise(node, POINTWISE[name], node.args)
+            self.pointwise(node, POINTWISE[name], node.args)
         elif name in REDUCTIONS:
             self._reduction(node, REDUCTIONS[name])
         else:
@@ -143,147 +95,52 @@ class _Lowering:
 
     def _view(self, node: Node, name: str) -> None:
         source = next((a for a in node.all_input_nodes), None)
-        origins = (*self.origins.get(source, ()), self._origin(node)) if source is not None else ()
+        origins = (*self.origins.get(source, ()), self.origin(node)) if source is not None else ()
         self.origins[node] = tuple(dict.fromkeys(o for o in origins if o))
-        same = source is not None and _same_view(node, source)
+        same = source is not None and same_view(node, source)
         self.direct[node] = same and self.direct.get(source, True) if source is not None else False
 
     def _outputs_of(self, node: Node, value: Any) -> None:
         parts = [v for v in value if isinstance(v, torch.Tensor)]
         if any(v.untyped_storage()._cdata not in self.by_storage for v in parts):  # pyright: ignore[reportPrivateUsage]
-            raise UnsupportedError(f"Spyre backend does not support: {_packet(node)} with several outputs"
-                                   f"{self._place()}")
-
-    def _origin(self, node: Node) -> str:
-        note = custom(node)
-        return note["origin"] if "origin" in note else _packet(node)
-
-    def _append(self, op: Op) -> Op:
-        if self.node is not None and self.node.op == "call_function":
-            note = custom(self.node)
-            op = replace(op, line=note.get("line", ("", 0)), hints=note.get("hints", ()))
-        self.ops.append(op)
-        return op
-
-    def _emit(self, node: Node, kind: Any, func: str, ranges: Ranges, reads: Sequence[Read], **more: Any) -> str:
-        """Append an op that makes the node's value."""
-        value = node.meta["val"]
-        size, stride = tuple(value.shape), tuple(value.stride())
-        name = self._next()
-        dtype = more.pop("dtype", dtype_name(value.dtype))
-        self.buffers[name] = Buffer(name, size, stride, dtype)
-        origins = [self._origin(node)] + [o for a in node.all_input_nodes for o in self.origins.get(a, ())]
-        more.setdefault("origins", tuple(sorted({o for o in origins if o})))
-        tags = getattr(node.target, "tags", ())
-        self._append(Op(
-            f"op{len(self.ops)}", name, kind, func, ranges, reads=tuple(reads), target=name,
-            write=more.pop("write", index_of(size, stride, 0)), aten=_packet(node),
-            pointwise=torch.Tag.pointwise in tags, **more,
-        ))
-        self._bind(node, name)
-        return name
-
-    def read(self, operand: Operand, size: tuple[int, ...], role: str = "") -> Read:
-        """How a loop over `size` reads the operand, broadcast to it."""
-        view = operand.view
-        missing = len(size) - len(view.size)
-        stride = (0,) * missing + tuple(
-            0 if n == 1 and size[missing + i] != 1 else s
-            for i, (n, s) in enumerate(zip(view.size, view.stride, strict=True))
-        )
-        index = index_of(size, stride, view.offset)
-        return Read(view.buffer, index, dtype=view.dtype, role=role, direct=operand.direct)
-
-    def _pointwise(self, node: Node, func: str, args: Sequence[Any], **more: Any) -> None:
-        value = node.meta["val"]
-        size = tuple(value.shape)
-        dtype = self._compute_dtype(node, args)
-        reads: list[Read] = []
-        for i, arg in enumerate(args):
-            if isinstance(arg, Node):
-                operand = self.operand(arg)
-                if operand.view.dtype != dtype and not (func == "where3" and i == 0):
-                    operand = self._cast_operand(operand, dtype)
-                reads.append(self.read(operand, size))
-            elif isinstance(arg, int | float | bool):
-                reads.append(Read("", scalar=arg, dtype=dtype))
-        if len(reads) == 1 and func == "mul":
-            reads *= 2
-        self._emit(node, "pointwise", func, ranges_of(size), reads, **more)
-
-    def _compute_dtype(self, node: Node, args: Sequence[Any]) -> str:
-        """The dtype of the arithmetic: PyTorch's promotion, half types staying what they are."""
-        value = node.meta["val"]
-        if _packet(node) not in COMPARISONS:
-            return dtype_name(value.dtype)
-        tensors = [a.meta["val"] for a in args if isinstance(a, Node)]
-        dtype = tensors[0].dtype
-        for other in tensors[1:]:
-            dtype = torch.promote_types(dtype, other.dtype)
-        return dtype_name(dtype)
-
-    def _cast_operand(self, operand: Operand, dtype: str) -> Operand:
-        """A buffer with the operand in another dtype; the scheduler sees the cast as an op of its own."""
-        view = operand.view
-        buffer = self.buffers[view.buffer]
-        if buffer.kind == "constant":
-            name = self._constant(None, buffer.value, dtype)
-            return Operand(View(name, (), (), 0, dtype))
-        func = cast_op(view.dtype, dtype)
-        name = self._next()
-        stride = row_major(view.size)
-        if func is None:
-            return self._host_cast(operand, dtype)
-        self.buffers[name] = Buffer(name, view.size, stride, dtype)
-        self._append(Op(
-            f"op{len(self.ops)}", name, "pointwise", func, ranges_of(view.size), reads=(self.read(operand, view.size),),
-            write=index_of(view.size, stride, 0), target=name, aten="_to_copy", rule=_cast_rule(view.dtype, dtype),
-            origins=("_to_copy",),
-        ))
-        return Operand(View(name, view.size, stride, 0, dtype))
-
-    def _host_cast(self, operand: Operand, dtype: str) -> Operand:
-        from irwidget.spyre.customops import ops
-
-        view = operand.view
-        name = self._external(ops().to_dtype_cpu.default, (view, getattr(torch, dtype)), {}, "to_dtype_cpu",
-                              (view,), view.size, row_major(view.size), dtype)
-        return Operand(View(name, view.size, row_major(view.size), 0, dtype))
+            raise UnsupportedError(f"Spyre backend does not support: {packet(node)} with several outputs"
+                                   f"{self.place()}")
 
     # -- handlers ------------------------------------------------------------------------------
 
     def _lower_softplus(self, node: Node) -> None:
-        beta, threshold = (*node.args[1:], 1.0, 20.0)[:2] if len(node.args) == 2 else (*node.args[1:], 1.0, 20.0)[:2]
+        given: Any = node.args[1:]
+        beta, threshold = (*given, *(1.0, 20.0)[len(given):])
         constants = (("softplusBeta", float(beta)), ("softplusThresh", float(threshold)))
-        self._pointwise(node, "softplus", node.args[:1], constants=constants)
+        self.pointwise(node, "softplus", node.args[:1], constants=constants)
 
     def _lower_gelu(self, node: Node) -> None:
-        self._pointwise(node, "gelufwd", node.args[:1])
+        self.pointwise(node, "gelufwd", node.args[:1])
 
     def _lower_clip(self, node: Node) -> None:
         constants = (("clipMin", float(node.args[1])), ("clipMax", float(node.args[2])))  # pyright: ignore
-        self._pointwise(node, "clip", node.args[:1], constants=constants)
+        self.pointwise(node, "clip", node.args[:1], constants=constants)
 
     def _lower_layernormscale(self, node: Node) -> None:
-        self._pointwise(node, "layernormscale", node.args[:1], constants=(("eps", float(node.args[1])),))  # pyright: ignore
+        self.pointwise(node, "layernormscale", node.args[:1], constants=(("eps", float(node.args[1])),))  # pyright: ignore
 
     def _lower_layernormnorm(self, node: Node) -> None:
-        self._pointwise(node, "layernormnorm", node.args, rule="layernormnorm")
+        self.pointwise(node, "layernormnorm", node.args, rule="layernormnorm")
 
     def _lower_exx2(self, node: Node) -> None:
-        x = self.operand(_node(node.args[0]))
+        x = self.operand(node_of(node.args[0]))
         constants = (("exx2scale", float(node.args[1])), ("useZeroMean", bool(node.args[2])))  # pyright: ignore
         self._reduce(node, "exx2", x, [len(x.view.size) - 1], constants, rule="exx2")
 
     def _reduction(self, node: Node, func: str) -> None:
         if node.kwargs.get("dtype") not in (None, node.meta["val"].dtype):
-            raise UnsupportedError(f"{_packet(node)} into another dtype{self._place()}")
-        x = self.operand(_node(node.args[0]))
+            raise UnsupportedError(f"{packet(node)} into another dtype{self.place()}")
+        x = self.operand(node_of(node.args[0]))
         rank = len(x.view.size)
         given: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
         dims = list(range(rank)) if given in (None, [], ()) else [given] if isinstance(given, int) else list(given)
         if x.view.dtype != dtype_name(node.meta["val"].dtype):
-            x = self._cast_operand(x, dtype_name(node.meta["val"].dtype))
+            x = self.cast_operand(x, dtype_name(node.meta["val"].dtype))
         dims = sorted(d % rank for d in dims) if rank else []
         constants: tuple[tuple[str, float | bool], ...] = ()
         if func == "mean":
@@ -306,12 +163,12 @@ class _Lowering:
         steps = tuple((names[i], view.stride[i]) for i in order if view.stride[i])
         read = Read(view.buffer, Index(steps, view.offset), dtype=view.dtype, direct=x.direct)
         if not reduced and func in ("sum", "max", "min", "mean"):
-            self._emit(node, "pointwise", "copy", ranges, [read], rule="clone")
+            self.emit(node, "pointwise", "copy", ranges, [read], rule="clone")
             return
         value = node.meta["val"]
-        out = [i for i in range(len(view.size))] if len(value.shape) == len(view.size) else kept
+        out = list(range(len(view.size))) if len(value.shape) == len(view.size) else kept
         write = Index(tuple((names[d], int(value.stride(j))) for j, d in enumerate(out) if d in names and d in kept))
-        self._emit(node, "reduction", func, ranges, [read], reduced=reduced, write=write, constants=constants, rule=rule)
+        self.emit(node, "reduction", func, ranges, [read], reduced=reduced, write=write, constants=constants, rule=rule)
 
     def _lower_topkvalue(self, node: Node) -> None:
         self._topk(node, "topkvalue")
@@ -320,7 +177,7 @@ class _Lowering:
         self._topk(node, "topkindex")
 
     def _topk(self, node: Node, func: str) -> None:
-        x = self.operand(_node(node.args[0]))
+        x = self.operand(node_of(node.args[0]))
         dim = int(node.args[2])  # pyright: ignore[reportArgumentType]
         value = node.meta["val"]
         ranges = tuple((f"d{i}", int(n)) for i, n in enumerate(value.shape))
@@ -328,16 +185,16 @@ class _Lowering:
         steps = tuple(zip(names, x.view.stride, strict=True))
         read = Read(x.view.buffer, Index(steps, x.view.offset), dtype=x.view.dtype, direct=x.direct)
         write = Index(tuple((f"d{i}", int(s)) for i, s in enumerate(value.stride())))
-        self._emit(node, "topk", func, ranges, [read], reduced=(("d2", x.view.size[dim]),), write=write,
+        self.emit(node, "topk", func, ranges, [read], reduced=(("d2", x.view.size[dim]),), write=write,
                    dtype=x.view.dtype)
 
     def _lower_matmul(self, node: Node) -> None:
-        a, b = (self.operand(_node(arg)) for arg in node.args[:2])
+        a, b = (self.operand(node_of(arg)) for arg in node.args[:2])
         value = node.meta["val"]
         size = tuple(value.shape)
         note = custom(node)
         if a.view.size[-1] == 1:
-            self._emit(node, "pointwise", "mul", ranges_of(size), [self.read(a, size), self.read(b, size)])
+            self.emit(node, "pointwise", "mul", ranges_of(size), [self.read(a, size), self.read(b, size)])
             return
         names = {i: f"d{n}" for n, i in enumerate(i for i in range(len(size)) if size[i] != 1)}
         ranges = tuple((names[i], size[i]) for i in names)
@@ -358,37 +215,37 @@ class _Lowering:
         n_last, k_size = size[-1], a.view.size[-1]
         unit = bool(note.get("shared_weight")) and all(n == 1 for n in size[:-2]) and not (n_last % 64 or k_size % 64)
         more: dict[str, Any] = {} if note.get("origin") != "" else {"origins": ()}
-        self._emit(node, "matmul", "batchmatmul", ranges, reads, reduced=((k, k_size),), rule="matmul",
+        self.emit(node, "matmul", "batchmatmul", ranges, reads, reduced=((k, k_size),), rule="matmul",
                    unit_batch=unit, **more)
 
     def _lower_clone(self, node: Node) -> None:
-        x = self.operand(_node(node.args[0]))
+        x = self.operand(node_of(node.args[0]))
         size = tuple(node.meta["val"].shape)
-        self._emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
+        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
 
     def _lower__to_copy(self, node: Node) -> None:
-        x = self.operand(_node(node.args[0]))
+        x = self.operand(node_of(node.args[0]))
         size, dtype = tuple(node.meta["val"].shape), dtype_name(node.meta["val"].dtype)
         if dtype == x.view.dtype:
             self._lower_clone(node)
             return
         func = cast_op(x.view.dtype, dtype)
         if func is None:
-            name = self._host_cast(x, dtype).view.buffer
-            self._bind(node, name)
+            name = self.host_cast(x, dtype).view.buffer
+            self.bind(node, name)
             return
-        self._emit(node, "pointwise", func, ranges_of(size), [self.read(x, size)], rule=_cast_rule(x.view.dtype, dtype))
+        self.emit(node, "pointwise", func, ranges_of(size), [self.read(x, size)], rule=cast_rule(x.view.dtype, dtype))
 
     def _lower_full(self, node: Node) -> None:
         value = node.meta["val"]
         dtype = dtype_name(value.dtype)
         fill: Any = node.args[1]
         if dtype not in ("float16", "bfloat16", "float32", "bool"):
-            self._fallback(node)
+            self.fallback(node)
             return
-        name = self._constant(node if value.dim() == 0 else None, fill, dtype)
+        name = self.constant(node if value.dim() == 0 else None, fill, dtype)
         if value.dim():
-            self._emit(node, "pointwise", "copy", ranges_of(tuple(value.shape)), [Read(name, Index(), dtype=dtype)],
+            self.emit(node, "pointwise", "copy", ranges_of(tuple(value.shape)), [Read(name, Index(), dtype=dtype)],
                        rule="constant")
 
     def _lower_empty(self, node: Node) -> None:
@@ -396,15 +253,14 @@ class _Lowering:
 
     def _empty(self, node: Node) -> str:
         """An uninitialised buffer that pieces are copied into."""
-        name = self._emit(node, "empty", "empty", (), [], rule="clone")
-        return name
+        return self.emit(node, "empty", "empty", (), [], rule="clone")
 
     def _copy_into(self, node: Node, target: str, read: Read, size: tuple[int, ...], offset: int) -> None:
         stride = self.buffers[target].stride
-        self._append(Op(
-            f"op{len(self.ops)}", self._next(), "pointwise", "copy", ranges_of(size), reads=(read,),
-            write=index_of(size, stride, offset), target=target, aten=_packet(node), rule="copy_into",
-            origins=self.ops[-1].origins or (self._origin(node),),
+        self.append(Op(
+            f"op{len(self.ops)}", self.next(), "pointwise", "copy", ranges_of(size), reads=(read,),
+            write=index_of(size, stride, offset), target=target, aten=packet(node), rule="copy_into",
+            origins=self.ops[-1].origins or (self.origin(node),),
         ))
 
     def _lower_cat(self, node: Node) -> None:
@@ -413,7 +269,7 @@ class _Lowering:
         dim = (int(node.args[1]) if len(node.args) > 1 else 0) % max(value.dim(), 1)  # pyright: ignore
         dtype = dtype_name(value.dtype)
         operands = [self.operand(p) for p in parts]
-        operands = [o if o.view.dtype == dtype else self._cast_operand(o, dtype) for o in operands]
+        operands = [o if o.view.dtype == dtype else self.cast_operand(o, dtype) for o in operands]
         target = self._empty(node)
         start = 0
         for operand in operands:
@@ -422,15 +278,15 @@ class _Lowering:
             start += size[dim]
 
     def _lower_constant_pad_nd(self, node: Node) -> None:
-        x = self.operand(_node(node.args[0]))
+        x = self.operand(node_of(node.args[0]))
         pads: Any = node.args[1]
         value = node.meta["val"]
         size, stride = tuple(value.shape), tuple(int(s) for s in value.stride())
         if any(p < 0 for p in pads):
-            raise UnsupportedError(f"constant_pad_nd with a negative width{self._place()}")
+            raise UnsupportedError(f"constant_pad_nd with a negative width{self.place()}")
         target = self._empty(node)
         fill: Any = node.args[2] if len(node.args) > 2 else 0.0
-        constant = self._constant(None, float(fill), dtype_name(value.dtype))
+        constant = self.constant(None, float(fill), dtype_name(value.dtype))
         eps = device_format(dtype_name(value.dtype)).elements_per_stick
         rank, offset = len(size), 0
         for i in range(len(pads) // 2):
@@ -447,7 +303,7 @@ class _Lowering:
         self._copy_into(node, target, self.read(x, x.view.size), x.view.size, offset)
 
     def _lower_slice_scatter(self, node: Node) -> None:
-        base, piece = (self.operand(_node(a)) for a in node.args[:2])
+        base, piece = (self.operand(node_of(a)) for a in node.args[:2])
         rest: Any = (*node.args[2:], *(0, None, None, 1)[len(node.args) - 2:])
         dim, start, _, step = rest
         value = node.meta["val"]
@@ -458,11 +314,21 @@ class _Lowering:
         self._copy_into(node, target, self.read(base, size), size, 0)
         region = piece.view.size
         stride = tuple(int(s) * (step if i == dim else 1) for i, s in enumerate(value.stride()))
-        self._append(Op(
-            f"op{len(self.ops)}", self._next(), "pointwise", "copy", ranges_of(region), reads=(self.read(piece, region),),
-            write=index_of(region, stride, start * int(value.stride(dim))), target=target,
-            aten="slice_scatter", rule="copy_into", origins=("slice_scatter",),
-        ))
+        self.append(
+            Op(
+                f"op{len(self.ops)}",
+                self.next(),
+                "pointwise",
+                "copy",
+                ranges_of(region),
+                reads=(self.read(piece, region),),
+                write=index_of(region, stride, start * int(value.stride(dim))),
+                target=target,
+                aten="slice_scatter",
+                rule="copy_into",
+                origins=("slice_scatter",),
+            )
+        )
 
     def _lower_fill(self, node: Node) -> None:
         size = tuple(node.meta["val"].shape)
@@ -471,27 +337,27 @@ class _Lowering:
         if isinstance(source, Node):
             operand = self.operand(source)
             if operand.view.dtype != dtype:
-                operand = self._cast_operand(operand, dtype)
+                operand = self.cast_operand(operand, dtype)
             read = self.read(operand, size)
         else:
-            read = Read(self._constant(None, source, dtype), Index(), dtype=dtype)
-        self._emit(node, "pointwise", "copy", ranges_of(size), [read], rule="constant")
+            read = Read(self.constant(None, source, dtype), Index(), dtype=dtype)
+        self.emit(node, "pointwise", "copy", ranges_of(size), [read], rule="constant")
 
     def _lower_copy(self, node: Node) -> None:
-        x = self.operand(_node(node.args[1]))
+        x = self.operand(node_of(node.args[1]))
         size, dtype = tuple(node.meta["val"].shape), dtype_name(node.meta["val"].dtype)
         if x.view.dtype != dtype:
-            x = self._cast_operand(x, dtype)
-        self._emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
+            x = self.cast_operand(x, dtype)
+        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
 
     def _lower_index(self, node: Node) -> None:
-        x = self.operand(_node(node.args[0]))
+        x = self.operand(node_of(node.args[0]))
         given: Any = node.args[1]
         where = [i for i, g in enumerate(given) if g is not None]
         if len(where) != 1 or given[where[0]].meta["val"].dtype not in (torch.int64, torch.int32):
             raise UnsupportedError(
                 f"Spyre backend does not support: indexing with {len(where)} tensors, or with a mask; one tensor of"
-                f" integers is what its gathers take{self._place()}"
+                f" integers is what its gathers take{self.place()}"
             )
         dim, at = where[0], self.operand(given[where[0]])
         size, view = tuple(node.meta["val"].shape), x.view
@@ -509,89 +375,16 @@ class _Lowering:
             Read(at.view.buffer, index, dtype=at.view.dtype, role="index"),
             Read(view.buffer, Index(tuple(steps), view.offset, (gather,)), dtype=view.dtype),
         ]
-        self._emit(node, "pointwise", "copy", ranges_of(size), reads, rule="gather")
+        self.emit(node, "pointwise", "copy", ranges_of(size), reads, rule="gather")
 
     def _unimplemented(self, node: Node, name: str) -> None:
         """Keep going: the kernel that holds it becomes a stub that says so when it is run."""
-        args = [a for a in node.all_input_nodes]
+        args = list(node.all_input_nodes)
         if not args or torch.Tag.pointwise not in getattr(node.target, "tags", ()):
             reads: list[Read] = [replace(self.read(self.operand(a), ()), index=Index()) for a in args]
-            self._emit(node, "pointwise", name, ranges_of(tuple(node.meta["val"].shape)), reads, unimplemented=name,
+            self.emit(node, "pointwise", name, ranges_of(tuple(node.meta["val"].shape)), reads, unimplemented=name,
                        rule="clone")
             return
         size = tuple(node.meta["val"].shape)
-        self._emit(node, "pointwise", name, ranges_of(size), [self.read(self.operand(a), size) for a in args],
+        self.emit(node, "pointwise", name, ranges_of(size), [self.read(self.operand(a), size) for a in args],
                    unimplemented=name)
-
-    # -- fallbacks -----------------------------------------------------------------------------
-
-    def _fallback(self, node: Node) -> None:
-        seen: list[View] = []
-
-        def convert(value: Any) -> Any:
-            if isinstance(value, Node):
-                view = self.operand(value).view
-                seen.append(view)
-                return view
-            if isinstance(value, list | tuple):
-                return type(value)(convert(v) for v in value)  # pyright: ignore[reportCallIssue]
-            return value
-
-        args = tuple(convert(a) for a in node.args)
-        kwargs = {k: convert(v) for k, v in node.kwargs.items()}
-        value = node.meta["val"]
-        name = self._external(node.target, args, kwargs, _packet(node), tuple(seen), tuple(value.shape),
-                              tuple(value.stride()), dtype_name(value.dtype))
-        self._bind(node, name)
-
-    def _external(
-        self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, views: tuple[View, ...],
-        size: tuple[int, ...], stride: tuple[int, ...], dtype: str,
-    ) -> str:
-        """A kernel on the host and the buffer that its result comes back to."""
-        reads = tuple(Read(v.buffer, Index(), dtype=v.dtype) for v in views)
-        call = External(target, args, kwargs, name)
-        first = self._next()
-        self._append(Op(f"op{len(self.ops)}", first, "fallback", name, reads=reads, target=first, external=call, aten=name))
-        made = self._next()
-        self.buffers[made] = Buffer(made, size, stride, dtype, "fallback")
-        self._append(Op(f"op{len(self.ops)}", made, "multi_output", name, target=made, aten=name,
-                        reads=(), rule="clone"))
-        return made
-
-
-def ranges_of(size: Sequence[int]) -> Ranges:
-    """d0, d1, ... for the dims of more than one element."""
-    return tuple((f"d{n}", s) for n, s in enumerate(s for s in size if s != 1))
-
-
-def index_of(size: Sequence[int], stride: Sequence[int], offset: int = 0) -> Index:
-    """The flat index of a loop over `size`, whose dims of one element have no variable."""
-    steps = [s for n, s in zip(size, stride, strict=True) if n != 1]
-    return Index(tuple((f"d{i}", int(s)) for i, s in enumerate(steps) if s), offset)
-
-
-def _cast_rule(source: str, target: str) -> str:
-    same = device_format(source).elements_per_stick == device_format(target).elements_per_stick
-    return "same" if same else "cast"
-
-
-def _packet(node: Node) -> str:
-    packet = getattr(node.target, "overloadpacket", None)
-    return packet.__name__ if packet is not None else getattr(node.target, "__name__", str(node.target))
-
-
-def _node(value: Any) -> Node:
-    if not isinstance(value, Node):
-        raise UnsupportedError(f"expected a tensor operand, got {value!r}")
-    return value
-
-
-def _storage(node: Node) -> int:
-    return node.meta["val"].untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
-
-
-def _same_view(a: Node, b: Node) -> bool:
-    x, y = a.meta["val"], b.meta.get("val")
-    return isinstance(y, torch.Tensor) and (x.shape, x.stride(), x.storage_offset()) == (
-        y.shape, y.stride(), y.storage_offset())

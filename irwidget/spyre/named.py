@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from irwidget.errors import UnsupportedError
+from irwidget.errors import UnsupportedError, UsageError, near
+from irwidget.spyre.division import granularity
 from irwidget.spyre.ir import Graph, Op
 from irwidget.spyre.options import Options
+from irwidget.spyre.tensorspec import Input
 
 
 def propagate_names(graph: Graph) -> Graph:
     """Give each op's variables the names of the dims that they walk over."""
-    names: dict[str, tuple[str, ...]] = {i.name: i.dims for i in graph.inputs if i.dims}
+    names: dict[str, tuple[str, ...]] = {i.name: _names(i) for i in graph.inputs if i.dims or i.dynamic}
     ops: list[Op] = []
     for op in graph.ops:
         found: dict[str, str] = {}
@@ -30,6 +32,49 @@ def propagate_names(graph: Graph) -> Graph:
             )
         ops.append(replace(op, dims=tuple(found.items())))
     return graph.with_ops(ops)
+
+
+def _names(given: Input) -> tuple[str, ...]:
+    """The user's names of an input's dims; dynamic dims without one get `input.dim`."""
+    dynamic = {dim for dim, _, _ in given.dynamic}
+    dims = given.dims or ("",) * len(given.size)
+    return tuple(name or (f"{given.name}.{d}" if d in dynamic else "") for d, name in enumerate(dims))
+
+
+def granularities(graph: Graph) -> dict[str, int]:
+    """What dynamic dims are divided by, by name."""
+    return {
+        _names(given)[dim]: granularity(high, low) for given in graph.inputs for dim, low, high in given.dynamic
+    }
+
+
+def dynamic_units(graph: Graph) -> Mapping[str, Mapping[str, int]]:
+    """Units of the dynamic variables of each op: splits divide the granularity."""
+    by_name = granularities(graph)
+    found: dict[str, dict[str, int]] = {}
+    for op in graph.ops:
+        units = {v: by_name[name] for v, name in op.dims if name in by_name}
+        if units and op.kind == "matmul":
+            raise UnsupportedError(
+                f"Spyre backend does not support: symbolic matmul: {op.buffer} has the dynamic dim"
+                f" {', '.join(units)}{op.where()}"
+            )
+        if units:
+            found[op.name] = units
+    return found
+
+
+def check_hint_names(graph: Graph) -> None:
+    """Refuse hints over dims that no input names."""
+    known = named_sizes(graph)
+    for op in graph.ops:
+        for hint in op.hints:
+            for name, _ in (*hint.work_div, *hint.slices):
+                if name not in known:
+                    raise UsageError(
+                        f"spyre_hint speaks of dim {name!r}, which no input has. Name dims with TensorSpec(dims=...)."
+                        f" {near(name, known)}{op.where()}"
+                    )
 
 
 def hinted_divisions(graph: Graph, options: Options) -> Mapping[str, Mapping[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import gcd
 
 from irwidget.errors import UnsupportedError
@@ -122,7 +123,7 @@ def _segments(v: str, extent: int, tensors: Sequence[list[Dim]], namer: _Namer) 
                 if term.var == v:
                     cuts |= {b for b in (term.den, term.modulus) if 1 < b < extent and b != own}
     bounds = sorted(cuts)
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         if high % low:
             raise UnsupportedError(f"unexpected stick expression: {v} is cut at {low} and at {high} elements")
     if bounds and extent % bounds[-1]:

@@ -15,12 +15,39 @@ REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "max", "amin": "min"}
 NONSTICK = frozenset({"sum", "max", "min", "mean"})
 """Reductions that get the suffix `nonstick` when the reduced dim is not the stick."""
 FALLBACKS = frozenset(
-    "cumsum repeat arange sin cos embedding isin tril triu bitwise_xor bitwise_or argmax argmin index_copy any"
-    " normal random normal_functional unfold reshape_via_cpu to_dtype_cpu scalar_tensor index_put eye"
-    " linspace randn rand bernoulli".split()
+    [
+        "cumsum",
+        "repeat",
+        "arange",
+        "sin",
+        "cos",
+        "embedding",
+        "isin",
+        "tril",
+        "triu",
+        "bitwise_xor",
+        "bitwise_or",
+        "argmax",
+        "argmin",
+        "index_copy",
+        "any",
+        "normal",
+        "random",
+        "normal_functional",
+        "unfold",
+        "reshape_via_cpu",
+        "to_dtype_cpu",
+        "scalar_tensor",
+        "index_put",
+        "eye",
+        "linspace",
+        "randn",
+        "rand",
+        "bernoulli",
+    ]
 )
 """Ops that run on the host and cut the kernels."""
-LX_ATEN_OPS = frozenset("max amax sum exp sub mul mean add rsqrt".split())
+LX_ATEN_OPS = frozenset(["max", "amax", "sum", "exp", "sub", "mul", "mean", "add", "rsqrt"])
 """ATen names whose results may lie in the scratchpad by default."""
 MASK_CONSTANT = "samv-maskvalue"
 MASK_VALUES = {"max": float("-inf"), "min": float("inf")}

@@ -159,7 +159,9 @@ def make_opspec(
     return spec
 
 
-def _skipped_first(made: Mapping[str, tuple[int, int]], before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+def _skipped_first(
+    made: Mapping[str, tuple[int, int]], before: Mapping[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
     """Matmul dims are labelled from the last: dims that hold still come first."""
     still = {v: p for v, p in made.items() if v not in before and p == (1, 1)}
     return {**still, **made}

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irwidget.spyre.coordinates import Index
+from irwidget.spyre.coordinates import Index, index_of, ranges_of
 from irwidget.spyre.ir import Buffer, Graph, Op, Read
-from irwidget.spyre.layout import device_layout
-from irwidget.spyre.lowering import index_of, ranges_of
-from irwidget.spyre.layout import row_major
+from irwidget.spyre.layout import device_layout, row_major
 
 
 def pad_matmuls(graph: Graph) -> Graph:

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from irwidget.dumps import Trace
-from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.bundlemlir import bundle_mlir
+from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
 from irwidget.spyre.host import host_module
 from irwidget.spyre.ir import Graph, Op
@@ -102,7 +102,7 @@ class SpyreProgram:
         if entry["cls"] != "ComputedBuffer":
             return entry
         if op.kind == "empty":
-            dims = [f"d{i}" for i, n in enumerate(n for n in buffer.size if n != 1)]
+            dims = [f"d{i}" for i in range(sum(n != 1 for n in buffer.size))]
             space, splits = dict.fromkeys(dims, "0"), dict.fromkeys(dims, 1)
         else:
             space, splits = {v: str(n) for v, n in op.space.items()}, {v: dict(op.splits).get(v, 1) for v in op.space}

@@ -8,10 +8,9 @@ from math import inf
 
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.candidates import EdgeCost, Propagation, Rule, edge_cost
-from irwidget.spyre.coordinates import device_coordinates, stick_of
+from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of, stick_of
 from irwidget.spyre.ir import Buffer, Graph, Op, Read
 from irwidget.spyre.layout import DeviceLayout
-from irwidget.spyre.lowering import index_of, ranges_of
 from irwidget.spyre.options import Options
 
 
@@ -123,7 +122,8 @@ def _edges(
 
 def _stuck(op: Op, rule: Rule, found: Propagation) -> UnsupportedError:
     lines = [
-        f"  {read.buffer}: {' or '.join(str(layout) for layout in found.layouts[read.buffer])}" for read in op.data_reads
+        f"  {read.buffer}: {' or '.join(str(layout) for layout in found.layouts[read.buffer])}"
+        for read in op.data_reads
     ]
     what = "matmul operands cannot be restickified" if op.kind == "matmul" else (
         "no mechanism to resolve stick incompatibility (a restickify moves the sticks of a dense tensor between two"

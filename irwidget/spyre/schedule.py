@@ -24,7 +24,9 @@ def loop_order(op: Op) -> tuple[str, ...]:
                 return -1 if a_first > b_first else 1
             return positions[b] - positions[a]
 
-        return sorted(reversed(variables), key=cmp_to_key(compare))[::-1]
+        inner_first = variables[::-1]
+        inner_first.sort(key=cmp_to_key(compare))
+        return inner_first[::-1]
 
     return (*order([v for v, _ in op.ranges]), *order([v for v, _ in op.reduced]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 
 from irwidget.spyre.division import Division, largest_divisor, output_variables, tensors_of
 from irwidget.spyre.ir import Graph, Op, users
@@ -203,7 +203,7 @@ def _first_room(size: int, live: list[tuple[int, int]], limit: int) -> int | Non
     top = -(-top // 128) * 128
     if top + size <= limit:
         return top
-    for (a, length), (b, _) in zip(live, live[1:], strict=False):
+    for (a, length), (b, _) in pairwise(live):
         start = -(-(a + length) // 128) * 128
         if start + size <= b:
             return start

@@ -171,7 +171,9 @@ def _classify(
     return made, classes
 
 
-def _mask(spec: OpSpec, labels: Mapping[str, str], sizes: Mapping[str, int], op_stick: str) -> dict[str, list[list[int]]]:
+def _mask(
+    spec: OpSpec, labels: Mapping[str, str], sizes: Mapping[str, int], op_stick: str
+) -> dict[str, list[list[int]]]:
     symbol = next((v for v, d in labels.items() if d == op_stick), None)
     if symbol is None or symbol not in spec.reduced:
         return {}
@@ -332,7 +334,8 @@ def _fold(made: Plan, tensor: Tensor, dim: str, is_stick: bool, eps: int) -> dic
         split, alphas, extents = 1, (eps, 0, 0, eps, 0), (1, eps)
     else:
         alphas, extents = (tile, 0, 0, eps, 1), (tile // eps, eps)
-    names = ["core_fold", "corelet_fold", "row_fold", *(f"elem_arr_{len(extents) - 1 - k}" for k in range(len(extents)))]
+    elements = [f"elem_arr_{k}" for k in reversed(range(len(extents)))]
+    names = ["core_fold", "corelet_fold", "row_fold", *elements]
     return {
         "spatial": 3, "temporal": 0, "elemArr": len(extents), "padding": "nopad",
         "folds": {
@@ -350,8 +353,12 @@ def _labeled(made: Plan, i: int, tensor: Tensor) -> dict[str, Any]:
     if arg.is_index:
         memory = {"hbm": present}
     return {
-        "ldsIdx_": i, "dsName_": f"Tensor{i}", "dsType_": tensor.kind, "scale_": [tensor.scale.get(d, -1) for d in order],
-        "wordLength": arg.format.bytes, "dataFormat_": "SENUINT32" if arg.is_index else arg.device_dtype,
+        "ldsIdx_": i,
+        "dsName_": f"Tensor{i}",
+        "dsType_": tensor.kind,
+        "scale_": [tensor.scale.get(d, -1) for d in order],
+        "wordLength": arg.format.bytes,
+        "dataFormat_": "SENUINT32" if arg.is_index else arg.device_dtype,
         "memOrg_": memory,
     }
 

@@ -50,7 +50,13 @@ def view(program: SpyreProgram, target: str) -> Trace:
             break
     if target == "spyre_kernelspec":
         dumps[-1] = texts.lazy_dump(
-            "kernelspec", "codegen", "python", lambda: texts.kernelspecs(program.steps), dumps[-2], options="", seconds=0.0,
+            "kernelspec",
+            "codegen",
+            "python",
+            lambda: texts.kernelspecs(program.steps),
+            dumps[-2],
+            options="",
+            seconds=0.0,
         )
     steps = {dump.step for dump in dumps}
     return replace(

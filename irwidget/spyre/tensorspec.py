@@ -63,7 +63,7 @@ def check_input(name: str, spec: TensorSpec, parameter: str = "") -> Input:
     size = tuple(spec.shape)
     label = f"input {parameter or name}"
     for extent in size:
-        if not isinstance(extent, int) or extent < 0:
+        if not isinstance(extent, int) or extent < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"{label}: shape {list(size)} is no list of sizes.")
     try:
         device_format(dtype)
@@ -75,6 +75,10 @@ def check_input(name: str, spec: TensorSpec, parameter: str = "") -> Input:
         )
     if spec.dims is not None and len(spec.dims) != len(size):
         raise UsageError(f"{label}: {len(spec.dims)} dim names for {len(size)} dims.")
+    for dim, (low, high) in (spec.dynamic or {}).items():
+        if not 0 <= dim < len(size) or low < 0 or high < max(low, size[dim]):
+            raise UsageError(f"{label}: dynamic dim {dim} with sizes {low} to {high} does not fit {list(size)}.")
+        size = (*size[:dim], high, *size[dim + 1:])
     stride = row_major(size) if spec.stride is None else tuple(spec.stride)
     layout = spec.layout or device_layout(size, dtype, spec.dim_order, stride)
     order = tuple(spec.dim_order) if spec.dim_order is not None else None

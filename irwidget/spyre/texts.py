@@ -25,7 +25,14 @@ Shown = tuple[str, tuple[Location | None, ...]]
 
 
 def lazy_dump(
-    name: str, step: str, language: str, show: Callable[[], Shown], before: Dump | None, *, options: str, seconds: float,
+    name: str,
+    step: str,
+    language: str,
+    show: Callable[[], Shown],
+    before: Dump | None,
+    *,
+    options: str,
+    seconds: float,
 ) -> Dump:
     """A dump whose text is made when somebody reads it."""
     kept: list[Content] = []
@@ -72,7 +79,8 @@ def fx(module: Any) -> Shown:
         hints = note.get("hints")
         if hints:
             kind += "  hint " + "; ".join(
-                ", ".join(f"{k}={dict(v)}" for k, v in (("work_div", h.work_div), ("slices", h.slices)) if v) for h in hints
+                ", ".join(f"{k}={dict(v)}" for k, v in (("work_div", h.work_div), ("slices", h.slices)) if v)
+                for h in hints
             )
         if node.op == "call_function":
             args = ", ".join([*(str(a) for a in node.args), *(f"{k}={v}" for k, v in node.kwargs.items())])
@@ -120,7 +128,10 @@ def _op(value: Graph, op: Op) -> str:
     if op.kind == "fallback":
         return f"{op.target} = host {op.func}({', '.join(r.buffer for r in op.reads)})"
     indent = "  " * len(op.loops)
-    loops = "".join(f"{'  ' * i}loop {loop.count} over {loop.dim} ({loop.variable}: {loop.tile})\n" for i, loop in enumerate(op.loops))
+    loops = "".join(
+        f"{'  ' * i}loop {loop.count} over {loop.dim} ({loop.variable}: {loop.tile})\n"
+        for i, loop in enumerate(op.loops)
+    )
     splits = dict(op.splits)
     space = ", ".join(f"{v} < {n}" + (f" / {splits[v]}" if splits.get(v, 1) > 1 else "") for v, n in op.ranges)
     reduced = ", ".join(f"{v} < {n}" + (f" / {splits[v]}" if splits.get(v, 1) > 1 else "") for v, n in op.reduced)
@@ -131,7 +142,8 @@ def _op(value: Graph, op: Op) -> str:
     layout = f"  {buffer.layout}" if buffer is not None and buffer.layout is not None and not op.is_mutation else ""
     mark = "  # UNIMPLEMENTED" if op.unimplemented else ""
     dtype = f": {buffer.dtype}{list(buffer.size)}" if buffer is not None else ""
-    return f"{loops}{indent}{op.name}: {op.target}[{op.write}]{dtype} = {op.func}({body}{constants}){over}{layout}{mark}"
+    made = f"{op.name}: {op.target}[{op.write}]{dtype}"
+    return f"{loops}{indent}{made} = {op.func}({body}{constants}){over}{layout}{mark}"
 
 
 def candidates(value: Graph) -> Callable[[Propagation], Shown]:
@@ -141,7 +153,8 @@ def candidates(value: Graph) -> Callable[[Propagation], Shown]:
             rule = found.rules.get(op.name)
             if rule is None:
                 continue
-            out.add(f"{op.target} = {op.func}: {rule.kind}" + (f" required {list(rule.required)}" if rule.required else ""), op.line)
+            required = f" required {list(rule.required)}" if rule.required else ""
+            out.add(f"{op.target} = {op.func}: {rule.kind}{required}", op.line)
             for layout in rule.candidates:
                 out.add(f"    {layout}", op.line)
         return out.shown()
@@ -189,8 +202,9 @@ def division_text(value: Graph, divisions: Sequence[Division]) -> str:
         for candidate in d.candidates[:3]:
             t = candidate.terms
             lines.append(
-                f"    {dict(candidate.splits)}: {candidate.cost:.3f} us = (compute {t.compute:.3f} + memory {t.memory:.3f}"
-                f" + partial sums {t.partial_sums:.3f} + tie {t.tie:.1f}) * {t.batch_factor:.3f}, {candidate.cores} cores"
+                f"    {dict(candidate.splits)}: {candidate.cost:.3f} us = (compute {t.compute:.3f}"
+                f" + memory {t.memory:.3f} + partial sums {t.partial_sums:.3f} + tie {t.tie:.1f})"
+                f" * {t.batch_factor:.3f}, {candidate.cores} cores"
             )
         if d.idle:
             lines.append(f"    {d.idle}")
@@ -309,7 +323,7 @@ def host(value: Graph, pool_bytes: int) -> Callable[[Sequence[Kernel | HostCall]
 
 
 def diagnostics(
-    value: Graph, divisions: Sequence[Division], steps: Sequence[Kernel | HostCall],
+    value: Graph, divisions: Sequence[Division],
 ) -> tuple[Diagnostic, ...]:
     """What the user should know: spans over the limit, unimplemented ops, narrowed integers."""
     found: list[Diagnostic] = []
@@ -323,5 +337,4 @@ def diagnostics(
     wide = [b.name for b in value.buffers.values() if b.dtype == "int64"]
     if wide:
         found.append(Diagnostic("warning", f"int64 is narrowed to 32 bits on the device: {', '.join(wide)}"))
-    del steps
     return tuple(found)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irwidget.errors import UnsupportedError
-from irwidget.spyre.coordinates import Index, device_coordinates, stick_of
+from irwidget.spyre.coordinates import Index, device_coordinates, index_of, ranges_of, stick_of
 from irwidget.spyre.ir import Buffer, Graph, Loop, Op, Read, View, users
 from irwidget.spyre.kernel import Kernel
 from irwidget.spyre.layout import DeviceLayout, device_layout, row_major
-from irwidget.spyre.lowering import index_of, ranges_of
 from irwidget.spyre.opspec import OpSpec, TensorArg
 
 _COMBINE = {"sum": ("add", 0.0), "mean": ("add", 0.0), "batchmatmul": ("add", 0.0), "max": ("maximum", float("-inf")),
@@ -200,10 +199,22 @@ class _Tiler:
         self.buffers[total] = replace(old, name=total)
         whole = index_of(old.size, old.stride)
         self.before.append(Op(f"op{self.number}", zero, "constant", "constant", target=zero))
-        self.before.append(Op(
-            f"op{self.number + 1}", total, "pointwise", "copy", ranges_of(old.size), reads=(Read(zero, dtype=old.dtype),),
-            write=whole, target=total, aten="full", rule="constant", line=op.line, origins=("full",),
-        ))
+        self.before.append(
+            Op(
+                f"op{self.number + 1}",
+                total,
+                "pointwise",
+                "copy",
+                ranges_of(old.size),
+                reads=(Read(zero, dtype=old.dtype),),
+                write=whole,
+                target=total,
+                aten="full",
+                rule="constant",
+                line=op.line,
+                origins=("full",),
+            )
+        )
         self.body.append(self._looped(op, plan))
         loops = tuple(replace(loop, variable=None, tile=0) for loop in plan.loops)
         self.body.append(Op(

@@ -105,8 +105,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "hint_workdiv_add_M4": hinted_add,
     "hint_workdiv_bad_divisor": hinted_abs,
 }
-_FAMILIES = (("add_", add), ("span_", add), ("expand_", add), ("sencores", add), ("mm_", matmul), ("matmul_", torch.matmul),
-             ("softmax_", softmax))
+_FAMILIES = (
+    ("add_", add),
+    ("span_", add),
+    ("expand_", add),
+    ("sencores", add),
+    ("mm_", matmul),
+    ("matmul_", torch.matmul),
+    ("softmax_", softmax),
+)
 
 DIMS = {
     "tile_nested_add_mul": [["A", "B"]] * 3,
@@ -122,35 +129,55 @@ def function(name: str) -> Callable[..., Any]:
 
 def inputs(case: dict[str, Any]) -> list[TensorSpec]:
     dims = DIMS.get(case["name"], [None] * len(case["inputs"]))
-    return [TensorSpec(shape, dtype, order, dims=d) for (shape, dtype, order, _), d in zip(case["inputs"], dims, strict=True)]
+    return [
+        TensorSpec(shape, dtype, order, dims=names)
+        for (shape, dtype, order, _), names in zip(case["inputs"], dims, strict=True)
+    ]
 
 
 def layout(text: str | None) -> list[Any] | None:
     if text is None:
         return None
-    found = re.fullmatch(r"SpyreTensorLayout\(device_size=(.*?), stride_map =(.*?), device_dtype=DataFormats\.(\w+)\)", text)
+    pattern = r"SpyreTensorLayout\(device_size=(.*?), stride_map =(.*?), device_dtype=DataFormats\.(\w+)\)"
+    found = re.fullmatch(pattern, text)
     assert found is not None
     return [json.loads(found[1]), json.loads(found[2]), found[3]]
 
 
 def kernel(given: dict[str, Any]) -> dict[str, Any]:
-    return {"name": given["name"], "ops": [_op(o) for o in given["ops"]], "bundle": given["bundle_mlir"].count("sdsc_execute")}
+    launches = given["bundle_mlir"].count("sdsc_execute")
+    return {"name": given["name"], "ops": [_op(o) for o in given["ops"]], "bundle": launches}
 
 
 def _op(o: dict[str, Any]) -> dict[str, Any]:
     s = o["sdsc"]
     return {
-        "func": o["opspec_op"], "reduces": o["is_reduction"], "depth": o["loop_depth"],
-        "space": {k: [int(n), split] for k, (n, split) in o["iteration_space"].items()}, "info": o["op_info"],
-        "tensors": [[a["io"], a["arg_index"], a["device_dtype"], a["device_size"], a["device_coordinates"], a["allocation"]]
-                    for a in o["args"]],
+        "func": o["opspec_op"],
+        "reduces": o["is_reduction"],
+        "depth": o["loop_depth"],
+        "space": {k: [int(n), split] for k, (n, split) in o["iteration_space"].items()},
+        "info": o["op_info"],
+        "tensors": [
+            [a["io"], a["arg_index"], a["device_dtype"], a["device_size"], a["device_coordinates"], a["allocation"]]
+            for a in o["args"]
+        ],
         "file": {
-            "key": s["key"], "unit": s["exUnit"], "format": s["dataFormat"], "cores": s["cores_used"],
-            "splits": s["splits"], "sizes": s["N"], "tile": s["per_core_tile"], "slices": s["coreIdToWkSlice_first4"],
-            "classes": {k: [v["layoutDimOrder_"], v["stickDimOrder_"], v["stickSize_"]]
-                        for k, v in s["primaryDsInfo"].items()},
-            "data": [[d["type"], d["scale"], d["fmt"], d["mem"]] for d in s["labeledDs"]], "gaps": s["backGap"],
-            "mask": s["coordinateMasking"], "constants": s["constants"], "starts": s["start_addr_core0_1"],
+            "key": s["key"],
+            "unit": s["exUnit"],
+            "format": s["dataFormat"],
+            "cores": s["cores_used"],
+            "splits": s["splits"],
+            "sizes": s["N"],
+            "tile": s["per_core_tile"],
+            "slices": s["coreIdToWkSlice_first4"],
+            "classes": {
+                k: [v["layoutDimOrder_"], v["stickDimOrder_"], v["stickSize_"]] for k, v in s["primaryDsInfo"].items()
+            },
+            "data": [[d["type"], d["scale"], d["fmt"], d["mem"]] for d in s["labeledDs"]],
+            "gaps": s["backGap"],
+            "mask": s["coordinateMasking"],
+            "constants": s["constants"],
+            "starts": s["start_addr_core0_1"],
         },
     }
 

@@ -58,11 +58,24 @@ CASES = [
     ("mm of a 512 MiB operand", mm(8192, 32768, 4096), {"mb": 16, "in": 2}, {"mb": 512, "out": 4096, "in": 16384}),
     ("mm 100x150x200", mm(100, 150, 200), {"mb": 25}, {"mb": 4, "out": 256, "in": 192}),
     ("bmm 8", of(torch.matmul, (8, 128, 64), (8, 64, 128)), {"mb": 32}, {"x": 8, "mb": 4, "out": 128, "in": 64}),
-    ("bmm 32", of(torch.matmul, (32, 512, 128), (32, 128, 512)), {"mb": 4, "out": 8},
-     {"x": 32, "mb": 128, "out": 64, "in": 128}),
-    ("shared weight", of(torch.matmul, (4, 128, 256), (256, 512)), {"mb": 32}, {"x": 4, "mb": 4, "out": 512, "in": 256}),
-    ("lm head", of(F.linear, (1, 1, 4096), (49152, 4096), orders=[None, (1, 0)]), {"out": 2, "in": 16},
-     {"out": 24576, "in": 256}),
+    (
+        "bmm 32",
+        of(torch.matmul, (32, 512, 128), (32, 128, 512)),
+        {"mb": 4, "out": 8},
+        {"x": 32, "mb": 128, "out": 64, "in": 128},
+    ),
+    (
+        "shared weight",
+        of(torch.matmul, (4, 128, 256), (256, 512)),
+        {"mb": 32},
+        {"x": 4, "mb": 4, "out": 512, "in": 256},
+    ),
+    (
+        "lm head",
+        of(F.linear, (1, 1, 4096), (49152, 4096), orders=[None, (1, 0)]),
+        {"out": 2, "in": 16},
+        {"out": 24576, "in": 256},
+    ),
     ("add 2 GiB", add(65536, 16384), {"out": 8, "mb": 4}, {"mb": 16384, "out": 2048}),
     ("add 1 GiB", add(2**29), {"out": 4}, {"out": 2**27}),
     ("add 768 MiB", add(3, 262144, 512), {"x": 4, "out": 8}, {"mb": 3, "x": 65536, "out": 64}),
@@ -92,7 +105,8 @@ def test_decisions_are_kept_as_data():
     division = compile(*mm(512, 1024, 2048)[:2]).divisions[0]
     best = division.candidates[0]
     assert dict(best.splits) == dict(division.splits)
-    assert best.cost == pytest.approx((best.terms.compute + best.terms.memory + best.terms.partial_sums + best.terms.tie)
-                                      * best.terms.batch_factor)
+    terms = best.terms
+    total = (terms.compute + terms.memory + terms.partial_sums + terms.tie) * terms.batch_factor
+    assert best.cost == pytest.approx(total)
     assert all(a.cost <= b.cost for a, b in zip(division.candidates, division.candidates[1:], strict=False))
     assert "idle" in compile(*add(150)[:2]).divisions[0].idle

@@ -175,7 +175,8 @@ def test_any_matmul(sizes, cores, transposed):
     try:
         program = compile(function, [a, b], cores=cores)
     except UnsupportedError as error:
-        assert "restickified" in str(error) or "stick" in str(error)
+        if "stick" not in str(error):
+            raise
         return
     torch.testing.assert_close(program.run(a, b).float(), want, atol=2e-3 * max(1, want.abs().max().item()), rtol=0)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
 from irwidget import UnsupportedError
 from irwidget.spyre import compile
-from irwidget.spyre.division import encode_splits, granularity
 from irwidget.spyre.chunking import best_outer_split
+from irwidget.spyre.division import encode_splits, granularity
 from irwidget.spyre.layout import device_layout, transfer
 from tests.spyre import cases
 
@@ -68,8 +69,10 @@ def test_transfers(rule):
 @pytest.mark.parametrize("rule", of_kind("work_division"))
 def test_work_divisions(rule):
     if "inputs" not in rule:
-        program = compile(lambda a: a * a, [cases.TensorSpec((1024, 128), dynamic={0: (64, 1024)})], cores=rule["sencores"])
-        assert list(program.divisions[0].splits.values()) == [32, 1]
+        spec = cases.TensorSpec((1024, 128), dynamic={0: (64, 1024)})
+        first, second = compile(lambda a: torch.exp(a * a), [spec], cores=rule["sencores"]).divisions
+        assert list(first.splits.values()) == list(second.splits.values()) == [32, 1]
+        assert first.units["d0"] == second.units["d0"] == 64
         return
     function = cases.matmul if len(rule["inputs"]) == 2 else cases.torch.abs
     specs = [cases.TensorSpec(shape, rule["dtype"]) for shape in rule["inputs"]]

@@ -1,0 +1,234 @@
+"""Building the loop IR: values, reads and the ops that make buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from irwidget.errors import UnsupportedError
+from irwidget.spyre.coordinates import Index, index_of, ranges_of
+from irwidget.spyre.formats import cast_op, device_format, dtype_name
+from irwidget.spyre.ir import Buffer, External, Op, Ranges, Read, View
+from irwidget.spyre.layout import row_major
+from irwidget.spyre.opfuncs import COMPARISONS
+from irwidget.spyre.rewrites import custom
+from irwidget.spyre.tensorspec import Input
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor value while lowering: a view of a buffer and the view ops on the way."""
+
+    view: View
+    origins: tuple[str, ...] = ()
+    direct: bool = True
+
+
+class Emitter:
+    """The state of lowering one graph, and how ops are appended to it."""
+
+    def __init__(self, module: GraphModule, inputs: Sequence[Input]) -> None:
+        self.module = module
+        self.inputs = {i.name: i for i in inputs}
+        self.ops: list[Op] = []
+        self.buffers: dict[str, Buffer] = {}
+        self.by_storage: dict[int, str] = {}
+        self.origins: dict[Node, tuple[str, ...]] = {}
+        self.direct: dict[Node, bool] = {}
+        self.constants: dict[str, torch.Tensor] = {}
+        self.node: Any = None
+
+    # -- values ------------------------------------------------------------------------------
+
+    def bind(self, node: Node, buffer: str) -> None:
+        self.by_storage[storage(node)] = buffer
+
+    def constant(self, node: Node | None, value: Any, dtype: str) -> str:
+        name = self.next()
+        self.buffers[name] = Buffer(name, (), (), dtype, "constant", value=value)
+        self.append(Op(f"op{len(self.ops)}", name, "constant", "constant", target=name))
+        if node is not None:
+            self.bind(node, name)
+        return name
+
+    def next(self) -> str:
+        return f"buf{len(self.ops)}"
+
+    def operand(self, node: Node) -> Operand:
+        value = node.meta["val"]
+        name = self.by_storage.get(storage(node))
+        if name is None:
+            raise UnsupportedError(f"{node.name}: no buffer holds its value{self.place()}")
+        view = View(name, tuple(value.shape), tuple(value.stride()), int(value.storage_offset()),
+                    dtype_name(value.dtype))
+        return Operand(view, self.origins.get(node, ()), self.direct.get(node, True))
+
+    def place(self) -> str:
+        line = custom(self.node).get("line", ("", 0))
+        return f"\n  at {line[0]}:{line[1]}" if line[0] else ""
+
+    # -- ops ---------------------------------------------------------------------------------
+
+    def origin(self, node: Node) -> str:
+        note = custom(node)
+        return note["origin"] if "origin" in note else packet(node)
+
+    def append(self, op: Op) -> Op:
+        if self.node is not None and self.node.op == "call_function":
+            note = custom(self.node)
+            op = replace(op, line=note.get("line", ("", 0)), hints=note.get("hints", ()))
+        self.ops.append(op)
+        return op
+
+    def emit(self, node: Node, kind: Any, func: str, ranges: Ranges, reads: Sequence[Read], **more: Any) -> str:
+        """Append an op that makes the node's value."""
+        value = node.meta["val"]
+        size, stride = tuple(value.shape), tuple(value.stride())
+        name = self.next()
+        dtype = more.pop("dtype", dtype_name(value.dtype))
+        self.buffers[name] = Buffer(name, size, stride, dtype)
+        origins = [self.origin(node)] + [o for a in node.all_input_nodes for o in self.origins.get(a, ())]
+        more.setdefault("origins", tuple(sorted({o for o in origins if o})))
+        tags = getattr(node.target, "tags", ())
+        self.append(Op(
+            f"op{len(self.ops)}", name, kind, func, ranges, reads=tuple(reads), target=name,
+            write=more.pop("write", index_of(size, stride, 0)), aten=packet(node),
+            pointwise=torch.Tag.pointwise in tags, **more,
+        ))
+        self.bind(node, name)
+        return name
+
+    def read(self, operand: Operand, size: tuple[int, ...], role: str = "") -> Read:
+        """How a loop over `size` reads the operand, broadcast to it."""
+        view = operand.view
+        missing = len(size) - len(view.size)
+        stride = (0,) * missing + tuple(
+            0 if n == 1 and size[missing + i] != 1 else s
+            for i, (n, s) in enumerate(zip(view.size, view.stride, strict=True))
+        )
+        index = index_of(size, stride, view.offset)
+        return Read(view.buffer, index, dtype=view.dtype, role=role, direct=operand.direct)
+
+    def pointwise(self, node: Node, func: str, args: Sequence[Any], **more: Any) -> None:
+        value = node.meta["val"]
+        size = tuple(value.shape)
+        dtype = self.compute_dtype(node, args)
+        reads: list[Read] = []
+        for i, arg in enumerate(args):
+            if isinstance(arg, Node):
+                operand = self.operand(arg)
+                if operand.view.dtype != dtype and not (func == "where3" and i == 0):
+                    operand = self.cast_operand(operand, dtype)
+                reads.append(self.read(operand, size))
+            elif isinstance(arg, int | float | bool):
+                reads.append(Read("", scalar=arg, dtype=dtype))
+        if len(reads) == 1 and func == "mul":
+            reads *= 2
+        self.emit(node, "pointwise", func, ranges_of(size), reads, **more)
+
+    def compute_dtype(self, node: Node, args: Sequence[Any]) -> str:
+        """The dtype of the arithmetic: PyTorch's promotion, half types staying what they are."""
+        value = node.meta["val"]
+        if packet(node) not in COMPARISONS:
+            return dtype_name(value.dtype)
+        tensors = [a.meta["val"] for a in args if isinstance(a, Node)]
+        dtype = tensors[0].dtype
+        for other in tensors[1:]:
+            dtype = torch.promote_types(dtype, other.dtype)
+        return dtype_name(dtype)
+
+    def cast_operand(self, operand: Operand, dtype: str) -> Operand:
+        """A buffer with the operand in another dtype; the scheduler sees the cast as an op of its own."""
+        view = operand.view
+        buffer = self.buffers[view.buffer]
+        if buffer.kind == "constant":
+            name = self.constant(None, buffer.value, dtype)
+            return Operand(View(name, (), (), 0, dtype))
+        func = cast_op(view.dtype, dtype)
+        name = self.next()
+        stride = row_major(view.size)
+        if func is None:
+            return self.host_cast(operand, dtype)
+        self.buffers[name] = Buffer(name, view.size, stride, dtype)
+        self.append(Op(
+            f"op{len(self.ops)}", name, "pointwise", func, ranges_of(view.size), reads=(self.read(operand, view.size),),
+            write=index_of(view.size, stride, 0), target=name, aten="_to_copy", rule=cast_rule(view.dtype, dtype),
+            origins=("_to_copy",),
+        ))
+        return Operand(View(name, view.size, stride, 0, dtype))
+
+    def host_cast(self, operand: Operand, dtype: str) -> Operand:
+        from irwidget.spyre.customops import ops
+
+        view = operand.view
+        name = self.external(ops().to_dtype_cpu.default, (view, getattr(torch, dtype)), {}, "to_dtype_cpu",
+                              (view,), view.size, row_major(view.size), dtype)
+        return Operand(View(name, view.size, row_major(view.size), 0, dtype))
+
+    # -- fallbacks -----------------------------------------------------------------------------
+
+    def fallback(self, node: Node) -> None:
+        seen: list[View] = []
+
+        def convert(value: Any) -> Any:
+            if isinstance(value, Node):
+                view = self.operand(value).view
+                seen.append(view)
+                return view
+            if isinstance(value, list | tuple):
+                return type(value)(convert(v) for v in value)  # pyright: ignore[reportCallIssue]
+            return value
+
+        args = tuple(convert(a) for a in node.args)
+        kwargs = {k: convert(v) for k, v in node.kwargs.items()}
+        value = node.meta["val"]
+        name = self.external(node.target, args, kwargs, packet(node), tuple(seen), tuple(value.shape),
+                              tuple(value.stride()), dtype_name(value.dtype))
+        self.bind(node, name)
+
+    def external(
+        self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, views: tuple[View, ...],
+        size: tuple[int, ...], stride: tuple[int, ...], dtype: str,
+    ) -> str:
+        """A kernel on the host and the buffer that its result comes back to."""
+        reads = tuple(Read(v.buffer, Index(), dtype=v.dtype) for v in views)
+        call = External(target, args, kwargs, name)
+        first = self.next()
+        self.append(Op(
+            f"op{len(self.ops)}", first, "fallback", name, reads=reads, target=first, external=call, aten=name,
+        ))
+        made = self.next()
+        self.buffers[made] = Buffer(made, size, stride, dtype, "fallback")
+        self.append(Op(f"op{len(self.ops)}", made, "multi_output", name, target=made, aten=name,
+                        reads=(), rule="clone"))
+        return made
+
+
+def cast_rule(source: str, target: str) -> str:
+    same = device_format(source).elements_per_stick == device_format(target).elements_per_stick
+    return "same" if same else "cast"
+
+
+def packet(node: Node) -> str:
+    packet = getattr(node.target, "overloadpacket", None)
+    return packet.__name__ if packet is not None else getattr(node.target, "__name__", str(node.target))
+
+
+def node_of(value: Any) -> Node:
+    if not isinstance(value, Node):
+        raise UnsupportedError(f"expected a tensor operand, got {value!r}")
+    return value
+
+
+def storage(node: Node) -> int:
+    return node.meta["val"].untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+
+
+def same_view(a: Node, b: Node) -> bool:
+    x, y = a.meta["val"], b.meta.get("val")
+    return isinstance(y, torch.Tensor) and (x.shape, x.stride(), x.storage_offset()) == (
+        y.shape, y.stride(), y.storage_offset())
