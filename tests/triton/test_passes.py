@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 from pathlib import Path
@@ -19,7 +20,7 @@ from irwidget.dumps import Step
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.launch import backend_of
-from irwidget.toolchain import triton_archs, triton_opt
+from irwidget.toolchain import client, triton_archs, triton_opt
 from irwidget.toolchain.run import Options, Source
 from tests.triton import kernels
 
@@ -360,3 +361,18 @@ def test_llvms_own_passes_are_dumped_on_request_and_only_then():
     assert "InstCombinePass" not in [dump.name for dump in plain.dumps]
     assert full.dumps[-1].text == plain.dumps[-1].text
     assert os.environ.get("LLVM_IR_ENABLE_DUMP") is None
+
+
+def test_a_crash_of_the_compiler_costs_no_dump_before_it():
+    launch = frontend.capture(kernels.dropout, "sm_80")[0]
+
+    def crash(started, step, seconds):
+        if started.name == "optimize-module":
+            os.kill(client.worker().process.pid, signal.SIGSEGV)
+
+    trace = frontend.lower(launch, to="triton_nvptx", run=Options(progress=crash))
+    assert trace.failure.pass_name == "optimize-module"
+    assert "SIGSEGV" in trace.failure.message
+    assert trace.dumps[-1].name == "link-extern-libs"
+    assert "define ptx_kernel void @dropout_kernel" in trace.dumps[-1].text
+    assert frontend.lower(launch, to="triton_nvptx").failure is None
