@@ -14,7 +14,7 @@ from pathlib import Path
 from irwidget.dumps import Content, Step
 from irwidget.toolchain import events, llvm, mlir, triton_lines
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
-from irwidget.toolchain.llvm_state import same_kind
+from irwidget.toolchain.llvm_state import DebugText, places_of, same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
 
 LIBDEVICE = "libdevice.10.bc"
@@ -78,7 +78,8 @@ def ptxas(run: Run, state: State, step: Step) -> Iterator[Pass]:
         if used := re.search(r"Used (\d+) registers", said):
             run.facts[f"registers {kernel}".strip()] = int(used[1])
         text, places = triton_lines.sass(listing)
-        return TextState("sass", text, Content(text, True, places))
+        lines = before.lines if isinstance(before, DebugText) else ()
+        return TextState("sass", text, Content(text, True, places_of(places, lines)))
 
     yield from on_each(state, "ptxas", work, step.arguments, f"ptxas {step.arguments}")
     yield from show_all(state)

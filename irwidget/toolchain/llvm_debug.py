@@ -55,7 +55,7 @@ def llvm(text: str) -> tuple[str, Lines]:
                 line = _without_debug_operands(line, nodes)
             line = _REFERENCE.sub(renumber, line)
         kept.append(line)
-        places.append(place if place and place.file != "<unknown>" else None)
+        places.append(place)
     return "\n".join(kept) + "\n" * text.endswith("\n"), tuple(places)
 
 

@@ -1,22 +1,38 @@
-"""LLVM IR and assembly between tools: text with debug information inside, shown without it."""
+"""LLVM IR and assembly between tools: text with line numbers inside, shown without them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irwidget.dumps import Content
+from irwidget.dumps import Content, Location
 from irwidget.toolchain import llvm_debug
 from irwidget.toolchain.tool import TextState
+
+LINES = "lines"
+"""The file that the line numbers inside are of: line n stands for the n-th place of a DebugText."""
 
 
 @dataclass(frozen=True, slots=True)
 class DebugText(TextState):
-    """Text whose line information is ours: it becomes the dump's locations and is left out of what is shown."""
+    """Text whose line numbers are ours: they become the dump's locations and are left out of what is shown."""
+
+    lines: tuple[Location, ...] = ()
 
     def render(self, elide: bool) -> Content:
-        return llvm_debug.content(self.language, self.text)
+        shown = llvm_debug.content(self.language, self.text)
+        return Content(shown.text, True, places_of(shown.locations, self.lines))
+
+
+def places_of(numbered: tuple[Location | None, ...], lines: tuple[Location, ...]) -> tuple[Location | None, ...]:
+    """The places that line numbers stand for."""
+    return tuple(
+        lines[mark.line - 1] if mark and mark.file.endswith(LINES) and 0 < mark.line <= len(lines) else None
+        for mark in numbered
+    )
 
 
 def same_kind(before: TextState, language: str, text: str) -> TextState:
     """The text that a tool made of a state. Line information that a user wrote stays visible."""
-    return DebugText(language, text) if isinstance(before, DebugText) else TextState(language, text)
+    if isinstance(before, DebugText):
+        return DebugText(language, text, lines=before.lines)
+    return TextState(language, text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from irwidget.dumps import Diagnostic, Location, Step
-from irwidget.toolchain import events, llvm, mlir
+from irwidget.toolchain import events, llvm, llvm_passes, mlir
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
@@ -29,6 +29,9 @@ def opt(run: Run, state: State, step: Step) -> Iterator[Pass]:
         return same_kind(before, "llvm", _accepted(lambda: llvm.optimize(before.text, asked)))
 
     name = "verify" if asked.level is None else f"default<O{asked.level}>"
+    if asked.print_changed:
+        yield from _every_pass(state, step, name, "llvm")
+        return
     yield from on_each(state, name, work, _shown(step), f"opt {step.arguments}")
 
 
@@ -41,8 +44,40 @@ def llc(run: Run, state: State, step: Step) -> Iterator[Pass]:
         text = _accepted(lambda: llvm.emit(before.text, asked))
         return same_kind(before, llvm.language(asked.triple), text)
 
+    if asked.print_changed:
+        yield from _every_pass(state, step, "codegen", llvm.language(asked.triple))
+        yield from show_all(state)
+        return
     yield from on_each(state, "codegen", work, _shown(step), f"llc {step.arguments}")
     yield from show_all(state)
+
+
+def _every_pass(state: State, step: Step, name: str, language: str) -> Iterator[Pass]:
+    """Each pass that changed something, then the tool's result; of every kernel when there are several."""
+    kernels = state.texts if isinstance(state, Kernels) else {"": state}
+    now = state
+    for kernel, before in kernels.items():
+        assert isinstance(before, TextState)
+        try:
+            changed, result = llvm_passes.run(step.tool, step.arguments, before.text)
+        except mlir.PassFailed as error:
+            raise StepFailed(events.Failed(
+                "pass", str(error), name, step.tool, pipeline=f"{step.tool} {step.arguments}"
+            )) from None
+        for one in changed:
+            scope = f"{kernel}: {one.scope}" if kernel else one.scope
+
+            def show(_: State, one: llvm_passes.Changed = one) -> State:
+                return TextState(one.language, one.text)
+
+            yield Pass(one.name, show, "", scope)
+        made = same_kind(before, language, result)
+        now = now.put(kernel, made) if isinstance(now, Kernels) else made
+
+        def end(_: State, now: State = now) -> State:
+            return now
+
+        yield Pass(name, end, _shown(step), kernel or "module", f"{step.tool} {step.arguments}")
 
 
 def _refuse_bfloat(text: str, asked: llvm.Settings) -> None:

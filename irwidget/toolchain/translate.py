@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from irwidget.dumps import Diagnostic, Step
+from irwidget.dumps import Diagnostic, Location, Step
 from irwidget.toolchain import literals, locations, mlir
 from irwidget.toolchain.gpu_kernels import Kernels
-from irwidget.toolchain.llvm_state import DebugText
+from irwidget.toolchain.llvm_state import LINES, DebugText
 from irwidget.toolchain.mlir_opt import as_mlir
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State
 
@@ -40,7 +40,7 @@ def mlir_translate(run: Run, state: State, step: Step) -> Iterator[Pass]:
         return
 
     def apply(_: State) -> State:
-        return DebugText("llvm", translate(module.clone(), run))
+        return translate(module.clone(), run)
 
     yield Pass("mlir-to-llvmir", apply, pipeline=f"mlir-translate {TO_LLVM_IR}")
 
@@ -56,7 +56,7 @@ def _translate_kernels(kernels: list[Any], run: Run) -> Iterator[Pass]:
             module = mlir.ir.Module.create(kernel.operation.location)
             for operation in kernel.operation.regions[0].blocks[0].operations:
                 module.body.append(operation.operation.clone())
-            made = made.put(name, DebugText("llvm", translate(module, run)))
+            made = made.put(name, translate(module, run))
             return made
 
         yield Pass("mlir-to-llvmir", apply, scope=name, pipeline=f"mlir-translate {TO_LLVM_IR}")
@@ -66,7 +66,7 @@ def _body(module: Any) -> Any:
     return module.operation.regions[0].blocks[0].operations
 
 
-def translate(module: Any, run: Run) -> str:
+def translate(module: Any, run: Run) -> DebugText:
     """LLVM IR of a module, which is changed: lines and symbols are prepared in place.
 
     Raises PassFailed for operations that have no translation; the native call would crash on them.
@@ -74,15 +74,40 @@ def translate(module: Any, run: Run) -> str:
     _refuse_untranslatable(module)
     if run.request.elide:
         _elide_globals(module)
+    lines = _number_lines(module)
     mlir.passmanager.PassManager.parse(_DEBUG_SCOPES, context=module.context).run(module.operation)
     from torch_mlir.dialects import llvm  # pyright: ignore[reportMissingImports]
 
     to_llvm_ir: Any = llvm.translate_module_to_llvmir  # pyright: ignore[reportAttributeAccessIssue]
 
     try:
-        return literals.rewrite(to_llvm_ir(module.operation))
+        return DebugText("llvm", literals.rewrite(to_llvm_ir(module.operation)), lines=lines)
     except literals.UnknownLiteral as error:
         raise mlir.PassFailed(f"LLVM 22 cannot read a constant: {error}", ()) from None
+
+
+def _number_lines(module: Any) -> tuple[Location, ...]:
+    """Give every operation a line number that stands for its place in the user's code: the n-th (from 1) of the result.
+
+    LLVM's own debug information would keep a call stack too, but attributes
+    every caller to the file of the function that is compiled.
+    """
+    ir = mlir.ir
+    found: dict[Location, int] = {}
+    last: tuple[Any, Any] = (None, None)
+
+    def number(operation: Any) -> Any:
+        nonlocal last
+        place = operation.location
+        if last[0] is None or place != last[0]:
+            user = locations.user_location(str(place))
+            line = found.setdefault(user, len(found) + 1) if user else 0
+            last = (place, ir.Location.file(LINES, line, 0, context=module.context))
+        operation.location = last[1]
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(number)
+    return tuple(found)
 
 
 def _refuse_untranslatable(module: Any) -> None:

@@ -1,0 +1,80 @@
+"""Every LLVM pass that changed something, on request; the switch for it stays out of the worker."""
+
+import pytest
+import torch
+
+import irwidget
+from irwidget import expand, llvm_routes, routes
+from irwidget.errors import UsageError
+from irwidget.frontends import torch as frontend
+from irwidget.toolchain import llvm_passes
+from irwidget.toolchain.run import Options, Source
+
+MODEL, X = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.ReLU()), torch.zeros(4, 16)
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return Source(frontend.import_program(frontend.export(MODEL, (X,), {}, None, "mlp"), "mlp").bytecode)
+
+
+def test_llvm_passes_become_dumps() -> None:
+    plain = irwidget.lower(MODEL, X, to="nvptx")
+    every = irwidget.lower(MODEL, X, to="nvptx", llvm_passes=True)
+    names = [dump.name for dump in every.dumps if dump.step == "opt"]
+    assert names[0] == "InferFunctionAttrsPass"
+    assert {"GVNPass", "InstCombinePass", "SimplifyCFGPass"} < set(names)
+    assert names[-1] == "default<O2>"
+    machine = [dump for dump in every.dumps if dump.step == "llc"]
+    assert machine[0].name == "nvptx-isel"
+    assert machine[0].language == "mir"
+    assert machine[-1].language == "ptx"
+    assert every.text == plain.text
+    assert irwidget.lower(MODEL, X, to="nvptx").text == plain.text
+
+
+def test_a_dump_of_llvm_can_be_opened_later(source: Source) -> None:
+    options = Options()
+    trace = source.run(routes.find("amdgpu").steps, options, target="amdgpu")
+    for index in (len(trace.dumps) - 2, len(trace.dumps) - 1):
+        inside = expand.expand(source, trace, index, options)
+        assert len(inside) > 5
+        assert inside[-1].text == trace.dumps[index].text
+        assert "!dbg" not in "".join(dump.text for dump in inside)
+        by_scope: dict[str, str] = {}
+        for dump in inside[:-1]:
+            assert by_scope.get(dump.scope) != dump.text, f"{dump.name} changed nothing"
+            by_scope[dump.scope] = dump.text
+
+
+def test_only_llvm_has_passes_inside(source: Source) -> None:
+    options = Options()
+    trace = source.run(routes.find("llvm_ir").steps, options)
+    with pytest.raises(UsageError, match="only dumps of opt and llc"):
+        expand.expand(source, trace, 3, options)
+
+
+def test_a_crash_inside_is_an_error_of_the_tool(source: Source) -> None:
+    """The NVPTX back end ends the process for exp; here that is not even the worker."""
+    encoder = torch.nn.Softmax(-1)
+    with pytest.raises(irwidget.errors.PassError, match="no libcall available for fexp"):
+        irwidget.lower(encoder, torch.zeros(2, 3), to="nvptx", route="explorer", llvm_passes=True)
+
+
+@pytest.mark.parametrize(("log", "expected"), [
+    ("*** IR Dump After SROAPass on main ***\ndefine void @main() {\n}\n", [("SROAPass", "main", "llvm")]),
+    ("*** IR Dump After LICMPass on loop %bb in function main ***\n; Preheader:\n",
+     [("LICMPass", "%bb in function main", "llvm")]),
+    ("*** IR Dump After Machine Common Subexpression Elimination (machine-cse) on main ***\n"
+     "# Machine code for function main: IsSSA\n", [("machine-cse", "main", "mir")]),
+    ("*** IR Dump After APass on [module] ***\nx\n*** IR Dump After BPass on [module] ***\nx\n"
+     "*** IR Dump After CPass on [module] ***\ny\n", [("APass", "module", "llvm"), ("CPass", "module", "llvm")]),
+    ("noise\n", []),
+])  # fmt: skip
+def test_dumps_are_taken_apart(log: str, expected: list[tuple[str, str, str]]) -> None:
+    assert [(one.name, one.scope, one.language) for one in llvm_passes.split(log)] == expected
+
+
+def test_the_step_says_it_as_a_user_would() -> None:
+    lowering = irwidget.lower(MODEL, X, to="spirv", llvm_passes=True, dumps=False)
+    assert all(llvm_routes.PRINT_CHANGED in step.arguments for step in lowering.steps[-2:])
