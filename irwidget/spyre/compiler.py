@@ -99,7 +99,7 @@ class _Compilation:
         )
         return SpyreProgram(
             self.label, self.options, graph, made, divisions, choice, pad, pool, trace,
-            {**captured.bound, **constants}, captured.call_inputs, captured.output_tree, named_sizes(graph),
+            {**captured.bound, **constants}, captured.call_inputs, captured.output_tree, captured, named_sizes(graph),
         )
 
     def _fx(self, fn: Any, inputs: Any) -> tuple[Any, Graph, Mapping[str, Any]]:

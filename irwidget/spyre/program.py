@@ -47,6 +47,8 @@ class SpyreProgram:
     """Values of parameters and captured constants by input name."""
     call_inputs: tuple[str, ...] = ()
     output_tree: Any = field(default=None, repr=False)
+    captured: Any = field(default=None, repr=False)
+    """The traced FX graph with its fake inputs."""
     shared_dims: Mapping[str, int] = field(default_factory=dict[str, int])
     """Named dims and their sizes."""
 

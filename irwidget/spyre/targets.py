@@ -46,6 +46,8 @@ def view(program: SpyreProgram, target: str) -> Trace:
     dumps: list[Dump] = []
     for dump in trace.dumps:
         dumps.append(dump)
+        if target == "spyre_loop_ir" and dump.name == "lower":
+            dumps.append(_inductor(program))
         if dump.name == _LAST_PASS[target]:
             break
     if target == "spyre_kernelspec":
@@ -63,6 +65,17 @@ def view(program: SpyreProgram, target: str) -> Trace:
         trace, target=target, dumps=tuple(dumps), steps=tuple(s for s in trace.steps if s.name in steps),
         sources=_sources(program), facts={**trace.facts, **_facts(program)},
     )
+
+
+def _inductor(program: SpyreProgram) -> Dump:
+    """Inductor's loop-level IR beside ours; made when somebody reads it, as importing Inductor takes seconds."""
+
+    def show() -> texts.Shown:
+        from irwidget.spyre.inductor import loop_level_ir
+
+        return loop_level_ir(program.captured), ()
+
+    return texts.lazy_dump("inductor_loop_ir", "loop-ir", "text", show, None, options="", seconds=0.0)
 
 
 def _sources(program: SpyreProgram) -> dict[str, str]:

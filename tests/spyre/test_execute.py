@@ -152,6 +152,7 @@ def test_models(model, inputs):
 SIZES = st.sampled_from([1, 2, 3, 7, 30, 33, 64, 65, 96, 100, 128, 192, 250])
 
 
+@pytest.mark.heavy
 @settings(max_examples=40, deadline=None)
 @given(st.lists(SIZES, min_size=1, max_size=3), st.integers(1, 32), st.sampled_from(["float16", "float32"]), st.data())
 def test_any_shape_dtype_order_and_core_count(shape, cores, dtype, data):

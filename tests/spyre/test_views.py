@@ -40,7 +40,7 @@ def test_targets_are_views_of_one_program():
     }
     for trace in traces.values():
         assert trace.dumps[0].name == "capture"
-        assert all(dump.text for dump in trace.dumps)
+        assert all(dump.text for dump in trace.dumps if dump.name != "inductor_loop_ir")
         assert {dump.step for dump in trace.dumps} == {step.name for step in trace.steps}
         locations = trace.dumps[0].locations
         assert any(place is not None and place.file == __file__ for place in locations)
@@ -50,6 +50,18 @@ def test_targets_are_views_of_one_program():
     assert json.loads(last["spyre_superdsc"].text)["kernels"]
     assert "KernelSpec(" in last["spyre_kernelspec"].text
     ast.parse(last["spyre_host"].text)
+
+
+def test_inductors_loop_ir_lies_beside_ours(monkeypatch):
+    trace = lower(lambda a: torch.exp(a), [X], to="spyre_loop_ir")
+    ours, theirs = (next(d for d in trace.dumps if d.name == name) for name in ("lower", "inductor_loop_ir"))
+    assert "exp(arg0_1[" in ours.text
+    assert "ops.exp" in theirs.text
+    monkeypatch.delattr("torch._inductor.graph.GraphLowering")
+    again = lower(lambda a: torch.exp(a), [X], to="spyre_loop_ir")
+    text = next(d for d in again.dumps if d.name == "inductor_loop_ir").text
+    assert "gives no loop-level IR" in text
+    assert again.dumps[-1].text == trace.dumps[-1].text
 
 
 def test_a_pass_that_changes_nothing_says_so():
