@@ -71,10 +71,11 @@ def test_the_text_of_each_stage_is_what_triton_itself_compiles(name, arch, tmp_p
 def test_autotuned_kernel_lists_its_configurations_and_one_is_picked():
     launches = frontend.capture(TUTORIALS["matmul"], "sm_80")
     assert [launch.config.split(",")[0] for launch in launches] == ["BM=64", "BM=32"]
-    assert len(frontend.select(launches)) == 1
-    assert frontend.select(launches)[0] is launches[0]
-    assert frontend.select(launches, "1")[0] is launches[1]
-    assert frontend.select(launches, "BM=32, num_warps=2")[0] is launches[1]
+    assert [launch.config for launch in frontend.select(launches)] == [launches[0].config]
+    for config in (1, "1", "BM=32, num_warps=2", "num_warps: 2"):
+        (picked,) = frontend.select(launches, config)
+        assert picked.config == launches[1].config
+        assert "this is configuration 1 of\n  0: BM=64" in picked.notes[0].message
     with pytest.raises(UsageError, match=r"no configuration 'BM=7'.*\n  0: BM=64"):
         frontend.select(launches, "BM=7")
     # the grid is each configuration's own

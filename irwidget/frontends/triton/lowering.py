@@ -100,7 +100,7 @@ def _told(trace: Trace, launch: Launch, special: Specialization, source: Source)
     """The trace with what is known of the launch."""
     facts: dict[str, Any] = {
         "arch": special.arch.name, "specialization": str(special), "grid": launch.grid, "config": launch.config or None,
-        "launched_at": str(launch.location) if launch.location else None,
+        "launched_at": f"line {launch.location.line}" if launch.location else None,
         "signature": {name: str(kind) for name, kind in special.signature.items()},
     }
     diagnostics = (*launch.notes, *trace.diagnostics)
@@ -131,20 +131,23 @@ def select(launches: Sequence[Launch], config: str | int | None = None) -> list[
 
 
 def _pick(group: list[Launch], config: str | int | None) -> list[Launch]:
+    """The launch of a kernel's configurations that is wanted, with a note that lists them all."""
     if not group[0].config:
         return group
+    listed = "".join(f"\n  {i}: {launch.config}" for i, launch in enumerate(group))
     if config is None:
-        return [next((launch for launch in group if launch.chosen), group[0])]
-    found: list[Launch] = []
-    if isinstance(config, int) or config.isdigit():
-        found = group[int(config) : int(config) + 1]
+        found = next((launch for launch in group if launch.chosen), group[0])
+    elif isinstance(config, int) or config.isdigit():
+        found = group[int(config)] if int(config) < len(group) else None
     else:
         wanted = _words(config)
-        found = [launch for launch in group if wanted <= _words(launch.config)][:1]
-    if not found:
-        listed = "".join(f"\n  {i}: {launch.config}" for i, launch in enumerate(group))
+        found = next((launch for launch in group if wanted <= _words(launch.config)), None)
+    if found is None:
         raise UsageError(f"{group[0].name} has no configuration {config!r}. It has:{listed}")
-    return found
+    if len(group) == 1:
+        return [found]
+    note = f"{found.name} is tuned; this is configuration {group.index(found)} of{listed}"
+    return [replace(found, notes=(*found.notes, Diagnostic("remark", note, found.location)))]
 
 
 def _words(config: str) -> set[str]:
