@@ -10,9 +10,10 @@ import difflib
 import html as escaping
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
+from typing import Any
 
 from irwidget.dumps import Trace
 from irwidget.views.packing import blank, facts_of, last_change, lines_of, repeated
@@ -51,7 +52,13 @@ def _title(trace: Trace) -> str:
 
 
 def _facts(trace: Trace) -> str:
-    return "; ".join(f"{name} {value}" for name, value in facts_of(trace.facts))
+    return "; ".join(f"{name} {value}" for name, value in facts_of(_exact(trace.facts)))
+
+
+def _exact(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts without measured numbers, which differ from machine to machine, and without empty ones."""
+    inner = {name: _exact(value) if isinstance(value, Mapping) else value for name, value in facts.items()}
+    return {name: value for name, value in inner.items() if not isinstance(value, float) and value not in (None, "")}
 
 
 class _Row(tuple[str, str, str, str]):

@@ -4,7 +4,7 @@ import type { Analysis } from "./analysis";
 import type { Hunk, Segment } from "./diff";
 import type { Stage } from "./dumps";
 import { h } from "./dom";
-import { nameAt } from "./ir";
+import { nameAt, nameBeside } from "./ir";
 import { alone, type Column, Kind, type Options, sideBySide, unified } from "./lineup";
 import { NO_MARKS, type Marks, type Name } from "./overlay";
 import { LINE, Pane, type SideName } from "./pane";
@@ -49,6 +49,8 @@ export class Compare {
   private hunks: readonly Hunk[] = [];
   private ranges: [Segment, Segment] = [{ name: "", from: 0, to: 0 }, { name: "", from: 0, to: 0 }];
   private marks: Marks = NO_MARKS;
+  /** What the name at the cursor is called in the other pane. */
+  private beside: string | null = null;
   private linked: { left: ReadonlySet<number>; right: ReadonlySet<number> } = { left: new Set(), right: new Set() };
   /** The pane that the reader was in last. */
   active: Pane;
@@ -335,8 +337,10 @@ export class Compare {
 
   private moved(pane: Pane, line: number, column: number): void {
     this.active = pane;
-    const found = nameAt(pane.lineText, column);
+    const text = pane.lineText;
+    const found = nameAt(text, column);
     this.marks = { ...this.marks, name: found && { name: found.name, ...this.scope(pane, line, found.name) } };
+    this.beside = found && this.nameBeside(pane, line, text, found);
     this.remark();
     this.hooks.moved(this.spot(pane, line));
   }
@@ -377,14 +381,23 @@ export class Compare {
     }
   }
 
-  /** The same name in the other pane; only by its spelling, in the function of the same name. */
+  /** What the other pane calls the same value: known where the line has a counterpart that differs in names only. */
+  private nameBeside(pane: Pane, line: number, text: string, found: { name: string; from: number }): string | null {
+    if (found.name[0] === "@" || !pane.content) return found.name;
+    const { kinds, mates } = pane.content.column;
+    if (kinds[line] === Kind.Changed || mates[line]! < 0) return null;
+    return nameBeside(text, found.from, this.analysis.text(mates[line]!));
+  }
+
+  /** The same name in the other pane, in the function of the same name. */
   private mirrored(name: Name, pane: Pane): Name | null {
     if (!this.pair || this.mode !== "split") return name;
+    if (!this.beside) return null;
     const [here, there] = pane === this.panes[0] ? (["right", "left"] as const) : (["left", "right"] as const);
     const at = (side: "left" | "right"): number => this.ranges[side === "left" ? 0 : 1].from;
     const own = this.analysis.segments(this.pair[here]).find(({ from }) => from === name.from + at(here));
     const other = own && this.analysis.segments(this.pair[there]).find((segment) => segment.name === own.name);
-    return other ? { name: name.name, from: other.from - at(there), to: other.to - at(there) } : null;
+    return other ? { name: this.beside, from: other.from - at(there), to: other.to - at(there) } : null;
   }
 
   destroy(): void {

@@ -65,6 +65,7 @@ const TYPES = String.raw`(?:(?<![\w.$])|(?<=[\dx]))(?:bf16|tf32|f(?:4|6|8|16|32|
 const MLIR = new RegExp(
   [
     String.raw`(?<comment>//.*)`,
+    String.raw`(?<generic>"[a-z_]\w*(?:\.\w+)+"(?=\())`,
     String.raw`(?<string>"(?:[^"\\]|\\.)*")`,
     String.raw`(?<value>%[\w$.-]+(?:#\d+)?)`,
     String.raw`(?<symbol>@(?:"[^"]*"|[\w$.-]+)|\^\w+)`,
@@ -123,10 +124,17 @@ export function colours(language: string): RegExp {
   return COLOURS[language] ?? PLAIN;
 }
 
+const NAME = /%(?:"[^"]*"|[\w$.-]+)|\^\w+|@(?:"[^"]*"|[\w$.-]+)/g;
+
+/** The name that stands where `name` stands in a line that is equal apart from renumbering. */
+export function nameBeside(line: string, from: number, other: string): string | null {
+  const at = [...line.matchAll(NAME)].findIndex((found) => found.index === from);
+  return [...other.matchAll(NAME)][at]?.[0] ?? null;
+}
+
 /** The name under a column of a line: `%x`, `^bb1`, `@f`, or "". */
 export function nameAt(line: string, column: number): { name: string; from: number } | null {
-  const names = /%(?:"[^"]*"|[\w$.-]+)|\^\w+|@(?:"[^"]*"|[\w$.-]+)/g;
-  for (let found = names.exec(line); found; found = names.exec(line)) {
+  for (const found of line.matchAll(NAME)) {
     if (found.index > column) return null;
     if (column <= found.index + found[0].length) return { name: found[0], from: found.index };
   }

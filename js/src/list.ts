@@ -34,6 +34,7 @@ export class PassList {
   readonly element: HTMLElement;
   private readonly id = freshId("passes");
   private stages: number[] = [];
+  private readonly drawn = new Map<number, { readonly key: string; readonly element: HTMLElement }>();
 
   constructor(private readonly hooks: ListHooks) {
     this.element = h("div", {
@@ -44,11 +45,24 @@ export class PassList {
 
   draw(entries: readonly Entry[], left: number, right: number, most: number): void {
     this.stages = entries.flatMap((entry) => ("stages" in entry ? [] : [entry.stage]));
-    this.element.replaceChildren(...entries.map((entry) => ("stages" in entry ? this.quiet(entry) : this.row(entry, left, right, most))));
+    const rows = entries.map((entry) => ("stages" in entry ? this.quiet(entry) : this.kept(entry, left, right, most)));
+    if (rows.length !== this.element.childElementCount || rows.some((row, i) => row !== this.element.children[i])) {
+      this.element.replaceChildren(...rows);
+    }
     const current = this.element.querySelector(`[data-stage="${right}"]`);
     if (current) this.element.setAttribute("aria-activedescendant", current.id);
     else this.element.removeAttribute("aria-activedescendant");
-    if (current instanceof HTMLElement) this.show(current);
+    // Asking for positions now would lay the page out twice.
+    if (current instanceof HTMLElement) requestAnimationFrame(() => this.show(current));
+  }
+
+  /** The row as it was drawn last, when nothing about it is different. */
+  private kept(row: Row, left: number, right: number, most: number): HTMLElement {
+    const side = row.stage === right ? "right" : row.stage === left ? "left" : "";
+    const key = JSON.stringify([row, side, most]);
+    let drawn = this.drawn.get(row.stage);
+    if (drawn?.key !== key) this.drawn.set(row.stage, (drawn = { key, element: this.row(row, left, right, most) }));
+    return drawn.element;
   }
 
   /** The stage `steps` rows further on, or the last one there. */

@@ -40,8 +40,10 @@ const marksField = StateField.define<Marks>({
   },
 });
 
-const GROUPS = ["comment", "string", "value", "symbol", "alias", "type", "op", "keyword", "number"] as const;
-const TOKENS = new Map(GROUPS.map((group) => [group, Decoration.mark({ class: `irw-${group}` })]));
+const GROUPS = ["comment", "generic", "string", "value", "symbol", "alias", "type", "op", "keyword", "number"] as const;
+const TOKENS = new Map(
+  GROUPS.map((group) => [group, Decoration.mark({ class: `irw-${group === "generic" ? "op" : group}` })]),
+);
 
 export function syntax(language: string): Extension {
   const decorator = new MatchDecorator({

@@ -10,8 +10,15 @@ export function facts(trace: Trace): HTMLElement {
   return h(
     "div", { class: "irw-facts" },
     h("span", {}, ...name, h("b", {}, trace.target)),
+    ...(trace.diagnostics.length > 0 && !trace.failure ? [diagnostics(trace.diagnostics)] : []),
     ...trace.facts.map(([label, value]) => h("span", { class: "irw-fact" }, `${label} `, h("b", {}, value))),
   );
+}
+
+function diagnostics(said: readonly string[]): HTMLElement {
+  return h("details", { class: "irw-fact" },
+    h("summary", { ...OWN_KEYS }, plural(said.length, "diagnostic")),
+    h("pre", { tabindex: 0, "aria-label": "Diagnostics", ...OWN_KEYS }, said.join("\n")));
 }
 
 export function failure(trace: Trace): HTMLElement | null {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { blank, colours, cut, defines, definedSymbol, nameAt, operation } from "../src/ir";
+import { blank, colours, cut, defines, definedSymbol, nameAt, nameBeside, operation } from "../src/ir";
 import table from "./blank.json";
 
 /** The same table drives tests/views/test_packing.py: Python and the browser must blank alike. */
@@ -70,6 +70,11 @@ describe("names", () => {
   ])("%s defines %s: %s", (line, name, expected) => expect(defines(line, name)).toBe(expected));
 });
 
+it.each([
+  ["  %1 = f %2, %3", 13, "  %7 = f %8, %9", "%9"],
+  ["  cf.br ^bb1(%2)", 8, "  cf.br ^bb4(%2)", "^bb4"],
+])("%s at %i is beside %s", (line, from, other, name) => expect(nameBeside(line, from, other)).toBe(name));
+
 describe("colours", () => {
   const tokens = (line: string, language: string) =>
     [...line.matchAll(colours(language))].map((match) => [Object.entries(match.groups!).find(([, text]) => text !== undefined)![0], match[0]]);
@@ -78,6 +83,9 @@ describe("colours", () => {
     expect(tokens('  %0 = arith.constant dense<1.0> : tensor<2x?x3xf32> // "x"', "mlir")).toEqual([
       ["value", "%0"], ["op", "arith.constant"], ["keyword", "dense"], ["number", "1.0"], ["type", "tensor"], ["type", "f32"], ["comment", '// "x"'],
     ]);
+  });
+  it("takes a generic operation for one", () => {
+    expect(tokens('  %0 = "tosa.const"() <{values = "a.b"}>', "mlir")).toEqual([["value", "%0"], ["generic", '"tosa.const"'], ["string", '"a.b"']]);
   });
   it("reads LLVM IR", () => {
     expect(tokens("  %3 = fadd float %1, 1.0", "llvm").map(([kind]) => kind)).toEqual(["value", "op", "type", "value", "number"]);

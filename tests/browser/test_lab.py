@@ -165,6 +165,36 @@ def test_nothing_was_asked_of_the_network(open_notebook):
     assert [url for url in asked if not re.match(r"(https?|ws)://127\.0\.0\.1|blob:|data:", url)] == []
 
 
+LATE = """
+import dataclasses, threading
+arrived = threading.Event()
+trace = lower()
+def later(one):
+    def load():
+        arrived.wait(60)
+        return one.load()
+    return dataclasses.replace(one, load=load, is_ready=arrived.is_set)
+late = dataclasses.replace(trace, dumps=(*map(later, trace.dumps[:-1]), trace.dumps[-1]))
+w = views.PassDiff([late])
+from IPython.display import display
+view = {"model_id": w.model_id, "version_major": 2, "version_minor": 1}
+display({"application/vnd.jupyter.widget-view+json": view}, raw=True)
+"""
+
+
+def test_what_is_there_is_shown_at_once_and_the_rest_fills_in(open_notebook):
+    opened = open_notebook(SHOW + LATE)
+    opened.run_all()
+    view = opened.viewer()
+    assert titles(view) == ["19", "20"]
+    assert "not here yet" in view.locator(".irw-title").first.inner_text()
+    assert view.locator(".irw-pending").count() == 20
+    python(opened, "arrived.set()")
+    view.locator(".irw-pending").first.wait_for(state="detached")
+    assert view.locator(".irw-pane .cm-line.irw-gone").count() > 0
+    assert titles(view) == ["19", "20"]
+
+
 def test_notebook_7(open_notebook):
     opened = open_notebook(SHOW + VIEW, app="notebooks")
     opened.run_all()

@@ -256,6 +256,27 @@ def test_a_name_shows_its_definition_and_uses(shown, trace):
     assert "=" in defined
 
 
+def test_a_renumbered_name_is_marked_under_its_other_name(shown, trace):
+    page = shown(trace)
+    page.choose(20)
+    if page.view.get_by_role("button", name="Ignore renumbering").get_attribute("aria-pressed") == "false":
+        page.press("b")
+    panes = page.view.locator(".irw-pane")
+    lines = [panes.nth(i).locator(".cm-line.irw-renumbered", has_text="= llvm.").first.inner_text() for i in (1, 0)]
+    name, other = (line.split("=")[0].strip() for line in lines)
+    assert name != other
+    page.put_cursor(1, f"{name} =")
+    assert panes.nth(1).locator(".irw-definition").all_inner_texts() == [name]
+    assert panes.nth(0).locator(".irw-definition").all_inner_texts() == [other]
+
+
+def test_diagnostics_that_did_not_stop_it_are_there(shown, trace):
+    said = Diagnostic("warning", "folded a constant of 3 MB")
+    page = shown(Trace("t", trace.dumps, diagnostics=(said,)))
+    page.view.get_by_text("1 diagnostic").click()
+    assert page.view.get_by_text("folded a constant of 3 MB").is_visible()
+
+
 def test_source_and_ir_are_linked_both_ways(shown, trace):
     page = shown(trace)
     page.choose(1)

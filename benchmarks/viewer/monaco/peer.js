@@ -5,7 +5,7 @@ const worker = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" 
 self.MonacoEnvironment = { getWorker: () => new Worker(worker) };
 
 const editor = monaco.editor.createDiffEditor(document.getElementById("peer"), {
-  readOnly: true, automaticLayout: true, minimap: { enabled: false }, maxComputationTime: 60_000, maxFileSize: 0,
+  readOnly: true, automaticLayout: true, minimap: { enabled: false }, maxFileSize: 0,
 });
 
 /** Milliseconds until Monaco has shown the diff of two texts. */
