@@ -1,0 +1,80 @@
+"""Programs that end, abort or hang LLVM: the kernel survives, the dumps stay, the next lowering works."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+import irwidget
+from irwidget import routes
+from irwidget.dumps import Step
+from irwidget.errors import IRWidgetError, PassError, ToolError
+from irwidget.frontends import torch as frontend
+from irwidget.toolchain.run import Options, Source
+from tests.llvm.programs import Cnn
+from tests.llvm.test_targets import named
+
+
+def survives(error: IRWidgetError, pass_name: str, tool: str, last_step: str) -> None:
+    """What must hold after any crash."""
+    assert error.lowering
+    assert error.lowering.dumps[-1].step == last_step
+    assert all(dump.text for dump in error.lowering.dumps)
+    assert isinstance(error, PassError | ToolError)
+    assert (error.pass_name, error.tool) == (pass_name, tool)
+    assert error.reproducer.startswith(tool)
+    after = irwidget.lower(torch.nn.Linear(4, 2), torch.zeros(1, 4), to="nvptx")
+    assert ".visible .func" in after.text
+
+
+@pytest.mark.parametrize(("program", "target", "message"), [
+    ("cnn", "nvptx", "exited with status 1.*stackrestore requires PTX ISA version >= 7.3"),
+    ("cnn", "amdgpu", "SIGABRT.*Cannot select"),
+    ("cnn", "spirv", "exited with status 1.*SPV_INTEL_variable_length_array"),
+    pytest.param("encoder", "nvptx", "exited with status 1.*no libcall available for fexp", marks=pytest.mark.heavy),
+])  # fmt: skip
+def test_code_generation_that_ends_the_process(program: str, target: str, message: str) -> None:
+    model, inputs = named(program).make()
+    with pytest.raises(ToolError, match=message) as caught:
+        irwidget.lower(model, *inputs, to=target, route="explorer")
+    survives(caught.value, "codegen", "llc", "opt")
+    assert irwidget.lower(model, *inputs, to=target, dumps=False).text
+
+
+@pytest.mark.parametrize(("program", "left"), [("gelu", r"math\.erf"), ("complex_mul", r"complex\.")])
+def test_translation_that_would_segfault_is_refused(program: str, left: str) -> None:
+    model, inputs = named(program).make()
+    with pytest.raises(PassError, match=left) as caught:
+        irwidget.lower(model, *inputs, to="llvm_ir", route="explorer")
+    survives(caught.value, "mlir-to-llvmir", "mlir-translate", "explorer")
+
+
+@pytest.mark.heavy
+def test_unrolling_for_amd_gpus_is_stopped_in_time() -> None:
+    """Without the robust route's switches, code generation of an encoder layer takes minutes."""
+    model, inputs = named("encoder").make()
+    source = Source(frontend.import_program(frontend.export(model, inputs, {}, None, "encoder"), "encoder").bytecode)
+    *before, _, _ = routes.find("amdgpu").steps
+    target = "-O2 -mtriple=amdgcn-amd-amdhsa -mcpu=gfx942"
+    trace = source.run((*before, Step("opt", target), Step("llc", target)), Options(timeout=5), target="amdgpu")
+    assert trace.failure
+    assert trace.failure.kind == "tool"
+    assert "timed out" in trace.failure.message
+    assert trace.failure.tool in ("opt", "llc")
+    assert trace.dumps[-1].text
+    assert irwidget.lower(model, *inputs, to="amdgpu", dumps=False).text
+
+
+def test_llvm_ir_that_does_not_parse_is_an_error_with_its_line() -> None:
+    with pytest.raises(IRWidgetError, match="expected instruction opcode|use of undefined value"):
+        irwidget.lower("define void @f() {\n  nonsense\n}\n", to="raw_ir", pipeline="opt -O2")
+
+
+def test_all_of_it_happened_in_another_process() -> None:
+    """The worker is not this process, and dies instead of it."""
+    pid = os.getpid()
+    with pytest.raises(ToolError):
+        irwidget.lower(Cnn(), torch.zeros(1, 3, 16, 16), to="spirv", route="explorer")
+    assert os.getpid() == pid
