@@ -99,6 +99,8 @@ def test_facts_are_those_of_ptxas(tmp_path):
     log = subprocess.run([*command, "-o", str(tmp_path / "k.o")], capture_output=True, text=True, check=True).stderr
     assert f"Used {trace.facts['registers']} registers" in log
     assert f"{trace.facts['spill_stores']} bytes spill stores" in log
+    version = subprocess.run([command[0], "--version"], capture_output=True, text=True, check=True).stdout
+    assert f"release {trace.tools['ptxas']}," in version
     assert trace.facts["num_warps"] == 4
     assert trace.facts["shared_memory"] > 0
     counts = trace.facts["operations"]

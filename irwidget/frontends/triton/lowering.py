@@ -113,7 +113,7 @@ def _told(trace: Trace, launch: Launch, special: Specialization, source: Source)
     return replace(
         trace, name=launch.name, diagnostics=diagnostics, sources=_sources(str(source.data)),
         facts={**{name: value for name, value in facts.items() if value is not None}, **trace.facts},
-        tools={**trace.tools, **tools()},
+        tools={**trace.tools, **tools(special.arch, trace.steps)},
     )
 
 
@@ -178,9 +178,15 @@ def _sources(text: str) -> dict[str, str]:
     return {name: source for name, source in read.items() if source}
 
 
-def tools() -> dict[str, str]:
-    """Triton with its version; libtriton, ptxas and nvdisasm are those of its wheel."""
-    return {"triton": metadata.version("triton")}
+def tools(arch: Arch, steps: Sequence[Step]) -> dict[str, str]:
+    """Triton with its version, and that of ptxas where it ran: Triton has two, or the user's own."""
+    found = {"triton": metadata.version("triton")}
+    if any(step.name == "cubin" for step in steps):
+        from triton import knobs  # pyright: ignore[reportMissingImports]
+
+        ptxas = knobs.nvidia.ptxas_blackwell if arch.capability >= 100 else knobs.nvidia.ptxas
+        found["ptxas"] = ptxas.version
+    return found
 
 
 _WARPS = re.compile(r'"?ttg\.num-warps"? = (\d+)')
@@ -213,8 +219,8 @@ def _lower_text(
     trace = source.run(planned, run, target=to)
     name = _NAME.search(text)
     return replace(
-        trace, name=name[1] if name else "kernel", sources=_sources(text), tools={**trace.tools, **tools()},
-        facts={"arch": target.name, **trace.facts},
+        trace, name=name[1] if name else "kernel", sources=_sources(text),
+        tools={**trace.tools, **tools(target, planned)}, facts={"arch": target.name, **trace.facts},
     )
 
 
