@@ -200,10 +200,12 @@ def _calls(model: Any, visible: Mapping[str, Any]) -> Iterator[Call]:
         yield Call(args, kwargs, told=True)
         return
     parameters = _parameters(model)
-    by_name = {p.name: visible[p.name] for p in parameters if p.name in visible}
+    nameable = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    by_name = {p.name: visible[p.name] for p in nameable if p.name in visible}
     required = [p for p in parameters if p.default is p.empty]
     if by_name and all(p.name in by_name for p in required) and any(_is_input(v) for v in by_name.values()):
-        yield Call((), by_name, told=True)
+        bound = inspect.Signature(parameters).bind(**by_name)
+        yield Call(bound.args, bound.kwargs, told=True)
     tensors = [v for v in visible.values() if isinstance(v, torch.Tensor) and not isinstance(v, torch.nn.Parameter)]
     positional = [p for p in required if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     wanted = max(1, len(positional))

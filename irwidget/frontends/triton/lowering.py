@@ -84,6 +84,8 @@ def lower(
         obj = select(launches, config)[0]
     launch: Launch = obj
     target = find(arch or launch.arch)
+    if arch is None and TARGETS[to][-1] not in triton_passes.STAGES[target.backend]:
+        target = find(default_arch(to))  # a launch serves any architecture; this IR wants another maker's
     _stages(to, target)
     try:
         special, source = launch.compiled(target.name)
