@@ -120,6 +120,7 @@ def test_targets_of_one_launch_share_their_passes():
     assert second.facts["num_warps"] == 4
     other = frontend.lower(launch, to="triton_amdgpu", arch="gfx1100")
     assert "amdhsa" in other.dumps[-1].text
+    assert frontend.lower(launch, to="triton_amdgpu").facts["arch"] == "gfx942"
 
 
 def test_in_process_gives_the_same():
