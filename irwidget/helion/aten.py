@@ -344,5 +344,49 @@ def _clamp_tensor(target: Any) -> Callable[[Emitter, Any], Any]:
     return emit
 
 
+def _scalar_as_tensor(target: Any) -> Callable[[Emitter, Any], Any]:
+    """Overloads with a number that torch-mlir does not lower: the number becomes a 0-d tensor."""
+
+    def emit(emitter: Emitter, node: Any) -> Any:
+        call = normalise(emitter, node)
+        tensor, number = call.operands[call.args[0].position], call.args[1]
+        if isinstance(number, Operand):
+            other = call.operands[number.position]
+        else:
+            element = emitter.builder.element(tensor[1])
+            other = (emitter.builder.from_scalar(emitter.builder.constant(number, element)), tensor[1])
+        return finish(emitter, node, [aten_call(emitter, target, tensor, other)])
+
+    return emit
+
+
+for _name in ("fmod", "bitwise_or", "bitwise_xor"):
+    register_handler(f"aten.{_name}.Scalar", _scalar_as_tensor(getattr(aten, _name).Tensor))
+
+
+@register_handler("aten.squeeze.dims")
+@register_handler("aten.squeeze.dim")
+@register_handler("aten.squeeze.default")
+@register_handler("aten.unsqueeze.default")
+def _squeeze(emitter: Emitter, node: Any) -> ir.Value:
+    return emitter.builder.reshape(emitter.tensor(restored_arguments(node)[0][0]), emitter.shape_of(node))
+
+
+@register_handler("aten.view.dtype")
+def _bitcast(emitter: Emitter, node: Any) -> ir.Value:
+    builder = emitter.builder
+    value = emitter.tensor(restored_arguments(node)[0][0])
+    element = builder.element(node.meta["val"].dtype)
+    shape = list(value.type.shape)
+    if shape != emitter.shape_of(node):
+        raise UnsupportedError("it reinterprets elements as ones of another size")
+    if element == value.type.element_type:
+        return value
+    return builder.generic(
+        [(value, list(range(len(shape))))], shape, element,
+        lambda args, _: builder.value("arith.bitcast", [args[0]], element),
+    )
+
+
 register_handler("aten.clamp_min.Tensor", _clamp_tensor(aten.maximum.default))
 register_handler("aten.clamp_max.Tensor", _clamp_tensor(aten.minimum.default))

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from irwidget.errors import PassError, ToolError, UsageError
+from irwidget.errors import ExportError, PassError, ToolError, UsageError
 from irwidget.helion import internals
 from irwidget.helion.binding import Binding
 from irwidget.helion.emitter import HostScalar, HostTensor
@@ -68,7 +68,13 @@ def run(program: Program, binding: Binding, tensors: Sequence[Any], timeout: flo
 
 def host_function(binding: Binding) -> Callable[..., Any]:
     """Helion's generated host function for the binding's configuration."""
-    return binding.bound.compile_config(binding.config, allow_print=False)
+    try:
+        return binding.bound.compile_config(binding.config, allow_print=False)
+    except Exception as error:
+        raise ExportError(
+            f"Helion cannot generate the host function of {binding.name}, in which the module runs: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _evaluate(expression: str, scope: dict[str, Any]) -> Any:

@@ -16,6 +16,9 @@ from typing import Any
 
 _INDEX = ctypes.c_int64
 
+TO_BUFFERS = 2
+"""The last pipelines, which take tensors to buffers and buffers to LLVM."""
+
 PASS_FAILED = 3
 """Exit status when a pass refused the module."""
 
@@ -63,7 +66,11 @@ def lower(module: Any, pipelines: list[str]) -> None:
     for function in module.body.operations:
         if function.operation.name == "func.func":
             function.operation.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get(module.context)
-    for pipeline in pipelines:
+    for position, pipeline in enumerate(pipelines):
+        if position == len(pipelines) - TO_BUFFERS and _holds_float8(module):
+            from irwidget.helion import float8
+
+            float8.expand(module)
         for planned in mlir.plan(pipeline, module.context):
             try:
                 mlir.run(planned, module, verify=False)
@@ -71,6 +78,11 @@ def lower(module: Any, pipelines: list[str]) -> None:
                 place = next((str(d.location) for d in error.diagnostics if d.location), "")
                 print(json.dumps({"pass": planned.name, "message": str(error), "place": place}), flush=True)
                 raise SystemExit(PASS_FAILED) from None
+
+
+def _holds_float8(module: Any) -> bool:
+    text = str(module)
+    return "f8E4M3FN" in text or "f8E5M2" in text
 
 
 def main() -> None:

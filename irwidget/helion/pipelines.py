@@ -102,5 +102,5 @@ def llvm_steps(aten: str, *, deallocate: bool = True) -> tuple[Step, ...]:
     return (*first, Step("mlir-opt", buffers, "bufferize"), Step("mlir-opt", _LLVM, "to llvm"))
 
 
-LEFTOVERS = ("torch.", "torch_c.", "chlo.")
+LEFTOVERS = ("torch.", "torch_c.", "chlo.", "tm_tensor.")
 """Dialects that must be gone after the lowering to an output type other than raw."""

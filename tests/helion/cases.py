@@ -258,6 +258,8 @@ CASES = [
 
 
 BIAS = randn(45)
+BYTES = torch.tensor([b for b in range(256) if b & 0x7F < 0x7C], dtype=torch.uint8)
+"""Every finite eight-bit float, in both formats."""
 
 
 def with_bias(acc: torch.Tensor, tile: Any) -> torch.Tensor:
@@ -348,6 +350,18 @@ CASES += [
     Case("norm", idioms.fp8_scale, lambda: (f16(20, 33),),
          lambda x: (x.float() / (x.float().abs().amax(-1) / 448)[:, None], x.float().abs().amax(-1) / 448),
          tolerance=1e-3),
+    Case("fp8", idioms.fp8_matmul,
+         lambda: (randn(20, 32).to(torch.float8_e4m3fn), randn(32, 20).to(torch.float8_e4m3fn)),
+         lambda x, y: (x.float() @ y.float()).half(), tolerance=2e-2),
+    Case("fp8", idioms.to_fp8, lambda: (torch.cat([randn(2000) * 2.0 ** randint(-18, 6, 2000), torch.zeros(1)]),),
+         lambda x: (x.to(torch.float8_e4m3fn), x.to(torch.float8_e5m2)), tolerance=0),
+    Case("fp8", idioms.from_fp8,
+         lambda: (BYTES.view(torch.float8_e4m3fn), BYTES.view(torch.float8_e5m2)),
+         lambda a, b: torch.stack([a.float(), b.float()]), tolerance=0),
+    Case("views", idioms.reinterpret, lambda: (randn(50),),
+         lambda x: torch.fmod(((x.view(torch.int32) | 1) ^ 2).view(torch.float32), 3.0)),
+    Case("jagged", idioms.host_sized, lambda: (torch.tensor([3, 7, 1]), randn(3, 9)),
+         lambda n, x: torch.where(torch.arange(7)[None] < n[:, None], x[:, :7], 0.0)),
 ]
 
 

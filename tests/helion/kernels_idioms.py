@@ -339,3 +339,54 @@ def grpo_like(logits: torch.Tensor, ids: torch.Tensor, temperature: float) -> tu
         picked = logits[bs.index[:, None], ts.index[None, :], ids[bs, ts]].to(torch.float32) / temperature
         logp[bs, ts] = picked - full
     return logp, lse
+
+
+@helion.kernel()
+def fp8_matmul(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    m, k = x.size()
+    _, n = y.size()
+    out = torch.empty([m, n], dtype=torch.float16, device=x.device)
+    for rows, columns in hl.tile([m, n]):
+        acc = hl.zeros([rows, columns], dtype=torch.float32)
+        for inner in hl.tile(k):
+            acc = hl.dot(x[rows, inner], y[inner, columns], acc=acc)
+        out[rows, columns] = acc.to(torch.float16)
+    return out
+
+
+@helion.kernel()
+def to_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    a = torch.empty(x.size(), dtype=torch.float8_e4m3fn, device=x.device)
+    b = torch.empty(x.size(), dtype=torch.float8_e5m2, device=x.device)
+    for tile in hl.tile(x.size(0)):
+        a[tile] = x[tile].to(torch.float8_e4m3fn)
+        b[tile] = x[tile].to(torch.float8_e5m2)
+    return a, b
+
+
+@helion.kernel()
+def from_fp8(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([2, a.size(0)], dtype=torch.float32, device=a.device)
+    for tile in hl.tile(a.size(0)):
+        out[0, tile] = a[tile].to(torch.float32)
+        out[1, tile] = b[tile].to(torch.float32)
+    return out
+
+
+@helion.kernel()
+def reinterpret(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        bits = x[tile].view(torch.int32)
+        out[tile] = torch.fmod(((bits | 1) ^ 2).view(torch.float32), 3.0)
+    return out
+
+
+@helion.kernel(static_shapes=False)
+def host_sized(lengths: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    n = lengths.max().item()
+    out = torch.zeros([lengths.size(0), n], dtype=x.dtype, device=x.device)
+    for rows, columns in hl.tile([lengths.size(0), n]):
+        inside = columns.index[None, :] < lengths[rows][:, None]
+        out[rows, columns] = torch.where(inside, x[rows, columns], 0.0)
+    return out

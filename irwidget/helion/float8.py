@@ -1,0 +1,106 @@
+"""Eight-bit floats as integer arithmetic, which LLVM's pipelines have no lowering for.
+
+Rewrites `arith.extf` and `arith.truncf` between f32 and f8E4M3FN or f8E5M2, in a
+module on its way to LLVM. Widening moves the bits of the small number to those of
+an f32 and scales by a power of two, which is exact for subnormals too; narrowing
+does the reverse and rounds to nearest, ties to even. What does not fit becomes
+NaN (f8E4M3FN) or infinity (f8E5M2), as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irwidget.helion.bindings import ir
+from irwidget.helion.builder import Builder
+
+_FORMATS = {"f8E4M3FN": (3, 7), "f8E5M2": (2, 15)}
+"""Mantissa bits and exponent bias."""
+
+
+def expand(module: Any) -> None:
+    """Replace every conversion from and to an eight-bit float, in place."""
+    builder = Builder(module.context)
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            block = function.regions[0].blocks[0]
+            builder.start_function(block)
+            for operation in _conversions(function.operation):
+                _replace(builder, operation)
+
+
+def _conversions(root: Any) -> list[Any]:
+    found: list[Any] = []
+    for region in root.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                operation = view.operation
+                if operation.name in ("arith.extf", "arith.truncf") and _small(operation) in _FORMATS:
+                    found.append(operation)
+                found += _conversions(operation)
+    return found
+
+
+def _small(operation: Any) -> str:
+    narrow = operation.operands[0] if operation.name == "arith.extf" else operation.results[0]
+    return str(narrow.type)
+
+
+def _replace(builder: Builder, operation: Any) -> None:
+    builder.location = operation.location
+    bits, bias = _FORMATS[_small(operation)]
+    with builder.at(ir.InsertionPoint(operation)):
+        operand, result = operation.operands[0], operation.results[0]
+        f32 = ir.F32Type.get(builder.context)
+        if operation.name == "arith.extf":
+            value = builder.convert(_widen(builder, operand, bits, bias), result.type)
+        else:
+            value = _narrow(builder, builder.convert(operand, f32), result.type, bits, bias)
+    result.replace_all_uses_with(value)
+    operation.erase()
+
+
+def _widen(builder: Builder, value: ir.Value, bits: int, bias: int) -> ir.Value:
+    i8, i32 = (ir.IntegerType.get_signless(w, builder.context) for w in (8, 32))
+    f32 = ir.F32Type.get(builder.context)
+    raw = builder.value("arith.extui", [builder.value("arith.bitcast", [value], i8)], i32)
+    magnitude = builder.binary("andi", raw, builder.constant(0x7F, i32))
+    moved = builder.binary("shli", magnitude, builder.constant(23 - bits, i32))
+    scaled = builder.binary(
+        "mulf", builder.value("arith.bitcast", [moved], f32), builder.constant(2.0 ** (127 - bias), f32)
+    )
+    body = builder.value("arith.bitcast", [scaled], i32)
+    if bits == 3:
+        special = builder.compare("eq", magnitude, builder.constant(0x7F, i32))
+        body = builder.select(special, builder.constant(0x7FC00000, i32), body)
+    else:
+        infinite = builder.compare("ge", magnitude, builder.constant(0x7C, i32))
+        above = builder.binary("ori", moved, builder.constant(0x7F800000, i32))
+        body = builder.select(infinite, above, body)
+    sign = builder.binary("shli", builder.binary("andi", raw, builder.constant(0x80, i32)), builder.constant(24, i32))
+    return builder.value("arith.bitcast", [builder.binary("ori", body, sign)], f32)
+
+
+def _narrow(builder: Builder, value: ir.Value, small: ir.Type, bits: int, bias: int) -> ir.Value:
+    i8, i32 = (ir.IntegerType.get_signless(w, builder.context) for w in (8, 32))
+    f32 = ir.F32Type.get(builder.context)
+    raw = builder.value("arith.bitcast", [value], i32)
+    magnitude = builder.binary("andi", raw, builder.constant(0x7FFFFFFF, i32))
+    scaled = builder.binary(
+        "mulf", builder.value("arith.bitcast", [magnitude], f32), builder.constant(2.0 ** (bias - 127), f32)
+    )
+    body = builder.value("arith.bitcast", [scaled], i32)
+    shift = builder.constant(23 - bits, i32)
+    odd = builder.binary("andi", builder.binary("shrui", body, shift), builder.constant(1, i32))
+    rounded = builder.binary("addi", body, builder.binary("addi", odd, builder.constant((1 << (22 - bits)) - 1, i32)))
+    rounded = builder.binary("shrui", rounded, shift)
+    limit, beyond = (0x7E, 0x7F) if bits == 3 else (0x7B, 0x7C)
+    fits = builder.compare("le", rounded, builder.constant(limit, i32))
+    rounded = builder.select(fits, rounded, builder.constant(beyond, i32))
+    large = builder.compare("ge", magnitude, builder.constant(0x7F800000, i32))
+    rounded = builder.select(large, builder.constant(beyond, i32), rounded)
+    is_nan = builder.compare("gt", magnitude, builder.constant(0x7F800000, i32))
+    rounded = builder.select(is_nan, builder.constant(0x7F, i32), rounded)
+    sign = builder.binary("andi", builder.binary("shrui", raw, builder.constant(24, i32)), builder.constant(0x80, i32))
+    byte = builder.value("arith.trunci", [builder.binary("ori", rounded, sign)], i8)
+    return builder.value("arith.bitcast", [byte], small)
