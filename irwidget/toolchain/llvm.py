@@ -163,7 +163,7 @@ def optimize(text: str, asked: Settings) -> str:
     tuning = binding.create_pipeline_tuning_options(asked.level)
     tuning.loop_unrolling = asked.unroll_loops
     tuning.loop_vectorization = asked.vectorize_loops
-    tuning.slp_vectorization = asked.vectorize_slp
+    tuning.slp_vectorization = asked.vectorize_slp and asked.level > 1  # as opt has it
     builder = binding.create_pass_builder(target, tuning)  # no machine is what `opt` without -mtriple has
     builder.getModulePassManager().run(module, builder)
     return str(module)
