@@ -20,7 +20,7 @@ LIMITS = {"1k": (250, 100), "10k": (400, 250), "100k": (1200, 800)}
 
 
 def monaco(browser: Browser, page_file: Path, trace: Trace) -> float:
-    """Median milliseconds that Monaco takes for the last pairs; it gives up looking for differences after five seconds."""
+    """Median milliseconds that Monaco takes for the last pairs; it stops looking for differences after five seconds."""
     page = browser.new_page(viewport={"width": 1400, "height": 700})
     page.goto(page_file.as_uri())
     page.wait_for_function("window.peerReady")

@@ -45,6 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 _names = itertools.count()
 
+
 class Notebook:
     """A notebook open in JupyterLab or Notebook 7."""
 
@@ -57,9 +58,10 @@ class Notebook:
         self.page.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=60_000)
         self.page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
 
-    def save(self) -> nbformat.NotebookNode:
+    def save(self) -> str:
+        """Save the notebook; the text of its file."""
         self.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
-        return nbformat.read(self.path, as_version=4)
+        return self.path.read_text()
 
     def viewer(self, nth: int = 0) -> sync_api.Locator:
         """A view, once it has painted."""
@@ -73,7 +75,7 @@ def open_notebook(server: Server, chromium: sync_api.Browser) -> Iterator[Callab
     """Open a new notebook with these cells; `app` is `lab` or `notebooks`."""
     contexts: list[sync_api.BrowserContext] = []
 
-    def make(*cells: str, app: str = "lab", scheme: str = "light", width: int = 1500) -> Notebook:
+    def make(*cells: str, app: str = "lab") -> Notebook:
         path = server.notebooks / f"n{next(_names)}.ipynb"
         notebook = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
@@ -81,18 +83,14 @@ def open_notebook(server: Server, chromium: sync_api.Browser) -> Iterator[Callab
         )
         nbformat.write(notebook, path)
         if not contexts:
-            contexts.append(chromium.new_context(viewport={"width": width, "height": 950}))
+            contexts.append(chromium.new_context(viewport={"width": 1500, "height": 950}))
         page = contexts[0].new_page()
-        page.set_viewport_size({"width": width, "height": 950})
-        page.emulate_media(color_scheme=scheme)
         route = f"lab/workspaces/{path.stem}/tree/{path.name}?reset" if app == "lab" else f"notebooks/{path.name}"
         page.goto(f"{server.url}/{route}")
         page.wait_for_function("window.jupyterapp !== undefined", timeout=60_000)
         page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
-        opened.append(page)
         return Notebook(page, path)
 
-    opened: list[sync_api.Page] = []
     yield make
     for context in contexts:
         context.close()

@@ -133,8 +133,7 @@ def test_the_state_that_is_saved_with_a_notebook_is_small(open_notebook):
     opened = open_notebook(SHOW, *cells)
     opened.run_all()
     opened.viewer(9)
-    opened.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
-    saved = opened.path.read_text()
+    saved = opened.save()
     assert "application/vnd.jupyter.widget-view+json" in saved
     assert len(saved) < 1_000_000
 
@@ -142,7 +141,7 @@ def test_the_state_that_is_saved_with_a_notebook_is_small(open_notebook):
 def test_a_reload_restores_the_view_and_the_selection(notebook):
     notebook.viewer().locator("[data-stage='10']").click()
     eventually(notebook, "w.right", "10")
-    notebook.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    notebook.save()
     notebook.page.reload()
     notebook.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady", timeout=60_000)
     assert titles(notebook.viewer()) == ["9", "10"]
@@ -208,12 +207,11 @@ def test_notebook_7(open_notebook):
     eventually(opened, "w.right", "0")
 
 
-def test_a_notebook_that_was_not_run_shows_the_passes(open_notebook, server, chromium):
+def test_what_is_saved_has_both_twins(open_notebook):
     opened = open_notebook(SHOW + VIEW)
     opened.run_all()
     opened.viewer()
-    opened.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
-    saved = json.loads(opened.path.read_text())
+    saved = json.loads(opened.save())
     data = saved["cells"][0]["outputs"][0]["data"]
     assert data.keys() == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
     assert "one-shot-bufferize" in "".join(data["text/html"])
