@@ -11,6 +11,7 @@ import json
 import shlex
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -228,11 +229,16 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
     def apply(_: State) -> State:
         from triton.runtime.errors import PTXASError  # pyright: ignore[reportMissingImports]
 
+        # ptxas is another process: the dumps so far can be rendered meanwhile
+        meanwhile = threading.Thread(target=state.render_waiting)
+        meanwhile.start()
         try:
             after.binary = compile_stage(state.text)
         except PTXASError as error:
             command = shlex.join(stage.commands[-1][0]) if stage.commands else ""
             raise _failed(str(error), tool, tool, command) from None
+        finally:
+            meanwhile.join()
         return after
 
     flags = f"--gpu-name={plan.arch.name}" if tool == "ptxas" else f"-mcpu={plan.arch.name}"

@@ -40,6 +40,10 @@ class TritonState:
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
     binary: bytes = b""
     """The cubin or hsaco, once there is one."""
+    waiting: list[TritonState] = field(default_factory=list["TritonState"], repr=False, compare=False)
+    """Snapshots of this run that are not rendered yet."""
+    content: Content | None = field(default=None, init=False, repr=False, compare=False)
+    """What `render` gave; not copied by `dataclasses.replace`."""
 
     def raw(self) -> str:
         """The text with locations; a module is printed once per state."""
@@ -50,15 +54,24 @@ class TritonState:
     def snapshot(self) -> TritonState:
         """A copy that later passes leave alone. libtriton cannot clone a module, so it is printed at once."""
         self.raw()
-        return replace(self, module=None, metadata=dict(self.metadata), facts=dict(self.facts))
+        copy = replace(self, module=None, metadata=dict(self.metadata), facts=dict(self.facts), waiting=[])
+        self.waiting.append(copy)
+        return copy
+
+    def render_waiting(self) -> None:
+        """Render the snapshots so far, for when there is nothing better to do: while ptxas runs."""
+        while self.waiting:
+            self.waiting.pop(0).render(True)
 
     def render(self, elide: bool) -> Content:
         """The text, with the user's source line for each of its lines."""
         global _last
-        raw = self.raw()
-        if _last[:2] != (self.language, raw):
-            _last = (self.language, raw, content(self.language, raw))
-        return _last[2]
+        if self.content is None:
+            raw = self.raw()
+            if _last[:2] != (self.language, raw):
+                _last = (self.language, raw, content(self.language, raw))
+            self.content = _last[2]
+        return self.content
 
 
 def content(language: str, raw: str) -> Content:
