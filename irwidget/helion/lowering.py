@@ -18,7 +18,7 @@ from irwidget.helion.emitter import Emission, Emitter
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 
-TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton")
+TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton", "llvm_mlir", "llvm_ir")
 
 for _room in ("aten", "control", "tiles", "memory", "scatter", "scans", "reductions"):
     importlib.import_module(f"irwidget.helion.{_room}")  # each registers its handlers
@@ -87,7 +87,7 @@ class HelionLowering:
     @cached_property
     def program(self) -> execute.Program:
         """The module with what it takes to run it."""
-        steps = pipelines.llvm_steps(self.aten, deallocate=pipelines.NOT_DEALLOCATED not in self.mlir)
+        steps = _llvm_steps(self)
         return execute.Program(
             self.binding.name, mlir.bytecode(_AsModule(self.module)), [step.arguments for step in steps],
             self.emission.tensors, self.emission.scalars,
@@ -113,6 +113,25 @@ class _AsModule:
     @property
     def context(self) -> Any:
         return self.operation.context
+
+
+def _llvm_steps(lowering: HelionLowering) -> tuple[Step, ...]:
+    return pipelines.llvm_steps(lowering.aten, deallocate=pipelines.NOT_DEALLOCATED not in lowering.mlir)
+
+
+def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
+    """From the finished module on to the LLVM dialect, or to LLVM IR."""
+    steps = _llvm_steps(lowering)
+    if to == "llvm_ir":
+        steps = (*steps, Step("mlir-translate", "--mlir-to-llvmir", "translate"))
+    before = lowering.trace
+    trace = Source(mlir.bytecode(_AsModule(lowering.module))).run(steps, options, target=to)
+    if trace.failure is not None:
+        raise _failed(trace.failure, lowering.aten)
+    return replace(
+        trace, name=before.name, sources=before.sources, dumps=(*before.dumps, *trace.dumps[1:]),
+        steps=(*before.steps, *trace.steps), tools={**before.tools, **trace.tools},
+    )
 
 
 def lower_kernel(
@@ -248,7 +267,7 @@ def lower(
     kernel: Any, args: Sequence[Any], to: str = "helion_mlir", aten: str = "linalg-on-tensors", config: Any = None,
     **options: Any,
 ) -> Trace:
-    """Lower a Helion kernel to `helion_device_ir`, `helion_mlir` or `helion_triton`.
+    """Lower a Helion kernel to `helion_device_ir`, `helion_mlir`, `helion_triton`, `llvm_mlir` or `llvm_ir`.
 
     Raises:
         UsageError: no such target.
@@ -258,6 +277,8 @@ def lower(
         raise UsageError(f"Helion kernels do not lower to {to!r}. {near(to, TARGETS)}")
     if to == "helion_mlir":
         return lower_kernel(kernel, args, aten, config, **options).trace
+    if to in ("llvm_mlir", "llvm_ir"):
+        return _to_llvm(lower_kernel(kernel, args, aten, config, **options), to, _options(options))
     _options(options)
     started = time.perf_counter()
     binding = bind(kernel, args, config)

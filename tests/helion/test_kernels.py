@@ -10,9 +10,8 @@ from tests.helion.cases import CASES, Case, difference
 from tests.helion.kernels_pointwise import low_memory_dropout
 
 QUICK = {
-    "add", "add_dynamic", "softmax_two_pass", "layer_norm_mean", "matmul", "attention", "matmul_split_k", "int8_matmul",
-    "jagged_tile_sum", "segment_sum", "embedding", "concat2", "branches", "two_phases", "scatter_add", "prefix_sum",
-    "layer_norm_backward", "swiglu", "kl_div",
+    "add_dynamic", "softmax_two_pass", "layer_norm_backward", "attention", "int8_matmul", "jagged_tile_sum",
+    "segment_sum", "moe_matmul", "branches", "two_phases", "atomics", "swiglu", "host_sized", "from_fp8",
 }
 
 

@@ -96,6 +96,10 @@ def test_targets():
     assert trace.dumps[-1].language == "python"
     assert "@triton.jit" in trace.dumps[-1].text
     assert irhelion.lower(mm.matmul, (X, Y), to="helion_mlir", aten="tosa").dumps[-1].text.count("tosa.matmul") == 1
+    trace = irhelion.lower(mm.matmul, (X, Y), to="llvm_ir")
+    assert trace.dumps[-1].language == "llvm"
+    assert "define void @matmul" in trace.dumps[-1].text
+    assert "llvm.func" in irhelion.lower(mm.matmul, (X, Y), to="llvm_mlir", aten="stablehlo").dumps[-1].text
     with pytest.raises(UsageError, match="Did you mean helion_mlir"):
         irhelion.lower(mm.matmul, (X, Y), to="helion_mlr")
 
