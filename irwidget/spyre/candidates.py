@@ -189,7 +189,11 @@ class _Rules:
     def _check_tags(self) -> None:
         if len(self.reads) < 2 or self.op.func in ("layernormnorm", "layernormscale"):
             return
-        tags = {layout.tag for r in self.reads for layout in self.layouts[r.buffer]}
+        # One element per stick has no arrangement to differ in.
+        tags = {
+            layout.tag for r in self.reads for layout in self.layouts[r.buffer]
+            if self._stick(r, layout).variable is not None
+        }
         if len(tags) > 1:
             raise UnsupportedError(
                 f"Spyre backend does not support: element-arrangement mismatch in {self.op.func}: its operands are"

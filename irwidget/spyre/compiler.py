@@ -132,7 +132,7 @@ class _Compilation:
         found = self.record("propagate_spyre_tensor_layouts", "loop-ir", "text", lambda: propagate(graph),
                             texts.candidates(graph))
         graph = self._pass("validate_ops", graph, validate_ops)
-        search = f"layout_solver={options.layout_solver} beam_width={options.beam_width}"
+        search = f"restickify_solver={options.restickify_solver} beam_width={options.beam_width}"
         choice = self.record("optimize_restickify_locations", "loop-ir", "text",
                              lambda: choose_layouts(graph, found, options), texts.layouts(graph), search)
         made = self._pass("finalize_layouts", graph, lambda g: commit_layouts(g, choice))
@@ -164,7 +164,7 @@ class _Compilation:
     def _kernels(self, graph: Graph) -> tuple[Scratchpad, Pool, tuple[Kernel | HostCall, ...]]:
         """Scratchpad, pool, kernels and everything that is written from them."""
         options = self.options
-        solver = f"lx_solver={options.lx_solver} bytes={options.lx_bytes}"
+        solver = f"layout_solver={options.layout_solver} bytes={options.lx_bytes}"
         pad = self.record("scratchpad_planning", "loop-ir", "text", lambda: plan_scratchpad(graph, options),
                           texts.scratchpad(graph), solver)
         pool = self.record("memory_planning", "scheduler", "text", lambda: plan_pool(graph, pad.addresses),

@@ -44,8 +44,9 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
 
     known: Any = get_decompositions([
         aten.stack, aten.t, aten.rsub, aten.addcmul, aten.addcdiv, aten.native_group_norm, aten.hardtanh,
-        aten.elu, aten.hardsigmoid, aten.hardswish, aten.log_sigmoid_forward, aten.logsumexp, aten.roll, aten.glu,
+        aten.hardsigmoid, aten.hardswish, aten.log_sigmoid_forward, aten.roll, aten.glu,
         aten.narrow, aten.unsafe_chunk, aten.lerp, aten.logaddexp, aten.select_scatter, aten.select_backward,
+        aten.dot, aten.vdot,
     ])
     for op, function in known.items():
         if op not in table:
@@ -148,6 +149,32 @@ def _softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
 def _log_softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
     shifted = x - torch.amax(x, dim, keepdim=True)
     return shifted - torch.log(torch.sum(torch.exp(shifted), dim, keepdim=True))
+
+
+@_decomposes("logsumexp")
+def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
+    top = torch.amax(x, dim, keepdim=True)
+    y = torch.log(torch.sum(torch.exp(x - top), dim, keepdim=True)) + top
+    return y if keepdim else y.squeeze(dim)
+
+
+@_decomposes("linalg_vector_norm")
+def _vector_norm(x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    if order != 2 or dtype not in (None, x.dtype):
+        return NotImplemented
+    return torch.sqrt(torch.sum(x * x, list(range(x.dim())) if dim is None else dim, keepdim))
+
+
+@_decomposes("index_select")
+def _index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    return aten.index.Tensor(x, [None] * (dim % x.dim()) + [index])
+
+
+@_decomposes("elu")
+def _elu(x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+    if scale != 1 or input_scale != 1:
+        return NotImplemented
+    return aten.where.self(x > 0, x, (torch.exp(x) - 1) * alpha)
 
 
 @_decomposes("mish")
@@ -315,6 +342,8 @@ def _arithmetic(name: str) -> Callable[..., Any]:
     op = getattr(torch, name)
 
     def decompose(a: Tensor, b: Any, *, alpha: float = 1) -> Any:
+        if not isinstance(a, torch.Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
         if a.dtype == torch.int64 and (not isinstance(b, torch.Tensor) or b.dtype == torch.int64):
             return _through_float(op, a, b * alpha if alpha != 1 else b)
         if alpha == 1:
@@ -333,10 +362,7 @@ def _through_float(op: Callable[..., Tensor], a: Tensor, b: Any) -> Tensor:
 
 _TABLE["add.Tensor"] = _arithmetic("add")
 _TABLE["sub.Tensor"] = _arithmetic("sub")
-_TABLE["mul.Tensor"] = lambda a, b: (
-    _through_float(torch.mul, a, b)
-    if a.dtype == torch.int64 and (not isinstance(b, torch.Tensor) or b.dtype == torch.int64) else NotImplemented
-)
+_TABLE["mul.Tensor"] = _arithmetic("mul")
 
 
 @_decomposes("square")

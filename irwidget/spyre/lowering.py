@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -381,7 +380,8 @@ class _Lowering(Emitter):
         """Keep going: the kernel that holds it becomes a stub that says so when it is run."""
         args = list(node.all_input_nodes)
         if not args or torch.Tag.pointwise not in getattr(node.target, "tags", ()):
-            reads: list[Read] = [replace(self.read(self.operand(a), ()), index=Index()) for a in args]
+            views = [self.operand(a).view for a in args]
+            reads = [Read(view.buffer, Index(), dtype=view.dtype) for view in views]
             self.emit(node, "pointwise", name, ranges_of(tuple(node.meta["val"].shape)), reads, unimplemented=name,
                        rule="clone")
             return

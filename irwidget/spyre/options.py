@@ -9,8 +9,8 @@ from typing import Any
 from irwidget.errors import UnsupportedError, UsageError, near
 from irwidget.spyre.hardware import LX_BYTES, MAX_CORES, SEMANTICS
 
-LX_SOLVERS = ("greedy", "firstfit", "bestfit")
-LAYOUT_SOLVERS = ("beam", "greedy")
+LAYOUT_SOLVERS = ("greedy", "firstfit", "bestfit")
+RESTICKIFY_SOLVERS = ("beam", "greedy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,12 @@ class Options:
     semantics: str = SEMANTICS
     """The only semantics so far; later ones get a value of their own here."""
     lx_planning: bool = True
-    lx_solver: str = "greedy"
+    layout_solver: str = "greedy"
     """greedy, firstfit or bestfit."""
     lx_bytes: int = LX_BYTES
     allow_all_ops_in_lx_planning: bool = False
     co_optimizing_lx_planning: bool = False
-    layout_solver: str = "beam"
+    restickify_solver: str = "beam"
     """beam or greedy."""
     beam_width: int = 64
     bundle_symbolic_args: bool = False
@@ -48,7 +48,10 @@ def make_options(cores: int, options: Mapping[str, Any]) -> Options:
             raise UsageError(f"unknown option {name!r} of the Spyre compiler. {near(name, sorted(known))}")
     check_cores(cores)
     made = Options(cores=cores, **options)
-    for name, allowed in (("lx_solver", LX_SOLVERS), ("layout_solver", LAYOUT_SOLVERS), ("semantics", (SEMANTICS,))):
+    choices = {
+        "layout_solver": LAYOUT_SOLVERS, "restickify_solver": RESTICKIFY_SOLVERS, "semantics": (SEMANTICS,),
+    }
+    for name, allowed in choices.items():
         value = getattr(made, name)
         if value not in allowed:
             raise UsageError(f"{name}={value!r} is not known. {near(str(value), allowed)}")

@@ -66,7 +66,7 @@ class _Costs:
 
 def choose_layouts(graph: Graph, found: Propagation, options: Options) -> Choice:
     """Beam search over assignments, ops in order, cheapest states kept (greedy keeps one)."""
-    width = 1 if options.layout_solver == "greedy" else options.beam_width
+    width = 1 if options.restickify_solver == "greedy" else options.beam_width
     costs = _Costs(graph, found)
     fixed = {name: layouts[0] for name, layouts in found.layouts.items() if len(layouts) == 1}
     states = [_State(0, {})]

@@ -47,7 +47,7 @@ def plan_scratchpad(graph: Graph, options: Options) -> Scratchpad:
     if not options.lx_planning:
         return Scratchpad({}, {}, {op.target: "LX planning is off" for op in graph.ops if op.computed}, {})
     blocks, reasons = _eligible(graph, options)
-    solve = _greedy if options.lx_solver == "greedy" else _fit
+    solve = _greedy if options.layout_solver == "greedy" else _fit
     addresses, in_place = solve(list(blocks.values()), options)
     for name, block in blocks.items():
         if name not in addresses:
@@ -242,7 +242,7 @@ def _fit(blocks: list[Block], options: Options) -> tuple[dict[str, int], dict[st
             if not fitting:
                 continue
             tight = min(fitting, key=lambda gap: gap[1] - gap[0])
-            addresses[block.name] = (fitting[0] if options.lx_solver == "firstfit" else tight)[0]
+            addresses[block.name] = (fitting[0] if options.layout_solver == "firstfit" else tight)[0]
     return addresses, in_place
 
 

@@ -86,6 +86,18 @@ def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
     pytest.param(F.conv2d, [(1, 16, 10, 10), (32, 16, 3, 3)], id="conv2d"),
     pytest.param(lambda a: torch.slice_scatter(a, a[:8] * 2, 0, 8, 16), [(64, 128)], id="slice assignment"),
     pytest.param(lambda a: torch.exp(a), [(1000, 1)], id="column"),
+    pytest.param(lambda a, b: torch.stack([a, b], 1), [(32, 64)] * 2, id="stack"),
+    pytest.param(lambda a, b: torch.einsum("bhid,bhjd->bhij", a, b), [(2, 2, 64, 64)] * 2, id="einsum"),
+    pytest.param(lambda a: torch.logsumexp(a, -1), [(32, 128)], id="logsumexp"),
+    pytest.param(lambda a: 1 - F.elu(a) ** 3, [(32, 128)], id="scalars first, powers"),
+    pytest.param(lambda a: (torch.min(a, 1).values, torch.max(a, 0).values, a.max()), [(32, 128)], id="extremes"),
+    pytest.param(lambda a: (a.float() * 2).half(), [(32, 128)], id="there and back"),
+    pytest.param(lambda a, w: w * (a.float() * torch.rsqrt(a.float().pow(2).mean(-1, keepdim=True) + 1e-6)).half(),
+                 [(4, 32, 128), (128,)], id="rms norm in float32"),
+    pytest.param(torch.matmul, [(4, 1, 32, 64), (1, 2, 64, 64)], id="matmul of broadcast batches"),
+    pytest.param(lambda a, b: a @ b, [(64, 128), (128, 1)], id="matmul of one column"),
+    pytest.param(lambda a: a.sum((0, 2)), [(4, 32, 128)], id="sum of outer and stick"),
+    pytest.param(lambda a: a.transpose(0, 2).contiguous(), [(8, 16, 64)], id="3-D transposed copy"),
 ])
 def test_ops(function, shapes):
     check(function, *(half(*s) for s in shapes))
@@ -93,6 +105,8 @@ def test_ops(function, shapes):
 
 def test_gathers_and_integers():
     check(lambda w, i: w[i], half(1024, 256), torch.randint(0, 1024, (64,)))
+    check(lambda w, i: w[:, i], half(4, 100, 128), torch.randint(0, 100, (8,)))
+    check(lambda w, i: w[i], half(100, 128), torch.randint(0, 100, (4, 8)))
     check(lambda w, i: F.embedding(i, w), half(100, 128), torch.randint(0, 100, (4, 8)))
     check(lambda a: a * 2 + 1, torch.randint(0, 9, (64,)))
     check(torch.logical_not, torch.randn(32, 128) > 0)
@@ -116,8 +130,9 @@ def test_sums_split_over_cores_run_as_partial_sums():
 
 
 @pytest.mark.parametrize("options", [
-    {"lx_solver": "firstfit"}, {"lx_solver": "bestfit"}, {"lx_planning": False}, {"co_optimizing_lx_planning": True},
-    {"allow_all_ops_in_lx_planning": True}, {"layout_solver": "greedy"}, {"bundle_symbolic_args": True},
+    {"layout_solver": "firstfit"},
+    {"layout_solver": "bestfit"}, {"lx_planning": False}, {"co_optimizing_lx_planning": True},
+    {"allow_all_ops_in_lx_planning": True}, {"restickify_solver": "greedy"}, {"bundle_symbolic_args": True},
     {"lx_bytes": 20000},
 ])
 def test_options_change_the_plan_and_not_the_result(options):

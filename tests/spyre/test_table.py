@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -107,3 +108,15 @@ def test_spans_after_the_best_outer_split(rule):
     assert list(layout.device_size) == rule["device_size"]
     split, span = best_outer_split(layout, 2, 32)
     assert (split, span // 10**6) == (rule["best_split"], rule["per_core_span_MB"])
+
+
+@pytest.mark.parametrize(("name", "function", "shapes"), [
+    ("add_4x128", cases.add, [(4, 128), (4, 128)]),
+    ("mm_4x64x128", cases.matmul, [(4, 64), (64, 128)]),
+])
+def test_whole_superdsc_files(name, function, shapes):
+    expected = json.loads((Path(cases.__file__).parent / "superdsc.json").read_text())[name]
+    (kernel,) = compile(function, [cases.TensorSpec(s) for s in shapes], cores=2).kernels
+    ((filename, made),) = kernel.files()
+    assert filename == "sdsc_0.json"
+    assert json.dumps(made) == json.dumps(expected)

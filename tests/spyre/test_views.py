@@ -76,7 +76,7 @@ def test_unknown_targets_and_options():
     with pytest.raises(UsageError, match="Did you mean lx_planning"):
         compile(torch.exp, [X], lx_plannin=True)
     with pytest.raises(UsageError, match="greedy"):
-        compile(torch.exp, [X], lx_solver="greed")
+        compile(torch.exp, [X], layout_solver="greed")
 
 
 @pytest.mark.parametrize("cores", [0, 33, -1, True, 2.0])
