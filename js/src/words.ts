@@ -5,6 +5,8 @@ const WORD = /[%@^#!]?[\w$.]+|\s+|[^\w\s]/g;
 const MOST = 160;
 /** Below this share of common words two lines have nothing to do with each other. */
 const ALIKE = 0.4;
+/** Above this share of differing letters the whole line is new. */
+const MOSTLY = 0.6;
 
 export interface Span {
   readonly from: number;
@@ -43,5 +45,8 @@ export function differingWords(line: string, other: string): Span[] {
     }
     at += word.length;
   }
-  return spans;
+  // Spaces and brackets make any two lines alike; what can be read decides.
+  const readable = (text: string): number => text.replace(/\s/g, "").length;
+  const differing = spans.reduce((sum, { from, to }) => sum + readable(line.slice(from, to)), 0);
+  return differing > MOSTLY * readable(line) ? [] : spans;
 }
