@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from irwidget.spyre.coordinates import stick_of
-from irwidget.spyre.division import divisors, host_bytes, largest_divisor, tensors_of
+from irwidget.spyre.division import host_bytes, largest_divisor, tensors_of
 from irwidget.spyre.hardware import SPAN_LIMIT
 from irwidget.spyre.ir import Graph, Op
 from irwidget.spyre.layout import DeviceLayout
@@ -57,11 +57,9 @@ def _cut(graph: Graph, op: Op, options: Options) -> tuple[str, int] | None:
     eps = out.device.elements_per_stick if stick == variable else 1
     units = -(-op.space[variable] // eps)
     per_unit = total // units
-    budget = SPAN_LIMIT * options.cores
-    best = next((n for n in divisors(units) if units // n * per_unit <= budget
-                 and (units // n) // largest_divisor(units // n, options.cores) * per_unit <= SPAN_LIMIT), units)
-    chunk = max(1, units // best)
-    return (variable, chunk * eps) if chunk < units else None
+    per_core = min(max(1, SPAN_LIMIT // per_unit), units // options.cores)
+    chunk = per_core * options.cores
+    return (variable, chunk * eps) if 0 < chunk < units else None
 
 
 def _chunk(op: Op, variable: str, start: int, length: int, number: int) -> Op:

@@ -110,3 +110,11 @@ def test_decisions_are_kept_as_data():
     assert best.cost == pytest.approx(total)
     assert all(a.cost <= b.cost for a, b in zip(division.candidates, division.candidates[1:], strict=False))
     assert "idle" in compile(*add(150)[:2]).divisions[0].idle
+
+
+def test_large_tensors_are_cut_into_chunks_on_request():
+    shape = (32, 8193, 1740)
+    program = compile(*add(*shape)[:2], chunk_large_tensors=True)
+    chunks = [dict(spec.iteration_space)["c1"] for kernel in program.kernels for spec in kernel.specs]
+    assert [n for n, _ in chunks] == [8192, 1]
+    assert program.divisions[0].cores == 32
