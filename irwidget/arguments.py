@@ -35,6 +35,8 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
                       help="raw_ir: the cell is IR, or Python that prints it")
     made.add_argument("--arch", help="what to generate code for: sm_80, gfx942, ...")
     made.add_argument("--aten", help="helion_mlir: raw, linalg-on-tensors, tosa or stablehlo")
+    if objects:
+        made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
     made.add_argument("--config", help="which of an autotuner's configurations: its number, or BLOCK=128")
     made.add_argument("--cores", type=int, help="Spyre: how many cores, 1 to 32")
     made.add_argument("--O", choices=("0", "1", "2", "3"), help="LLVM's optimisation level")
@@ -52,6 +54,7 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made.add_argument("--no-elide", action="store_true", help="print large constants in full")
     made.add_argument("--in-process", action="store_true", help="run the passes in this process, not in the worker")
     made.add_argument("--timeout", type=float, metavar="S", help="seconds for all passes together")
+    made.add_argument("--memory", type=float, metavar="GIB", help="most memory for the passes")
     made.add_argument("--targets", action="store_true", help="print the table of IR types")
     made.add_argument("--doctor", action="store_true", help="check this machine against toolchain.lock")
     return made
@@ -73,7 +76,7 @@ def parse(line: str | Sequence[str], prog: str, *, objects: bool) -> argparse.Na
 
 def option_names() -> list[str]:
     """Every long option."""
-    actions: list[Any] = parser("", objects=False)._actions  # pyright: ignore[reportPrivateUsage]
+    actions: list[Any] = parser("", objects=True)._actions  # pyright: ignore[reportPrivateUsage]
     return sorted(name for action in actions for name in action.option_strings if name.startswith("--"))
 
 
@@ -87,7 +90,7 @@ def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
     options: dict[str, Any] = {
         "dumps": not parsed.no_dumps, "elide": not parsed.no_elide, "isolate": not parsed.in_process,
         "timeout": parsed.timeout, "pipeline": parsed.pipeline, "external": parsed.external, "route": parsed.route,
-        "check": parsed.check or False,
+        "check": parsed.check or False, "memory": parsed.memory,
     }
     names = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "cores")
     target = {name: getattr(parsed, name) for name in names}

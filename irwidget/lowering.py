@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from irwidget import checking, pipelines, routes
+from irwidget import checking, helion, pipelines, routes
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
 from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError, near
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
@@ -140,8 +140,8 @@ def lower(
     obj: Any, *inputs: Any, to: str | Sequence[str], kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None, pipeline: str | None = None, route: Literal["robust", "explorer"] = "robust",
     dumps: bool = True, elide: bool = True, check: bool | Literal["each"] = False, timeout: float | None = None,
-    isolate: bool = True, external: bool = False, name: str | None = None, progress: Progress | None = None,
-    **target_options: Any,
+    memory: float | None = None, isolate: bool = True, external: bool = False, name: str | None = None,
+    progress: Progress | None = None, **target_options: Any,
 ) -> Lowering | dict[str, Lowering]:
     """Lower a model, kernel or IR text to an IR type and keep the IR after every pass.
 
@@ -159,7 +159,8 @@ def lower(
     stand alone and names the first pass after which the result differs.
 
     `dumps=False` keeps the last dump only, `elide=False` prints large constants,
-    `timeout` is in seconds for all passes together, `isolate=False` runs them in
+    `timeout` is in seconds for all passes together, `memory` in GiB for the worker
+    (three quarters of the machine's by default), `isolate=False` runs the passes in
     this process. `progress` is called as each pass begins.
 
     Raises UsageError, ExportError, PassError, ToolError, UnsupportedError (all
@@ -168,7 +169,7 @@ def lower(
     """
     options = Options(
         isolate=isolate, timeout=timeout, dumps=dumps, elide=elide, progress=progress,
-        keep_constants=bool(check),
+        keep_constants=bool(check), memory=int(memory * 2**30) if memory else None,
         target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
     )
     wanted = routes.resolve([to] if isinstance(to, str) else to, route, target_options)
@@ -210,6 +211,8 @@ class _Start:
             from irwidget.frontends import torchscript
 
             return Lowering(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name))
+        if target.name in ("llvm_mlir", "llvm_ir") and helion.is_kernel(self.obj):
+            target = replace(target, source="helion")
         if target.source in ("triton", "helion", "spyre"):
             return self._lower_kernel(target, extra, options)
         if target.source == "raw":
@@ -240,9 +243,12 @@ class _Start:
         """By the object's own front end; a custom pipeline goes on from the text that it gives."""
         from irwidget.frontends import kernels, raw
 
-        trace = kernels.lower(
-            target.source, target.name, self.obj, self.inputs, self.kwargs, options, self.target_options
-        )
+        try:
+            trace = kernels.lower(
+                target.source, target.name, self.obj, self.inputs, self.kwargs, options, self.target_options
+            )
+        except Interrupted as stop:
+            raise _interrupted(Lowering(stop.trace)) from None
         if self.given_name:
             trace = replace(trace, name=self.given_name)
         if trace.failure or not extra:
@@ -254,6 +260,7 @@ class _Start:
         ))
 
     def _check_model(self) -> None:
+        from irwidget.frontends import kernels
         from irwidget.frontends import torch as frontend
 
         if isinstance(self.obj, str):
@@ -261,6 +268,8 @@ class _Start:
         if not frontend.is_model(self.obj):
             kind = type(self.obj).__name__
             raise UsageError(f"lower() takes a torch.nn.Module, an ExportedProgram, a function or IR text, not {kind}")
+        if kind := kernels.kind_of(self.obj):
+            raise UsageError(f"{self.name} is a {kind} kernel: lower it to one of the IR types {kind.lower()}_...")
         error = frontend.bind_error(self.obj, self.inputs, self.kwargs)
         if error:
             raise error
@@ -297,10 +306,14 @@ def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options,
     try:
         lowering = finish(source.run(steps, options, target=target))
     except Interrupted as stop:
-        interrupted = LoweringInterrupted(str(stop))
-        interrupted.lowering = finish(stop.trace)
-        raise interrupted from None
+        raise _interrupted(finish(stop.trace)) from None
     return _finished(lowering)
+
+
+def _interrupted(lowering: Lowering) -> LoweringInterrupted:
+    error = LoweringInterrupted("interrupted")
+    error.lowering = lowering
+    return error
 
 
 def _finished(lowering: Lowering) -> Lowering:

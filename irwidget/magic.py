@@ -44,7 +44,7 @@ class LowerMagics(Magics):
             text = cell if parsed.source == "text" else self._printed(line, cell)
             candidates = [Candidate("IR", text, (Call((), told=True),))]
         elif all(name.startswith("triton_") for name in wanted):
-            candidates = self._run_triton(line, cell, parsed)
+            candidates = self._run_triton(line, cell, wanted, parsed)
         else:
             candidates = self._run_cell(line, cell, parsed)
         self._lower(candidates, wanted, parsed)
@@ -55,6 +55,9 @@ class LowerMagics(Magics):
         parsed = arguments.parse(line, "%lower", objects=True)
         if _answered(parsed):
             return
+        if parsed.from_cache:
+            self._open_cache(parsed)
+            return
         wanted = targets_of(parsed)
         names = [*([parsed.model] if parsed.model else []), *parsed.names, *arguments.split(parsed.inputs)]
         if not names:
@@ -62,6 +65,15 @@ class LowerMagics(Magics):
         values = [_variable(self.shell.user_ns, name) for name in names]
         call = Call(tuple(values[1:]), told=True)
         self._lower([Candidate(names[0], values[0], (call,))], wanted, parsed)
+
+    def _open_cache(self, parsed: argparse.Namespace) -> None:
+        """Show the kernels of a Triton JIT cache, by kernel and specialisation."""
+        from irwidget.frontends import triton
+
+        traces = triton.from_cache(parsed.from_cache, parsed.to or "")
+        done = {f"{trace.name}:{number}": Lowering(trace) for number, trace in enumerate(traces)}
+        with ProgressLine(enabled=False) as progress:
+            self._show(done, parsed, progress)
 
     def _printed(self, line: str, cell: str) -> str:
         """What the cell prints when it is run as Python."""
@@ -72,14 +84,14 @@ class LowerMagics(Magics):
             raise _AlreadyShown
         return printed.getvalue()
 
-    def _run_triton(self, line: str, cell: str, parsed: argparse.Namespace) -> list[Candidate]:
+    def _run_triton(self, line: str, cell: str, wanted: Sequence[str], parsed: argparse.Namespace) -> list[Candidate]:
         """Run the cell and note its launches, without a GPU if there is none."""
         from irwidget.frontends import triton
 
-        with triton.recording(parsed.arch) as launches:
-            # A launch returns a compiled kernel, which is nothing to show.
-            ran = self.shell.run_cell(f"# %%lower {line}\n{cell}\nNone", store_history=False)
-        if not ran.success and not launches:
+        arch = parsed.arch or (triton.default_arch(wanted[0]) if len(wanted) == 1 else None)
+        # A launch returns a compiled kernel, which is nothing to show.
+        launches = triton.run_cell(self.shell, f"# %%lower {line}\n{cell}\nNone", arch)
+        if launches.failed and not launches:
             raise _AlreadyShown
         if not launches and (found := find(cell, self.shell.user_ns, helion_only=True)):
             return found

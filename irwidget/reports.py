@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from irwidget import routes
-from irwidget.toolchain import lock
+from irwidget.toolchain import external, lock
+
+PROGRAMS = {"mlir-22-tools": "mlir-opt", "llvm-22": "opt"}
+"""A program of each external package, which stands for it."""
 
 
 def table(rows: list[tuple[str, ...]]) -> str:
@@ -23,7 +26,8 @@ def targets() -> str:
 def problems_of(tool: lock.Tool) -> str:
     """What is wrong with a tool on this machine; empty when nothing is."""
     if tool.kind == "external":
-        return ""
+        program = external.find(PROGRAMS.get(tool.name, tool.name))
+        return program if isinstance(program, str) else ""
     found = lock.installed(tool.name)
     if found is None:
         extra = f"irwidget[{tool.name}]" if tool.kind == "optional" else f"{tool.name}=={tool.version}"
@@ -33,12 +37,20 @@ def problems_of(tool: lock.Tool) -> str:
     return ""
 
 
+def _here(tool: lock.Tool) -> str:
+    """The version on this machine."""
+    if tool.kind != "external":
+        return lock.installed(tool.name) or "-"
+    program = external.find(PROGRAMS.get(tool.name, tool.name))
+    return "-" if isinstance(program, str) else program.version
+
+
 def doctor() -> str:
     """Each tool of toolchain.lock against this machine, then each IR type: does it work here?"""
     tools, _ = lock.read()
     rows = [("tool", "here", "locked", "LLVM", "kind", "verdict")]
     for tool in tools:
-        here = (lock.installed(tool.name) or "-") if tool.kind != "external" else "?"
+        here = _here(tool)
         rows.append((tool.name, here, tool.version, tool.llvm or "-", tool.kind, problems_of(tool) or "ok"))
     types = [("IR type", "works here", "with")]
     for target in routes.targets().values():

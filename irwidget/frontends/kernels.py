@@ -30,6 +30,14 @@ def lower(
     return _triton(to, obj, inputs, kwargs, run, given)
 
 
+def kind_of(obj: Any) -> str:
+    """`Triton` or `Helion` for a kernel, empty for anything else."""
+    from irwidget import helion
+    from irwidget.frontends import triton
+
+    return "Helion" if helion.is_kernel(obj) else "Triton" if triton.is_kernel(obj) else ""
+
+
 def _positional(kernel: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
     """A Helion kernel's arguments in order, as it wants them."""
     try:

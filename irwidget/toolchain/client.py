@@ -27,8 +27,8 @@ class WorkerDied(Exception):
 class Worker:
     """One worker process. Requests may come from any thread; answers go to the stream of their request."""
 
-    def __init__(self, memory_limit: int | None = None) -> None:
-        self.memory_limit = default_memory_limit() if memory_limit is None else memory_limit
+    def __init__(self, memory_limit: int) -> None:
+        self.memory_limit = memory_limit
         self._log: IO[bytes] = _memory_file()
         ours, theirs = Pipe()
         lifeline, self._lifeline = os.pipe()
@@ -162,12 +162,15 @@ _current: Worker | None = None
 _starting = threading.Lock()
 
 
-def worker() -> Worker:
-    """The kernel's worker, started when there is none or the last one died."""
+def worker(memory_limit: int | None = None) -> Worker:
+    """The kernel's worker, started when there is none, when the last one died or had another memory limit (bytes)."""
     global _current
+    wanted = memory_limit or default_memory_limit()
     with _starting:
+        if _current is not None and _current.alive and _current.memory_limit != wanted:
+            _current.kill()
         if _current is None or not _current.alive:
-            _current = Worker()
+            _current = Worker(wanted)
         return _current
 
 

@@ -27,6 +27,15 @@ PACKAGE_OF_TOOL = {
     "torch.export": "torch",
     "torch-mlir-opt": "torch-mlir",
     "mlir-opt": "torch-mlir",
+    "mlir-translate": "torch-mlir",
+    "execute": "torch-mlir",
+    "opt": "llvmlite",
+    "llc": "llvmlite",
+    "llvm-link": "llvmlite",
+    "triton": "triton",
+    "triton-opt": "triton",
+    "ptxas": "triton",
+    "nvdisasm": "triton",
 }
 
 Kind = Literal["embedded", "optional", "external"]
@@ -79,7 +88,8 @@ def installed(package: str) -> str | None:
 
 def versions(steps: Iterable[Step]) -> dict[str, str]:
     """Package and version of each embedded tool that the steps name."""
-    packages = dict.fromkeys(PACKAGE_OF_TOOL[step.tool] for step in steps if step.tool in PACKAGE_OF_TOOL)
+    embedded = (step.tool for step in steps if step.tool in PACKAGE_OF_TOOL and not step.program)
+    packages = dict.fromkeys(PACKAGE_OF_TOOL[tool] for tool in embedded)
     return {package: installed(package) or "missing" for package in packages}
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from irwidget.dumps import Content, Dump, Failure, Step, Trace
+from irwidget.errors import ToolError
 from irwidget.toolchain import client, events
 from irwidget.toolchain.engine import execute
 from irwidget.toolchain.lock import versions
@@ -37,6 +38,8 @@ class Options:
     """Run in the worker process; otherwise in this one, where a compiler's crash is ours."""
     timeout: float | None = field(default=None, compare=False)
     """Seconds for all passes together."""
+    memory: int | None = field(default=None, compare=False)
+    """Bytes that the worker may use; three quarters of the machine's memory when None."""
     dumps: bool = True
     elide: bool = True
     verify: bool = True
@@ -102,7 +105,7 @@ class Source:
     def stream(self, request: events.Request, options: Options) -> _Stream:
         if not options.isolate:
             return _Local(request, self._session)
-        return client.worker().submit(request)
+        return client.worker(options.memory).submit(request)
 
 
 class _StateLost(Exception):
@@ -255,6 +258,10 @@ class _Execution:
         )
 
 
+MOST_REPLAYS = 3
+"""How often a run that printed nothing new is run again."""
+
+
 class _Texts:
     """The texts of a run's dumps, arriving from the stream that the run has left behind.
 
@@ -270,6 +277,7 @@ class _Texts:
         self._offset = 0
         self._contents: list[Content | None] = [None] * count
         self._arrived = 0
+        self._replays = 0
         self._lock = threading.RLock()
 
     def load(self, index: int) -> Content:
@@ -316,11 +324,15 @@ class _Texts:
             assert before is not None
             content = replace(before, changed=False)
         self._contents[index] = content
+        self._replays = 0
         self._arrived = max(self._arrived, index + 1)
 
     def _replay(self, timeout: float | None) -> None:
         if timeout == 0:
             raise queue.Empty
+        self._replays += 1
+        if self._replays > MOST_REPLAYS:
+            raise ToolError("The worker dies while it prints this dump again: give it more memory", tool="worker")
         execution = self._execution
         self._offset = max(0, len(execution.before) - 1)
         passes = self._offset + len(self._contents) - 1

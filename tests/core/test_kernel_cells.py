@@ -58,7 +58,7 @@ def test_a_cell_without_a_launch_says_how(run):  # noqa: F811
     [
         ("helion_device_ir", "root_graph_0"), ("helion_mlir", "linalg.generic"),
         ("helion_mlir --aten tosa", "tosa.add"),
-        ("helion_triton", "@triton.jit"), ("triton_nvptx --arch sm_90", ".entry _helion_plus"),
+        ("llvm_ir", "define void @plus"), ("helion_triton", "@triton.jit"), ("triton_nvptx --arch sm_90", ".entry _helion_plus"),
     ],
 )
 def test_a_helion_kernel_lowers(options, sign, run, shell):  # noqa: F811
@@ -71,6 +71,12 @@ def test_a_custom_pipeline_goes_on_from_a_kernel(run, shell):  # noqa: F811
     low = shell.user_ns["_lowering"]
     assert [d.name for d in low.dumps[-2:]] == ["scf-forall-to-for", "cse"]
     assert "scf.forall" not in low.text
+
+
+def test_a_kernel_is_no_model(run):  # noqa: F811
+    run(TRITON.split("x, y =")[0] + "x = torch.ones(4)")
+    with pytest.raises(irwidget.UsageError, match="add is a Triton kernel"):
+        run("%lower add x --to tosa_mlir")
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,15 @@ def test_a_crash_costs_the_lowering_not_the_process(mlp):
     assert "linalg.matmul" in irwidget.lower(mlp, torch.randn(2, 4), to="linalg_on_tensors_mlir").text
 
 
+def test_out_of_memory_costs_the_lowering_not_the_process():
+    model = nn.Linear(6000, 6000)
+    with pytest.raises(irwidget.ToolError) as caught:
+        irwidget.lower(model, torch.ones(1, 6000), to="tosa_mlir", memory=0.5)
+    with pytest.raises(irwidget.ToolError, match="give it more memory"):
+        _ = caught.value.lowering.text
+    assert irwidget.lower(gelu_sum, torch.ones(2), torch.ones(2), to="torch_mlir").text
+
+
 @pytest.fixture
 def encoder():
     layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
