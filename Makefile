@@ -10,7 +10,7 @@ lab: venv
 	$(BIN)/jupyter lab notebooks/01-first-lowering.ipynb
 
 test: venv system js lint demo
-	$(BIN)/python -m pytest --nbval --nbval-current-env tests notebooks
+	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env tests notebooks
 
 demo: venv
 	mkdir -p build

@@ -11,6 +11,7 @@ from irwidget import arguments, reports
 from irwidget.errors import IRWidgetError, UsageError, near
 
 USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
+       irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
        irwidget doctor                          this machine against toolchain.lock"""
 
@@ -18,7 +19,7 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; 0 when it went well, 1 when a lowering failed, 2 for a bad command line."""
     words = sys.argv[1:] if argv is None else argv
-    commands = {"lower": _lower, "targets": _targets, "doctor": _doctor}
+    commands = {"lower": _lower, "export": _export, "targets": _targets, "doctor": _doctor}
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if words else 2
@@ -38,6 +39,21 @@ def _targets(_: list[str]) -> None:
 
 def _doctor(_: list[str]) -> None:
     print(reports.doctor())
+
+
+def _export(words: list[str]) -> None:
+    """Run a notebook and write what it lowered as a page."""
+    from irwidget import notebooks, views
+
+    parsed = arguments.parse(words, "irwidget export", objects=True)
+    if getattr(parsed, "help_shown", False):
+        return
+    if len(parsed.names) != 1:
+        raise UsageError("irwidget export takes one notebook")
+    path = Path(parsed.names[0])
+    target = Path(parsed.html or path.with_suffix(".html").name)
+    target.write_text(views.page(notebooks.traces(path), title=path.stem), encoding="utf-8")
+    print(f"wrote {target} ({target.stat().st_size / 2**20:.1f} MB)")
 
 
 def _lower(words: list[str]) -> None:

@@ -1,0 +1,53 @@
+"""Run a notebook without a page and keep what it lowered."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from irwidget.dumps import Trace
+from irwidget.errors import UsageError
+
+
+def traces(path: Path) -> list[Trace]:
+    """Run the code cells of a notebook here, in its folder, and give every lowering that they showed.
+
+    Raises UsageError when it is no notebook, when a cell fails, or when it lowers nothing.
+    """
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    sources = list(_code(path))
+    shell = InteractiveShell()
+    found: list[Trace] = []
+    seen: Any = None
+    before = os.getcwd()
+    os.chdir(path.parent)
+    try:
+        for number, source in enumerate(sources, 1):
+            with capture_output():
+                ran = shell.run_cell(source)
+            if not ran.success:
+                raise UsageError(f"{path}: code cell {number} fails: {ran.error_before_exec or ran.error_in_exec}")
+            shown = shell.user_ns.get("_lowering")
+            if shown is not None and shown is not seen:
+                seen = shown
+                found += [low.trace for low in (shown.values() if isinstance(shown, dict) else [shown])]
+    finally:
+        os.chdir(before)
+    if not found:
+        raise UsageError(f"{path} lowers nothing: no cell begins with %%lower or %lower")
+    return found
+
+
+def _code(path: Path) -> Iterator[str]:
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} is no notebook: {error}") from None
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            yield "".join(cell["source"])
