@@ -128,8 +128,8 @@ def clones(bytecode: bytes, count: int) -> float:
 
 def import_seconds(code: str) -> float:
     script = f"import time; t = time.perf_counter(); {code}; print(time.perf_counter() - t)"
-    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True) for _ in range(3)]
-    return min(float(run.stdout) for run in runs)
+    command = [sys.executable, "-c", script]
+    return min(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(3))
 
 
 def main() -> None:
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
     warnings.simplefilter("ignore")
-    rows = [("model", "what", "seconds", "against", "seconds", "ratio", "goal")]
+    rows: list[tuple[str, ...]] = [("model", "what", "seconds", "against", "seconds", "ratio", "goal")]
     for name, (model, x) in models().items():
         seconds(lambda model=model, x=x: irwidget.lower(model, x, to="tosa_mlir"))
         theirs, ours = against_fx(model, x, rounds)

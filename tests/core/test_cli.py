@@ -27,7 +27,7 @@ def test_a_file_is_lowered_like_a_cell(model, capsys):
 
 def test_the_reproducer_of_an_error_reproduces_it(tmp_path, capsys):
     path = tmp_path / "before.mlir"
-    path.write_text("module {\n  func.func @f() -> i32 {\n    %0 = arith.constant 1 : i32\n    return %0 : i32\n  }\n}\n")
+    path.write_text("func.func @f() -> i32 {\n  %0 = arith.constant 1 : i32\n  return %0 : i32\n}\n")
     words = ["lower", str(path), "--to", "raw_ir", "--pipeline", "mlir-opt --convert-func-to-llvm", "--no-dumps"]
     assert cli.main(words) == 0
     assert "llvm.func @f" in capsys.readouterr().out

@@ -58,7 +58,8 @@ def test_a_cell_without_a_launch_says_how(run):  # noqa: F811
     [
         ("helion_device_ir", "root_graph_0"), ("helion_mlir", "linalg.generic"),
         ("helion_mlir --aten tosa", "tosa.add"),
-        ("llvm_ir", "define void @plus"), ("helion_triton", "@triton.jit"), ("triton_nvptx --arch sm_90", ".entry _helion_plus"),
+        ("llvm_ir", "define void @plus"),
+        ("helion_triton", "@triton.jit"), ("triton_nvptx --arch sm_90", ".entry _helion_plus"),
     ],
 )
 def test_a_helion_kernel_lowers(options, sign, run, shell):  # noqa: F811
