@@ -15,12 +15,11 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 import torch
 from torch import nn
-from torch_mlir import fx, ir
-from torch_mlir.passmanager import PassManager
+from torch_mlir import fx
 
 import irwidget
 from irwidget import routes
@@ -56,7 +55,7 @@ def compare(rounds: int, *works: Callable[[], object]) -> list[float]:
 
 
 @contextlib.contextmanager
-def stderr_to_file() -> Iterator[None]:
+def stderr_to_file() -> Generator[None]:
     """The compiler prints to the descriptor, not to sys.stderr."""
     kept = os.dup(2)
     with tempfile.TemporaryFile() as sink:
@@ -96,11 +95,11 @@ def capture(model: nn.Module, x: torch.Tensor, rounds: int) -> tuple[float, floa
 
     def bare(printing: bool) -> float:
         context = mlir.new_context()
-        module = ir.Module.parse(bytecode, context=context)
+        module = mlir.parse(bytecode, context)
         context.enable_multithreading(not printing)
 
         def run() -> None:
-            manager = PassManager.parse(pipeline, context=context)
+            manager = mlir.passmanager.PassManager.parse(pipeline, context=context)
             if printing:
                 manager.enable_ir_printing()
             manager.run(module.operation)
@@ -122,7 +121,7 @@ def capture(model: nn.Module, x: torch.Tensor, rounds: int) -> tuple[float, floa
 
 def clones(bytecode: bytes, count: int) -> float:
     """What copying the module after each pass costs."""
-    module = ir.Module.parse(bytecode, context=mlir.new_context())
+    module = mlir.parse(bytecode, mlir.new_context())
     return seconds(lambda: [module.operation.clone() for _ in range(count)])
 
 

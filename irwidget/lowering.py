@@ -30,8 +30,9 @@ TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
 class Lowering:
     """One model or kernel on its way to one IR type: the trace, plus what a user does with it."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, made_by: tuple[Source, Options] | None = None) -> None:
         self.trace = trace
+        self._made_by = made_by
 
     @property
     def target(self) -> str:
@@ -73,6 +74,17 @@ class Lowering:
         """Where and why it stopped early; None when it is complete."""
         return self.trace.failure
 
+    def expand(self, index: int) -> tuple[Dump, ...]:
+        """The LLVM passes inside dump `index`, of `opt` or `llc`, that changed something; run when asked for.
+
+        Raises UsageError for another dump.
+        """
+        if self._made_by is None:
+            raise UsageError(f"Dump {index} has no passes inside that could be run again")
+        from irwidget.expand import expand
+
+        return expand(self._made_by[0], self.trace, index, self._made_by[1])
+
     def save(self, path: str | Path) -> Path:
         """Write the final IR to a file."""
         path = Path(path)
@@ -112,7 +124,7 @@ class Lowering:
     def _repr_mimebundle_(self, **_: Any) -> Any:
         from irwidget import views
 
-        return views.show([self.trace])._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+        return views.show([self.trace], key=f"lowering {id(self)}")._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         state = "failed" if self.failure else "complete"
@@ -299,9 +311,10 @@ class _Start:
 
 def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options, frame: Trace) -> Lowering:
     def finish(trace: Trace) -> Lowering:
-        return Lowering(replace(
+        trace = replace(
             trace, name=frame.name, sources=frame.sources, diagnostics=(*frame.diagnostics, *trace.diagnostics)
-        ))
+        )
+        return Lowering(trace, (source, options))
 
     try:
         lowering = finish(source.run(steps, options, target=target))

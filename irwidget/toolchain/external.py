@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from irwidget.dumps import Diagnostic, Step
-from irwidget.toolchain import events, mlir
+from irwidget.toolchain import events, llvm_state, mlir
 from irwidget.toolchain.language import detect
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
@@ -180,7 +180,7 @@ def _state_of(run: Run, before: State, step: Step, output: bytes) -> State:
             with contextlib.suppress(mlir.PassFailed):
                 return MlirState(mlir.parse(text, run.context()))
         return TextState("mlir", text, mlir.content(text))
-    return TextState(language, text)
+    return llvm_state.same_kind(before, language, text) if isinstance(before, TextState) else TextState(language, text)
 
 
 def _hex(data: bytes, most: int = 4096) -> str:

@@ -210,7 +210,8 @@ class _Execution:
 
     def _trace(self, stream: _Stream | None) -> Trace:
         ended = [begun for begun in self.begun if begun.ended]
-        shown = ended if self.options.dumps else ended[-1:]
+        # Without dumps only the result is kept: of a run that failed, only the input.
+        shown = ended if self.options.dumps else ended[-1:] if isinstance(self.outcome, events.Finished) else []
         texts = _Texts(self, stream, len(shown) + 1)
         dumps = list(self.before) or [self._dump(texts, 0, events.PassStarted(0, 0, self.source.name), None)]
         dumps += [self._dump(texts, index, begun.started, begun.ended) for index, begun in enumerate(shown, 1)]
@@ -218,7 +219,7 @@ class _Execution:
         finished = outcome if isinstance(outcome, events.Finished) else None
         failed = outcome if isinstance(outcome, events.Failed) else None
         if finished:
-            texts.final = finished.content
+            texts.final = None if self.options.dumps else finished.content
             self._remember(tuple(dumps), [begun.started.step for begun in shown])
         return Trace(
             self.target, tuple(dumps), self.steps,
@@ -271,7 +272,7 @@ class _Texts:
 
     def __init__(self, execution: _Execution, stream: _Stream | None, count: int) -> None:
         self.final: Content | None = None
-        """The text after the last pass, which comes first."""
+        """The text after the last pass, when nothing else was kept."""
         self._execution = execution
         self._stream = stream
         self._offset = 0
@@ -283,6 +284,8 @@ class _Texts:
     def load(self, index: int) -> Content:
         """The content after pass `index`; waits for it."""
         with self._lock:
+            if self.final and index == len(self._contents) - 1:
+                return self.final
             while self._arrived <= index:
                 self._advance(None)
             content = self._contents[index]
@@ -335,5 +338,5 @@ class _Texts:
             raise ToolError("The worker dies while it prints this dump again: give it more memory", tool="worker")
         execution = self._execution
         self._offset = max(0, len(execution.before) - 1)
-        passes = self._offset + len(self._contents) - 1
+        passes = self._offset + len(self._contents) - 1 if execution.options.dumps else 0
         self._stream = execution.source.stream(execution.request(stop_after=passes), execution.options)

@@ -180,6 +180,22 @@ def test_without_dumps_only_the_ends_are_kept(mlp):
     assert "tosa.matmul" in low.text
 
 
+def test_without_dumps_a_failure_keeps_the_input():
+    with pytest.raises(irwidget.PassError) as caught:
+        irwidget.lower(Spectrum(), torch.randn(3), to="tosa_mlir", dumps=False)
+    assert [d.name for d in caught.value.lowering.dumps] == ["torch.export"]
+    assert "torch.aten.fft" in caught.value.lowering.text
+
+
+def test_llvm_passes_are_there_when_they_are_looked_at(mlp):
+    low = irwidget.lower(mlp, torch.randn(2, 4), to="llvm_ir", pipeline="opt -O2")
+    inside = low.expand(len(low.dumps) - 1)
+    assert len(inside) > 3
+    assert inside[-1].text == low.text
+    with pytest.raises(irwidget.UsageError, match="only dumps of opt and llc"):
+        low.expand(1)
+
+
 def test_large_constants_are_elided_unless_asked_for():
     model = nn.Linear(64, 64)
     short = irwidget.lower(model, torch.randn(1, 64), to="torch_mlir").text
