@@ -81,7 +81,10 @@ def test_text_without_lines_is_what_llvm_prints_without_them(program: str, opt: 
     assert llvm_debug.llvm(marked)[0] == plain
     asked = llvm.settings("llc", llc)
     plain, marked = llvm.emit(plain, asked), llvm.emit(marked, asked)
-    assert llvm_debug.content(llvm.language(asked.triple), marked).text == plain
+    stripped = llvm_debug.content(llvm.language(asked.triple), marked).text
+    if "spirv" in asked.triple:  # LLVM numbers the ids of SPIR-V differently from one process to the next
+        plain, stripped = (re.sub(r"%\d+", "%id", text) for text in (plain, stripped))
+    assert stripped == plain
 
 
 def _with_and_without_lines(program: str) -> tuple[str, str]:
