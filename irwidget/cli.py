@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import runpy
 import sys
 from pathlib import Path
@@ -41,15 +42,25 @@ def _doctor(_: list[str]) -> None:
     print(reports.doctor())
 
 
+def _one_file(words: list[str], command: str) -> argparse.Namespace | None:
+    """The arguments of a command that takes one file; None when its help was all that was asked for."""
+    parsed = arguments.parse(words, command, objects=True)
+    if getattr(parsed, "help_shown", False):
+        return None
+    if len(parsed.names) != 1:
+        raise UsageError(f"{command} takes one file")
+    if not Path(parsed.names[0]).is_file():
+        raise UsageError(f"There is no file {parsed.names[0]}")
+    return parsed
+
+
 def _export(words: list[str]) -> None:
     """Run a notebook and write what it lowered as a page."""
     from irwidget import notebooks, views
 
-    parsed = arguments.parse(words, "irwidget export", objects=True)
-    if getattr(parsed, "help_shown", False):
+    parsed = _one_file(words, "irwidget export")
+    if parsed is None:
         return
-    if len(parsed.names) != 1:
-        raise UsageError("irwidget export takes one notebook")
     path = Path(parsed.names[0])
     target = Path(parsed.html or path.with_suffix(".html").name)
     target.write_text(views.page(notebooks.traces(path), title=path.stem), encoding="utf-8")
@@ -62,14 +73,10 @@ def _lower(words: list[str]) -> None:
     from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
     from irwidget.progress import ProgressLine
 
-    parsed = arguments.parse(words, "irwidget lower", objects=True)
-    if getattr(parsed, "help_shown", False):
+    parsed = _one_file(words, "irwidget lower")
+    if parsed is None:
         return
-    if len(parsed.names) != 1:
-        raise UsageError("irwidget lower takes one file")
     path = Path(parsed.names[0])
-    if not path.is_file():
-        raise UsageError(f"There is no file {path}")
     source = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         parsed.to = parsed.to or "raw_ir"

@@ -48,7 +48,8 @@ def test_a_notebook_becomes_an_offline_page(tmp_path, model, capsys):
     ("words", "code", "message"),
     [
         (["lowr"], 2, "Did you mean lower"), (["lower", "nowhere.py", "--to", "tosa_mlir"], 2, "no file nowhere.py"),
-        (["export", "nowhere.ipynb"], 2, "is no notebook"), (["lower"], 2, "takes one file"),
+        (["export", "nowhere.ipynb"], 2, "no file nowhere.ipynb"), (["lower"], 2, "takes one file"),
+        (["export", __file__], 2, "is no notebook"),
     ],
 )
 def test_bad_commands(words, code, message, capsys):
