@@ -10,8 +10,8 @@ from typing import Any
 
 from irwidget.dumps import Trace
 from irwidget.views import twins
+from irwidget.views.bundle import packed, static
 from irwidget.views.packing import last_change, pack
-from irwidget.views.widget import bundle_bytes, static
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -45,16 +45,23 @@ def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def view(state: dict[str, Any], twin: str) -> str:
-    """The place of a view in a page; the twin is what is seen without JavaScript."""
+def view(state: dict[str, Any], twin: str, bundle: str = "viewer") -> str:
+    """The place of a view in a page; the twin is what is seen without JavaScript.
+
+    `state` has the traits as JSON, `data` in base64; `bundle` names the code that draws it.
+    """
     # "<" as an escape: no text in the state can end the script element or open a comment.
-    packed = json.dumps(state).replace("<", "\\u003c")
-    return f'<div class="irw-view"><script type="application/json">{packed}</script><div>{twin}</div></div>'
+    traits = json.dumps(state).replace("<", "\\u003c")
+    script = f'<script type="application/json">{traits}</script>'
+    return f'<div class="irw-view" data-bundle="{bundle}">{script}<div>{twin}</div></div>'
 
 
-def document(body: str, title: str) -> str:
-    """A page around views, with the viewer's code in it once."""
-    bundle = base64.b64encode(bundle_bytes()).decode()
+def document(body: str, title: str, bundles: Sequence[str] = ("viewer",)) -> str:
+    """A page around views, with the code of each bundle in it once."""
+    code = "\n".join(
+        f'<script type="text/plain" id="irw-bundle-{name}">{base64.b64encode(packed(name)).decode()}</script>'
+        for name in bundles
+    )
     host = static("page.js").replace("</script", "<\\/script")
     text = f"""<!doctype html>
 <html lang="en">
@@ -66,7 +73,7 @@ def document(body: str, title: str) -> str:
 </head>
 <body>
 {body}
-<script type="text/plain" id="irw-bundle">{bundle}</script>
+{code}
 <script type="module">{host}</script>
 </body>
 </html>

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import threading
 import time
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Any, cast
 
 import anywidget
@@ -17,43 +13,11 @@ import traitlets
 from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.views import twins
+from irwidget.views.bundle import bundle, static
 from irwidget.views.packing import last_change, pack, repeated
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
-
-
-@cache
-def static(name: str) -> str:
-    """A file that the JavaScript build left in irwidget/static."""
-    return (files("irwidget") / "static" / name).read_text(encoding="utf-8")
-
-
-@cache
-def bundle_bytes() -> bytes:
-    """The viewer's code, gzipped."""
-    return gzip.compress(static("viewer.js").encode(), mtime=0)
-
-
-class Bundle(anywidget.AnyWidget):
-    """The viewer's code, once per kernel; views refer to it."""
-
-    _esm = "export default {}"
-    code = traitlets.Bytes().tag(sync=True)
-    version = traitlets.Unicode().tag(sync=True)
-
-
-class _Shared:
-    bundle: Bundle | None = None
-    shown: dict[str, PassDiff]
-
-
-def _bundle() -> Bundle:
-    """The bundle of this kernel; a new one when somebody has closed it."""
-    if _Shared.bundle is None or _Shared.bundle.comm is None:
-        code = bundle_bytes()
-        _Shared.bundle = Bundle(code=code, version=hashlib.sha256(code).hexdigest()[:16])
-    return _Shared.bundle
 
 
 class PassDiff(anywidget.AnyWidget):
@@ -102,7 +66,7 @@ class PassDiff(anywidget.AnyWidget):
         self.traces = tuple(traces)
         at = last_change(traces[0])
         chosen = {"right": at, "left": max(at - 1, 0)} | state
-        super().__init__(_esm=static("stub.js"), data=pack(traces), bundle=_bundle(), **chosen)
+        super().__init__(_esm=static("stub.js"), data=pack(traces), bundle=bundle("viewer"), **chosen)
         if not all(dump.ready for trace in traces for dump in trace.dumps):
             threading.Thread(target=self._fill, args=((self.left, self.right),), daemon=True).start()
 
@@ -170,7 +134,7 @@ class PassDiff(anywidget.AnyWidget):
         return {**(shown or {}), **plain}
 
 
-_Shared.shown = {}
+_shown: dict[str, PassDiff] = {}
 
 
 def show(traces: Sequence[Trace], *, key: str | None = None) -> PassDiff:
@@ -179,9 +143,9 @@ def show(traces: Sequence[Trace], *, key: str | None = None) -> PassDiff:
     `key` names the cell that shows it: showing again with the same key closes the view before, so that running a cell
     again and again does not pile up dumps in the kernel and the browser.
     """
-    if key is not None and (before := _Shared.shown.pop(key, None)) is not None:
+    if key is not None and (before := _shown.pop(key, None)) is not None:
         before.close()
     widget = PassDiff(traces)
     if key is not None:
-        _Shared.shown[key] = widget
+        _shown[key] = widget
     return widget

@@ -32,16 +32,27 @@ function decode(base64: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-const zipped = new Blob([decode(document.getElementById("irw-bundle")!.textContent!)]).stream();
-const code = await new Response(zipped.pipeThrough(new DecompressionStream("gzip"))).blob();
-const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-const viewer = (await import(url)) as { render(context: { model: Model; el: HTMLElement }): Promise<unknown> };
-URL.revokeObjectURL(url);
+type View = { render(context: { model: Model; el: HTMLElement }): Promise<unknown> };
+const bundles = new Map<string, Promise<View>>();
+
+async function load(name: string): Promise<View> {
+  const zipped = new Blob([decode(document.getElementById(`irw-bundle-${name}`)!.textContent!)]).stream();
+  const code = await new Response(zipped.pipeThrough(new DecompressionStream("gzip"))).blob();
+  const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+  try {
+    return (await import(url)) as View;
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
 
 for (const place of document.querySelectorAll<HTMLElement>(".irw-view")) {
+  const name = place.dataset["bundle"]!;
   const state = JSON.parse(place.querySelector("script")!.textContent!) as Record<string, unknown>;
-  state["data"] = decode(state["data"] as string);
+  if (typeof state["data"] === "string") state["data"] = decode(state["data"]);
+  if (!bundles.has(name)) bundles.set(name, load(name));
+  const view = await bundles.get(name)!;
   place.replaceChildren();
-  await viewer.render({ model: new PageModel(state), el: place });
+  await view.render({ model: new PageModel(state), el: place });
 }
 export {};
