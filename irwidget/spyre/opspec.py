@@ -82,6 +82,8 @@ class OpSpec:
     source: str = ""
     """The op of the loop IR that it was made from."""
     reduced: tuple[str, ...] = ()
+    segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Loop variable of that op -> the symbols that it was cut into, innermost first."""
 
     @property
     def constants(self) -> Mapping[str, float | bool]:
@@ -153,6 +155,7 @@ def make_opspec(
         loops=tuple(loop.count for loop in op.loops),
         loop_scopes=op.loop_scopes, loop_symbols=tuple(symbols.get(loop.variable or "") for loop in op.loops),
         tiled_symbols=tuple(symbols[loop.variable] for loop in op.loops if loop.variable),
+        segments={v: made.segments[symbols[v]] for v in order},
     )
     if op.unit_batch:
         spec = _with_unit_batch(spec, graph, op)
