@@ -1,0 +1,106 @@
+"""Runs a task in a process of its own, on any thread of any executor: a crash or a time-out costs the cell only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+from irwidget.sweeps.cells import Cell, Status, Task
+
+GRACE = 20.0
+"""Seconds on top of a task's own time: the start of the process, and what the passes' own time-out takes to act."""
+
+
+class Child:
+    """A process that lowers one task after the other."""
+
+    def __init__(self) -> None:
+        ours, theirs = Pipe()
+        lifeline, self._lifeline = os.pipe()
+        path = os.pathsep.join(dict.fromkeys(entry or os.getcwd() for entry in sys.path))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "irwidget.sweeps.child", str(theirs.fileno()), str(lifeline)],
+            pass_fds=(theirs.fileno(), lifeline), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+        )
+        theirs.close()
+        os.close(lifeline)
+        self._connection: Connection[Any, Any] = ours
+
+    def run(self, task: Task) -> Cell:
+        """The cell of a task; the process is dead afterwards when the cell says `crashed` or `timeout`."""
+        try:
+            self._connection.send_bytes(pickle.dumps(task))
+            if not self._connection.poll(task.timeout + GRACE):
+                self.kill()
+                return _ended(task, "timeout", f"not done after {task.timeout:g} s: its process was ended")
+            return pickle.loads(self._connection.recv_bytes())
+        except (EOFError, OSError):
+            self.kill()
+            code = self.process.returncode
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
+            return _ended(task, "crashed", f"the process of the cell {how}")
+
+    def kill(self) -> None:
+        """End it and what it started."""
+        # one that died by itself keeps its status
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(0.2 if self._lifeline >= 0 else 0)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._connection.close()
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+
+def _ended(task: Task, status: Status, message: str) -> Cell:
+    return Cell(task.model, task.column.name, status, message, key=task.key)
+
+
+_idle: list[Child] = []
+_busy: set[Child] = set()
+_lock = threading.Lock()
+
+
+def run(task: Task) -> Cell:
+    """Run a task in an idle child, or in a new one. What a sweep submits to its executor."""
+    with _lock:
+        child = _idle.pop() if _idle else None
+    if child is None or not child.alive:
+        child = Child()
+    while True:
+        with _lock:
+            _busy.add(child)
+        cell = child.run(task)
+        with _lock:
+            _busy.discard(child)
+            if child.alive:
+                _idle.append(child)
+        if cell.status != "crashed" or child.process.returncode != 0:
+            return cell
+        child = Child()  # it had ended for want of work just when the task came
+
+
+def end_all() -> None:
+    """End the children of this process."""
+    with _lock:
+        idle, busy = list(_idle), list(_busy)
+        _idle.clear()
+    for child in idle:
+        child.kill()
+    for child in busy:  # the thread that waits for it tidies up
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.process.pid, signal.SIGKILL)
