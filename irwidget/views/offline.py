@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from irwidget.dumps import Trace
-from irwidget.views import twins
+from irwidget.views import helion, twins
 from irwidget.views.bundle import packed, static
-from irwidget.views.packing import last_change, pack
+from irwidget.views.packing import opening, pack
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -31,14 +31,18 @@ def page(traces: Sequence[Trace], title: str = "") -> str:
         for dump in trace.dumps:
             dump.load()
     title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)
-    return document(f"<h1>{escaping.escape(title)}</h1>\n{view(state_of(traces), twins.html(traces))}", title)
+    linked = [trace for trace in traces if trace.nodes]
+    views = [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
+    views.append(view(state_of(traces), twins.html(traces)))
+    body = "\n".join([f"<h1>{escaping.escape(title)}</h1>", *views])
+    return document(body, title, ["viewer", "helion"] if linked else ["viewer"])
 
 
 def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet; `data` as base64."""
-    at = last_change(traces[0])
+    left, right = opening(traces[0])
     return {
-        "trace": 0, "against": -1, "left": max(at - 1, 0), "right": at, "query": "", "blind": None,
+        "trace": 0, "against": -1, "left": left, "right": right, "query": "", "blind": None,
         "layout_mode": "split",
         "wrap": False, "fold": True, "blame": False, "symbol": "", "passes": "",
         "data": base64.b64encode(pack(traces)).decode(),

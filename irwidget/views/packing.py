@@ -1,16 +1,19 @@
-"""Traces as one block of bytes for the browser.
+"""Traces as blocks of bytes for the browser.
 
 A table holds every distinct line once, and each dump is a list of numbers into it, so that the browser gets
-transport, comparison on integers and search through all dumps from the same thing. After gunzip:
+transport, comparison on integers and search through all dumps from the same thing. The bytes are
 
     u32                     version of this format
-    u32, bytes              length, then JSON: traces, stages, sources, places
-    u32, bytes              length, then the table: distinct lines joined by newlines, UTF-8
-    i32[lines]              for each stage with a text of its own: line numbers
-    i32[lines]              for each stage with locations: place numbers, -1 for none; follows the stage's lines
+    u32, bytes              length, then a chunk, gzipped; any number of chunks, each with some of the dumps
 
-Integers are little endian, and each is stored as the difference from the one before: new lines get consecutive
-numbers, so most differences are 1 and gzip makes nothing of them.
+so that what the reader looks at first can be painted while the rest is on its way: bytes that come later begin with
+those sent before. A chunk is a list of sections, each a u32 length and its bytes:
+
+    JSON                    traces and sources (in the first chunk); dumps and places that this chunk adds
+    shapes, lines, numbers  the lines that it adds to the table, see codec.py
+    dumps                   line numbers of its dumps, one after the other
+    places                  for each dump with locations: place numbers, -1 for none
+    attachments             the bytes of files that the lowering left
 """
 
 from __future__ import annotations
@@ -20,28 +23,183 @@ import json
 import re
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Trace
+from irwidget.views import codec
 
-VERSION = 1
+VERSION = 2
+
+CHUNK = 8_000_000
+"""Letters of dumps after which a chunk ends, so that the browser never reads for long without a pause."""
+ATTACHED = 4_000_000
+"""Bytes of attachments that go to the browser at most, in all; what is larger is only named there."""
+
+Place = tuple[int, int]
+"""A trace and one of its dumps."""
 
 
 def pack(traces: Sequence[Trace]) -> bytes:
     """Pack the dumps that are ready; the others are named, and have no lines yet."""
-    packer = _Packer()
-    meta = {"traces": [packer.trace(trace) for trace in traces], "sources": packer.sources, "places": packer.places}
-    parts = [struct.pack("<I", VERSION)]
-    for text in (json.dumps(meta, ensure_ascii=False, separators=(",", ":")), "\n".join(packer.table)):
-        # A lone surrogate is what invalid UTF-8 became: show its escape rather than fail.
-        encoded = text.encode("utf-8", "backslashreplace")
-        parts += [struct.pack("<I", len(encoded)), encoded]
-    return gzip.compress(b"".join(parts + packer.numbers), compresslevel=6, mtime=0)
+    packer = Packer(traces)
+    while packer.add():
+        pass
+    return packer.data
+
+
+class Packer:
+    """Packs traces bit by bit; what has been packed stays as it is."""
+
+    def __init__(self, traces: Sequence[Trace]) -> None:
+        self.traces = traces
+        self._chunks: list[bytes] = []
+        self._waiting: dict[Place, Dump] = {
+            (i, j): dump for i, trace in enumerate(traces) for j, dump in enumerate(trace.dumps)
+        }
+        self._ids: defaultdict[str, int] = _counter()
+        self._place_ids: defaultdict[Location, int] = _counter()
+        self._same: dict[str, Place] = {}
+        self._files: dict[str, int] = {}
+
+    @property
+    def data(self) -> bytes:
+        """All chunks so far."""
+        return struct.pack("<I", VERSION) + b"".join(_sections(self._chunks))
+
+    @property
+    def complete(self) -> bool:
+        return not self._waiting
+
+    def add(self, wanted: Iterable[Place] | None = None) -> bool:
+        """Add a chunk with the dumps that are wanted, or as many as a chunk takes; False when none is ready."""
+        asked = self._waiting if wanted is None else [place for place in wanted if place in self._waiting]
+        chosen: dict[Place, Content] = {}
+        size = 0
+        for place in asked:
+            if self._waiting[place].ready:
+                chosen[place] = self._waiting[place].load()
+                size += len(chosen[place].text)
+            if wanted is None and size > CHUNK:
+                break
+        for place in chosen:
+            del self._waiting[place]
+        if not chosen and self._chunks:
+            return False
+        self._chunks.append(self._chunk(chosen))
+        return bool(chosen)
+
+    def _chunk(self, chosen: Mapping[Place, Content]) -> bytes:
+        meta: dict[str, Any] = {}
+        attached: list[bytes] = []
+        if not self._chunks:
+            meta |= self._start(attached)
+        known, known_places = len(self._ids), len(self._place_ids)
+        numbers: list[Any] = []
+        places: list[Any] = []
+        meta["dumps"] = [self._dump(place, content, numbers, places) for place, content in chosen.items()]
+        meta["places"] = [
+            [self._files[place.file], place.line, place.column] for place in list(self._place_ids)[known_places:]
+        ]
+        sections = [
+            json.dumps(meta, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace"),
+            *codec.lines(list(self._ids)[known:]),
+            codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0), known),
+            b"".join(codec.varints(codec.zigzag(np.diff(values, prepend=0))) for values in places),
+            b"".join(attached),
+        ]
+        return gzip.compress(b"".join(_sections(sections)), compresslevel=6, mtime=0)
+
+    def _start(self, attached: list[bytes]) -> dict[str, Any]:
+        sources: list[dict[str, str]] = []
+        for trace in self.traces:
+            for file, text in trace.sources.items():
+                if file not in self._files:
+                    self._files[file] = len(sources)
+                    sources.append({"file": file, "text": text})
+        room = ATTACHED
+        described: list[dict[str, Any]] = []
+        for trace in self.traces:
+            files: list[dict[str, Any]] = []
+            for name, data in trace.attachments.items():
+                sent = len(data) <= room
+                if sent:
+                    attached.append(data)
+                    room -= len(data)
+                files.append({"name": name, "bytes": len(data), "sent": sent})
+            described.append(_described(trace) | {"attachments": files})
+        return {"traces": described, "sources": sources}
+
+    def _dump(self, place: Place, content: Content, numbers: list[Any], places: list[Any]) -> dict[str, Any]:
+        """What a chunk says of a dump; its numbers are appended, unless another dump has the same text."""
+        like = self._same.setdefault(content.text, place)
+        lines = lines_of(content.text)
+        if like == place:
+            ids = self._ids
+            numbers.append(np.fromiter((ids[line] for line in lines), np.int64, len(lines)))
+        placed = any(one is not None and one.file in self._files for one in content.locations)
+        if placed:
+            known = [
+                -1 if one is None or one.file not in self._files else self._place_ids[one]
+                for one in content.locations[: len(lines)]
+            ]
+            places.append(np.asarray(known + [-1] * (len(lines) - len(known)), dtype=np.int64))
+        return {"at": place, "lines": len(lines), "like": None if like == place else like, "places": placed}
+
+
+def _described(trace: Trace) -> dict[str, Any]:
+    """What is known of a trace without the text of its dumps."""
+    before = predecessors(trace.dumps)
+    return {
+        "name": trace.name,
+        "target": trace.target,
+        "facts": facts_of(trace.facts),
+        "failure": failure_of(trace.failure),
+        "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
+        "stages": [
+            {
+                "name": dump.name, "step": dump.step, "language": dump.language, "options": dump.options,
+                "seconds": round(dump.seconds, 7), "scope": dump.scope, "before": before[i],
+            }
+            for i, dump in enumerate(trace.dumps)
+        ],
+    }  # fmt: skip
+
+
+def _sections(parts: Iterable[bytes]) -> list[bytes]:
+    return [part for data in parts for part in (struct.pack("<I", len(data)), data)]
+
+
+_ANCHOR = re.compile(r"any|module|builtin\.module|[a-z]\w*(?:\.[a-z]\w*)+")
+
+
+def predecessors(dumps: Sequence[Dump]) -> list[int]:
+    """For each dump, the one that it is compared with: the last of the same function or kernel, or -1.
+
+    A dump of the whole module follows the last such dump, also when a pass ran on one function in it: MLIR's passes
+    name the operation that they ran on, `func.func`, and their dumps show all. The first dump of a function `kernel:
+    f` follows the last of its kernel, and that of a kernel the last of the module. What puts several kernels together
+    in another language has nothing of its own to follow: it is compared with its neighbour.
+    """
+    last: dict[str, int] = {}
+    found: list[int] = []
+    for i, dump in enumerate(dumps):
+        scope = scope_of(dump)
+        outer, colon, _ = scope.partition(": ")
+        candidates = [scope, outer, ""] if colon else [scope, ""]
+        at = next((last[one] for one in candidates if one in last), i - 1)
+        joined = not scope and at >= 0 and dumps[at].language != dump.language
+        found.append(i - 1 if joined else at)
+        last[scope] = i
+    return found
+
+
+def scope_of(dump: Dump) -> str:
+    """The function or kernel that a dump shows; "" for the whole module."""
+    whole = dump.scope == "module" or (dump.language == "mlir" and _ANCHOR.fullmatch(dump.scope))
+    return "" if whole else dump.scope
 
 
 def lines_of(text: str) -> list[str]:
@@ -66,69 +224,6 @@ def _value(value: Any) -> str:
             return ", ".join(_value(inner) for inner in value)
         case _:
             return str(value)
-
-
-@dataclass
-class _Packer:
-    ids: defaultdict[str, int] = field(default_factory=lambda: _counter())
-    place_ids: defaultdict[Location, int] = field(default_factory=lambda: _counter())
-    sources: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    files: dict[str, int] = field(default_factory=dict[str, int])
-    numbers: list[bytes] = field(default_factory=list[bytes])
-
-    @property
-    def table(self) -> list[str]:
-        return list(self.ids)
-
-    @property
-    def places(self) -> list[list[int]]:
-        return [[self.files[place.file], place.line, place.column] for place in self.place_ids]
-
-    def trace(self, trace: Trace) -> dict[str, Any]:
-        for file, text in trace.sources.items():
-            if file not in self.files:
-                self.files[file] = len(self.sources)
-                self.sources.append({"file": file, "text": text})
-        return {
-            "name": trace.name,
-            "target": trace.target,
-            "facts": facts_of(trace.facts),
-            "failure": failure_of(trace.failure),
-            "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
-            "stages": list(self._stages(trace.dumps)),
-        }
-
-    def _stages(self, dumps: Sequence[Dump]) -> Iterator[dict[str, Any]]:
-        before: Content | None = None
-        for dump in dumps:
-            ready = dump.ready
-            content = dump.load() if ready else None
-            same = content is not None and before is not None and content.text == before.text
-            lines = [] if content is None or same else lines_of(content.text)
-            if not same:
-                self._numbers([self.ids[line] for line in lines])
-            places = content is not None and self._places(content)
-            yield {
-                "name": dump.name, "step": dump.step, "language": dump.language, "options": dump.options,
-                "seconds": round(dump.seconds, 7), "scope": dump.scope, "ready": ready,
-                "lines": -1 if same else len(lines), "places": places,
-            }  # fmt: skip
-            before = content
-
-    def _places(self, content: Content) -> bool:
-        """Append the places of a dump, one a line; False when it has none in a source that we have."""
-        if not any(place is not None and place.file in self.files for place in content.locations):
-            return False
-        count = len(lines_of(content.text))
-        places = [
-            -1 if place is None or place.file not in self.files else self.place_ids[place]
-            for place in content.locations[:count]
-        ]
-        self._numbers(places + [-1] * (count - len(places)))
-        return True
-
-    def _numbers(self, values: Sequence[int]) -> None:
-        self.numbers.append(np.diff(np.asarray(values, dtype="<i4"), prepend=np.int32(0)).astype("<i4").tobytes())
 
 
 def _counter() -> defaultdict[Any, int]:
@@ -173,9 +268,17 @@ def repeated(names: Sequence[str]) -> list[str]:
 
 
 def last_change(trace: Trace) -> int:
-    """The last stage whose text differs from that of the stage before; the last stage when none does."""
+    """The last stage whose text differs from the one before of its scope; the last stage when none does."""
     texts = [dump.text if dump.ready else None for dump in trace.dumps]
-    for i, (before, after) in reversed(list(enumerate(pairwise(texts), start=1))):
-        if before is not None and after is not None and before != after:
+    before = predecessors(trace.dumps)
+    for i in reversed(range(len(texts))):
+        old, new = texts[before[i]] if before[i] >= 0 else None, texts[i]
+        if old is not None and new is not None and old != new:
             return i
     return len(texts) - 1
+
+
+def opening(trace: Trace) -> tuple[int, int]:
+    """The two stages that a view opens with: the last change, or the only stage twice."""
+    right = last_change(trace)
+    return max(predecessors(trace.dumps)[right], 0), right

@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any
 
 from irwidget.dumps import Trace
-from irwidget.views.packing import blank, facts_of, last_change, lines_of, repeated
+from irwidget.views.packing import blank, facts_of, last_change, lines_of, predecessors, repeated
 
 LARGE = 5000
 """Lines of the final dump from which on the twins show only the list of passes."""
@@ -75,7 +75,8 @@ def _rows(trace: Trace) -> list[_Row]:
     rows: list[_Row] = []
     remembered = cache(blank)
     blanked = [Counter(map(remembered, lines_of(dump.text))) for dump in trace.dumps]
-    changed = [i == 0 or trace.dumps[i].text != trace.dumps[i - 1].text for i in range(len(labels))]
+    before = predecessors(trace.dumps)
+    changed = [old < 0 or dump.text != trace.dumps[old].text for dump, old in zip(trace.dumps, before, strict=True)]
     for is_changed, group in groupby(range(len(labels)), key=changed.__getitem__):
         stages = list(group)
         if not is_changed:
@@ -84,8 +85,8 @@ def _rows(trace: Trace) -> list[_Row]:
             rows.append(_Row((span, names, "", "")))
             continue
         for i in stages:
-            gone = (blanked[i - 1] - blanked[i]).total() if i else 0
-            new = (blanked[i] - blanked[i - 1]).total() if i else blanked[0].total()
+            old = blanked[before[i]] if before[i] >= 0 else Counter[str]()
+            gone, new = (old - blanked[i]).total(), (blanked[i] - old).total()
             rows.append(_Row((str(i), labels[i], f"-{gone}" if gone else "", f"+{new}" if new else "")))
     return rows
 
@@ -154,12 +155,13 @@ def _diff(trace: Trace) -> Iterator[str]:
     """The unified diff of the last change, renumbering apart; the text itself when there is one dump."""
     labels = repeated([dump.name for dump in trace.dumps])
     at = last_change(trace)
+    old = predecessors(trace.dumps)[at]
     after = lines_of(trace.dumps[at].text)
-    if at == 0:
+    if old < 0:
         yield from after
         return
-    before = lines_of(trace.dumps[at - 1].text)
-    yield f"--- {at - 1} {labels[at - 1]}"
+    before = lines_of(trace.dumps[old].text)
+    yield f"--- {old} {labels[old]}"
     yield f"+++ {at} {labels[at]}"
     yield from _unified(before, after)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anywidget
 import traitlets
@@ -14,10 +14,15 @@ from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.views import twins
 from irwidget.views.bundle import bundle, static
-from irwidget.views.packing import last_change, pack, repeated
+from irwidget.views.packing import Packer, opening, repeated
+
+if TYPE_CHECKING:
+    from irwidget.views.helion import KernelView
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
+_AT_ONCE = 3_000_000
+"""Letters of dumps that are packed before the view is shown; of more, only the two stages that it opens with."""
 
 
 class PassDiff(anywidget.AnyWidget):
@@ -64,11 +69,15 @@ class PassDiff(anywidget.AnyWidget):
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces = tuple(traces)
-        at = last_change(traces[0])
-        chosen = {"right": at, "left": max(at - 1, 0)} | state
-        super().__init__(_esm=static("stub.js"), data=pack(traces), bundle=bundle("viewer"), **chosen)
-        if not all(dump.ready for trace in traces for dump in trace.dumps):
-            threading.Thread(target=self._fill, args=((self.left, self.right),), daemon=True).start()
+        left, right = opening(traces[0])
+        packer = Packer(self.traces)
+        shown = {(0, left), (0, right)}
+        packer.add(shown if _size(traces) > _AT_ONCE else None)
+        super().__init__(
+            _esm=static("stub.js"), data=packer.data, bundle=bundle("viewer"), **{"left": left, "right": right} | state
+        )
+        if not packer.complete:
+            threading.Thread(target=self._fill, args=(packer, (self.left, self.right)), daemon=True).start()
 
     @traitlets.validate("left", "right")
     def _stage(self, proposal: Any) -> int:
@@ -90,28 +99,31 @@ class PassDiff(anywidget.AnyWidget):
         """The names of the stages that `left` and `right` number."""
         return repeated([dump.name for dump in self.traces[self.trace].dumps])
 
-    def _fill(self, chosen: tuple[int, int]) -> None:
-        """Wait for the dumps that are still on their way, and show them."""
+    def _fill(self, packer: Packer, chosen: tuple[int, int]) -> None:
+        """Send the rest: what was too much to be packed at once, and the dumps that are still on their way."""
         sent = time.monotonic()
-        traces = self.traces
+        late = False
+        traces = packer.traces
         for trace in traces:
             for dump in trace.dumps:
+                late = late or not dump.ready
                 try:
                     dump.load()
                 except IRWidgetError:
                     continue  # The compiler is gone; what it left behind is still worth showing.
                 if self.comm is None:
                     return
-                if time.monotonic() - sent > _PARTLY:
-                    self.data = pack(traces)
+                if late and time.monotonic() - sent > _PARTLY:
+                    packer.add()
+                    self.data = packer.data
                     sent = time.monotonic()
-        if self.comm is None:
-            return
+        while packer.add():
+            if self.comm is None:
+                return
         with self.hold_sync():
-            self.data = pack(traces)
-            if chosen == (self.left, self.right):
-                self.right = last_change(traces[self.trace])
-                self.left = max(self.right - 1, 0)
+            self.data = packer.data
+            if late and chosen == (self.left, self.right):
+                self.left, self.right = opening(traces[self.trace])
 
     def close(self) -> None:
         """Take the view off the page and let go of the dumps; IPython's `Out` may keep the object itself."""
@@ -134,18 +146,29 @@ class PassDiff(anywidget.AnyWidget):
         return {**(shown or {}), **plain}
 
 
-_shown: dict[str, PassDiff] = {}
+def _size(traces: Sequence[Trace]) -> int:
+    """Letters of all dumps that are there."""
+    return sum(len(dump.text) for trace in traces for dump in trace.dumps if dump.ready)
 
 
-def show(traces: Sequence[Trace], *, key: str | None = None) -> PassDiff:
-    """Make the view of one or several lowerings.
+_shown: dict[str, PassDiff | KernelView] = {}
+
+
+def show(traces: Sequence[Trace], *, key: str | None = None) -> PassDiff | KernelView:
+    """Make the view of one or several lowerings; where one starts from a Helion kernel, its links above the passes.
 
     `key` names the cell that shows it: showing again with the same key closes the view before, so that running a cell
     again and again does not pile up dumps in the kernel and the browser.
     """
     if key is not None and (before := _shown.pop(key, None)) is not None:
         before.close()
-    widget = PassDiff(traces)
+    widget: PassDiff | KernelView
+    if any(trace.nodes for trace in traces):
+        from irwidget.views.helion import KernelView
+
+        widget = KernelView(traces)
+    else:
+        widget = PassDiff(traces)
     if key is not None:
         _shown[key] = widget
     return widget

@@ -14,7 +14,7 @@ export interface Delta {
 const KEPT = 400;
 
 export class Analysis {
-  private readonly blanked: Int32Array;
+  private blanked = new Int32Array(0);
   private readonly blankIds = new Map<string, number>();
   private readonly symbols: (string | undefined)[] = [];
   private readonly operations: (string | undefined)[] = [];
@@ -27,8 +27,16 @@ export class Analysis {
   private readonly deltas = new Map<string, Delta>();
   private nextId = 0;
 
-  constructor(readonly dumps: Dumps) {
-    this.blanked = new Int32Array(dumps.table.length).fill(-1);
+  constructor(public dumps: Dumps) {
+    this.extend(dumps);
+  }
+
+  /** Take up dumps that go on from those known: their table begins with the lines known. */
+  extend(dumps: Dumps): void {
+    this.dumps = dumps;
+    const blanked = new Int32Array(dumps.table.length).fill(-1);
+    blanked.set(this.blanked);
+    this.blanked = blanked;
   }
 
   text(id: number): string {

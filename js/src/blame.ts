@@ -36,20 +36,23 @@ export class Blame {
   }
 
   private next(stage: number): Int32Array {
-    const { lines } = this.trace.stages[stage]!;
-    const before = this.known[stage - 1];
-    if (!before) return new Int32Array(lines.length);
-    if (lines === this.trace.stages[stage - 1]!.lines) return before;
-    return this.analysis.origins(this.trace.stages[stage - 1]!, this.trace.stages[stage]!).map((line) => (line < 0 ? stage : before[line]!));
+    const now = this.trace.stages[stage]!;
+    const before = this.known[now.before];
+    if (!before) return new Int32Array(now.lines.length).fill(stage);
+    const old = this.trace.stages[now.before]!;
+    if (now.lines === old.lines) return before;
+    return this.analysis.origins(old, now).map((line) => (line < 0 ? stage : before[line]!));
   }
 
   /** The line at the stage that last changed it. */
   origin({ stage, line }: Version): Version {
-    while (stage > 0) {
-      const before = this.analysis.origins(this.trace.stages[stage - 1]!, this.trace.stages[stage]!)[line]!;
+    for (;;) {
+      const now = this.trace.stages[stage]!;
+      const old = this.trace.stages[now.before];
+      const before = old ? this.analysis.origins(old, now)[line]! : -1;
       if (before < 0) break;
       line = before;
-      stage--;
+      stage = now.before;
     }
     return { stage, line };
   }
@@ -58,8 +61,9 @@ export class Blame {
   back(version: Version): Version | null {
     const origin = this.origin(version);
     if (origin.stage < version.stage) return origin;
-    if (origin.stage === 0) return null;
-    const [left, right] = [this.trace.stages[origin.stage - 1]!, this.trace.stages[origin.stage]!];
+    const right = this.trace.stages[origin.stage]!;
+    const left = this.trace.stages[right.before];
+    if (!left) return null;
     const hunk = this.analysis.diff(left, right, true).find(({ b0, b1 }) => origin.line >= b0 && origin.line < b1);
     if (!hunk || hunk.a0 === hunk.a1) return null;
     const text = blank(this.analysis.text(right.lines[origin.line]!));
@@ -71,7 +75,7 @@ export class Blame {
       const cost = distance(text, blank(this.analysis.text(left.lines[line]!))) + Math.abs(line - middle) / 1000;
       if (cost < least) [best, least] = [line, cost];
     }
-    return this.origin({ stage: origin.stage - 1, line: best });
+    return this.origin({ stage: right.before, line: best });
   }
 }
 

@@ -100,7 +100,8 @@ export class Compare {
   }
 
   show(pair: Pair): void {
-    const kept = this.pair?.right === pair.right || this.pair?.left === pair.left ? this.firstInSight() : null;
+    const same = (side: "left" | "right"): boolean => this.pair?.[side].lines === pair[side].lines;
+    const kept = same("right") || same("left") ? this.firstInSight() : null;
     this.pair = pair;
     this.open.clear();
     this.change = -1;

@@ -14,10 +14,13 @@ export interface Stage {
   readonly language: string;
   readonly options: string;
   readonly seconds: number;
+  /** The function or kernel that the pass ran on, or `module`. */
   readonly scope: string;
+  /** The stage that this one is compared with: the last of the same function or kernel; -1 for none. */
+  readonly before: number;
   /** False while the text is still on its way from the compiler. */
   readonly ready: boolean;
-  /** False when the text is that of the stage before. */
+  /** False when the text is that of the stage `before`. */
   readonly changed: boolean;
   /** For each line, its number in the table. */
   readonly lines: Int32Array;
@@ -38,6 +41,14 @@ export interface Source {
   readonly text: string;
 }
 
+/** A file that the lowering left: a graph, machine code. */
+export interface Attachment {
+  readonly name: string;
+  /** Bytes; `data` is null when it was too large to be sent. */
+  readonly size: number;
+  readonly data: Uint8Array<ArrayBuffer> | null;
+}
+
 export interface Trace {
   readonly name: string;
   readonly target: string;
@@ -45,6 +56,7 @@ export interface Trace {
   readonly failure: Failure | null;
   readonly facts: readonly (readonly [string, string])[];
   readonly diagnostics: readonly string[];
+  readonly attachments: readonly Attachment[];
 }
 
 export interface Dumps {
@@ -52,4 +64,8 @@ export interface Dumps {
   readonly traces: readonly Trace[];
   readonly sources: readonly Source[];
   readonly places: readonly Place[];
+}
+
+export function isReady(stage: Stage): boolean {
+  return stage.ready;
 }

@@ -54,8 +54,9 @@ export class Store {
     return this.model.get(key) as State[K];
   }
 
-  get data(): DataView<ArrayBuffer> {
-    return this.model.get("data") as DataView<ArrayBuffer>;
+  get data(): Uint8Array<ArrayBuffer> {
+    const { buffer, byteOffset, byteLength } = this.model.get("data") as DataView<ArrayBuffer>;
+    return new Uint8Array(buffer, byteOffset, byteLength);
   }
 
   set(values: Partial<State>): void {

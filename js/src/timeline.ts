@@ -27,7 +27,8 @@ export class Timeline {
     if (this.done >= stages.length) return true;
     do {
       const i = this.done;
-      const [before, stage] = [stages[i - 1], stages[i]!];
+      const stage = stages[i]!;
+      const before = stages[stage.before];
       if (!before || before.lines !== stage.lines) {
         const to = Math.min(stage.lines.length, this.warmed + STEP);
         this.analysis.warm(stage, this.warmed, to);
@@ -54,7 +55,7 @@ export class Timeline {
     const { stages, failure } = this.trace;
     const rows = stages.map((stage, i): Row => {
       const known = i < this.done;
-      const before = stages[i - 1];
+      const before = stages[stage.before];
       const delta = known && before && before.ready && stage.ready && stage.changed ? this.analysis.delta(before, stage) : null;
       const title = [stage.label, stage.step && `step ${stage.step}`, stage.scope && `on ${stage.scope}`, stage.options];
       return {
@@ -62,7 +63,7 @@ export class Timeline {
         label: stage.label,
         title: title.filter(Boolean).join("\n"),
         seconds: stage.seconds,
-        state: !stage.ready ? "pending" : i === 0 || stage.changed ? "changed" : "same",
+        state: !stage.ready ? "pending" : stage.before < 0 || stage.changed ? "changed" : "same",
         delta,
         strip: this.hues.size > 0 ? this.strip(i) : [],
         hits: hits[i] ?? 0,

@@ -1,33 +1,31 @@
-/** Reads what `irwidget.views.packing.pack` writes; the layout is described there. */
+/** Reads what `irwidget.views.packing` writes; the layout is described there. */
 
-import type { Dumps, Failure, Source, Stage, Trace } from "./dumps";
+import { Breath, lines, sequence, unzigzag, varints } from "./codec";
+import type { Attachment, Dumps, Failure, Place, Source, Stage, Trace } from "./dumps";
 
-const VERSION = 1;
+const VERSION = 2;
+const NO_LINES = new Int32Array(0);
 
-interface PackedStage {
+interface PackedTrace {
   name: string;
-  step: string;
-  language: string;
-  options: string;
-  seconds: number;
-  scope: string;
-  ready: boolean;
-  /** Number of lines, or -1 for "as the stage before". */
-  lines: number;
-  places: boolean;
+  target: string;
+  failure: Failure | null;
+  facts: [string, string][];
+  diagnostics: string[];
+  stages: Pick<Stage, "name" | "step" | "language" | "options" | "seconds" | "scope" | "before">[];
+  attachments: { name: string; bytes: number; sent: boolean }[];
 }
 
 interface Meta {
-  traces: {
-    name: string;
-    target: string;
-    failure: Failure | null;
-    facts: [string, string][];
-    diagnostics: string[];
-    stages: PackedStage[];
-  }[];
-  sources: Source[];
+  traces?: PackedTrace[];
+  sources?: Source[];
+  dumps: { at: [number, number]; lines: number; like: [number, number] | null; places: boolean }[];
   places: [file: number, line: number, column: number][];
+}
+
+interface Text {
+  lines: Int32Array;
+  places: Int32Array | null;
 }
 
 export async function gunzip(bytes: BufferSource): Promise<ArrayBuffer> {
@@ -35,43 +33,99 @@ export async function gunzip(bytes: BufferSource): Promise<ArrayBuffer> {
   return new Response(stream).arrayBuffer();
 }
 
-export async function unpack(bytes: BufferSource): Promise<Dumps> {
-  const buffer = await gunzip(bytes);
-  const view = new DataView(buffer);
-  const version = view.getUint32(0, true);
-  if (version !== VERSION) {
-    throw new Error(`These dumps have format ${version} and this viewer reads ${VERSION}: run the cell again.`);
-  }
-  let at = 4;
-  const text = (): string => {
+/** The sections of a block: each a length and its bytes. */
+function* sections(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = 0; at < bytes.length; ) {
     const length = view.getUint32(at, true);
-    const bytes = new Uint8Array(buffer, at + 4, length);
+    yield bytes.subarray(at + 4, at + 4 + length);
     at += 4 + length;
-    return new TextDecoder().decode(bytes);
-  };
-  /** Each number is stored as its difference from the one before. */
-  const numbers = (length: number): Int32Array => {
-    const values = new Int32Array(buffer.slice(at, at + 4 * length));
-    at += 4 * length;
-    for (let i = 1; i < length; i++) values[i]! += values[i - 1]!;
-    return values;
-  };
+  }
+}
 
-  const meta = JSON.parse(text()) as Meta;
-  const table = text().split("\n");
-  const traces = meta.traces.map((trace): Trace => {
-    const labels = labelled(trace.stages.map((stage) => stage.name));
-    const stages: Stage[] = [];
-    for (const [i, packed] of trace.stages.entries()) {
-      const same = packed.lines < 0;
-      const lines = same ? stages[i - 1]!.lines : numbers(packed.lines);
-      const places = packed.places ? numbers(lines.length) : null;
-      stages.push({ ...packed, label: labels[i]!, lines, places, changed: !same });
+/** Takes up packed dumps; of bytes that begin with those taken before, only what is new. */
+export class Unpacker {
+  private taken = new Uint8Array(0);
+  private table: string[] = [];
+  private places: Place[] = [];
+  private traces: PackedTrace[] = [];
+  private sources: readonly Source[] = [];
+  private attachments: Attachment[][] = [];
+  private texts: Map<number, Text>[] = [];
+
+  /** Whether these bytes go on from those taken. */
+  continues(data: Uint8Array): boolean {
+    const { taken } = this;
+    if (taken.length === 0 || data.length < taken.length) return false;
+    for (let i = 0; i < taken.length; i++) if (taken[i] !== data[i]) return false;
+    return true;
+  }
+
+  /** The dumps after each chunk that is new, so that the first can be shown while the others are read. */
+  async *take(data: Uint8Array<ArrayBuffer>): AsyncGenerator<Dumps> {
+    const version = new DataView(data.buffer, data.byteOffset).getUint32(0, true);
+    if (version !== VERSION) {
+      throw new Error(`These dumps have format ${version} and this viewer reads ${VERSION}: run the cell again.`);
     }
-    return { ...trace, stages };
-  });
-  const places = meta.places.map(([file, line, column]) => ({ file, line, column }));
-  return { table, traces, sources: meta.sources, places };
+    const known = this.continues(data) ? this.taken.length : 4;
+    if (known === 4) Object.assign(this, { table: [], places: [], traces: [], sources: [], attachments: [], texts: [] });
+    let end = known;
+    const breath = new Breath();
+    for (const chunk of sections(data.subarray(known))) {
+      await this.chunk(new Uint8Array(await gunzip(chunk)), breath);
+      end += 4 + chunk.length;
+      this.taken = data.slice(0, end);
+      yield this.dumps();
+    }
+  }
+
+  private async chunk(bytes: Uint8Array<ArrayBuffer>, breath: Breath): Promise<void> {
+    const [json, shapes, shapeOf, numbers, sequences, placed, attached] = [...sections(bytes)] as [Uint8Array<ArrayBuffer>, Uint8Array, Uint8Array, Uint8Array, Uint8Array, Uint8Array, Uint8Array<ArrayBuffer>];
+    const meta = JSON.parse(new TextDecoder().decode(json)) as Meta;
+    if (meta.traces) this.begin(meta.traces, meta.sources ?? [], attached);
+    for (const [file, line, column] of meta.places) this.places.push({ file, line, column });
+    const known = this.table.length;
+    await lines(shapes, varints(shapeOf), varints(numbers), breath, (more) => {
+      for (const line of more) this.table.push(line);
+    });
+    const all = sequence(varints(sequences), known, this.table.length);
+    const where = varints(placed);
+    let [line, place] = [0, 0];
+    for (const dump of meta.dumps) {
+      const [trace, stage] = dump.at;
+      const found = dump.like ? this.texts[dump.like[0]]!.get(dump.like[1])!.lines : all.slice(line, (line += dump.lines));
+      let places: Int32Array | null = null;
+      if (dump.places) {
+        places = new Int32Array(dump.lines);
+        for (let i = 0, value = 0; i < dump.lines; i++) places[i] = value += unzigzag(where[place++]!);
+      }
+      this.texts[trace]!.set(stage, { lines: found, places });
+    }
+  }
+
+  private begin(traces: PackedTrace[], sources: readonly Source[], attached: Uint8Array<ArrayBuffer>): void {
+    this.traces = traces;
+    this.sources = sources;
+    this.texts = traces.map(() => new Map<number, Text>());
+    let at = 0;
+    this.attachments = traces.map(({ attachments }) =>
+      attachments.map(({ name, bytes, sent }) => ({ name, size: bytes, data: sent ? attached.slice(at, (at += bytes)) : null })));
+  }
+
+  private dumps(): Dumps {
+    const traces = this.traces.map((trace, t): Trace => {
+      const labels = labelled(trace.stages.map((stage) => stage.name));
+      const texts = this.texts[t]!;
+      const stages = trace.stages.map((stage, i): Stage => {
+        const text = texts.get(i);
+        const lines = text?.lines ?? NO_LINES;
+        const changed = lines !== texts.get(stage.before)?.lines;
+        return { ...stage, label: labels[i]!, ready: text !== undefined, lines, places: text?.places ?? null, changed };
+      });
+      return { ...trace, stages, attachments: this.attachments[t]! };
+    });
+    return { table: this.table, traces, sources: this.sources, places: this.places };
+  }
 }
 
 /** Number the names that occur more than once: canonicalize, canonicalize (2). */

@@ -3,7 +3,7 @@
 import { Analysis } from "./analysis";
 import { Blame } from "./blame";
 import { Compare, type Spot } from "./compare";
-import type { Dumps, Stage, Trace } from "./dumps";
+import { type Dumps, isReady, type Stage, type Trace } from "./dumps";
 import { h, OWN_KEYS, plural, thousands } from "./dom";
 import { onKey } from "./keys";
 import { PassList } from "./list";
@@ -14,11 +14,8 @@ import style from "./style.css";
 import { followTheme } from "./theme";
 import { entries, Timeline } from "./timeline";
 import { Toolbar } from "./toolbar";
-import { unpack } from "./unpack";
+import { Unpacker } from "./unpack";
 import { copyText, saveText } from "./takeaway";
-
-/** Distinct lines from which on unpacking and drawing are two tasks. */
-const MANY = 200_000;
 
 export class Viewer {
   readonly element: HTMLElement;
@@ -44,6 +41,9 @@ export class Viewer {
   /** Whether choosing a pass leaves the left side alone. */
   pinned = false;
   private closed = false;
+  private readonly unpacker = new Unpacker();
+  /** Dumps are taken up one after the other. */
+  private opening: Promise<void> = Promise.resolve();
 
   constructor(model: Model, private readonly root: Document | ShadowRoot) {
     this.store = new Store(model, (keys) => void this.changed(keys));
@@ -88,11 +88,33 @@ export class Viewer {
   }
 
   /** Take up the dumps that are there now. */
-  private async open(): Promise<void> {
-    const dumps: Dumps = await unpack(this.store.data);
-    // Let the page breathe between two long tasks.
-    if (dumps.table.length > MANY) await new Promise((resolve) => setTimeout(resolve));
-    if (this.closed) return;
+  private open(): Promise<void> {
+    this.opening = this.opening.then(async () => {
+      const { data } = this.store;
+      if (this.closed || data.length === 0) return;
+      let more = this.unpacker.continues(data);
+      for await (const dumps of this.unpacker.take(data)) {
+        if (this.closed) return;
+        if (more) this.extend(dumps);
+        else this.begin(dumps);
+        more = true;
+      }
+      this.fillTimeline();
+    });
+    return this.opening;
+  }
+
+  /** More dumps of the same lowerings: what is shown stays, unless it was not there before. */
+  private extend(dumps: Dumps): void {
+    const shown = [this.left.lines, this.right.lines];
+    this.analysis.extend(dumps);
+    this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
+    this.blames = dumps.traces.map((trace) => new Blame(this.analysis, trace));
+    if (shown[0] !== this.left.lines || shown[1] !== this.right.lines) this.draw();
+    else this.search();
+  }
+
+  private begin(dumps: Dumps): void {
     this.analysis = new Analysis(dumps);
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
     this.blames = dumps.traces.map((trace) => new Blame(this.analysis, trace));
@@ -109,7 +131,6 @@ export class Viewer {
     if (this.source.useful) this.side.append(this.source.element);
     this.draw();
     this.element.dataset["ready"] = "true";
-    this.fillTimeline();
   }
 
   // What is shown
@@ -146,7 +167,7 @@ export class Viewer {
 
   /** What a stage is shown beside: the one before, or its counterpart in the lowering that it is compared with. */
   private beside(index: number): number {
-    return this.leftTrace === this.trace ? Math.max(index - 1, 0) : counterpart(this.trace, index, this.leftTrace);
+    return this.leftTrace === this.trace ? Math.max(this.trace.stages[index]!.before, 0) : counterpart(this.trace, index, this.leftTrace);
   }
 
   pin(): void {
@@ -246,13 +267,12 @@ export class Viewer {
   /** Compute the bars of the timeline after the panes are painted, a few passes at a time. */
   private fillTimeline(): void {
     const timeline = this.timelines[this.store.get("trace")] ?? this.timelines[0]!;
-    const { analysis } = this;
     const more = (): void => {
-      if (this.closed || analysis !== this.analysis) return;
+      if (this.closed || !this.timelines.includes(timeline)) return;
       const done = timeline.advance(12);
       this.drawList();
-      if (done) this.element.dataset["timeline"] = "true";
-      else setTimeout(more);
+      if (done && this.trace.stages.every(isReady)) this.element.dataset["timeline"] = "true";
+      if (!done) setTimeout(more);
     };
     setTimeout(more, 30);
   }
@@ -349,7 +369,7 @@ export class Viewer {
     if (!version) return this.say("This line has no earlier version: it is in the input or new in this pass");
     this.pinned = false;
     const at = this.analysis.dumps.traces.indexOf(trace);
-    this.store.set({ trace: at, against: -1, right: version.stage, left: Math.max(0, version.stage - 1) });
+    this.store.set({ trace: at, against: -1, right: version.stage, left: Math.max(0, trace.stages[version.stage]!.before) });
     queueMicrotask(() => this.compare.reveal({ side: "right", line: version.line }, "focus"));
   }
 

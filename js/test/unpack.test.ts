@@ -1,47 +1,72 @@
 import { describe, expect, it } from "vitest";
-import { labelled, unpack } from "../src/unpack";
+import { labelled, Unpacker } from "../src/unpack";
+import type { Dumps } from "../src/dumps";
+import packed from "./packed.json";
 
-async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
-  return new Response(new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
+/** What Python packed: see tests/views/test_packing.py. */
+const data = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
+
+async function all(unpacker: Unpacker, bytes: Uint8Array<ArrayBuffer>): Promise<Dumps[]> {
+  const found: Dumps[] = [];
+  for await (const dumps of unpacker.take(bytes)) found.push(dumps);
+  return found;
 }
 
-function u32(value: number): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(Uint32Array.of(value).buffer);
+function texts({ traces, table }: Dumps): (string[] | null)[][] {
+  return traces.map(({ stages }) => stages.map(({ ready, lines }) => (ready ? Array.from(lines, (id) => table[id]!) : null)));
 }
 
-function text(value: string): Uint8Array<ArrayBuffer>[] {
-  const bytes = new TextEncoder().encode(value);
-  return [u32(bytes.length), bytes];
+/** The bytes up to the end of the first chunk. */
+function head(): Uint8Array<ArrayBuffer> {
+  return data.slice(0, 8 + new DataView(data.buffer).getUint32(4, true));
 }
 
-const stage = { name: "cse", step: "s", language: "mlir", options: "", seconds: 0, scope: "module", ready: true };
+describe("Unpacker", () => {
+  it("reads every line that Python packed", async () => {
+    const found = await all(new Unpacker(), data);
+    expect(texts(found.at(-1)!)).toEqual(packed.lines);
+  });
 
-async function packed(version = 1): Promise<ArrayBuffer> {
-  const meta = {
-    traces: [{ name: "m", target: "t", failure: null, facts: [], diagnostics: [], stages: [
-      { ...stage, lines: 3, places: true }, { ...stage, lines: -1, places: false }, { ...stage, lines: 2, places: false },
-    ] }],
-    sources: [{ file: "cell", text: "x" }], places: [[0, 1, 0]],
-  };
-  const parts = [u32(version), ...text(JSON.stringify(meta)), ...text("a\nb é\n"), ...[[0, 1, 1], [0, -1, 1], [2, -1]].map((list) => new Uint8Array(Int32Array.from(list).buffer))];
-  return gzip(new Uint8Array(await new Blob(parts).arrayBuffer()));
-}
+  it("gives the dumps of the first chunk before it reads the others", async () => {
+    const [first] = await all(new Unpacker(), head());
+    const there = (t: number, s: number): boolean => (t === 1 && s === 3) || (t === 0 && s === 1);
+    expect(texts(first!)).toEqual(packed.lines.map((trace, t) => trace.map((lines, s) => (there(t, s) ? lines : null))));
+  });
 
-describe("unpack", () => {
-  it("reads lines, stages that are as the one before, and places", async () => {
-    const { table, traces, places } = await unpack(await packed());
-    const [first, second, third] = traces[0]!.stages;
-    expect(table).toEqual(["a", "b é", ""]);
-    expect([...first!.lines]).toEqual([0, 1, 2]);
-    expect([...first!.places!]).toEqual([0, -1, 0]);
-    expect(second!.lines).toBe(first!.lines);
-    expect(second!.changed).toBe(false);
-    expect([...third!.lines]).toEqual([2, 1]);
-    expect(places).toEqual([{ file: 0, line: 1, column: 0 }]);
+  it("goes on from what it has read, and keeps it", async () => {
+    const unpacker = new Unpacker();
+    const [first] = await all(unpacker, head());
+    const known = first!.traces[1]!.stages[3]!.lines;
+    const more = await all(unpacker, data);
+    expect(more.length).toBe(1);
+    expect(texts(more[0]!)).toEqual(packed.lines);
+    expect(more[0]!.traces[1]!.stages[3]!.lines).toBe(known);
+    expect(more[0]!.traces[0]!.stages[3]!.lines, "an equal text is the same lines").toBe(known);
+  });
+
+  it("starts anew with other bytes", async () => {
+    const unpacker = new Unpacker();
+    await all(unpacker, data);
+    const other = data.slice();
+    other[12] = 1; // the time in the gzip header
+    expect(unpacker.continues(other)).toBe(false);
+    expect(texts((await all(unpacker, other)).at(-1)!)).toEqual(packed.lines);
+  });
+
+  it("reads places and attachments", async () => {
+    const found = (await all(new Unpacker(), data)).at(-1)!;
+    const { stages, attachments } = found.traces[0]!;
+    expect(stages[1]!.places).toBeNull();
+    const lines = Array.from(stages[0]!.places!, (place) => found.places[place]?.line ?? 0);
+    expect(lines.length).toBe(stages[0]!.lines.length);
+    expect(Math.max(...lines)).toBeGreaterThan(50);
+    expect(Array.from(attachments[0]!.data!)).toEqual(Array.from({ length: 256 }, (_, i) => i));
   });
 
   it("says what to do about another format", async () => {
-    await expect(unpack(await packed(2))).rejects.toThrow("run the cell again");
+    const other = data.slice();
+    other[0] = 9;
+    await expect(all(new Unpacker(), other)).rejects.toThrow("run the cell again");
   });
 });
 

@@ -1,11 +1,17 @@
-"""What the browser gets: packing and its invariants."""
+"""What the browser gets: packing and its invariants.
+
+js/test/packed.json is what js/test/unpack.test.ts reads back; `python -m tests.views.test_packing` writes it anew.
+"""
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
+import random
 import struct
-from itertools import accumulate
+from collections.abc import Iterator
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,50 +20,181 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Trace, dump
-from irwidget.views.packing import blank, facts_of, last_change, lines_of, pack
+from irwidget.views import packing
+from irwidget.views.packing import Packer, blank, facts_of, last_change, lines_of, pack, predecessors
 from tests.views.lowerings import SOURCE, lower
 
+PACKED = Path(__file__).parents[2] / "js/test/packed.json"
 TABLE = json.loads((Path(__file__).parents[2] / "js/test/blank.json").read_text())
 
 
+def sections(data: bytes) -> Iterator[bytes]:
+    while data:
+        (length,) = struct.unpack_from("<I", data)
+        yield data[4 : 4 + length]
+        data = data[4 + length :]
+
+
+def varints(data: bytes) -> list[int]:
+    values: list[int] = []
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value)
+            value = shift = 0
+    return values
+
+
+def unzigzag(value: int) -> int:
+    return -(value + 1) // 2 if value & 1 else value // 2
+
+
+def unlines(shapes: bytes, shape_of: bytes, numbers: bytes) -> list[str]:
+    """What `lines` in js/src/codec.ts does, in a few lines."""
+    shape, text = varints(shape_of), shapes.split(b"\n")
+    coded = iter(map(unzigzag, varints(numbers)))
+    values: dict[int, Iterator[list[int]]] = {}
+    for i in sorted(set(shape)):
+        width = text[i].count(255)
+        rows = [[next(coded) for _ in range(width)] for _ in range(shape.count(i))]
+        values[i] = iter(list(accumulate(rows, lambda a, b: [x + y for x, y in zip(a, b, strict=True)])))
+    made: list[str] = []
+    for i in shape:
+        pieces = text[i].split(b"\xff")
+        row = [str(value).encode() for value in next(values[i])] + [b""]
+        made.append(b"".join(x for pair in zip(pieces, row, strict=True) for x in pair).decode())
+    return made
+
+
+def unsequence(data: bytes, known: int) -> list[int]:
+    after: dict[int, int] = {}
+    found: list[int] = []
+    before, fresh = -1, known
+    for code in varints(data):
+        number = after.get(before, before + 1) if code == 0 else fresh if code == 1 else before + unzigzag(code - 2)
+        if before >= 0:
+            after[before] = number
+        fresh = max(fresh, number + 1)
+        found.append(number)
+        before = number
+    return found
+
+
 def unpack(data: bytes) -> tuple[dict[str, Any], list[list[list[str]]], list[list[list[int] | None]]]:
-    """What js/src/unpack.ts does, in a few lines: meta, then for each trace and stage lines and places."""
-    raw = gzip.decompress(data)
-    assert struct.unpack_from("<I", raw)[0] == 1
-    at = 4
-    texts: list[str] = []
-    for _ in range(2):
-        (length,) = struct.unpack_from("<I", raw, at)
-        texts.append(raw[at + 4 : at + 4 + length].decode())
-        at += 4 + length
-    meta, table = json.loads(texts[0]), texts[1].split("\n")
-
-    def numbers(count: int) -> list[int]:
-        nonlocal at
-        values = struct.unpack_from(f"<{count}i", raw, at)
-        at += 4 * count
-        return list(accumulate(values))
-
+    """What js/src/unpack.ts does: the first chunk's meta, then for each trace and stage lines and places."""
+    assert struct.unpack_from("<I", data)[0] == 2
+    first: dict[str, Any] = {}
+    table: list[str] = []
     lines: list[list[list[str]]] = []
     places: list[list[list[int] | None]] = []
-    for trace in meta["traces"]:
-        lines.append([])
-        places.append([])
-        for stage in trace["stages"]:
-            lines[-1].append(lines[-1][-1] if stage["lines"] < 0 else [table[i] for i in numbers(stage["lines"])])
-            places[-1].append(numbers(len(lines[-1][-1])) if stage["places"] else None)
-    assert at == len(raw)
-    return meta, lines, places
+    for chunk in sections(data[4:]):
+        json_, shapes, shape_of, numbers, sequence, placed, _ = sections(gzip.decompress(chunk))
+        meta = json.loads(json_)
+        if not first:
+            first = meta
+            lines = [[[] for _ in trace["stages"]] for trace in meta["traces"]]
+            places = [[None for _ in trace["stages"]] for trace in meta["traces"]]
+            for trace in first["traces"]:
+                for stage in trace["stages"]:
+                    stage["ready"] = False
+        else:
+            first["places"] += meta["places"]
+        known = len(table)
+        table += unlines(shapes, shape_of, numbers)
+        ids, where = iter(unsequence(sequence, known)), map(unzigzag, varints(placed))
+        for dump_ in meta["dumps"]:
+            t, s = dump_["at"]
+            like, count = dump_["like"], dump_["lines"]
+            lines[t][s] = lines[like[0]][like[1]] if like else [table[i] for i in islice(ids, count)]
+            places[t][s] = list(accumulate(islice(where, count))) if dump_["places"] else None
+            first["traces"][t]["stages"][s]["ready"] = True
+        assert next(ids, None) is None
+        assert next(where, None) is None
+    return first, lines, places
 
 
-texts = st.lists(st.sampled_from(["a", "b", "%1 = f", "", "é\r\x00", "<script>"]), max_size=8).map("\n".join)
+words = st.sampled_from(["%", " = f ", "é\r\x00", "<script>", "\udcff", "ÿ", "x", "-", "."])
+digits = st.sampled_from(["0", "00", "007", "1", "2", "999999999", "1000000000"])
+pieces = words | digits | st.integers(0, 2**40).map(str)
+texts = st.lists(st.lists(pieces, max_size=6).map("".join), max_size=8).map("\n".join)
 
 
-@given(st.lists(st.lists(texts, min_size=1, max_size=5), min_size=1, max_size=3))
-def test_every_text_comes_back(traces):
-    packed = pack([Trace("t", tuple(dump(f"p{i}", text, step="s") for i, text in enumerate(one))) for one in traces])
-    _, lines, _ = unpack(packed)
-    assert lines == [[lines_of(text) for text in one] for one in traces]
+def shown(text: str) -> list[str]:
+    """The lines of a text, with what is not UTF-8 as its escape."""
+    return lines_of(text.encode("utf-8", "backslashreplace").decode())
+
+
+@given(st.lists(st.lists(texts, min_size=1, max_size=5), min_size=1, max_size=3), st.data())
+def test_every_text_comes_back(traces, data):
+    made = [Trace("t", tuple(dump(f"p{i}", text, step="s") for i, text in enumerate(one))) for one in traces]
+    packer = Packer(made)
+    places = [(i, j) for i, one in enumerate(traces) for j in range(len(one))]
+    before = b""
+    while not packer.complete:
+        packer.add(data.draw(st.none() | st.sets(st.sampled_from(places))))
+        assert packer.data.startswith(before)
+        before = packer.data
+    for packed in (packer.data, pack(made)):
+        _, lines, _ = unpack(packed)
+        assert lines == [[shown(text) for text in one] for one in traces]
+
+
+def test_large_dumps_are_cut_into_chunks(monkeypatch):
+    monkeypatch.setattr(packing, "CHUNK", 100)
+    trace = lower()
+    _, lines, places = unpack(pack([trace]))
+    assert lines == [[lines_of(one.text) for one in trace.dumps]]
+    assert all(places[0])
+
+
+def hard_traces() -> list[Trace]:
+    """Lines with every sort of number and letter, in dumps that share some of them, with places and attachments."""
+    chance = random.Random(4)
+    parts = ["%", " = arith.addi ", "é\r\x00", "ÿ<b>", "\udcff", "𝄞", "0", "00", "0.0", "9", "10", "99"]
+    parts += ["100", "999999999", "1000000000", "123456789012345"]
+    lines = ["".join(chance.choices([*parts, str(chance.randrange(10**6))], k=chance.randrange(9))) for _ in range(200)]
+    lines += [f"  %{i} = llvm.add %{i - 1}, %{i % 7} : i64" for i in range(1, 300)]
+
+    def text() -> str:
+        start = chance.randrange(400)
+        return "\n".join([*lines[start : start + 90], *chance.choices(lines, k=40)]) + "\n"
+
+    def one(name: str, repeated: str) -> Trace:
+        texts = [text(), text(), "", repeated, text()]
+        located = tuple(chance.choice([None, Location("cell", chance.randrange(1, 99), 3)]) for _ in range(100))
+        dumps = tuple(
+            dump(f"p{i}", each, step="s", locations=located if i != 1 else ()) for i, each in enumerate(texts)
+        )
+        return Trace("t", dumps, name=name, sources={"cell": "x"}, attachments={"a.bin": bytes(range(256))})
+
+    same = text()
+    return [one("a", same), one("b", same)]
+
+
+def hard_data(traces: list[Trace]) -> bytes:
+    packer = Packer(traces)
+    packer.add({(1, 3), (0, 1)})
+    packer.add()
+    return packer.data
+
+
+def test_the_browsers_test_reads_what_is_packed_now():
+    kept = json.loads(PACKED.read_text())
+    traces = hard_traces()
+    meta, lines, places = unpack(base64.b64decode(kept["data"]))
+    assert lines == kept["lines"] == [[shown(one.text) for one in trace.dumps] for trace in traces]
+    assert (meta, lines, places) == unpack(hard_data(traces)), "python -m tests.views.test_packing"
+
+
+def test_what_is_wanted_comes_first():
+    trace = Trace("t", tuple(dump(f"p{i}", f"x{i}\n", step="s") for i in range(4)))
+    packer = Packer([trace])
+    packer.add({(0, 2), (0, 3)})
+    meta, lines, _ = unpack(packer.data)
+    assert [stage["ready"] for stage in meta["traces"][0]["stages"]] == [False, False, True, True]
+    assert lines[0][2:] == [["x2"], ["x3"]]
 
 
 def test_equal_traces_make_equal_bytes():
@@ -110,6 +247,23 @@ def test_a_failure_crosses_with_its_diagnostics():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("scopes", "before"),
+    [
+        ("m:module m:func.func m:gpu.module m:any", [-1, 0, 1, 2]),
+        ("l:module l:f l:g l:f l:module l:g", [-1, 0, 0, 1, 0, 2]),
+        ("m:module l:k1 l:k2 l:k1 l:k2 p:module", [-1, 0, 0, 1, 2, 4]),
+        ("l:k l:k:f l:k:g l:k:f l:k", [-1, 0, 0, 1, 0]),
+        ("l:f l:g l:f", [-1, 0, 0]),
+    ],
+)
+def test_a_dump_is_compared_with_the_last_of_its_scope(scopes, before):
+    languages = {"m": "mlir", "l": "llvm", "p": "ptx"}
+    split = [word.split(":", 1) for word in scopes.split()]
+    dumps = [dump("p", "", step="s", language=languages[a], scope=b.replace(":", ": ")) for a, b in split]
+    assert predecessors(dumps) == before
+
+
 @pytest.mark.parametrize(("line", "blanked"), TABLE)
 def test_blanking_agrees_with_the_browser(line, blanked):
     assert blank(line) == blanked
@@ -125,3 +279,10 @@ def test_the_last_change(texts, at):
 def test_facts_are_short():
     facts = {"check": {"max |diff|": 2.98e-08, "ok": True}, "registers": 32, "kernels": ["a", "b"]}
     assert facts_of(facts) == [("check", "max |diff| 2.98e-08, ok yes"), ("registers", "32"), ("kernels", "a, b")]
+
+
+if __name__ == "__main__":
+    traces = hard_traces()
+    lines = [[shown(one.text) for one in trace.dumps] for trace in traces]
+    data = base64.b64encode(hard_data(traces)).decode()
+    PACKED.write_text(json.dumps({"data": data, "lines": lines}) + "\n", encoding="utf-8")

@@ -1,0 +1,120 @@
+"""How lines of IR and their numbers are written in few bytes.
+
+IR repeats itself: most lines are lines seen before with other numbers in them, and most numbers are one more than in
+the line before of the same shape. So a line is stored as its shape, the text with a byte 255 for each number (UTF-8
+has none), and each number as the difference from the same number of the line before with that shape. js/src/codec.ts
+reads it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_Ints = np.ndarray[Any, np.dtype[Any]]
+
+_DIGITS = 9
+"""Longer numbers are text, and so are those with leading zeros."""
+_NUMBER = 255
+
+
+def varints(values: _Ints) -> bytes:
+    """Unsigned numbers below 2**32 in seven bits a byte, the lowest first; the top bit says that more follow."""
+    rest = np.asarray(values, dtype=np.uint32)
+    if not len(rest):
+        return b""
+    lengths = np.ones(len(rest), dtype=np.int64)
+    for bits in (7, 14, 21, 28):
+        lengths += rest >= (1 << bits)
+    starts = np.cumsum(lengths) - lengths
+    out = np.zeros(int(lengths.sum()), dtype=np.uint8)
+    for k in range(int(lengths.max())):
+        there = lengths > k
+        more = np.where(lengths[there] > k + 1, 128, 0)
+        out[starts[there] + k] = ((rest[there] >> (7 * k)) & 127) | more
+    return out.tobytes()
+
+
+def zigzag(values: _Ints) -> _Ints:
+    """Signed numbers as unsigned ones, small for small: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    wide = np.asarray(values, dtype=np.int64)
+    return np.where(wide >= 0, 2 * wide, -2 * wide - 1).astype(np.uint32)
+
+
+def lines(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
+    """Lines as shapes joined by newlines, the shape of each line, and numbers shape by shape."""
+    if not texts:
+        return b"", b"", b""
+    # A lone surrogate is what invalid UTF-8 became: show its escape rather than fail.
+    data = np.frombuffer("\n".join(texts).encode("utf-8", "backslashreplace"), dtype=np.uint8)
+    starts, ends = _numbers(data)
+    ids: dict[bytes, int] = {}
+    shape = np.fromiter(
+        (ids.setdefault(one, len(ids)) for one in _blanked(data, starts, ends).split(b"\n")), np.int64, len(texts)
+    )
+    counts = np.fromiter((one.count(_NUMBER) for one in ids), np.int64, len(ids))
+    return b"\n".join(ids), varints(shape), varints(zigzag(_by_shape(_values(data, starts, ends), shape, counts)))
+
+
+def _numbers(data: _Ints) -> tuple[_Ints, _Ints]:
+    """Where the numbers of a text start and end."""
+    digit = np.zeros(len(data) + 2, dtype=np.int8)
+    digit[1:-1] = (data >= ord("0")) & (data <= ord("9"))
+    steps = np.diff(digit)
+    starts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+    length = ends - starts
+    plain = (length <= _DIGITS) & ((length == 1) | (data[starts] != ord("0")))
+    return starts[plain], ends[plain]
+
+
+def _blanked(data: _Ints, starts: _Ints, ends: _Ints) -> bytes:
+    """The text with one byte in place of each number."""
+    marked = data.copy()
+    marked[starts] = _NUMBER
+    inside = np.zeros(len(data) + 1, dtype=np.int8)
+    inside[starts + 1] += 1
+    inside[ends] -= 1
+    return marked[np.cumsum(inside[:-1], dtype=np.int8) == 0].tobytes()
+
+
+def _values(data: _Ints, starts: _Ints, ends: _Ints) -> _Ints:
+    values = np.zeros(len(starts), dtype=np.int64)
+    length = ends - starts
+    for k in range(int(length.max(initial=0))):
+        there = length > k
+        values[there] = values[there] * 10 + data[starts[there] + k] - ord("0")
+    return values
+
+
+def _by_shape(values: _Ints, shape: _Ints, counts: _Ints) -> _Ints:
+    """The numbers of the lines of shape 0, then of shape 1 ..., each less the one in the line before of its shape."""
+    count = counts[shape]
+    first = np.cumsum(count) - count
+    order = np.argsort(shape, kind="stable")
+    width = count[order]
+    ahead = np.cumsum(width) - width
+    sorted_values = values[np.repeat(first[order] - ahead, width) + np.arange(len(values))]
+    opens = np.ones(len(order), dtype=bool)
+    opens[1:] = shape[order][1:] != shape[order][:-1]
+    back = np.arange(len(values)) - np.repeat(width, width)
+    return sorted_values - np.where(np.repeat(opens, width), 0, sorted_values[back])
+
+
+def sequence(numbers: _Ints, known: int) -> bytes:
+    """Line numbers of dumps, one after the other; `known` lines were numbered before.
+
+    0 is what followed the line before when it last occurred (the next number when it has not), 1 is the first number
+    not seen yet, and the rest are differences from the line before.
+    """
+    if not len(numbers):
+        return b""
+    ids = np.asarray(numbers, dtype=np.int64)
+    before = np.concatenate(([-1], ids[:-1]))
+    order = np.argsort(before, kind="stable")
+    again = np.flatnonzero(before[order][1:] == before[order][:-1])
+    expected = before + 1
+    expected[order[again + 1]] = ids[order[again]]
+    fresh = np.maximum(np.maximum.accumulate(before) + 1, known)
+    return varints(np.where(ids == expected, 0, np.where(ids == fresh, 1, zigzag(ids - before).astype(np.int64) + 2)))
