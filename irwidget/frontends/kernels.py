@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irwidget.dumps import Trace
 from irwidget.errors import UsageError
 from irwidget.toolchain.run import Options
+
+if TYPE_CHECKING:
+    from irwidget.spyre import SpyreProgram
 
 
 def lower(
@@ -85,6 +88,15 @@ def _spyre(
 ) -> Trace:
     from irwidget import spyre
 
+    return spyre.lower(program(obj, inputs, kwargs, given), (), to=to)
+
+
+def program(obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], given: Mapping[str, Any]) -> SpyreProgram:
+    """The Spyre program of an object; one that is a program already is given back."""
+    from irwidget import spyre
+
+    if isinstance(obj, spyre.SpyreProgram):
+        return obj
     if kwargs:
         raise UsageError("Spyre programs take positional inputs only; bind keywords with functools.partial")
-    return spyre.lower(obj, list(inputs), to=to, **given)
+    return spyre.compile(obj, list(inputs), **given)

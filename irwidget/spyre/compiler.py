@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from irwidget.dumps import Dump, Step, Trace
@@ -17,13 +17,21 @@ from irwidget.spyre.division import Division, divide
 from irwidget.spyre.hardware import SEMANTICS
 from irwidget.spyre.ir import Graph
 from irwidget.spyre.kernel import Kernel, make_kernel
-from irwidget.spyre.named import check_hint_names, dynamic_units, hinted_divisions, named_sizes, propagate_names
+from irwidget.spyre.named import (
+    check_hint_names,
+    dynamic_units,
+    given_divisions,
+    hinted_divisions,
+    named_sizes,
+    propagate_names,
+)
 from irwidget.spyre.options import Options, make_options
 from irwidget.spyre.padding import pad_matmuls
 from irwidget.spyre.pool import Pool, plan_pool
-from irwidget.spyre.program import SpyreProgram
+from irwidget.spyre.program import Origin, SpyreProgram
 from irwidget.spyre.restickify import Choice, choose_layouts, commit_layouts, insert_restickify
 from irwidget.spyre.scratchpad import Scratchpad, co_optimize, plan_scratchpad
+from irwidget.spyre.tensorspec import described
 from irwidget.spyre.tiling import coarse_tile, set_advances
 
 T = TypeVar("T")
@@ -74,7 +82,7 @@ def compile(
     """
     given = make_options(cores, options)
     label = name or getattr(fn, "__name__", type(fn).__name__)
-    return _Compilation(given, label).run(fn, inputs)
+    return replace(_Compilation(given, label).run(fn, inputs), origin=Origin(fn, described(inputs)))
 
 
 class _Compilation:
@@ -150,7 +158,7 @@ class _Compilation:
         hints: Mapping[str, Mapping[str, int]] = {}
         if not options.ignore_hints:
             check_hint_names(graph)
-            hints = hinted_divisions(graph, options)
+            hints = {**hinted_divisions(graph, options), **given_divisions(graph, options)}
             graph = self._pass("coarse_tile", graph, coarse_tile)
         tiled, dynamic = graph, dynamic_units(graph)
         graph, divisions = self.record(

@@ -77,6 +77,23 @@ def check_hint_names(graph: Graph) -> None:
                     )
 
 
+def given_divisions(graph: Graph, options: Options) -> Mapping[str, Mapping[str, int]]:
+    """Splits of `Options.divisions`, by op and variable."""
+    found: dict[str, Mapping[str, int]] = {}
+    by_buffer = {op.target: op for op in graph.ops if op.computed}
+    for buffer, splits in options.divisions.items():
+        op = by_buffer.get(buffer)
+        if op is None:
+            raise UsageError(f"divisions names {buffer!r}, which no op makes. {near(buffer, by_buffer)}")
+        for v, n in splits.items():
+            if v not in op.space:
+                raise UsageError(f"divisions: {buffer} = {op.func} has no loop variable {v!r}. {near(v, op.space)}")
+            if not isinstance(n, int) or isinstance(n, bool) or n < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(f"divisions: {buffer} {v}={n!r} is no positive whole number.")
+        found[op.name] = splits
+    return found
+
+
 def hinted_divisions(graph: Graph, options: Options) -> Mapping[str, Mapping[str, int]]:
     """Splits that users ask for, by op and variable."""
     found: dict[str, dict[str, int]] = {}

@@ -36,6 +36,8 @@ class Options:
     ignore_hints: bool = False
     layouts: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Order of dims by name of a module's parameter, where not the default."""
+    divisions: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    """Splits by buffer and loop variable (`{"buf0": {"d0": 4}}`), checked and obeyed as a work_div hint is."""
     linear_weights: bool = True
     """Whether the 2-D weights of a module's nn.Linear get their stick on out_features, as `model.to("spyre")` does."""
 

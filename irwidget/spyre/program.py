@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irwidget.dumps import Trace
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     import torch
 
 _EMPTY_CLASSES = {"constant": "SpyreConstantFallback", "fallback": "FallbackKernel", "multi_output": "MultiOutput"}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a program was compiled from, so that it can be compiled again with other options."""
+
+    function: Any
+    inputs: Any
+    """With TensorSpecs in place of tensors: no data is kept alive."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,7 @@ class SpyreProgram:
     """The traced FX graph with its fake inputs."""
     shared_dims: Mapping[str, int] = field(default_factory=dict[str, int])
     """Named dims and their sizes."""
+    origin: Origin | None = field(default=None, repr=False)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -110,6 +121,20 @@ class SpyreProgram:
             space, splits = {v: str(n) for v, n in op.space.items()}, {v: dict(op.splits).get(v, 1) for v in op.space}
         entry |= {"it_space": space, "splits": splits, "reduction_type": op.func if op.reduced else None}
         return entry
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One interactive page with the program and its passes, without kernel and network; written to `path`."""
+        from irwidget.views import spyre as views
+
+        page = views.page([self], [self.trace], title=f"{self.name} for Spyre")
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        from irwidget.views import spyre as views
+
+        return views.show(self, key=f"program {id(self)}")._repr_mimebundle_(**kwargs)  # pyright: ignore[reportPrivateUsage]
 
     def explain(self) -> str:
         """Why the program is what it is, op by op, as text."""

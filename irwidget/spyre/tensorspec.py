@@ -57,6 +57,17 @@ def as_spec(value: Any) -> TensorSpec | None:
     return TensorSpec(tuple(value.shape), dtype, stride=tuple(value.stride()))
 
 
+def described(inputs: Any) -> Any:
+    """The inputs with a TensorSpec in place of each tensor, nested as they are."""
+    import torch.utils._pytree as pytree
+
+    def describe(leaf: Any) -> Any:
+        spec = as_spec(leaf)
+        return leaf if spec is None else spec
+
+    return pytree.tree_map(describe, inputs, is_leaf=lambda leaf: isinstance(leaf, TensorSpec))
+
+
 def check_input(name: str, spec: TensorSpec, parameter: str = "") -> Input:
     """Refuse what has no layout on the device before anything is traced."""
     dtype = dtype_name(spec.dtype)

@@ -1,0 +1,214 @@
+"""The Spyre view as a Jupyter widget: a program's cores, tiles, memory and reasons. What it looks like is in js/."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from irwidget.dumps import Trace
+from irwidget.errors import IRWidgetError, UsageError
+from irwidget.spyre.picture import picture, texts
+from irwidget.spyre.program import SpyreProgram
+from irwidget.spyre.recompile import changes, recompile
+from irwidget.views import offline, spyre_twins, twins, widget
+from irwidget.views.bundle import bundle, static
+
+
+def packed(data: Any) -> bytes:
+    """JSON, gzipped: equal for equal data."""
+    return gzip.compress(json.dumps(data, separators=(",", ":")).encode(), 6, mtime=0)
+
+
+class SpyreView(anywidget.AnyWidget):
+    """One compiled program: which core does which tile of which tensor, where it lies, and why.
+
+    The selection is shared: `op` is a number in `ops`, `core` a core, `tensor` a buffer or nothing, `iteration` a
+    number among the iterations of the coarse loops around the op. Set them from Python or observe them.
+    """
+
+    _esm = traitlets.Unicode().tag(sync=True)
+
+    op = traitlets.Int(0).tag(sync=True)
+    core = traitlets.Int(0).tag(sync=True)
+    tensor = traitlets.Unicode().tag(sync=True)
+    iteration = traitlets.Int(0).tag(sync=True)
+
+    data = traitlets.Bytes().tag(sync=True)
+    former = traitlets.Bytes().tag(sync=True)
+    """The program before it was compiled again, and what changed."""
+    texts = traitlets.Bytes().tag(sync=True)
+    """OpSpecs, SuperDSC and bundle.mlir; sent when the page asks."""
+    bundle = anywidget.WidgetTrait().tag(sync=True)
+
+    def __init__(self, program: SpyreProgram, **state: Any) -> None:
+        unknown = state.keys() - set(self.trait_names(sync=True))
+        if unknown:
+            raise UsageError(f"A Spyre view has no {', '.join(sorted(unknown))}.")
+        self.program = program
+        self.picture = picture(program)
+        super().__init__(_esm=static("stub.js"), data=packed(self.picture), bundle=bundle("spyre"), **state)
+        self.on_msg(self._asked)
+
+    @property
+    def ops(self) -> list[str]:
+        """What `op` numbers: the ops in launch order."""
+        return [f"{op['buffer']} = {op['func']}" for op in self.picture["ops"]]
+
+    @traitlets.validate("op")
+    def _op(self, proposal: Any) -> int:
+        return _within("op", int(proposal.value), len(self.picture["ops"]))
+
+    @traitlets.validate("core")
+    def _core(self, proposal: Any) -> int:
+        return _within("core", int(proposal.value), self.picture["cores"])
+
+    @traitlets.validate("tensor")
+    def _tensor(self, proposal: Any) -> str:
+        if proposal.value and proposal.value not in self.picture["buffers"]:
+            raise UsageError(f"There is no tensor {proposal.value!r} in {self.program.name}.")
+        return str(proposal.value)
+
+    @traitlets.validate("iteration")
+    def _iteration(self, proposal: Any) -> int:
+        if int(proposal.value) < 0:
+            raise UsageError(f"There is no iteration {proposal.value}: they are counted from 0.")
+        return int(proposal.value)
+
+    def recompile(self, **change: Any) -> SpyreProgram:
+        """Compile the program again with other options and show it beside the former one.
+
+        Options: see `irwidget.spyre.recompile.recompile`. Raises what it raises; the view then stays as it is.
+        """
+        made = recompile(self.program, change)
+        after = picture(made)
+        former = {"picture": self.picture, "changes": changes(self.picture, after)}
+        self.program, self.picture = made, after
+        with self.hold_sync():
+            self.op = min(self.op, max(len(after["ops"]) - 1, 0))
+            self.core = min(self.core, after["cores"] - 1)
+            self.tensor = self.tensor if self.tensor in after["buffers"] else ""
+            self.iteration = 0
+            self.former, self.texts, self.data = packed(former), b"", packed(after)
+        return made
+
+    def _asked(self, _widget: Any, content: Mapping[str, Any], _buffers: Any) -> None:
+        """Answer a message of the page, errors included."""
+        answer: dict[str, Any] = {"id": content.get("id")}
+        try:
+            kind = content.get("kind")
+            if kind == "texts":
+                self.texts = packed(texts(self.program))
+            elif kind == "recompile":
+                change: Any = content.get("change")
+                if not isinstance(change, dict):
+                    raise UsageError("a recompilation needs the options to change")
+                self.recompile(**{str(k): v for k, v in cast("dict[Any, Any]", change).items()})
+            else:
+                raise UsageError(f"the Spyre view does not answer {kind!r}")
+        except IRWidgetError as error:
+            answer["error"] = str(error)
+        except Exception as error:
+            answer["error"] = f"{type(error).__name__}: {error}"
+        self.send(answer)
+
+    def close(self) -> None:
+        """Take the view off the page and let go of its data."""
+        layout = cast(Any, self.layout)
+        super().close()
+        if layout is not None:
+            layout.close()
+        for name in ("data", "former", "texts"):
+            self.set_trait(name, b"")
+
+    def __repr__(self) -> str:
+        return f"<SpyreView of {self.program.name}: {len(self.picture['ops'])} ops on {self.picture['cores']} cores>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        plain = {"text/html": spyre_twins.html(self.picture), "text/plain": spyre_twins.text(self.picture)}
+        return _with_twins(super()._repr_mimebundle_(**kwargs), plain)
+
+
+def _within(what: str, value: int, count: int) -> int:
+    if not -count <= value < count:
+        raise UsageError(f"There is no {what} {value}: this program has {count}, counted from 0.")
+    return value % count
+
+
+def _with_twins(shown: Any, plain: dict[str, str]) -> Any:
+    if isinstance(shown, tuple):
+        found = cast("tuple[dict[str, Any], dict[str, Any]]", shown)
+        return {**found[0], **plain}, found[1]
+    return {**(shown or {}), **plain}
+
+
+class Lowered(ipywidgets.VBox):
+    """The programs of a lowering, and below them their passes."""
+
+    def __init__(self, views: Sequence[SpyreView], passes: widget.PassDiff) -> None:
+        super().__init__(children=[*views, passes])
+        self.views, self.passes = tuple(views), passes
+
+    def close(self) -> None:
+        for one in (*self.views, self.passes):
+            one.close()
+        super().close()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        traces = self.passes.traces
+        plain = {
+            "text/html": "\n".join([*(spyre_twins.html(v.picture) for v in self.views), twins.html(traces)]),
+            "text/plain": "\n\n".join([*(spyre_twins.text(v.picture) for v in self.views), twins.text(traces)]),
+        }
+        return _with_twins(super()._repr_mimebundle_(**kwargs), plain)
+
+
+_shown: dict[str, SpyreView | Lowered] = {}
+
+
+def show(program: SpyreProgram, *, key: str | None = None) -> SpyreView:
+    """Make the view of a program; showing again with the same key closes the view before."""
+    made = SpyreView(program)
+    _replace(key, made)
+    return made
+
+
+def show_lowered(programs: Sequence[SpyreProgram], traces: Sequence[Trace], *, key: str | None = None) -> Lowered:
+    """The views of programs above the diff of their passes."""
+    distinct = list({id(program): program for program in programs}.values())
+    made = Lowered([SpyreView(program) for program in distinct], widget.PassDiff(traces))
+    _replace(key, made)
+    return made
+
+
+def _replace(key: str | None, made: SpyreView | Lowered) -> None:
+    if key is None:
+        return
+    if (before := _shown.pop(key, None)) is not None:
+        before.close()
+    _shown[key] = made
+
+
+def page(programs: Sequence[SpyreProgram], traces: Sequence[Trace] = (), title: str = "") -> str:
+    """An HTML page with programs, and below them the diff of passes, that needs no kernel and no network."""
+    made = [(picture(program), texts(program)) for program in programs]
+    for trace in traces:
+        for dump in trace.dumps:
+            dump.load()
+    title = title or "; ".join(data["name"] for data, _ in made)
+    parts = [f"<h1>{offline.escaping.escape(title)}</h1>"]
+    for data, files in made:
+        state = {
+            "op": 0, "core": 0, "tensor": "", "iteration": 0, "former": "",
+            "data": base64.b64encode(packed(data)).decode(), "texts": base64.b64encode(packed(files)).decode(),
+        }
+        parts.append(offline.view(state, spyre_twins.html(data), bundle="spyre"))
+    if traces:
+        parts.append(offline.view(offline.state_of(traces), twins.html(traces)))
+    return offline.document("\n".join(parts), title, bundles=("spyre", *(("viewer",) if traces else ())))

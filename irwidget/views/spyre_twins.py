@@ -1,0 +1,176 @@
+"""The Spyre view's twins in text and HTML: the same tables, short, and equal for equal programs."""
+
+from __future__ import annotations
+
+import html as escaping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Made = Mapping[str, Any]
+"""What `irwidget.spyre.picture.picture` gives."""
+
+OPS = 60
+"""Rows of the table of ops; a longer program says how many more there are."""
+DETAILS = 12
+"""Ops whose tiles are spelled out."""
+CORES = 4
+"""Cores of each such op that are."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table of strings."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    notes: tuple[str, ...] = ()
+
+
+def tables(made: Made) -> list[Table]:
+    """Ops by kernel, splits and tiles of the first ops, LX, device memory, and why."""
+    return [_ops(made), *_tiles(made), _lx(made), _memory(made), _why(made)]
+
+
+def text(made: Made) -> str:
+    """All tables as aligned columns."""
+    return "\n\n".join([title(made), *(_aligned(table) for table in tables(made) if table.rows or table.notes)])
+
+
+def html(made: Made) -> str:
+    """All tables as HTML that reads well without styles; all but the first folded."""
+    say = _escape
+    parts = [f"<p><strong>{say(title(made))}</strong></p>"]
+    for i, table in enumerate(tables(made)):
+        if not (table.rows or table.notes):
+            continue
+        body = _html_table(table) + "".join(f"<p>{say(note)}</p>" for note in table.notes)
+        parts.append(body if i == 0 else f"<details><summary>{say(table.title)}</summary>{body}</details>")
+    return f"<div>{''.join(parts)}</div>"
+
+
+def title(made: Made) -> str:
+    """One line about the program."""
+    kernels = f"{len(made['kernels'])} kernel{'s' * (len(made['kernels']) != 1)}"
+    ops = f"{len(made['ops'])} op{'s' * (len(made['ops']) != 1)}"
+    return (f"{made['name']} on {made['cores']} Spyre cores: {kernels}, {ops},"
+            f" {size(made['moved']['device'])} between device memory and cores ({made['semantics']})")
+
+
+def size(n: int) -> str:
+    """Bytes for people."""
+    for unit, step in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n >= step:
+            return f"{n / step:.4g} {unit}"
+    return f"{n} B"
+
+
+def spans(box: Sequence[Sequence[int]]) -> str:
+    """A box of host dims: 0-31 x 64-127."""
+    return " x ".join(f"{a}-{b}" if a != b else str(a) for a, b in box) or "scalar"
+
+
+def _splits(op: Made) -> str:
+    return " ".join(f"{d['label']}/{d['split']}" for d in op["dims"] if d["split"] > 1) or "-"
+
+
+def _loops(op: Made) -> str:
+    return " ".join(f"{loop['dim']} x {loop['count']}" for loop in op["loops"])
+
+
+def _ops(made: Made) -> Table:
+    rows = [
+        (str(op["number"]), str(op["kernel"]) if op["kernel"] >= 0 else "host", op["func"], op["buffer"],
+         _splits(op), str(op["cores"]) if op["cores"] else "-", op["unit"], place(made, op["buffer"]),
+         " ".join(filter(None, [op["mark"], _loops(op)])), size(op["moved"]["device"]))
+        for op in made["ops"][:OPS]
+    ]
+    more = len(made["ops"]) - len(rows)
+    return Table(
+        "Ops", ("#", "kernel", "op", "makes", "splits", "cores", "unit", "lies in", "", "moved"), rows,
+        (f"{more} more ops",) if more > 0 else (),
+    )
+
+
+def place(made: Made, buffer: str) -> str:
+    """Where a buffer lies."""
+    return str(made["buffers"].get(buffer, {}).get("place", "-"))
+
+
+def _tiles(made: Made) -> list[Table]:
+    found: list[Table] = []
+    for op in made["ops"][:DETAILS]:
+        if not op["tensors"]:
+            continue
+        rows: list[tuple[str, ...]] = []
+        for core in range(min(op["cores"], CORES)):
+            for tensor in op["tensors"]:
+                tile = next((t for t in tensor["tiles"] if core in t["cores"]), None)
+                if tile is not None:
+                    shared = f"x{len(tile['cores'])}" if len(tile["cores"]) > 1 else ""
+                    rows.append((str(core), tensor["name"], tensor["role"], spans(tile["box"]), tensor["place"],
+                                 f"{tile['address']:#x}", size(tile["bytes"]), shared))
+        dims = ", ".join(f"{d['label']}: {d['size']} / {d['split']} = {d['tile']}" for d in op["dims"])
+        more = op["cores"] - CORES
+        found.append(Table(
+            f"Tiles of {op['buffer']} = {op['func']} ({dims})",
+            ("core", "tensor", "", "elements", "memory", "address", "bytes", "cores"), rows,
+            (f"{more} more cores",) if more > 0 else (),
+        ))
+    return found
+
+
+def _lx(made: Made) -> Table:
+    lx = made["lx"]
+    rows = [
+        (b["name"], f"{b['address']}-{b['address'] + b['bytes'] - 1}", size(b["bytes"]), f"{b['first']}-{b['last']}",
+         f"in place of {b['in_place']}" if b["in_place"] else "")
+        for b in lx["blocks"][:OPS]
+    ]
+    missed = [f"{m['name']} is not in LX: {m['why']}" for m in lx["missed"][:OPS]]
+    return Table(f"LX of every core: peak {size(lx['peak'])} of {size(lx['capacity'])}",
+                 ("buffer", "addresses", "bytes", "steps", ""), rows, tuple(missed))
+
+
+def _memory(made: Made) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for i, kernel in enumerate(made["kernels"][:OPS]):
+        for argument in kernel["arguments"]:
+            rows.append((str(i), argument["name"], f"{argument['base']:#x}",
+                         size(made["buffers"][argument["name"]]["bytes"]), ""))
+    rows += [("pool", b["name"], f"{b['offset']:#x}", size(b["bytes"]), f"steps {b['first']}-{b['last']}")
+             for b in made["pool"]["blocks"][:OPS]]
+    return Table(f"Device memory: pool of {size(made['pool']['bytes'])}",
+                 ("kernel", "buffer", "address", "bytes", ""), rows)
+
+
+def _why(made: Made) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for op in made["ops"][:OPS]:
+        rows += [(op["buffer"], why["about"], why["text"]) for why in op["why"]]
+        division = op["division"]
+        for c in (division["candidates"][:3] if division else ()):
+            splits = " ".join(f"{v}/{n}" for v, n in c["splits"].items())
+            rows.append((op["buffer"], "candidate", f"{splits}: {c['cost']} us = (compute {c['compute']} + memory"
+                         f" {c['memory']} + partial sums {c['partial_sums']} + tie {c['tie']}) x {c['batch']}"))
+    return Table("Why", ("op", "about", ""), rows)
+
+
+def _aligned(table: Table) -> str:
+    rows = [table.head, *table.rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(table.head))]
+    lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([table.title, *(lines if table.rows else ()), *table.notes])
+
+
+def _html_table(table: Table) -> str:
+    if not table.rows:
+        return ""
+    head = "".join(f"<th>{_escape(cell)}</th>" for cell in table.head)
+    body = "".join("<tr>" + "".join(f"<td>{_escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _escape(said: str) -> str:
+    return escaping.escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in said))
