@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from irwidget.helion.internals import is_kernel
 
 if TYPE_CHECKING:
-    from irwidget.helion.display import Link
     from irwidget.helion.handlers import register_handler
     from irwidget.helion.importer import (
         TorchMLIRNodeImporter,
@@ -22,12 +21,13 @@ if TYPE_CHECKING:
         synthesize_tensor_meta,
     )
     from irwidget.helion.inline import TextBuilder, inline_torch_mlir_output
+    from irwidget.helion.linking import Link
     from irwidget.helion.lowering import HelionLowering, lower, lower_kernel
     from irwidget.helion.triton import Launch, launches
 
 _HOMES = {
     "HelionLowering": "lowering", "lower": "lowering", "lower_kernel": "lowering",
-    "Link": "display", "register_handler": "handlers",
+    "Link": "linking", "register_handler": "handlers",
     "TorchMLIRNodeImporter": "importer", "import_aten_node_to_mlir": "importer",
     "normalize_helion_node": "importer", "synthesize_tensor_meta": "importer",
     "TextBuilder": "inline", "inline_torch_mlir_output": "inline",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from irwidget.dumps import Location
+from irwidget.dumps import Content, Location, Node
+from irwidget.helion import linking
 from irwidget.helion.bindings import ir
 
 _LOC = re.compile(r'("(?:[^"\\]|\\.)*")|(\bloc\()')
@@ -16,25 +17,6 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 _PRINTED_BODIES = ("linalg.generic", "linalg.map", "linalg.reduce")
 """The linalg ops whose bodies are printed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """What belongs together: a line of the kernel, a Device IR node, and lines of MLIR."""
-
-    node: str
-    """`graph.node`, as in `for_loop_0.acc`."""
-    target: str
-    """The op: `aten.addmm.default`, `load`, ..."""
-    location: Location | None
-    """The kernel's line."""
-    mlir_lines: tuple[int, ...]
-    """1-based lines of the shown module; empty when none is left of the node."""
-
-    @property
-    def source_lines(self) -> tuple[int, ...]:
-        """The kernel's line as a tuple, empty when it is not known."""
-        return (self.location.line,) if self.location else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +41,9 @@ def show(operation: Any, known: Collection[str]) -> Shown:
     }
     text = clone.get_asm(**options)
     annotated = clone.get_asm(enable_debug_info=True, **options)
-    return Shown(text, tuple(_owners(annotated.splitlines(), frozenset(known))))
+    names = frozenset(known)
+    owners = [_owner(line, names) for line in annotated.splitlines()]
+    return Shown(text, tuple(linking.spread(text.splitlines(), owners)))
 
 
 def _rename(root: Any) -> None:
@@ -97,40 +81,6 @@ def _constant_name(operation: Any) -> str | None:
     return number if number in ("true", "false") else "cst"
 
 
-def _owners(lines: list[str], known: Collection[str]) -> list[str | None]:
-    """The node of each line. A line that opens a region is of the op that the closing line names."""
-    owners: list[str | None] = []
-    open_lines: list[list[int]] = []
-    for number, line in enumerate(lines):
-        owner = _owner(line, known)
-        code = _without_locations(line).strip()
-        owners.append(owner)
-        closed: list[int] = []
-        if code.startswith("}") and open_lines:
-            closed = open_lines.pop()
-        if code.endswith("{"):  # `} else {` goes on with the op of the line that it closes
-            open_lines.append([*closed, number])
-            owners[number] = None
-        else:
-            for start in closed:
-                owners[start] = owner
-    return _inherit(lines, owners)
-
-
-def _inherit(lines: list[str], owners: list[str | None]) -> list[str | None]:
-    """Block headers belong to the op that holds them."""
-    around: list[str | None] = []
-    for number, line in enumerate(lines):
-        code = _without_locations(line).strip()
-        if code.startswith("}") and around:
-            around.pop()
-        if owners[number] is None and code.startswith("^") and around:
-            owners[number] = around[-1]
-        if code.endswith("{"):
-            around.append(owners[number])
-    return owners
-
-
 def _owner(line: str, known: Collection[str]) -> str | None:
     """The node that the last location of a line names."""
     start = -1
@@ -143,49 +93,10 @@ def _owner(line: str, known: Collection[str]) -> str | None:
     return names[-1] if names else None
 
 
-def _without_locations(line: str) -> str:
-    position = line.find(" loc(")
-    if position < 0:
-        return line
-    rest = line[position:]
-    depth, quoted = 0, False
-    for index, character in enumerate(rest):
-        if character == '"' and rest[index - 1] != "\\":
-            quoted = not quoted
-        elif not quoted and character == "(":
-            depth += 1
-        elif not quoted and character == ")":
-            depth -= 1
-            if depth == 0:
-                return line[:position] + _without_locations(rest[index + 1 :])
-    return line[:position]
+def content(shown: Shown, nodes: Mapping[str, Node]) -> Content:
+    """A shown module as the content of a dump: each line with the place and the name of its node."""
+    return Content(shown.text, True, tuple(_place(nodes.get(node or "")) for node in shown.nodes))
 
 
-def links(shown: Shown, nodes: Mapping[str, Location | None], targets: Mapping[str, str]) -> tuple[Link, ...]:
-    """One link per Device IR node, in the order of emission."""
-    lines: dict[str, list[int]] = {}
-    for number, node in enumerate(shown.nodes, 1):
-        if node is not None:
-            lines.setdefault(node, []).append(number)
-    return tuple(
-        Link(node, targets.get(node, ""), location, tuple(lines.get(node, ()))) for node, location in nodes.items()
-    )
-
-
-def in_place(source: str, first: int, shown: Shown, found: Collection[Link]) -> str:
-    """The kernel's source with each line's MLIR below it, as text.
-
-    `first` is the line number of the first line of `source`.
-    """
-    text = shown.text.splitlines()
-    by_line: dict[int, list[Link]] = {}
-    for link in found:
-        if link.location is not None and link.mlir_lines:
-            by_line.setdefault(link.location.line, []).append(link)
-    parts: list[str] = []
-    for number, line in enumerate(source.splitlines(), first):
-        parts.append(f"{number:4} | {line}")
-        for link in by_line.get(number, ()):
-            parts.append(f"     |     # {link.node}: {link.target}")
-            parts += [f"     |     {text[n - 1].strip()}" for n in link.mlir_lines]
-    return "\n".join(parts) + "\n"
+def _place(node: Node | None) -> Location | None:
+    return replace(node.location, name=node.name) if node and node.location else None

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from irwidget.dumps import Location
+from irwidget.dumps import Location, Node
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals, scalars
 from irwidget.helion.binding import Binding, reachable_graphs
@@ -81,10 +81,8 @@ class Emission:
     tensors: list[HostTensor]
     scalars: list[HostScalar]
     normalised: list[str]
-    nodes: dict[str, Location | None]
-    """Every emitted node, `graph.node`, with its line of the kernel."""
-    targets: dict[str, str]
-    """The op of each node."""
+    nodes: dict[str, Node]
+    """Every emitted node by name, in the order of emission."""
     seconds: float = 0.0
     aten_nodes: int = 0
 
@@ -113,8 +111,7 @@ class Emitter:
         self.tensors: dict[Any, HostTensor] = {}
         self.scalars: dict[str, HostScalar] = {}
         self.normalised: list[str] = []
-        self.nodes: dict[str, Location | None] = {}
-        self.targets: dict[str, str] = {}
+        self.nodes: dict[str, Node] = {}
         self._frames = [_Frame("host", self._kernel_location())]
         self._entry: ir.Block | None = None
         self._used_names: set[str] = set()
@@ -136,7 +133,7 @@ class Emitter:
             types = [argument.type for argument in self._block.arguments]
             function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
         return Emission(
-            module, list(self.tensors.values()), list(self.scalars.values()), self.normalised, self.nodes, self.targets,
+            module, list(self.tensors.values()), list(self.scalars.values()), self.normalised, self.nodes,
             time.perf_counter() - started, self.importer.imported,
         )
 
@@ -182,8 +179,7 @@ class Emitter:
 
     def _note(self, name: str, target: str, location: Location) -> ir.Location:
         """Enter something that is no node (the kernel, a top-level loop) among the linked things."""
-        self.nodes[name] = location
-        self.targets[name] = target
+        self.nodes[name] = Node(name, target, f"{target} {name}", location, 0 if target == "kernel" else 1)
         return self._mlir_location(name, location)
 
     # --- graphs and nodes --------------------------------------------------------
@@ -214,12 +210,12 @@ class Emitter:
         location = self._source(node) or frame.location
         frame.location = location
         name = f"{frame.graph}.{node.name}"
-        self.nodes[name] = location
-        self.targets[name] = internals.target_name(node.target)
+        target = internals.target_name(node.target)
+        symbolic = isinstance(node.meta.get("val"), (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
+        self.nodes[name] = Node(name, target, internals.node_text(node), location, len(self._frames), symbolic)
         outer = self.builder.location
         self.builder.location = self._mlir_location(name, location)
         try:
-            target = internals.target_name(node.target)
             handler = handler_for(target)
             if handler is None:
                 if not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]

@@ -51,6 +51,23 @@ def target_name(target: Any) -> str:
     return str(target)
 
 
+def node_text(node: Any) -> str:
+    """An FX node as a line: `load = load(x, [block_size_0, block_size_2])`, with the arguments that Helion had."""
+    args, kwargs = node.meta.get(SAVED_ARGUMENTS, (node.args, node.kwargs))
+    shown = [_argument(argument) for argument in args]
+    while shown and shown[-1] == "None":
+        shown.pop()
+    shown += [f"{name}={_argument(value)}" for name, value in kwargs.items() if not name.startswith("_")]
+    return f"{node.name} = {target_name(node.target)}({', '.join(shown)})"
+
+
+def _argument(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_argument, value))}]"
+    text = repr(value)
+    return text.removeprefix("torch.") if text.startswith("torch.") else text
+
+
 @contextmanager
 def saved_arguments() -> Generator[None]:
     """Save every node's arguments before Helion prepares it for Inductor.

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import inspect
+import linecache
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from irwidget.dumps import Diagnostic, Failure, Location, Step, Trace, dump
+from irwidget.dumps import Diagnostic, Dump, Failure, Location, Step, Trace, dump
 from irwidget.errors import PassError, ToolError, UsageError, near
-from irwidget.helion import display, execute, pipelines, triton, verify
+from irwidget.helion import display as printing
+from irwidget.helion import execute, linking, pipelines, triton, verify
 from irwidget.helion.binding import Binding, bind
 from irwidget.helion.emitter import Emission, Emitter
 from irwidget.toolchain import mlir
@@ -24,7 +26,7 @@ for _room in ("aten", "control", "tiles", "memory", "scatter", "scans", "reducti
     importlib.import_module(f"irwidget.helion.{_room}")  # each registers its handlers
 
 
-@dataclass
+@dataclass(repr=False)
 class HelionLowering:
     """A kernel lowered to one MLIR module, and everything on the way there."""
 
@@ -39,9 +41,9 @@ class HelionLowering:
     """`bind`, `emit` and `passes`."""
 
     @cached_property
-    def shown(self) -> display.Shown:
+    def shown(self) -> printing.Shown:
         """The final module as text, with the node of each line."""
-        return display.show(self.module, self.emission.nodes)
+        return printing.show(self.module, self.emission.nodes)
 
     @property
     def mlir(self) -> str:
@@ -49,9 +51,9 @@ class HelionLowering:
         return self.shown.text
 
     @cached_property
-    def links(self) -> tuple[display.Link, ...]:
+    def links(self) -> tuple[linking.Link, ...]:
         """For each Device IR node: the kernel's line, the node, and the lines of `mlir`."""
-        return display.links(self.shown, self.emission.nodes, self.emission.targets)
+        return linking.links(self.emission.nodes.values(), self.shown.nodes)
 
     @property
     def device_ir(self) -> str:
@@ -66,8 +68,7 @@ class HelionLowering:
     @property
     def in_place(self) -> str:
         """The kernel's source with the MLIR of each line below it."""
-        lines, first = inspect.getsourcelines(self.binding.kernel.fn)
-        return display.in_place("".join(lines), first, self.shown, self.links)
+        return linking.in_place(self.trace)
 
     def verify(self) -> str | None:
         """What is wrong with the module: None, or a message.
@@ -105,6 +106,29 @@ class HelionLowering:
         """
         return execute.run(self.program, self.binding, tensors or self.binding.arguments, timeout)
 
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One interactive page that needs no kernel and no network; written to `path` when given."""
+        from irwidget import views
+
+        page = views.page([self.trace], title=f"{self.trace.name}: {self.trace.target}")
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def display(self) -> None:
+        """Show source, nodes and MLIR side by side, and the pass diff below."""
+        from IPython.display import display
+
+        display(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        from irwidget import views
+
+        return views.show([self.trace], key=f"lowering {id(self)}")._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+
+    def __repr__(self) -> str:
+        return f"<HelionLowering of {self.binding.name} to {self.aten}: {len(self.trace.nodes)} nodes>"
+
 
 @dataclass(frozen=True)
 class _AsModule:
@@ -129,7 +153,7 @@ def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
     if trace.failure is not None:
         raise _failed(trace.failure, lowering.aten)
     return replace(
-        trace, name=before.name, sources=before.sources, dumps=(*before.dumps, *trace.dumps[1:]),
+        trace, name=before.name, sources=before.sources, nodes=before.nodes, dumps=(*before.dumps, *trace.dumps[1:]),
         steps=(*before.steps, *trace.steps), tools={**before.tools, **trace.tools},
     )
 
@@ -161,7 +185,10 @@ def lower_kernel(
     emitted = time.perf_counter()
     trace, module = _passes(binding, emission, aten, runner)
     seconds = {"bind": bound - started, "emit": emission.seconds, "passes": time.perf_counter() - emitted}
-    return HelionLowering(binding, emission, aten, trace, module, seconds)
+    lowering = HelionLowering(binding, emission, aten, trace, module, seconds)
+    final = Dump(_NAMES.arguments, str(_NAMES), "mlir", lambda: printing.content(lowering.shown, emission.nodes))
+    lowering.trace = replace(trace, dumps=(*trace.dumps, final), steps=(*trace.steps, _NAMES))
+    return lowering
 
 
 def _options(options: dict[str, Any]) -> Options:
@@ -182,8 +209,9 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
     source = Source(mlir.bytecode(raw), name="import", step="import nodes", seconds=emission.seconds)
     trace = source.run(steps, options, target="helion_mlir")
     trace = replace(
-        trace, name=binding.name, sources=binding.sources, dumps=(*_stages(binding, emission), *trace.dumps),
-        steps=(*_STAGES, *trace.steps), tools={**trace.tools, **_versions()},
+        trace, name=binding.name, sources=_sources(binding, emission), nodes=tuple(emission.nodes.values()),
+        dumps=(*_stages(binding, emission), *trace.dumps), steps=(*_STAGES, *trace.steps),
+        tools={**trace.tools, **_versions()},
     )
     if trace.failure is not None:
         raise _failed(trace.failure, aten)
@@ -204,6 +232,9 @@ def run_steps(module: Any, steps: Sequence[Step]) -> None:
         manager.run(module)
 
 
+_NAMES = Step("irwidget", "name-values", "readable names")
+"""The last dump: the module with `%t0`, `%blk_arg0`, ... for values and affine maps written out."""
+
 _STAGES = (
     Step("helion", "bind", "Device IR"),
     Step("irwidget", "normalise", "normalise nodes"),
@@ -217,6 +248,13 @@ def _stages(binding: Binding, emission: Emission) -> list[Any]:
         dump("device-ir", binding.device_ir_text, step="Device IR", language="fx"),
         dump("normalise", normalised, step="normalise nodes", language="fx"),
     ]
+
+
+def _sources(binding: Binding, emission: Emission) -> dict[str, str]:
+    """The kernel's file, and those of the functions that it calls."""
+    files = {node.location.file for node in emission.nodes.values() if node.location}
+    texts = {file: "".join(linecache.getlines(file)) for file in sorted(files)}
+    return {**binding.sources, **{file: text for file, text in texts.items() if text}}
 
 
 def _versions() -> dict[str, str]:

@@ -37,15 +37,22 @@ def is_user_file(name: str) -> bool:
     return name not in ("-", "<string>", "<stdin>", "") and not any(part in name for part in _NOT_THE_USERS)
 
 
-def frames(text: str, aliases: dict[str, str] | None = None) -> Iterator[Location]:
-    """The stack of a location's text (with or without `loc(...)` around it), innermost first."""
+def frames(text: str, aliases: dict[str, str] | None = None, name: str = "") -> Iterator[Location]:
+    """The stack of a location's text (with or without `loc(...)` around it), innermost first.
+
+    A frame has the name of the named location that is directly around it; `name` is that of the first.
+    """
     items = [(m.lastgroup, m.group()) for m in _TOKEN.finditer(text) if m.lastgroup]
     for i, (kind, value) in enumerate(items):
         if kind == "alias" and aliases and value in aliases:
-            yield from frames(aliases[value], aliases)
+            yield from frames(aliases[value], aliases, name)
+            name = ""
         elif kind == "string" and i + 2 < len(items) and items[i + 1][1] == ":" and items[i + 2][0] == "number":
             column = int(items[i + 4][1]) if i + 4 < len(items) and items[i + 3][1] == ":" else 0
-            yield Location(value[1:-1], int(items[i + 2][1]), column)
+            yield Location(value[1:-1], int(items[i + 2][1]), column, name=name)
+            name = ""
+        elif kind == "string":
+            name = value[1:-1]
 
 
 def user_location(text: str, aliases: dict[str, str] | None = None) -> Location | None:
@@ -53,7 +60,7 @@ def user_location(text: str, aliases: dict[str, str] | None = None) -> Location 
     found: Location | None = None
     for frame in reversed(list(frames(text, aliases))):
         if is_user_file(frame.file) and not (found and (found.file, found.line) == (frame.file, frame.line)):
-            found = Location(frame.file, frame.line, frame.column, found)
+            found = Location(frame.file, frame.line, frame.column, found, frame.name)
     return found
 
 

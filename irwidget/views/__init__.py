@@ -8,13 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irwidget.views.helion import KernelLinks, KernelView
     from irwidget.views.offline import page
     from irwidget.views.twins import html, text
     from irwidget.views.widget import PassDiff, show
 
-__all__ = ["PassDiff", "html", "page", "show", "text"]
+__all__ = ["KernelLinks", "KernelView", "PassDiff", "html", "page", "show", "text"]
 
-_HOMES = {"PassDiff": "widget", "show": "widget", "page": "offline", "html": "twins", "text": "twins"}
+_HOMES = {
+    "KernelLinks": "helion", "KernelView": "helion", "PassDiff": "widget", "show": "widget", "page": "offline",
+    "html": "twins", "text": "twins",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,199 @@
+"""A Helion kernel in three columns: its source, its Device IR nodes, and the MLIR of each node."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html as escaping
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+import anywidget
+import traitlets
+from ipywidgets import VBox
+
+from irwidget.dumps import Trace
+from irwidget.errors import UsageError, near
+from irwidget.helion import linking
+from irwidget.views import twins
+from irwidget.views.bundle import bundle, static
+from irwidget.views.packing import lines_of, repeated
+from irwidget.views.widget import PassDiff
+
+TEXT_LINES = 60
+HTML_LINES = 200
+
+
+def linked_stages(trace: Trace) -> list[int]:
+    """The dumps that the view can show: IR that came from the nodes, where it differs from the dump before."""
+    return [
+        i for i, dump in enumerate(trace.dumps)
+        if dump.language in ("mlir", "llvm") and (i == 0 or dump.text != trace.dumps[i - 1].text)
+    ]  # fmt: skip
+
+
+def pack(trace: Trace) -> bytes:
+    """Source, nodes, and the lines of every stage with the node of each, as gzipped JSON.
+
+    `lines` are numbers into `table`; `owners` are numbers of nodes, -1 for none; `row` is that of the source.
+    """
+    source = linking.source_lines(trace.nodes, trace.sources)
+    rows = {(line.file, line.number): row for row, line in enumerate(source)}
+    numbers = {node.name: number for number, node in enumerate(trace.nodes)}
+    table: dict[str, int] = {}
+    labels = repeated([dump.name for dump in trace.dumps])
+    stages: list[dict[str, Any]] = []
+    for index in linked_stages(trace):
+        dump = trace.dumps[index]
+        owners = linking.owners_of(dump.load())
+        stages.append({
+            "index": index, "name": labels[index], "step": dump.step, "language": dump.language,
+            "lines": [table.setdefault(line, len(table)) for line in lines_of(dump.text)],
+            "owners": [-1 if owner is None else numbers.get(owner, -1) for owner in owners],
+        })
+    data = {
+        "name": trace.name,
+        "source": [[line.file, line.number, line.text] for line in source],
+        "nodes": [
+            {
+                "name": node.name, "target": node.target, "text": node.text, "depth": node.depth,
+                "symbolic": node.symbolic,
+                "row": rows.get((node.location.file, node.location.line), -1) if node.location else -1,
+            }
+            for node in trace.nodes
+        ],
+        "table": list(table), "stages": stages,
+    }  # fmt: skip
+    encoded = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+    return gzip.compress(encoded, compresslevel=6, mtime=0)
+
+
+def state_of(trace: Trace) -> dict[str, Any]:
+    """The traits of a view that nobody has touched yet; `data` as base64."""
+    return {
+        "stage": linked_stages(trace)[-1], "pinned": [], "hide_symbols": True, "form": "columns",
+        "data": base64.b64encode(pack(trace)).decode(),
+    }
+
+
+class KernelLinks(anywidget.AnyWidget):
+    """Source, Device IR and MLIR of a kernel, side by side; what belongs together lights up together.
+
+    The traits are the state of the view: set them from Python, or observe them.
+    """
+
+    _esm = traitlets.Unicode().tag(sync=True)
+
+    stage = traitlets.Int(0).tag(sync=True)
+    """The dump whose lines are shown, numbered as in the lowering."""
+    pinned = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    """Names of the nodes that stay lit, as in `for_loop_0.acc`."""
+    hide_symbols = traitlets.Bool(True).tag(sync=True)
+    """Leave out the nodes that only compute sizes."""
+    form = traitlets.Enum(("columns", "in place"), "columns").tag(sync=True)
+    """Three columns, or the source with the MLIR of each line folded under it."""
+
+    data = traitlets.Bytes().tag(sync=True)
+    bundle = anywidget.WidgetTrait().tag(sync=True)
+
+    def __init__(self, trace: Trace, **state: Any) -> None:
+        unknown = state.keys() - set(self.trait_names(sync=True))
+        if unknown:
+            raise UsageError(f"This view has no {', '.join(sorted(unknown))}.")
+        if not trace.nodes:
+            raise UsageError("There is nothing to link: this lowering did not start from a Helion kernel.")
+        self.trace = trace
+        self._stages = linked_stages(trace)
+        super().__init__(
+            _esm=static("stub.js"), data=pack(trace), bundle=bundle("helion"), **({"stage": self._stages[-1]} | state)
+        )
+
+    @traitlets.validate("stage")
+    def _stage(self, proposal: Any) -> int:
+        value = int(proposal.value)
+        value += len(self.trace.dumps) if value < 0 else 0
+        if value not in self._stages:
+            known = ", ".join(map(str, self._stages))
+            raise UsageError(f"Stage {proposal.value} has no linked IR of its own: choose one of {known}.")
+        return value
+
+    @traitlets.validate("pinned")
+    def _pinned(self, proposal: Any) -> list[str]:
+        known = [node.name for node in self.trace.nodes]
+        for name in proposal.value:
+            if name not in known:
+                raise UsageError(f"There is no node {name!r}. {near(name, known)}")
+        return list(proposal.value)
+
+    @property
+    def links(self) -> tuple[linking.Link, ...]:
+        """For each node: the kernel's line, the node, and the lines of the stage that is shown."""
+        return linking.links(self.trace.nodes, linking.owners_of(self.trace.dumps[self.stage].load()))
+
+    def __repr__(self) -> str:
+        return f"<KernelLinks {self.trace.name}: {len(self.trace.nodes)} nodes>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        return with_twins(super()._repr_mimebundle_(**kwargs), html(self.trace), text(self.trace))
+
+
+class KernelView(VBox):
+    """Lowerings of Helion kernels: the links of each, and all their passes as a diff below."""
+
+    def __init__(self, traces: Sequence[Trace]) -> None:
+        self.traces = tuple(traces)
+        self.links = tuple(KernelLinks(trace) for trace in traces if trace.nodes)
+        """One view for each lowering that started from a kernel."""
+        self.passes = PassDiff(traces)
+        """The pass diff."""
+        super().__init__(children=[*self.links, self.passes])
+
+    def close(self) -> None:
+        """Take the views off the page and let go of the dumps."""
+        for child in (*self.links, self.passes):
+            child.close()
+        layout: Any = self.layout  # pyright: ignore[reportUnknownMemberType]
+        super().close()
+        if layout is not None:
+            layout.close()
+        self.traces, self.links = (), ()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{trace.name} -> {trace.target}" for trace in self.traces)
+        return f"<KernelView {shown or 'closed: its cell has run again'}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        linked = [trace for trace in self.traces if trace.nodes]
+        return with_twins(
+            super()._repr_mimebundle_(**kwargs),
+            "\n".join([*map(html, linked), twins.html(self.traces)]),
+            "\n\n".join([*map(text, linked), twins.text(self.traces)]),
+        )
+
+
+def with_twins(shown: Any, html_twin: str, text_twin: str) -> Any:
+    """A widget's MIME bundle with what is seen where no widget can be."""
+    plain: dict[str, Any] = {"text/html": html_twin, "text/plain": text_twin}
+    if isinstance(shown, tuple):
+        first, *rest = cast(tuple[dict[str, Any], ...], shown)
+        return {**first, **plain}, *rest
+    return {**(shown or {}), **plain}
+
+
+def text(trace: Trace) -> str:
+    """The source with the MLIR of each line below it, at most 60 lines."""
+    title = f"{trace.name}: source and MLIR, {len(trace.nodes)} nodes"
+    return "\n".join([title, *_in_place(trace, TEXT_LINES)])
+
+
+def html(trace: Trace) -> str:
+    """The same as HTML that reads well without styles and scripts, at most 200 lines."""
+    body = "\n".join(escaping.escape(line) for line in _in_place(trace, HTML_LINES))
+    summary = f"<code>{escaping.escape(trace.name)}</code>: each line with its MLIR"
+    return f"<details><summary>{summary}</summary><pre>{body}</pre></details>"
+
+
+def _in_place(trace: Trace, most: int) -> list[str]:
+    lines = [twins._plain(line) for line in linking.in_place(trace).splitlines()]  # pyright: ignore[reportPrivateUsage]
+    return twins._capped(lines, most)  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,228 @@
+/** A Helion kernel: its source, its Device IR nodes and their MLIR; what belongs together lights up together. */
+
+import { freshId, h, OWN_KEYS } from "../dom";
+import type { Model } from "../model";
+import base from "../style.css";
+import { followTheme } from "../theme";
+import { Column, type Row } from "./column";
+import { absent, describe, type Kernel, linesOf, type Stage, unpack } from "./data";
+import { inPlace } from "./inplace";
+import style from "./style.css";
+
+const KEYS = ["stage", "pinned", "hide_symbols", "form"] as const;
+const NONE: ReadonlySet<number> = new Set();
+
+export class KernelLinks {
+  readonly element: HTMLElement;
+  private kernel!: Kernel;
+  private readonly columns: readonly [Column, Column, Column];
+  private readonly body = h("div", { class: "irw-k-body" });
+  private readonly status = h("div", { class: "irw-status", role: "status" });
+  private readonly name = h("b", {});
+  private readonly stages: HTMLSelectElement;
+  private readonly symbols: HTMLButtonElement;
+  private readonly forms: readonly (readonly [string, HTMLButtonElement])[];
+  private readonly unfold: HTMLButtonElement;
+  private readonly stops: (() => void)[] = [];
+  private hovered: ReadonlySet<number> | null = null;
+  private current: ReadonlySet<number> = NONE;
+  private numbers = new Map<string, number>();
+
+  constructor(private readonly model: Model) {
+    const watcher = {
+      hovered: (nodes: readonly number[] | null) => {
+        this.hovered = nodes && new Set(nodes);
+        this.light();
+      },
+      moved: (column: Column, nodes: readonly number[]) => {
+        this.current = new Set(nodes);
+        this.light();
+        for (const other of this.columns) if (other !== column) other.reveal(this.current);
+      },
+      chosen: (nodes: readonly number[]) => this.pin(nodes),
+      leave: (column: Column, step: 1 | -1) => {
+        const next = this.columns[this.columns.indexOf(column) + step];
+        if (!next) return;
+        next.reveal(this.current.size > 0 ? this.current : this.pinned);
+        next.focus();
+      },
+      cleared: () => {
+        this.current = NONE;
+        this.set({ pinned: [] });
+        this.light();
+      },
+    };
+    this.columns = [new Column("Helion source", watcher), new Column("Device IR", watcher), new Column("MLIR", watcher)];
+    this.stages = h("select", { ...OWN_KEYS, "aria-label": "Stage", change: () => this.set({ stage: Number(this.stages.value) }) });
+    this.symbols = h("button", { type: "button", click: () => this.set({ hide_symbols: !this.get("hide_symbols") }) }, "Hide symbol nodes");
+    const form = (value: string, label: string) => [value, h("button", { type: "button", click: () => this.set({ form: value }) }, label)] as const;
+    this.forms = [form("columns", "Columns"), form("in place", "In place")];
+    this.unfold = h("button", { type: "button", click: () => this.unfoldAll() }, "Unfold all");
+    const group = h("span", { role: "group", "aria-label": "Form", class: "irw-k-forms" }, ...this.forms.map(([, button]) => button));
+    this.element = h(
+      "div", { class: "irw irw-k", role: "region", "aria-label": "Kernel, nodes and MLIR" },
+      h("div", { class: "irw-bar" }, this.name, h("span", { class: "irw-space" }), this.unfold, this.symbols, group, h("span", { class: "irw-dim", "aria-hidden": "true" }, "stage"), this.stages),
+      this.body, this.status,
+    );
+  }
+
+  async start(): Promise<void> {
+    this.stops.push(followTheme(this.element));
+    this.kernel = await unpack(this.model.get("data") as DataView<ArrayBuffer>);
+    this.numbers = new Map(this.kernel.nodes.map(({ name }, i) => [name, i]));
+    this.name.textContent = this.kernel.name;
+    this.stages.replaceChildren(...this.kernel.stages.map(({ index, name }) => h("option", { value: index }, `${index} ${name}`)));
+    for (const key of KEYS) {
+      const changed = (): void => this.changed(key);
+      this.model.on(`change:${key}`, changed);
+      this.stops.push(() => this.model.off(`change:${key}`, changed));
+    }
+    this.draw();
+    this.element.dataset["ready"] = "true";
+  }
+
+  // State
+
+  private get(key: (typeof KEYS)[number]): unknown {
+    return this.model.get(key);
+  }
+
+  private set(values: Readonly<Record<string, unknown>>): void {
+    for (const [key, value] of Object.entries(values)) this.model.set(key, value);
+    this.model.save_changes();
+  }
+
+  private get pinned(): ReadonlySet<number> {
+    return new Set((this.get("pinned") as string[]).flatMap((name) => this.numbers.get(name) ?? []));
+  }
+
+  private get stage(): Stage {
+    const { stages } = this.kernel;
+    return stages.find(({ index }) => index === this.get("stage")) ?? stages[stages.length - 1]!;
+  }
+
+  private hidden(node: number): boolean {
+    return Boolean(this.get("hide_symbols")) && this.kernel.nodes[node]!.symbolic;
+  }
+
+  /** Pin a group; pinning what is pinned lets go of it. */
+  private pin(nodes: readonly number[]): void {
+    if (nodes.length === 0) return;
+    const { pinned } = this;
+    const same = pinned.size === nodes.length && nodes.every((node) => pinned.has(node));
+    this.set({ pinned: same ? [] : nodes.map((node) => this.kernel.nodes[node]!.name) });
+  }
+
+  private changed(key: (typeof KEYS)[number]): void {
+    if (key !== "pinned") return this.draw();
+    this.light();
+    if (this.pinned.size > 0) for (const column of this.columns) column.reveal(this.pinned);
+  }
+
+  // Drawing
+
+  private draw(): void {
+    const form = this.get("form");
+    this.stages.value = String(this.stage.index);
+    this.symbols.setAttribute("aria-pressed", String(Boolean(this.get("hide_symbols"))));
+    for (const [value, button] of this.forms) button.setAttribute("aria-pressed", String(form === value));
+    this.unfold.hidden = form === "columns";
+    if (form === "columns") {
+      if (!this.columns[0].element.isConnected) this.body.replaceChildren(...this.columns.map(({ element }) => element));
+      this.drawColumns();
+    } else {
+      const { pinned } = this;
+      this.body.replaceChildren(inPlace(this.kernel, this.stage, (node) => this.hidden(node), (node) => pinned.has(node)));
+    }
+    this.light();
+  }
+
+  private drawColumns(): void {
+    const { kernel, stage } = this;
+    const [source, nodes, mlir] = this.columns;
+    source.show(sourceRows(kernel), "python");
+    nodes.show(nodeRows(kernel, (node) => this.hidden(node)), "python");
+    const code = stage.lines.map((id, i): Row => {
+      const owner = stage.owners[i]!;
+      return { text: kernel.table[id]!, number: String(i + 1), indent: 0, nodes: owner < 0 ? [] : [owner], title: kernel.nodes[owner]?.name };
+    });
+    mlir.show(code, stage.language);
+    if (this.pinned.size > 0) for (const column of this.columns) column.reveal(this.pinned);
+  }
+
+  private light(): void {
+    const { kernel, stage, pinned } = this;
+    const group = this.hovered ?? (this.current.size > 0 ? this.current : pinned);
+    for (const column of this.columns) column.light(group, pinned);
+    const shown = group.size > 0 ? group : pinned;
+    const lost = shown.size > 0 && linesOf(stage, shown).length === 0;
+    this.columns[0].title("", "");
+    this.columns[1].title("", "");
+    this.columns[2].title(`${stage.index} ${stage.name}`, lost ? absent(kernel, stage, shown) : "");
+    this.status.textContent =
+      this.get("form") === "columns"
+        ? describe(kernel, stage, shown) || "↑ ↓ move, Enter pins, → ← next column, Esc clears"
+        : `${kernel.name}: each line with its MLIR of ${stage.index} ${stage.name}`;
+  }
+
+  private unfoldAll(): void {
+    const all = [...this.body.querySelectorAll("details")];
+    const open = all.some((one) => !one.open);
+    for (const one of all) one.open = open;
+  }
+
+  close(): void {
+    for (const stop of this.stops) stop();
+    this.element.remove();
+  }
+}
+
+function sourceRows(kernel: Kernel): Row[] {
+  const rows: Row[] = [];
+  let [file, before] = [kernel.source[0]?.[0], (kernel.source[0]?.[1] ?? 1) - 1];
+  for (const [row, [from, line, text]] of kernel.source.entries()) {
+    if (from !== file || line !== before + 1) rows.push({ text: from === file ? "…" : shortName(from), number: "", indent: 0, nodes: [], quiet: true });
+    [file, before] = [from, line];
+    const nodes = kernel.nodes.flatMap((node, i) => (node.row === row ? [i] : []));
+    rows.push({ text, number: String(line), indent: 0, nodes });
+  }
+  return rows;
+}
+
+function nodeRows(kernel: Kernel, hidden: (node: number) => boolean): Row[] {
+  const rows: Row[] = [];
+  let before = "";
+  let depth = 0;
+  for (const [i, node] of kernel.nodes.entries()) {
+    const graph = node.name.includes(".") ? node.name.slice(0, node.name.indexOf(".")) : "";
+    if (graph && graph !== before && node.depth > depth && node.depth > 2) rows.push({ text: graph, number: "", indent: node.depth - 1, nodes: [], quiet: true });
+    if (graph) [before, depth] = [graph, node.depth];
+    if (!hidden(i)) rows.push({ text: node.text, number: "", indent: node.depth, nodes: [i], title: node.name });
+  }
+  return rows;
+}
+
+function shortName(file: string): string {
+  return file.slice(file.lastIndexOf("/") + 1);
+}
+
+async function attached(element: HTMLElement): Promise<void> {
+  while (!element.isConnected) await new Promise((resolve) => requestAnimationFrame(resolve));
+}
+
+export async function render({ model, el }: { model: Model; el: HTMLElement }): Promise<() => void> {
+  await attached(el);
+  const view = new KernelLinks(model);
+  const sheet = h("style", { id: freshId("style") }, base, style);
+  el.append(sheet, view.element);
+  try {
+    await view.start();
+  } catch (error) {
+    view.element.replaceChildren(h("pre", { role: "alert" }, `irwidget could not show this kernel.\n${String(error)}`));
+    throw error;
+  }
+  return () => {
+    view.close();
+    sheet.remove();
+  };
+}
