@@ -37,7 +37,7 @@ def lower_all(
             made = _try_calls(candidate, wanted, options)
         except (IRWidgetError, LoweringInterrupted) as error:
             problems.append(error)
-            made = {error.lowering.target: error.lowering} if error.lowering else {}
+            made = error.lowerings or ({error.lowering.target: error.lowering} if error.lowering else {})
         done.update({_key(name, target, candidates, wanted): low for target, low in made.items()})
         if problems and isinstance(problems[-1], LoweringInterrupted):
             break

@@ -7,7 +7,7 @@ where a lowering had already begun, the part of it that succeeded.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,10 +20,12 @@ class IRWidgetError(Exception):
 
     lowering: Lowering | None = None
     """What was done before the error, when a lowering had begun."""
+    lowerings: Mapping[str, Lowering] = {}
+    """Of several IR types: every lowering that was made, complete or not."""
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the message; the frames of our own code would only hide it."""
-        return [f"{type(self).__name__}: {self}"]
+        return [f"{type(self).__name__}: {self}", *getattr(self, "__notes__", [])]
 
 
 class UsageError(IRWidgetError):
@@ -66,9 +68,10 @@ class UnsupportedError(IRWidgetError):
 
 
 class LoweringInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a lowering; `lowering` holds what was done before it."""
+    """Ctrl-C during a lowering; `lowering` holds what was done before it, `lowerings` that of several IR types."""
 
     lowering: Lowering | None = None
+    lowerings: Mapping[str, Lowering] = {}
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +13,22 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from irwidget import checking, helion, pipelines, routes
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
-from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError, near
+from irwidget.errors import (
+    ExportError,
+    IRWidgetError,
+    LoweringInterrupted,
+    PassError,
+    ToolError,
+    UnsupportedError,
+    UsageError,
+    near,
+)
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
+
+    from irwidget.spyre import SpyreProgram
 
 TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "pytorch": ("arch", "O", "kernels", "llvm_passes"),
@@ -30,9 +41,13 @@ TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
 class Lowering:
     """One model or kernel on its way to one IR type: the trace, plus what a user does with it."""
 
-    def __init__(self, trace: Trace, made_by: tuple[Source, Options] | None = None) -> None:
+    def __init__(
+        self, trace: Trace, made_by: tuple[Source, Options] | None = None, program: SpyreProgram | None = None
+    ) -> None:
         self.trace = trace
         self._made_by = made_by
+        self.program = program
+        """The compiled program of a Spyre target."""
 
     @property
     def target(self) -> str:
@@ -95,7 +110,13 @@ class Lowering:
         """One interactive page that needs no kernel and no network; written to `path` when given."""
         from irwidget import views
 
-        page = views.page([self.trace], title=f"{self.name}: {self.target}")
+        title = f"{self.name}: {self.target}"
+        if self.program is not None:
+            from irwidget.views import spyre
+
+            page = spyre.page([self.program], [self.trace], title=title)
+        else:
+            page = views.page([self.trace], title=title)
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
@@ -122,13 +143,24 @@ class Lowering:
         display(self)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        from irwidget import views
-
-        return views.show([self.trace], key=f"lowering {id(self)}")._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+        return shown([self], key=f"lowering {id(self)}")._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         state = "failed" if self.failure else "complete"
         return f"<Lowering of {self.name or 'IR'} to {self.target}: {len(self.dumps)} dumps, {state}>"
+
+
+def shown(lowerings: Sequence[Lowering], key: str | None) -> Any:
+    """The widget of lowerings: the diff of their passes, below the programs of Spyre targets."""
+    from irwidget import views
+
+    traces = [lowering.trace for lowering in lowerings]
+    programs = [lowering.program for lowering in lowerings if lowering.program is not None]
+    if not programs:
+        return views.show(traces, key=key)
+    from irwidget.views import spyre
+
+    return spyre.show_lowered(programs, traces, key=key)
 
 
 def _dump_dict(dump: Dump) -> dict[str, Any]:
@@ -177,7 +209,8 @@ def lower(
 
     Raises UsageError, ExportError, PassError, ToolError, UnsupportedError (all
     IRWidgetError), and LoweringInterrupted on Ctrl-C. When passes had begun,
-    the error's `lowering` holds every dump before it.
+    the error's `lowering` holds every dump before it. Of several IR types all are
+    tried before the first error is raised; its `lowerings` has them by name.
     """
     options = Options(
         isolate=isolate, timeout=timeout, dumps=dumps, elide=elide, progress=progress,
@@ -186,10 +219,36 @@ def lower(
     )
     wanted = routes.resolve([to] if isinstance(to, str) else to, route, target_options)
     _check_options(wanted, target_options)
-    start = _Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
+    start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
     extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
-    made = {target.name: start.lower(target, extra, options) for target in wanted}
-    return made[to] if isinstance(to, str) else made
+    if isinstance(to, str):
+        return start.lower(wanted[0], extra, options)
+    return _each(wanted, lambda target: start.lower(target, extra, options))
+
+
+def _each(wanted: Sequence[routes.Target], make: Callable[[routes.Target], Lowering]) -> dict[str, Lowering]:
+    """Lower to every IR type, then raise what went wrong first: one that fails does not cost the others."""
+    made: dict[str, Lowering] = {}
+    failed: dict[str, IRWidgetError] = {}
+    for target in wanted:
+        try:
+            made[target.name] = make(target)
+        except IRWidgetError as error:
+            if error.lowering:
+                made[target.name] = error.lowering
+            elif isinstance(error, UsageError | ExportError):
+                raise  # it concerns them all
+            failed[target.name] = error
+        except LoweringInterrupted as stop:
+            stop.lowerings = made | ({target.name: stop.lowering} if stop.lowering else {})
+            raise
+    if failed:
+        first = next(iter(failed.values()))
+        first.lowerings = made
+        for name, error in list(failed.items())[1:]:
+            first.add_note(f"{name}: {error}")
+        raise first
+    return made
 
 
 def _check_options(wanted: Sequence[routes.Target], given: Mapping[str, Any]) -> None:
@@ -202,7 +261,7 @@ def _check_options(wanted: Sequence[routes.Target], given: Mapping[str, Any]) ->
             )
 
 
-class _Start:
+class Start:
     """An object and its inputs, on the way to one or more IR types; exported at most once."""
 
     def __init__(
@@ -213,6 +272,11 @@ class _Start:
         self.given_name = name
         self.check = check
         self.target_options = target_options
+
+    def prepare(self, target: routes.Target) -> None:
+        """Do what the passes wait for: a PyTorch model is exported. Raises ExportError or UsageError."""
+        if target.source == "pytorch" and target.name != "torch_script_graph_ir" and not helion.is_kernel(self.obj):
+            _ = self._imported
 
     def lower(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """To one IR type, then through the steps of a custom pipeline."""
@@ -255,21 +319,28 @@ class _Start:
         """By the object's own front end; a custom pipeline goes on from the text that it gives."""
         from irwidget.frontends import kernels, raw
 
+        program = self._spyre_program if target.source == "spyre" else None
         try:
             trace = kernels.lower(
-                target.source, target.name, self.obj, self.inputs, self.kwargs, options, self.target_options
+                target.source, target.name, program or self.obj, self.inputs, self.kwargs, options, self.target_options
             )
         except Interrupted as stop:
             raise _interrupted(Lowering(stop.trace)) from None
         if self.given_name:
             trace = replace(trace, name=self.given_name)
         if trace.failure or not extra:
-            return _finished(Lowering(trace))
+            return _finished(Lowering(trace, program=program))
         after = _run(raw.source(trace.dumps[-1].text), extra, target.name, options, trace)
         return Lowering(replace(
             after.trace, dumps=(*trace.dumps, *after.dumps[1:]), steps=(*trace.steps, *extra),
             tools={**trace.tools, **after.tools}, facts={**trace.facts, **after.trace.facts},
-        ))
+        ), program=program)
+
+    @cached_property
+    def _spyre_program(self) -> SpyreProgram:
+        from irwidget.frontends import kernels
+
+        return kernels.program(self.obj, self.inputs, self.kwargs, self.target_options)
 
     def _check_model(self) -> None:
         from irwidget.frontends import kernels

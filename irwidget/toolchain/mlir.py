@@ -47,8 +47,21 @@ def _load() -> None:
         ir, passmanager = mlir_ir, mlir_passmanager
 
 
+_spare: list[Any] = []
+
+
+def prepare() -> None:
+    """Make the next context before somebody waits for it."""
+    if not _spare:
+        _spare.append(_make_context())
+
+
 def new_context() -> Any:
     """A context that knows every dialect and pass of the torch-mlir wheel."""
+    return _spare.pop() if _spare else _make_context()
+
+
+def _make_context() -> Any:
     _load()
     from torch_mlir._mlir_libs import _stablehlo  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
     from torch_mlir.dialects import torch as torch_dialect  # pyright: ignore[reportMissingImports]
@@ -145,12 +158,21 @@ def _closing_brace(text: str, start: int) -> int:
     raise PipelineError(f"unbalanced braces in pipeline: {text}")
 
 
-def run(planned: PlannedPass, module: Any, *, verify: bool = True) -> None:
-    """Run one pass on a module, in place. Raises PassFailed with its diagnostics."""
+def run(planned: PlannedPass, module: Any, *, verify: bool = True, more: bool = False) -> None:
+    """Run one pass on a module, in place. Raises PassFailed with its diagnostics.
+
+    `more` says that the next pass has the same anchors. Like MLIR, which groups such passes, the functions are then
+    verified and the module is not.
+    """
+    operations = [module.operation]
+    if more and planned.anchors == ("builtin.module", "func.func"):
+        operations = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+        planned = PlannedPass(planned.name, planned.options, ("func.func",))
     manager = passmanager.PassManager.parse(planned.pipeline, context=module.context)
     manager.enable_verifier(verify)
     try:
-        manager.run(module.operation)
+        for operation in operations:
+            manager.run(operation)
     except ir.MLIRError as error:
         found = tuple(_diagnostic(d) for d in error.error_diagnostics)
         raise PassFailed(found[0].message if found else error.message, found) from None

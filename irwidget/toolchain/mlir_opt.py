@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 from irwidget.dumps import Step
@@ -29,10 +30,11 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
         if _UNKNOWN in str(error) and not textual:
             raise NeedsProgram(f"{pipeline} names a pass that the embedded MLIR does not have") from None
         raise refuse(step, f"{step.tool} cannot run {pipeline!r}: {error}") from None
-    for one in planned:
-        def apply(current: State, one: mlir.PlannedPass = one) -> State:
+    for one, following in zip_longest(planned, planned[1:]):
+        def apply(current: State, one: mlir.PlannedPass = one, following: mlir.PlannedPass | None = following) -> State:
             module = current if isinstance(current, MlirState) else before
-            mlir.run(one, module.module, verify=run.request.verify)
+            more = following is not None and following.anchors == one.anchors
+            mlir.run(one, module.module, verify=run.request.verify, more=more)
             return module
 
         yield Pass(one.name, apply, one.options, one.scope, f"{step.tool} --pass-pipeline='{one.pipeline}'")

@@ -84,12 +84,16 @@ class Session:
     kept: int = 4
 
     def hold(self, key: str) -> Held:
-        """The entry of a source, new if need be; the one unused for longest makes room."""
+        """The entry of a source, new if need be."""
         held = self.sources.setdefault(key, Held())
         self.sources.move_to_end(key)
+        return held
+
+    def tidy(self) -> None:
+        """Between requests: let go of the sources unused for longest, and get ready for a new one."""
         while len(self.sources) > self.kept:
             self.sources.popitem(last=False)
-        return held
+        mlir.prepare()
 
 
 @dataclass(slots=True)

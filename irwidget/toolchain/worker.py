@@ -53,6 +53,9 @@ def serve(connection: Connection) -> None:
     printing: deque[tuple[int, Iterator[events.Event]]] = deque()
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
+            if not printing and not connection.poll():
+                with contextlib.suppress(Exception):  # a request says it better
+                    session.tidy()
             if not printing or connection.poll():
                 number, request = connection.recv()
                 stream = execute(request, session)

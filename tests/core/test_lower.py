@@ -174,6 +174,15 @@ def test_targets_share_the_steps_they_have_in_common(mlp):
     assert [_key(d) for d in alone.dumps] == [_key(d) for d in linalg.dumps]
 
 
+def test_an_ir_type_that_fails_does_not_cost_the_others() -> None:
+    with pytest.raises(irwidget.PassError, match="fft") as caught:
+        irwidget.lower(Spectrum(), torch.randn(3), to=["tosa_mlir", "torch_script_graph_ir"])
+    made = caught.value.lowerings
+    assert {name: bool(low.failure) for name, low in made.items()} == {
+        "tosa_mlir": True, "torch_script_graph_ir": False,
+    }  # fmt: skip
+
+
 def test_without_dumps_only_the_ends_are_kept(mlp):
     low = irwidget.lower(mlp, torch.randn(2, 4), to="tosa_mlir", dumps=False)
     assert [d.name for d in low.dumps] == ["torch.export", "torch-verify-tosa-backend-contract"]
