@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from irwidget.frontends.pairing import explore
     from irwidget.lowering import Lowering, lower
     from irwidget.routes import targets
+    from irwidget.views.pipeline import Pipeline
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "Lowering": "irwidget.lowering",
+    "Pipeline": "irwidget.views.pipeline",
     "explore": "irwidget.frontends.pairing",
     "lower": "irwidget.lowering",
     "targets": "irwidget.routes",
@@ -64,6 +66,7 @@ __all__ = [
     "Lowering",
     "LoweringInterrupted",
     "PassError",
+    "Pipeline",
     "ToolError",
     "UnsupportedError",
     "UsageError",

@@ -1,0 +1,311 @@
+"""The passes that each tool of a pipeline really has, with their options: what a page may pick from.
+
+MLIR has no call that lists its registered passes. So a process of its own asks the tools that come with the wheels
+and the LLVM programs of this machine for their `--help`, adds every string in the MLIR library that could be a name,
+and keeps what MLIR's own parser takes for a pass; the parser then prints each pass's options with their defaults.
+
+    python -m irwidget.catalogue      prints it as JSON
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from irwidget.errors import ToolError, UsageError, near
+
+EMBEDDED_TOOLS = ("torch-mlir-opt", "mlir-opt", "mlir-translate", "opt", "llc", "triton-opt")
+USER_TOOL = "user-tool"
+
+_REACHES_OUT = re.compile(
+    r"librar|path|file|dir(ectory)?$|toolkit|cmd|command|plugin|script|link|pipeline|^opts$|^l$|^config$|url|host-?name"
+)
+"""Options that name files, folders or programs: never offered to a page."""
+_NOT_OFFERED = re.compile(
+    r"test-.*|gpu-module-to-binary|gpu-lower-to-.*|view-op-graph|snapshot-op-locations|location-snapshot"
+)
+"""Passes that write files or start programs."""
+_TORCH = re.compile(r"torch|stablehlo|chlo|vhlo|refback|tm-?tensor")
+_KINDS = {"int": "integer", "uint": "integer", "long": "integer", "ulong": "integer", "number": "number"}
+_VALUES = {
+    "flag": re.compile(r"true|false"),
+    "integer": re.compile(r"-?\d{1,18}"),
+    "number": re.compile(r"-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?"),
+    "text": re.compile(r"[A-Za-z0-9_+*.,:@-]{1,200}"),
+}
+_WORDS = {
+    "flag": "true or false", "integer": "a whole number", "number": "a number", "text": "letters, digits and _+*.,:@-",
+}
+"""What a value may be; text has nothing that could end an option, a pass or a word, and names no path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a pass."""
+
+    name: str
+    kind: str
+    """`flag`, `integer`, `number`, `choice` or `text`."""
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    help: str = ""
+
+    def check(self, value: str) -> None:
+        """Raises UsageError for a value that the option cannot have."""
+        if self.kind == "choice":
+            if value not in self.choices:
+                raise UsageError(f"{self.name} is one of {', '.join(self.choices)}, not {value!r}")
+        elif not _VALUES[self.kind].fullmatch(value) or ".." in value:
+            raise UsageError(f"{self.name} wants {_WORDS[self.kind]}, not {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPass:
+    """A pass, or what else a tool can be told to do in one step."""
+
+    name: str
+    help: str = ""
+    options: tuple[Option, ...] = ()
+
+    def check(self, options: Mapping[str, str]) -> None:
+        """Raises UsageError for an option that the pass does not have, or a value that it cannot have."""
+        known = {option.name: option for option in self.options}
+        for name, value in options.items():
+            if name not in known:
+                has = near(name, known) if known else "It has none."
+                raise UsageError(f"{self.name} has no option {name!r} to set here. {has}")
+            known[name].check(value)
+
+
+Catalogue = Mapping[str, Mapping[str, KnownPass]]
+"""Tool -> name of a pass -> the pass."""
+
+_lock = threading.Lock()
+_found: Catalogue | None = None
+
+
+def catalogue() -> Catalogue:
+    """All tools with their passes; found once per process, in about two seconds. Raises ToolError."""
+    global _found
+    with _lock:
+        if _found is None:
+            _found = from_json(_ask())
+        return _found
+
+
+def allowed(everything: Catalogue, tools: Collection[str]) -> Catalogue:
+    """The part of the catalogue that is allowed, with the commands `user-tool ./mine --flag` among `tools`."""
+    shown = {tool: everything[tool] for tool in tools if tool in everything}
+    own = [command.removeprefix(USER_TOOL).strip() for command in tools if command.startswith(f"{USER_TOOL} ")]
+    return {**shown, **({USER_TOOL: {command: KnownPass(command) for command in own}} if own else {})}
+
+
+def check_allowed(tools: Collection[str]) -> tuple[str, ...]:
+    """`tools` as given; raises UsageError for what is neither a tool nor `user-tool COMMAND`."""
+    for tool in tools:
+        if tool not in EMBEDDED_TOOLS and not re.fullmatch(rf"{USER_TOOL} +\S.*", tool):
+            raise UsageError(
+                f"allow_tools has {tool!r}. {near(tool, EMBEDDED_TOOLS)} A program of your own is written as the whole "
+                "command that the page may pick: 'user-tool ./mine --flag'"
+            )
+    return tuple(dict.fromkeys(tools))
+
+
+def to_json(found: Catalogue) -> str:
+    return json.dumps({tool: [asdict(one) for one in passes.values()] for tool, passes in found.items()})
+
+
+def from_json(text: str) -> Catalogue:
+    def read(one: dict[str, Any]) -> KnownPass:
+        options = (replace(Option(**option), choices=tuple(option["choices"])) for option in one["options"])
+        return KnownPass(one["name"], one["help"], tuple(options))
+
+    return {tool: {one["name"]: read(one) for one in passes} for tool, passes in json.loads(text).items()}
+
+
+def _ask() -> str:
+    root = str(Path(__file__).parents[1])
+    path = os.pathsep.join(entry for entry in (root, os.environ.get("PYTHONPATH", "")) if entry)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "irwidget.catalogue"], env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        said = str(getattr(error, "stderr", "") or error).strip().splitlines()
+        raise ToolError(f"The passes cannot be listed: {said[-1] if said else error}", tool="catalogue") from None
+    return done.stdout
+
+
+# From here on: what runs in the process of its own.
+
+def _collect() -> Catalogue:
+    from irwidget.toolchain import external
+
+    found: dict[str, dict[str, KnownPass]] = {}
+    helps: dict[str, KnownPass] = {}
+    own: set[str] = set()
+    for tool in ("mlir-opt", "torch-mlir-opt"):
+        program = external.find(tool)
+        if not isinstance(program, str):
+            told = {one.name: one for one in _mlir_help(_said(program.path, "--help"))}
+            helps |= told
+            own |= set(told) if tool == "torch-mlir-opt" else set()
+    mlir_passes = sorted(_registered(helps), key=lambda one: one.name)
+    found["torch-mlir-opt"] = {one.name: one for one in mlir_passes if _TORCH.search(one.name) or one.name in own}
+    found["mlir-opt"] = {one.name: one for one in mlir_passes if not _TORCH.search(one.name)}
+    found["mlir-translate"] = {"mlir-to-llvmir": KnownPass("mlir-to-llvmir", "Translate the LLVM dialect to LLVM IR")}
+    found["opt"] = {one.name: one for one in _opt_passes()}
+    found["llc"] = {"codegen": KnownPass("codegen", "Generate code for a target", (
+        Option("O", "choice", "2", ("0", "1", "2", "3"), "Optimisation level"), *_TARGET,
+    ))}
+    found["triton-opt"] = {one.name: one for one in _triton_passes()}
+    return {tool: passes for tool, passes in found.items() if passes}
+
+
+def _said(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout
+
+
+_LINE = re.compile(r"^( +)(--?|=)([\w.-]+)(?:\[?=<([^>]*)>\]?)? +- ?(.*)$")
+
+
+def _mlir_help(text: str) -> Iterator[KnownPass]:
+    """The passes in what `mlir-opt --help` prints: a pass is indented by 6, its options by 8, their choices follow."""
+    name, about = "", ""
+    options: list[Option] = []
+    for line in text[text.find("Compiler passes to run") :].splitlines():
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        indent, groups = len(match[1]), match.groups()
+        dashes, word, kind, said = groups[1], groups[2], groups[3], groups[4]
+        if dashes == "=":
+            if options:
+                last = options[-1]
+                options[-1] = Option(last.name, "choice", "", (*last.choices, word), last.help)
+        elif indent == 6:
+            if name:
+                yield KnownPass(name, about, tuple(options))
+            name, about, options = word, said.strip(), []
+        elif indent == 8 and name:
+            options.append(Option(word, "flag" if kind is None else _KINDS.get(kind, "text"), help=said.strip()))
+        elif indent < 6 and name:
+            break
+    if name:
+        yield KnownPass(name, about, tuple(options))
+
+
+def _registered(helps: Mapping[str, KnownPass]) -> Iterator[KnownPass]:
+    """The passes that MLIR's parser knows, each with the options that it prints."""
+    from irwidget.toolchain import mlir
+
+    context = mlir.new_context()
+    for name in {*helps, *_names_in_library()}:
+        if _NOT_OFFERED.fullmatch(name):
+            continue
+        printed = _printed(f"any({name})", context)
+        if printed is None:
+            continue
+        yield _with_defaults(helps.get(name, KnownPass(name)), printed)
+
+
+def _printed(pipeline: str, context: Any) -> str | None:
+    """The pipeline as MLIR prints it; None when it has no such pass."""
+    from irwidget.toolchain import mlir
+
+    try:
+        return str(mlir.passmanager.PassManager.parse(pipeline, context=context))
+    except ValueError as error:
+        anchor = re.search(r"restricted to '([\w.]+)'", str(error))
+        if anchor and pipeline.startswith("any("):
+            return _printed(pipeline.replace("any(", f"{anchor[1]}(", 1), context)
+        return None if "does not refer to a registered pass" in str(error) else ""
+
+
+def _with_defaults(told: KnownPass, printed: str) -> KnownPass:
+    body = re.fullmatch(rf"[\w.]+\({re.escape(told.name)}\{{([^{{}}]*)\}}\)", printed)
+    defaults = dict(pair.split("=", 1) for pair in body[1].split() if "=" in pair) if body else {}
+    options = {option.name: option for option in told.options}
+    for name, default in defaults.items():
+        before = options.get(name) or Option(name, _kind_of(default))
+        options[name] = Option(name, before.kind, default, before.choices, before.help)
+    # MLIR rewords what it prints, so an option that only --help has may be an older MLIR's.
+    return KnownPass(told.name, told.help, tuple(
+        option for option in sorted(options.values(), key=lambda one: one.name)
+        if not _REACHES_OUT.search(option.name) and option.kind != "filename"
+    ))
+
+
+def _kind_of(value: str) -> str:
+    if value in ("true", "false"):
+        return "flag"
+    return "integer" if re.fullmatch(r"-?\d+", value) else "text"
+
+
+def _names_in_library() -> set[str]:
+    """Strings of the MLIR library that look like the name of a pass."""
+    import mmap
+
+    import torch_mlir  # pyright: ignore[reportMissingImports]
+
+    folder = Path(next(iter(torch_mlir.__path__))) / "_mlir_libs"
+    names: set[str] = set()
+    for library in folder.glob("libTorchMLIRAggregateCAPI*"):
+        with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            found = re.findall(rb"\0([a-z][a-z0-9]*(?:-[a-z0-9]+)+)(?=\0)", data)  # pyright: ignore[reportArgumentType]
+        names |= {name.decode() for name in found}
+    return names
+
+
+_TRIPLES = ("nvptx64-nvidia-cuda", "amdgcn-amd-amdhsa", "spirv64-unknown-unknown", "x86_64-unknown-linux-gnu")
+_TARGET = (
+    Option("mtriple", "choice", "", _TRIPLES, "What to generate code for"),
+    Option("mcpu", "text", help="The processor: sm_80, gfx942 ..."),
+    Option("mattr", "text", help="Features to add or take away: +ptx80"),
+)
+_SWITCHES = (
+    Option("vectorize-loops", "flag", "true", help="Run the loop vectoriser"),
+    Option("vectorize-slp", "flag", "true", help="Run the SLP vectoriser"),
+)
+
+
+def _opt_passes() -> Iterator[KnownPass]:
+    """The levels of `opt`, and its single passes where the program is installed."""
+    from irwidget.toolchain import external
+
+    for level in range(4):
+        yield KnownPass(f"O{level}", f"LLVM's pipeline at level {level}", (*_TARGET, *_SWITCHES))
+    program = external.find("opt")
+    if isinstance(program, str):
+        return
+    names = re.findall(r"^  ([a-z][a-z0-9-]*)$", _said(program.path, "--print-passes"), re.M)
+    for name in sorted(set(names)):
+        if not re.search(r"view|dot-|print|bitcode|write|profile-load|instrprof", name):
+            yield KnownPass(name, f"run by the program opt {program.version}")
+
+
+def _triton_passes() -> Iterator[KnownPass]:
+    try:
+        from irwidget.toolchain import triton_opt
+
+        known = triton_opt.known()
+    except ImportError:
+        return
+    kinds = {"bool": "flag", "int": "integer", "str": "text"}
+    for one in known.values():
+        options = (Option(name, kinds[kind]) for name, kind in zip(one.options, one.types, strict=True))
+        yield KnownPass(one.name, "", tuple(options))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(to_json(_collect()))

@@ -1,0 +1,394 @@
+"""A custom pipeline under edit, as a Jupyter widget: its steps, what came of them, and the pass diff below."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+import anywidget
+import traitlets
+
+from irwidget import catalogue, chain, routes
+from irwidget.chain import Link
+from irwidget.dumps import Step
+from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
+from irwidget.lowering import Lowering, Start
+from irwidget.toolchain import events
+from irwidget.toolchain.run import Options
+from irwidget.views import requests, twins
+from irwidget.views.bundle import bundle, static
+from irwidget.views.outcome import Plan, route_of, with_outcome
+from irwidget.views.reproduce import Names, call, magic_line, twin_html, twin_text
+from irwidget.views.widget import PassDiff
+
+_KEPT = ("query", "blind", "layout_mode", "wrap", "fold", "blame", "passes")
+"""What the view of one result hands on to the next."""
+
+
+class Pipeline(anywidget.AnyWidget):
+    """Edit a custom pipeline in the notebook, run it, and see every pass as a diff below.
+
+    `obj` and `inputs` are what `irwidget.lower` takes; `to` is the IR type that the pipeline starts from, `pipeline`
+    its text. A model is exported at once; ExportError names the line if it cannot be.
+
+    `allow_tools` says what the page may add: names of tools, and whole commands of your own programs
+    (`"user-tool ./mine --flag"`). Steps that Python gives in `pipeline` may be anything; the page can move, disable
+    and remove these. `external=True` runs the tools as real programs. Other options are those of `irwidget.lower`.
+
+    The traits can be set from Python and observed; they change on another thread while the pipeline runs. A page
+    cannot set any of them: it asks, and each request is checked.
+    """
+
+    _esm = traitlets.Unicode().tag(sync=True)
+
+    name = traitlets.Unicode(read_only=True).tag(sync=True)
+    """The model or kernel."""
+    target = traitlets.Unicode().tag(sync=True)
+    """The IR type that the pipeline goes on from."""
+    targets = traitlets.List(traitlets.Dict(), read_only=True).tag(sync=True)
+    """The IR types to choose from: name and summary."""
+    pipeline = traitlets.Unicode().tag(sync=True)
+    """The enabled steps as one line, as `lower(..., pipeline=)` takes it."""
+    steps = traitlets.Tuple().tag(sync=True, to_json=lambda links, _: _steps_json(links))
+    """The steps: a tuple of `irwidget.chain.Link`, with state, seconds and stage of the last run."""
+    route = traitlets.Tuple(read_only=True).tag(sync=True, to_json=lambda links, _: _steps_json(links))
+    """What leads to the IR type, likewise; input first."""
+    status = traitlets.Enum(("ready", "running", "done", "failed", "stopped"), "ready", read_only=True).tag(sync=True)
+    message = traitlets.Unicode(read_only=True).tag(sync=True)
+    """What went wrong, or what is going on."""
+    magic = traitlets.Unicode(read_only=True).tag(sync=True)
+    """The `%%lower` line that reproduces the pipeline."""
+    call = traitlets.Unicode(read_only=True).tag(sync=True)
+    """The Python call that reproduces the pipeline."""
+    lowering: Lowering | None = traitlets.Instance(Lowering, allow_none=True, read_only=True)  # pyright: ignore[reportAssignmentType]
+    """What the last run made, as far as it got."""
+
+    passes = traitlets.Bytes(read_only=True).tag(sync=True)
+    diff = anywidget.WidgetTrait().tag(sync=True)
+    bundle = anywidget.WidgetTrait().tag(sync=True)
+
+    def __init__(
+        self, obj: Any, *inputs: Any, to: str | None = None, pipeline: str = "",
+        kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None, name: str | None = None,
+        allow_tools: Sequence[str] = catalogue.EMBEDDED_TOOLS, external: bool = False, elide: bool = True,
+        timeout: float | None = None, memory: float | None = None, isolate: bool = True,
+        names: Sequence[str] | None = None, **target_options: Any,
+    ) -> None:
+        self._tools = catalogue.check_allowed(allow_tools)
+        self._allowed: catalogue.Catalogue | None = None
+        self._options = partial(
+            Options, isolate=isolate, timeout=timeout, elide=elide, memory=int(memory * 2**30) if memory else None,
+            target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
+        )
+        self._target_options = target_options
+        self._external = external
+        self._start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, False, target_options)
+        choices = choices_for(obj)
+        wanted = to or choices[0].name
+        self._target = self._resolve(wanted, choices)
+        self._start.prepare(self._target)
+        self._names = Names(obj, inputs, kwargs, dynamic_shapes, target_options, external, names)
+        self._fresh = partial(next, itertools.count(1))
+        self._lock = threading.RLock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._ran: tuple[Link, ...] = ()
+        self.error: BaseException | None = None
+        """What ended the last run early."""
+        super().__init__(_esm=static("stub.js"), bundle=bundle("pipeline"))
+        self.set_trait("name", self._start.name if not isinstance(obj, str) else name or "IR")
+        self.set_trait("targets", [{"name": one.name, "summary": one.summary} for one in choices])
+        self.set_trait("route", route_of(self._target))
+        self.target = wanted
+        self.steps = chain.parse(pipeline)
+        self._describe()
+        self.on_msg(self._asked)
+        threading.Thread(target=self._list_passes, name="irwidget-passes", daemon=True).start()
+
+    # Traits
+
+    def _resolve(self, name: str, choices: Sequence[routes.Target]) -> routes.Target:
+        if name not in [choice.name for choice in choices]:
+            raise UsageError(f"This cannot start from {name!r}. {near(name, [choice.name for choice in choices])}")
+        return routes.resolve([name], "robust", self._target_options)[0]
+
+    @traitlets.validate("target")
+    def _check_target(self, proposal: Any) -> str:
+        self._resolve(proposal.value, choices_for(self._start.obj))
+        return proposal.value
+
+    @traitlets.observe("target")
+    def _new_target(self, _: Any) -> None:
+        target = self._resolve(self.target, choices_for(self._start.obj))
+        if target != self._target:
+            self._start.prepare(target)
+            self._target = target
+            self._ran = ()
+            self.set_trait("route", route_of(target))
+            self.steps = tuple(link.forget() for link in self.steps)
+        self._describe()
+
+    @traitlets.validate("steps")
+    def _check_steps(self, proposal: Any) -> tuple[Link, ...]:
+        links: list[Link] = []
+        for link in proposal.value:
+            if not isinstance(link, Link):
+                raise UsageError(f"steps takes irwidget.chain.Link, not {type(link).__name__}; or set pipeline, a text")
+            links.append(link if link.id else replace(link, id=self._fresh()))
+        chain.steps(links)
+        return tuple(links)
+
+    @traitlets.observe("steps")
+    def _new_steps(self, _: Any) -> None:
+        with self._lock:
+            self.pipeline = chain.text(self.steps)
+            self._describe()
+
+    @traitlets.validate("pipeline")
+    def _check_pipeline(self, proposal: Any) -> str:
+        return chain.text(chain.parse(proposal.value))
+
+    @traitlets.observe("pipeline")
+    def _new_pipeline(self, _: Any) -> None:
+        with self._lock:
+            if self.pipeline != chain.text(self.steps):
+                self.steps = self._kept(chain.parse(self.pipeline))
+
+    def _kept(self, links: Sequence[Link]) -> tuple[Link, ...]:
+        """Steps with the results of the last run, as far as they begin as it did."""
+        ran = [link for link in self._ran if link.enabled]
+        kept: list[Link] = []
+        same = True
+        for link in links:
+            if not link.enabled:
+                kept.append(link.forget())
+                continue
+            before = ran.pop(0) if ran else None
+            same = same and before is not None and link.same(before)
+            result = (
+                {"state": before.state, "seconds": before.seconds, "stage": before.stage} if same and before else {}
+            )
+            kept.append(replace(link.forget(), **result))
+        return tuple(kept)
+
+    def _describe(self) -> None:
+        self.set_trait("magic", magic_line(self._names, self.target, self.pipeline))
+        self.set_trait("call", call(self._names, self.target, self.pipeline))
+
+    def set_state(self, sync_data: Mapping[str, Any]) -> None:
+        """A page sets nothing: put back what it shows."""
+        self.send_state([key for key in sync_data if key in self.keys])
+
+    # Passes to choose from
+
+    def _list_passes(self) -> None:
+        try:
+            shown = self.catalogue()
+        except IRWidgetError as error:
+            self.set_trait("message", str(error))
+            return
+        self.set_trait("passes", gzip.compress(catalogue.to_json(shown).encode(), mtime=0))
+
+    def catalogue(self) -> catalogue.Catalogue:
+        """What the page may add: tool -> pass -> its options. Raises ToolError when it cannot be found out."""
+        if self._allowed is None:
+            self._allowed = catalogue.allowed(catalogue.catalogue(), self._tools)
+        return self._allowed
+
+    # What the page asks
+
+    def _asked(self, _: Any, content: object, __: Any) -> None:
+        """Answer a message of the page; each that has a number gets an answer."""
+        number = requests.number(content)
+        try:
+            self._obey(requests.read(content))
+            answer: dict[str, Any] = {"id": number, "ok": True}
+        except IRWidgetError as error:
+            answer = {"id": number, "error": str(error)}
+        if number is not None:
+            self.send(answer)
+
+    def _obey(self, asked: requests.Asked) -> None:
+        match asked.do:
+            case "run":
+                self._begin(asked.fields["step"])
+            case "stop":
+                self.stop()
+            case "target":
+                self.target = asked.fields["name"]
+            case _:
+                with self._lock:
+                    self.steps = self._kept(requests.edited(self.steps, asked, self.catalogue(), self._fresh))
+
+    # Running
+
+    def start(self, upto: int | None = None) -> None:
+        """Begin to run the pipeline, or its first steps up to index `upto`; `wait` waits for the end.
+
+        Raises UsageError when it runs already.
+        """
+        self._begin(self.steps[upto].id if upto is not None else 0)
+
+    def run(self, upto: int | None = None) -> Lowering:
+        """Run the pipeline, or its first steps up to index `upto`, and return what it made.
+
+        Raises what `irwidget.lower` raises; Ctrl-C stops the run.
+        """
+        self.start(upto)
+        return self.wait()
+
+    def wait(self, timeout: float | None = None) -> Lowering:
+        """Wait for the run under way, at most `timeout` seconds (TimeoutError). Raises what ended it early."""
+        thread = self._thread
+        try:
+            while thread is not None and thread.is_alive():
+                thread.join(0.1 if timeout is None else min(timeout, 0.1))
+                if timeout is not None and (timeout := timeout - 0.1) <= 0 and thread.is_alive():
+                    raise TimeoutError("The pipeline is still running")
+        except KeyboardInterrupt:
+            self.stop()
+            if thread is not None:
+                thread.join(10)
+        if self.error is not None:
+            raise self.error
+        if self.lowering is None:
+            raise UsageError("The pipeline has not run yet: run()")
+        return self.lowering
+
+    def stop(self) -> None:
+        """Stop the run under way within a second; the dumps that it has made are kept."""
+        self._stop.set()
+
+    def _begin(self, last: int) -> None:
+        with self._lock:
+            if self.status == "running":
+                raise UsageError("The pipeline is running: stop it first")
+            links = list(self.steps)
+            if last > 0:
+                links = links[: requests.place(links, last) + 1]
+            elif last < 0:  # within the route: -1 is the whole of it
+                links = []
+            self._stop = threading.Event()
+            self.error = None
+            self._ran = ()
+            waiting = [link.id for link in links if link.enabled]
+            self.steps = tuple(
+                replace(link.forget(), state="waiting") if link.id in waiting else link.forget() for link in self.steps
+            )
+            self.set_trait("route", tuple(replace(link.forget(), state="waiting") for link in self.route))
+            self.set_trait("message", "")
+            self.set_trait("status", "running")
+            self._thread = threading.Thread(target=self._work, args=(tuple(links),), name="irwidget-run", daemon=True)
+            self._thread.start()
+
+    def _work(self, links: tuple[Link, ...]) -> None:
+        """Lower, on a thread of its own, and show what came out."""
+        lowering: Lowering | None = None
+        status, message = "done", ""
+        steps = chain.steps(links, self._external)
+        self._plan = Plan(self._target.steps, steps, [link.id for link in links if link.enabled])
+        options = self._options(stop=self._stop, progress=self._progress)
+        try:
+            lowering = self._start.lower(self._target, steps, options)
+        except LoweringInterrupted as error:
+            lowering, self.error, status, message = error.lowering, error, "stopped", "Stopped"
+        except IRWidgetError as error:
+            lowering, self.error, status, message = error.lowering, error, "failed", str(error)
+        except Exception as error:
+            self.error, status, message = error, "failed", f"{type(error).__name__}: {error}"
+        try:
+            self._show(lowering, links, status)
+        except Exception as error:  # the view must not stay at "running"
+            self.error, status, message = error, "failed", f"{type(error).__name__}: {error}"
+        self.set_trait("message", message)
+        self.set_trait("status", status)
+
+    def _progress(self, event: events.PassStarted, step: Step, _: float) -> None:
+        """Mark the step whose pass begins; called on the thread of the run."""
+        with self._lock:
+            if (moved := self._plan.advance(event.step, step)) is None:
+                return
+            route = len(self.route)
+            marked = [replace(link, state=self._plan.state(i)) for i, link in enumerate(self.route)]
+            self.set_trait("route", tuple(marked))
+            states = {id: self._plan.state(route + i) for i, id in enumerate(self._plan.ids)}
+            self.steps = tuple(
+                replace(link, state=states[link.id]) if link.id in states else link for link in self.steps
+            )
+            self.set_trait("message", f"Step {moved + 1} of {self._plan.count}: {event.name}")
+
+    def _show(self, lowering: Lowering | None, links: tuple[Link, ...], status: str) -> None:
+        trace = lowering.trace if lowering else None
+        route, ran = with_outcome(route_of(self._target), links, trace, status)
+        with self._lock, self.hold_sync():
+            self._ran = ran
+            self.set_trait("route", route)
+            self.steps = self._kept([link.forget() for link in self.steps])
+            if lowering is None or not lowering.dumps:
+                return
+            before = self.diff
+            kept = {key: getattr(before, key) for key in _KEPT} if isinstance(before, PassDiff) else {}
+            self.diff = PassDiff([lowering.trace], **kept)
+            self.set_trait("lowering", lowering)
+        if isinstance(before, PassDiff):
+            before.close()
+
+    # The rest
+
+    def close(self) -> None:
+        """Stop, take the view off the page and let go of the dumps."""
+        self.stop()
+        layout = cast(Any, self.layout)
+        if isinstance(self.diff, PassDiff):
+            self.diff.close()
+        super().close()
+        if layout is not None:
+            layout.close()
+
+    def __repr__(self) -> str:
+        return f"<Pipeline of {self.name} from {self.target}: {self.pipeline or 'no steps'}; {self.status}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        traces = [self.lowering.trace] if self.lowering else []
+        plain = {"text/html": twin_html(self) + (twins.html(traces) if traces else ""),
+                 "text/plain": twin_text(self) + ("\n" + twins.text(traces) if traces else "")}
+        shown = super()._repr_mimebundle_(**kwargs)
+        if isinstance(shown, tuple):
+            return {**shown[0], **plain}, shown[1]
+        return {**(shown or {}), **plain}
+
+
+def choices_for(obj: Any) -> list[routes.Target]:
+    """The IR types that a pipeline for this object can start from; the usual one first."""
+    from irwidget.frontends import kernels
+
+    kind = "raw" if isinstance(obj, str) else kernels.kind_of(obj).lower() or "pytorch"
+    return [one for one in routes.targets().values() if one.source == kind and one.name != "torch_script_graph_ir"]
+
+
+def _steps_json(links: Sequence[Link]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": link.id, "tool": link.tool, "pass": link.name, "label": link.label, "text": link.words,
+            "options": dict(link.options), "enabled": link.enabled, "state": link.state, "seconds": link.seconds,
+            "stage": link.stage,
+        }
+        for link in links
+    ]
+
+
+_shown: dict[str, Pipeline] = {}
+
+
+def show(pipeline: Pipeline, key: str | None) -> Pipeline:
+    """Note that the cell `key` shows this pipeline; the one that it showed before is closed."""
+    if key is not None:
+        if (before := _shown.pop(key, None)) is not None:
+            before.close()
+        _shown[key] = pipeline
+    return pipeline

@@ -1,0 +1,94 @@
+"""A pipeline under edit as text: the lines that reproduce it, and its twins for terminals, GitHub and nbval."""
+
+from __future__ import annotations
+
+import html as escaping
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irwidget.views.pipeline import Pipeline
+
+
+class Names:
+    """How the user's own code calls the model and its inputs, and what else was said."""
+
+    def __init__(
+        self, obj: Any, inputs: Sequence[Any], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any,
+        options: Mapping[str, Any], external: bool, given: Sequence[str] | None,
+    ) -> None:
+        default = "text" if isinstance(obj, str) else "model"
+        guessed = [_variable(one) for one in (obj, *inputs)]
+        usual = [default, *(f"x{i}" if i else "x" for i in range(len(inputs)))]
+        names = list(given or [guess or name for guess, name in zip(guessed, usual, strict=True)])
+        self.model, self.inputs = names[0], names[1:]
+        self.is_text = isinstance(obj, str)
+        self.others = [name for name, value in (("kwargs", kwargs), ("dynamic_shapes", dynamic_shapes)) if value]
+        self.options = dict(options)
+        self.external = external
+
+
+def _variable(value: Any) -> str:
+    """The name of the user's variable that holds this very object; empty when there is none."""
+    from IPython.core.getipython import get_ipython
+
+    shell = get_ipython()
+    space: Mapping[str, Any] = shell.user_ns if shell else {}
+    return next((name for name, held in list(space.items()) if held is value and not name.startswith("_")), "")
+
+
+def magic_line(names: Names, target: str, pipeline: str) -> str:
+    """`%%lower --to nvptx --model net --inputs x --pipeline 'mlir-opt --cse'`"""
+    words = ["--to", target]
+    if not names.is_text:
+        words += ["--model", names.model, *(["--inputs", ",".join(names.inputs)] if names.inputs else [])]
+    for name, value in names.options.items():
+        words += [f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}", str(value)]
+    if pipeline:
+        words += ["--pipeline", pipeline, *(["--external"] if names.external else [])]
+    return f"%%lower {shlex.join(words)}"
+
+
+def call(names: Names, target: str, pipeline: str) -> str:
+    """`irwidget.lower(net, x, to="nvptx", pipeline="mlir-opt --cse")`"""
+    said = [f"to={target!r}", *(f"{name}={name}" for name in names.others)]
+    said += [f"{name}={value!r}" for name, value in names.options.items()]
+    if pipeline:
+        said += [f"pipeline={pipeline!r}", *(["external=True"] if names.external else [])]
+    return f"irwidget.lower({', '.join([names.model, *names.inputs, *said])})"
+
+
+def _rows(pipeline: Pipeline) -> list[tuple[str, str, str]]:
+    """Tool, pass with options, and state of each step; equal for equal pipelines: no times."""
+    return [
+        (link.tool, link.label + "".join(f" {key}={value}" for key, value in link.options),
+         "disabled" if not link.enabled else link.state)
+        for link in pipeline.steps
+    ]
+
+
+def _title(pipeline: Pipeline) -> str:
+    return f"Pipeline of {pipeline.name} from {pipeline.target}: {pipeline.status}"
+
+
+def twin_text(pipeline: Pipeline) -> str:
+    """The steps as a table, what went wrong, and the lines that reproduce it."""
+    lines = [_title(pipeline)]
+    lines += [f"  {i}  {tool:16}{what}{f'  ({state})' if state else ''}" for i, (tool, what, state) in enumerate(
+        _rows(pipeline), 1)]
+    lines += [pipeline.message] if pipeline.message else []
+    return "\n".join([*lines, pipeline.magic, pipeline.call, ""])
+
+
+def twin_html(pipeline: Pipeline) -> str:
+    """The same as HTML that reads well without styles and scripts."""
+    def cells(*texts: str) -> str:
+        return "<tr>" + "".join(f"<td>{escaping.escape(text)}</td>" for text in texts) + "</tr>"
+
+    rows = "".join(cells(str(i), *row) for i, row in enumerate(_rows(pipeline), 1))
+    head = "<thead><tr><th>#</th><th>tool</th><th>pass</th><th>state</th></tr></thead>"
+    table = f"<table>{head}<tbody>{rows}</tbody></table>" if rows else ""
+    said = f"<p>{escaping.escape(pipeline.message)}</p>" if pipeline.message else ""
+    lines = f"<pre>{escaping.escape(pipeline.magic)}\n{escaping.escape(pipeline.call)}</pre>"
+    return f"<div><p><strong>{escaping.escape(_title(pipeline))}</strong></p>{table}{said}{lines}</div>"
