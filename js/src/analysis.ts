@@ -1,6 +1,6 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
-import { cut, definedSymbol, dialect, blank, operation } from "./ir";
+import { cut, definedSymbol, dialect, operation } from "./ir";
 import { among, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
 import { type Doc, docOf } from "./doc";
 import type { Dumps, Stage, Trace } from "./dumps";
@@ -14,10 +14,8 @@ export interface Delta {
 const KEPT = 400;
 
 export class Analysis {
-  private blanked = new Int32Array(0);
-  private readonly blankIds = new Map<string, number>();
-  private readonly symbols: (string | undefined)[] = [];
-  private readonly operations: (string | undefined)[] = [];
+  private readonly symbols = new Facts(definedSymbol);
+  private readonly operations = new Map<string, Facts>();
   private readonly segmentsOf = new WeakMap<Int32Array, Segment[]>();
   private readonly blankOf = new WeakMap<Int32Array, Int32Array>();
   private readonly countsOf = new WeakMap<Int32Array, Map<string, number>>();
@@ -27,17 +25,8 @@ export class Analysis {
   private readonly deltas = new Map<string, Delta>();
   private nextId = 0;
 
-  constructor(public dumps: Dumps) {
-    this.extend(dumps);
-  }
-
-  /** Take up dumps that go on from those known: their table begins with the lines known. */
-  extend(dumps: Dumps): void {
-    this.dumps = dumps;
-    const blanked = new Int32Array(dumps.table.length).fill(-1);
-    blanked.set(this.blanked);
-    this.blanked = blanked;
-  }
+  /** Replaced by dumps that go on from those known: their table begins with the lines known. */
+  constructor(public dumps: Dumps) {}
 
   text(id: number): string {
     return this.dumps.table[id] ?? "";
@@ -50,7 +39,7 @@ export class Analysis {
     return doc;
   }
 
-  symbolOf = (id: number): string => (this.symbols[id] ??= definedSymbol(this.text(id)));
+  symbolOf = (id: number): string => this.symbols.of(this.dumps, id);
 
   segments(stage: Stage): Segment[] {
     let segments = this.segmentsOf.get(stage.lines);
@@ -61,18 +50,11 @@ export class Analysis {
   /** The lines with renumbered names blanked, as numbers of their own. */
   blind(lines: Int32Array): Int32Array {
     let result = this.blankOf.get(lines);
-    if (!result) this.blankOf.set(lines, (result = lines.map((id) => this.blankId(id))));
+    if (!result) {
+      const { blanked } = this.dumps;
+      this.blankOf.set(lines, (result = lines.map((id) => blanked[id]!)));
+    }
     return result;
-  }
-
-  private blankId(id: number): number {
-    const known = this.blanked[id]!;
-    if (known >= 0) return known;
-    const text = blank(this.text(id));
-    let number = this.blankIds.get(text);
-    if (number === undefined) this.blankIds.set(text, (number = this.blankIds.size));
-    this.blanked[id] = number;
-    return number;
   }
 
   diff(left: Stage, right: Stage, blind: boolean): Hunk[] {
@@ -101,7 +83,7 @@ export class Analysis {
     let delta = this.deltas.get(key);
     if (!delta) {
       const [a, b] = [this.blind(left.lines), this.blind(right.lines)];
-      const counts = new Int32Array(this.blankIds.size);
+      const counts = new Int32Array(this.dumps.blanks);
       for (const id of a) counts[id]!--;
       for (const id of b) counts[id]!++;
       let [gone, added] = [0, 0];
@@ -124,16 +106,9 @@ export class Analysis {
   }
 
   operationOf(id: number, language: string): string {
-    return (this.operations[id] ??= operation(this.text(id), language));
-  }
-
-  /** Look at the lines [from, to) of a stage once, so that counting them later costs little. */
-  warm(stage: Stage, from: number, to: number): void {
-    for (let i = from; i < to; i++) {
-      const id = stage.lines[i]!;
-      this.blankId(id);
-      this.operationOf(id, stage.language);
-    }
+    let facts = this.operations.get(language);
+    if (!facts) this.operations.set(language, (facts = new Facts((line) => operation(line, language))));
+    return facts.of(this.dumps, id);
   }
 
   /** How often each operation occurs. */
@@ -189,4 +164,22 @@ export function matcher(query: string): (line: string, from?: number) => number 
   if (!query) return () => -1;
   if (query !== query.toLowerCase()) return (line, from = 0) => line.indexOf(query, from);
   return (line, from = 0) => line.toLowerCase().indexOf(query, from);
+}
+
+/** What is known of lines: found once for a shape where the numbers in the line do not matter. */
+class Facts {
+  private readonly byShape: (string | null | undefined)[] = [];
+  private readonly byLine: (string | undefined)[] = [];
+
+  constructor(private readonly find: (line: string) => string) {}
+
+  of({ table, shapes, shapeOf }: Dumps, id: number): string {
+    const shape = shapeOf[id]!;
+    let known = this.byShape[shape];
+    if (known === undefined) {
+      const [one, other] = shapes[shape]!.samples.map(this.find);
+      known = this.byShape[shape] = one === other ? one! : null;
+    }
+    return known ?? (this.byLine[id] ??= this.find(table[id]!));
+  }
 }

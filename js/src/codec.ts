@@ -1,5 +1,7 @@
 /** Reads what `irwidget.views.codec` writes: lines as shapes and numbers, and sequences of line numbers. */
 
+import { Shape } from "./shape";
+
 /** Milliseconds of work after which the page gets a turn. */
 const TURN = 40;
 /** Bytes of text that become strings at once. */
@@ -47,12 +49,15 @@ export function unzigzag(value: number): number {
   return (value >>> 1) ^ -(value & 1);
 }
 
-/** The lines of a chunk, in order, a part at a time. */
+/** The lines of a chunk in order, a part at a time; and for each, what it is with renumbered names blanked. */
 export async function lines(
-  shapes: Uint8Array, shapeOf: Uint32Array, coded: Uint32Array, breath: Breath, take: (lines: string[]) => void,
-): Promise<void> {
-  if (shapeOf.length === 0) return;
-  const { starts, widths } = cutShapes(shapes);
+  bytes: Uint8Array, shapes: readonly Shape[], shapeOf: Uint32Array, coded: Uint32Array, blankIds: Map<string, number>,
+  breath: Breath, take: (lines: string[]) => void,
+): Promise<Int32Array> {
+  const blanked = new Int32Array(shapeOf.length);
+  const starts = shapes.map(({ from }) => from);
+  const ends = shapes.map(({ to }) => to);
+  const widths = shapes.map(({ pieces }) => pieces.length - 1);
   const next = new Uint32Array(widths.length);
   for (let i = 0; i < shapeOf.length; i++) next[shapeOf[i]!]! += widths[shapeOf[i]!]!;
   for (let shape = 0, at = 0; shape < next.length; shape++) {
@@ -72,7 +77,7 @@ export async function lines(
   for (let i = 0; i < shapeOf.length; i++) {
     const shape = shapeOf[i]!;
     const width = widths[shape]!;
-    const to = starts[shape + 1]! - 1;
+    const to = ends[shape]!;
     let number = next[shape]!;
     next[shape] = number + width;
     // The line before of this shape; a chunk's first has none.
@@ -83,7 +88,7 @@ export async function lines(
       if (room > out.length) out = new Uint8Array(room * 2);
     }
     for (let from = starts[shape]!, k = 0; from < to; from++) {
-      const byte = shapes[from]!;
+      const byte = bytes[from]!;
       if (byte !== NUMBER) {
         out[end++] = byte;
         continue;
@@ -105,6 +110,7 @@ export async function lines(
       }
       end += digits;
     }
+    blanked[i] = shapes[shape]!.blankId(values, number - width, blankIds);
     out[end++] = NEWLINE;
     if (end >= PIECE) {
       flush();
@@ -112,21 +118,19 @@ export async function lines(
     }
   }
   flush();
+  return blanked;
 }
 
-/** Where each shape starts (one entry more than there are), and how many numbers it has. */
-function cutShapes(shapes: Uint8Array): { starts: number[]; widths: number[] } {
-  const starts = [0];
-  const widths: number[] = [];
-  let width = 0;
-  for (let i = 0; i <= shapes.length; i++) {
-    if (shapes[i] === NUMBER) width++;
-    if (i < shapes.length && shapes[i] !== NEWLINE) continue;
-    starts.push(i + 1);
-    widths.push(width);
-    width = 0;
+/** The shapes of a chunk. */
+export function shapesOf(bytes: Uint8Array): Shape[] {
+  const shapes: Shape[] = [];
+  let from = 0;
+  for (let i = 0; i <= bytes.length; i++) {
+    if (i < bytes.length && bytes[i] !== NEWLINE) continue;
+    shapes.push(new Shape(bytes, from, i));
+    from = i + 1;
   }
-  return { starts, widths };
+  return shapes;
 }
 
 /** Line numbers of dumps, one after the other; `known` lines were numbered before, `total` with this chunk's. */

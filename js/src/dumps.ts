@@ -1,5 +1,7 @@
 /** What a lowering is on this side: a table of distinct lines, and line numbers into it for each stage. */
 
+import type { Shape } from "./shape";
+
 export interface Place {
   readonly file: number;
   readonly line: number;
@@ -61,6 +63,13 @@ export interface Trace {
 
 export interface Dumps {
   readonly table: readonly string[];
+  /** For each line of the table, a number that it shares with those that differ in renumbered names only. */
+  readonly blanked: Int32Array;
+  /** How many such numbers there are. */
+  readonly blanks: number;
+  /** For each line of the table, its shape. */
+  readonly shapeOf: Int32Array;
+  readonly shapes: readonly Shape[];
   readonly traces: readonly Trace[];
   readonly sources: readonly Source[];
   readonly places: readonly Place[];

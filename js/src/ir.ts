@@ -5,6 +5,14 @@ import type { Segment } from "./diff";
 /** Names that a pass may renumber: SSA values, blocks, attribute aliases, LLVM's metadata and labels, PTX labels. */
 const RENUMBERED = /(%)[\w$.-]+(?:[:#]\d+)?|(\^)\w+|(#)(?:(?:map|set|loc)\d*|\d+)\b|(!)\d+|(\$)L__BB\d+_\d+|^\d+(?=:)/g;
 
+/** The parts of a line that `blank` leaves out, in order. */
+export function* renumbered(line: string): Generator<{ from: number; to: number }> {
+  for (const found of line.matchAll(RENUMBERED)) {
+    const kept = (found[1] ?? found[2] ?? found[3] ?? found[4] ?? found[5] ?? "").length;
+    yield { from: found.index + kept, to: found.index + found[0].length };
+  }
+}
+
 /** The line without the names that a pass may renumber. */
 export function blank(line: string): string {
   return line.replace(RENUMBERED, "$1$2$3$4$5");

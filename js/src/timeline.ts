@@ -6,13 +6,9 @@ import type { Entry, Row } from "./list";
 
 /** Dialects beyond these share a grey. */
 const HUES = 7;
-/** Lines between two looks at the clock. */
-const STEP = 2000;
 
 export class Timeline {
   private done = 0;
-  /** How many lines of the next stage have been looked at. */
-  private warmed = 0;
   private readonly totals = new Map<string, number>();
   private readonly hues = new Map<string, number>();
   /** The largest number of lines that went or came in one pass. */
@@ -29,13 +25,6 @@ export class Timeline {
       const i = this.done;
       const stage = stages[i]!;
       const before = stages[stage.before];
-      if (!before || before.lines !== stage.lines) {
-        const to = Math.min(stage.lines.length, this.warmed + STEP);
-        this.analysis.warm(stage, this.warmed, to);
-        this.warmed = to;
-        if (to < stage.lines.length) continue;
-      }
-      this.warmed = 0;
       if (before && before.ready && stage.ready) {
         const { gone, added } = this.analysis.delta(before, stage);
         this.most = Math.max(this.most, gone, added);

@@ -1,6 +1,7 @@
 /** Reads what `irwidget.views.packing` writes; the layout is described there. */
 
-import { Breath, lines, sequence, unzigzag, varints } from "./codec";
+import { Breath, lines, sequence, shapesOf, unzigzag, varints } from "./codec";
+import type { Shape } from "./shape";
 import type { Attachment, Dumps, Failure, Place, Source, Stage, Trace } from "./dumps";
 
 const VERSION = 2;
@@ -47,6 +48,10 @@ function* sections(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBu
 export class Unpacker {
   private taken = new Uint8Array(0);
   private table: string[] = [];
+  private blanked = new Int32Array(0);
+  private blankIds = new Map<string, number>();
+  private shapes: Shape[] = [];
+  private shapeOf = new Int32Array(0);
   private places: Place[] = [];
   private traces: PackedTrace[] = [];
   private sources: readonly Source[] = [];
@@ -68,7 +73,7 @@ export class Unpacker {
       throw new Error(`These dumps have format ${version} and this viewer reads ${VERSION}: run the cell again.`);
     }
     const known = this.continues(data) ? this.taken.length : 4;
-    if (known === 4) Object.assign(this, { table: [], places: [], traces: [], sources: [], attachments: [], texts: [] });
+    if (known === 4) this.clear();
     let end = known;
     const breath = new Breath();
     for (const chunk of sections(data.subarray(known))) {
@@ -79,27 +84,36 @@ export class Unpacker {
     }
   }
 
+  private clear(): void {
+    const [blanked, shapeOf] = [new Int32Array(0), new Int32Array(0)];
+    Object.assign(this, { table: [], blanked, blankIds: new Map(), shapes: [], shapeOf, places: [] });
+  }
+
   private async chunk(bytes: Uint8Array<ArrayBuffer>, breath: Breath): Promise<void> {
     const [json, shapes, shapeOf, numbers, sequences, placed, attached] = [...sections(bytes)] as [Uint8Array<ArrayBuffer>, Uint8Array, Uint8Array, Uint8Array, Uint8Array, Uint8Array, Uint8Array<ArrayBuffer>];
     const meta = JSON.parse(new TextDecoder().decode(json)) as Meta;
     if (meta.traces) this.begin(meta.traces, meta.sources ?? [], attached);
     for (const [file, line, column] of meta.places) this.places.push({ file, line, column });
     const known = this.table.length;
-    await lines(shapes, varints(shapeOf), varints(numbers), breath, (more) => {
+    const [found, which] = [shapeOf.length > 0 ? shapesOf(shapes) : [], varints(shapeOf)];
+    const blanked = await lines(shapes, found, which, varints(numbers), this.blankIds, breath, (more) => {
       for (const line of more) this.table.push(line);
     });
+    this.blanked = joined(this.blanked, blanked);
+    this.shapeOf = joined(this.shapeOf, which.map((shape) => shape + this.shapes.length));
+    this.shapes = [...this.shapes, ...found];
     const all = sequence(varints(sequences), known, this.table.length);
     const where = varints(placed);
     let [line, place] = [0, 0];
     for (const dump of meta.dumps) {
       const [trace, stage] = dump.at;
-      const found = dump.like ? this.texts[dump.like[0]]!.get(dump.like[1])!.lines : all.slice(line, (line += dump.lines));
+      const text = dump.like ? this.texts[dump.like[0]]!.get(dump.like[1])!.lines : all.slice(line, (line += dump.lines));
       let places: Int32Array | null = null;
       if (dump.places) {
         places = new Int32Array(dump.lines);
         for (let i = 0, value = 0; i < dump.lines; i++) places[i] = value += unzigzag(where[place++]!);
       }
-      this.texts[trace]!.set(stage, { lines: found, places });
+      this.texts[trace]!.set(stage, { lines: text, places });
     }
   }
 
@@ -124,8 +138,16 @@ export class Unpacker {
       });
       return { ...trace, stages, attachments: this.attachments[t]! };
     });
-    return { table: this.table, traces, sources: this.sources, places: this.places };
+    const { table, blanked, shapes, shapeOf, sources, places } = this;
+    return { table, blanked, blanks: this.blankIds.size, shapes, shapeOf, traces, sources, places };
   }
+}
+
+function joined(known: Int32Array, more: ArrayLike<number>): Int32Array<ArrayBuffer> {
+  const all = new Int32Array(known.length + more.length);
+  all.set(known);
+  all.set(more, known.length);
+  return all;
 }
 
 /** Number the names that occur more than once: canonicalize, canonicalize (2). */

@@ -107,7 +107,7 @@ export class Viewer {
   /** More dumps of the same lowerings: what is shown stays, unless it was not there before. */
   private extend(dumps: Dumps): void {
     const shown = [this.left.lines, this.right.lines];
-    this.analysis.extend(dumps);
+    this.analysis.dumps = dumps;
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
     this.blames = dumps.traces.map((trace) => new Blame(this.analysis, trace));
     if (shown[0] !== this.left.lines || shown[1] !== this.right.lines) this.draw();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { labelled, Unpacker } from "../src/unpack";
+import { blank } from "../src/ir";
 import type { Dumps } from "../src/dumps";
 import packed from "./packed.json";
 
@@ -42,6 +43,18 @@ describe("Unpacker", () => {
     expect(texts(more[0]!)).toEqual(packed.lines);
     expect(more[0]!.traces[1]!.stages[3]!.lines).toBe(known);
     expect(more[0]!.traces[0]!.stages[3]!.lines, "an equal text is the same lines").toBe(known);
+  });
+
+  it("gives lines the same number where they are equal without renumbered names", async () => {
+    const { table, blanked, blanks } = (await all(new Unpacker(), data)).at(-1)!;
+    const numbers = new Map<string, number>();
+    for (const [i, line] of table.entries()) {
+      const text = blank(line);
+      if (!numbers.has(text)) numbers.set(text, blanked[i]!);
+      expect(blanked[i], line).toBe(numbers.get(text));
+    }
+    expect(new Set(numbers.values()).size).toBe(numbers.size);
+    expect(Math.max(...blanked)).toBe(blanks - 1);
   });
 
   it("starts anew with other bytes", async () => {

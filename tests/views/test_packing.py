@@ -9,6 +9,7 @@ import base64
 import gzip
 import json
 import random
+import re
 import struct
 from collections.abc import Iterator
 from itertools import accumulate, islice
@@ -156,9 +157,11 @@ def hard_traces() -> list[Trace]:
     parts += ["100", "999999999", "1000000000", "123456789012345"]
     lines = ["".join(chance.choices([*parts, str(chance.randrange(10**6))], k=chance.randrange(9))) for _ in range(200)]
     lines += [f"  %{i} = llvm.add %{i - 1}, %{i % 7} : i64" for i in range(1, 300)]
+    for line, _ in TABLE:
+        lines += [re.sub(r"\d+", lambda _: str(chance.randrange(30)), line) for _ in range(4)]
 
     def text() -> str:
-        start = chance.randrange(400)
+        start = chance.randrange(len(lines) - 90)
         return "\n".join([*lines[start : start + 90], *chance.choices(lines, k=40)]) + "\n"
 
     def one(name: str, repeated: str) -> Trace:
