@@ -1,0 +1,135 @@
+"""The three columns of a Helion kernel on an offline page: what belongs together lights up together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("helion")
+
+import torch
+
+from irwidget import helion as irhelion
+from irwidget import views
+from tests.browser.test_offline import AXE
+from tests.helion import kernels_matmul as mm
+
+NODE = "for_loop_0.acc"
+
+
+@pytest.fixture(scope="module")
+def low():
+    return irhelion.lower_kernel(mm.matmul, (torch.randn(40, 30), torch.randn(30, 20)))
+
+
+class Page:
+    def __init__(self, tab) -> None:
+        self.tab = tab
+        self.view = tab.locator(".irw-k[data-ready]")
+        self.view.wait_for(timeout=20_000)
+        self.columns = self.view.locator(".irw-k-rows")
+
+    def lit(self, column: int) -> list[str]:
+        return self.columns.nth(column).locator(".irw-k-lit").all_inner_texts()
+
+    def lit_lines(self, column: int) -> tuple[int, ...]:
+        return tuple(int(row.split("\n")[0]) for row in self.lit(column))
+
+    def focus_node(self, start: str) -> None:
+        """Move the cursor of the Device IR column to a node, by keys."""
+        self.columns.nth(1).focus()
+        self.tab.keyboard.press("Home")
+        for _ in range(60):
+            if self.columns.nth(1).locator(".irw-k-at").inner_text().startswith(start):
+                return
+            self.tab.keyboard.press("ArrowDown")
+        raise AssertionError(f"no node {start}")
+
+    def stage(self, label: str) -> None:
+        self.view.get_by_label("Stage").select_option(label=label)
+
+
+@pytest.fixture(scope="module")
+def tab(chromium):
+    page = chromium.new_page(viewport={"width": 1400, "height": 700})
+    page.errors = []
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def page(tab, low, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(views.page([low.trace]))
+    tab.goto(path.as_uri())
+    return Page(tab)
+
+
+def test_a_node_lights_its_source_line_and_its_mlir(page, low):
+    link = next(link for link in low.links if link.node == NODE)
+    page.focus_node("acc = aten.addmm")
+    assert page.lit_lines(0) == link.source_lines
+    assert page.lit(1) == ["acc = aten.addmm.default(_new_var, load, load_1)"]
+    assert page.lit_lines(2) == link.mlir_lines
+    page.view.locator(".irw-k-row", has_text="memref.subview %out").hover()
+    store = next(link for link in low.links if link.target == "store")
+    assert page.lit_lines(0) == store.source_lines
+    assert page.lit_lines(2) == store.mlir_lines
+    page.columns.nth(0).locator(".irw-k-row", has_text="torch.addmm").hover()
+    both = [k for k in low.links if k.source_lines == link.source_lines]
+    assert page.lit_lines(2) == tuple(sorted(n for k in both for n in k.mlir_lines))
+    assert not page.tab.errors
+
+
+def test_keys_pin_move_between_columns_and_clear(page, low):
+    link = next(link for link in low.links if link.node == NODE)
+    page.focus_node("acc = aten.addmm")
+    page.tab.keyboard.press("Enter")
+    page.tab.keyboard.press("ArrowRight")
+    at = page.columns.nth(2).locator(".irw-k-at")
+    assert int(at.inner_text().split("\n")[0]) == link.mlir_lines[0]
+    assert page.tab.evaluate("document.activeElement.getAttribute('aria-label')") == "MLIR"
+    page.tab.keyboard.press("End")
+    assert page.columns.nth(2).locator(".irw-k-pinned").count() == len(link.mlir_lines)
+    page.tab.keyboard.press("ArrowLeft")
+    page.tab.keyboard.press("ArrowLeft")
+    assert page.tab.evaluate("document.activeElement.getAttribute('aria-label')") == "Helion source"
+    page.tab.keyboard.press("Escape")
+    assert page.view.locator(".irw-k-pinned, .irw-k-lit").count() == 0
+
+
+def test_stages_symbols_and_the_form_in_place(page, low):
+    page.focus_node("store = store")
+    page.tab.keyboard.press("Enter")
+    page.stage("2 import")
+    assert any("materialize_in_destination" in line for line in page.lit(2))
+    page.focus_node("acc = aten.addmm")
+    assert any("torch.aten.addmm" in line for line in page.lit(2))
+    assert page.columns.nth(1).locator(".irw-k-row", has_text="block_size_2 = ").count() == 0
+    page.view.get_by_role("button", name="Hide symbol nodes").click()
+    page.focus_node("block_size_2 = ")
+    assert "no MLIR of its own" in page.view.get_by_role("status").inner_text()
+    page.view.get_by_role("button", name="In place").click()
+    line = page.view.locator("summary", has_text="torch.addmm")
+    line.press("Enter")
+    here = page.tab.locator("summary", has_text="torch.addmm")
+    under = page.view.locator("details[open]", has=here).locator(".irw-k-under").inner_text()
+    assert "torch.aten.addmm" in under
+    assert "materialize_in_destination" not in under
+
+
+@pytest.mark.skipif(not Path(AXE).exists(), reason="axe-core is not installed: npm --prefix js ci")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(page, scheme):
+    page.tab.emulate_media(color_scheme=scheme)
+    page.focus_node("acc = aten.addmm")
+    page.tab.keyboard.press("Enter")
+    page.tab.add_script_tag(path=str(AXE))
+    for form in ("Columns", "In place"):
+        page.view.get_by_role("button", name=form).click()
+        page.tab.wait_for_timeout(100)
+        found = page.tab.evaluate("axe.run('.irw-k').then(({violations}) => violations)")
+        brief = [(one["id"], node["html"][:200], node["failureSummary"]) for one in found for node in one["nodes"]]
+        assert brief == [], form
