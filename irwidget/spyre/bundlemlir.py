@@ -6,7 +6,10 @@ The interface's own syntax is what the back end reads; the generic form is the s
 
 from __future__ import annotations
 
-from irwidget.spyre.kernel import Kernel, Symbol, groups
+from collections.abc import Sequence
+
+from irwidget.spyre.kernel import Kernel, Symbol
+from irwidget.spyre.opspec import LoopSpec, OpSpec
 
 _INDEX_ARG = "!sdscbundle.input_arg<index>"
 
@@ -81,38 +84,50 @@ def _symbolic(kernel: Kernel, generic: bool) -> str:
 def _looped(kernel: Kernel, generic: bool) -> str:
     """Counted loops whose addresses are affine in the iterations: base + step * iteration + ..."""
     parameters, lines = _bases(kernel, generic) if kernel.symbolic else ("", [])
-    maps: list[str] = []
-    lines += ["%c0 = arith.constant 0 : index", "%c1 = arith.constant 1 : index"]
-    by_spec = {id(e.spec): e for e in kernel.executions}
-    loop = address = 0
-    for group in groups(kernel.specs):
-        names: list[str] = []
-        for count in group[0].loops:
-            lines.append(f"%loop_bound_{loop} = arith.constant {count} : index")
-            indent = "\t" * len(names)
-            lines.append(f"{indent}scf.for %i_{loop} = %c0 to %loop_bound_{loop} step %c1 {{")
-            names.append(f"%i_{loop}")
-            loop += 1
+    made = _Loops(kernel, generic, [*lines, "%c0 = arith.constant 0 : index", "%c1 = arith.constant 1 : index"])
+    made.add(kernel.tree, ())
+    return _module(parameters, made.lines, made.maps)
+
+
+class _Loops:
+    """The body of a bundle with `scf.for`, as it grows."""
+
+    def __init__(self, kernel: Kernel, generic: bool, lines: list[str]) -> None:
+        self.kernel, self.generic, self.lines = kernel, generic, lines
+        self.maps: list[str] = []
+        self.files = {id(execution.spec): execution.filename for execution in kernel.executions}
+        self.loop = 0
+
+    def add(self, tree: Sequence[OpSpec | LoopSpec], names: tuple[str, ...]) -> None:
+        """OpSpecs and loops inside of the loops with these induction variables."""
         indent = "\t" * len(names)
-        for spec in group:
-            execution = by_spec[id(spec)]
-            operands: list[str] = []
-            for arg in spec.args:
-                if not names or arg.allocation[0] == "lx":
-                    continue
-                dims = ", ".join(f"d{k}" for k in range(len(names)))
-                sums = "".join(f" + d{k} * {step}" for k, step in enumerate(arg.advances) if step)
-                maps.append(f"#map_{address} = affine_map<({dims})[s0] -> (s0{sums})>")
-                base = f"%base_{address}"
-                if kernel.symbolic:
-                    base = f"%arg_{kernel.arguments.index(arg.name)}" if arg.name in kernel.arguments else "%pool"
-                else:
-                    lines.append(f"{indent}{base} = arith.constant {arg.allocation[1]} : index")
-                lines.append(f"{indent}%addr_{address} = affine.apply #map_{address}({', '.join(names)})[{base}]")
-                operands.append(f"%addr_{address}")
-                address += 1
-            ids = ", ".join(str(-1 - k) for k in range(len(operands)))
-            lines.append(indent + _execute(execution.filename, ", ".join(operands), ids, generic))
-        for k in range(len(names) - 1, -1, -1):
-            lines.append("\t" * k + "}")
-    return _module(parameters, lines, maps)
+        for node in tree:
+            if isinstance(node, OpSpec):
+                self._launch(node, names, indent)
+                continue
+            name, bound = f"%i_{self.loop}", f"%loop_bound_{self.loop}"
+            self.loop += 1
+            self.lines.append(f"{indent}{bound} = arith.constant {node.count} : index")
+            self.lines.append(f"{indent}scf.for {name} = %c0 to {bound} step %c1 {{")
+            self.add(node.body, (*names, name))
+            self.lines.append(f"{indent}}}")
+
+    def _launch(self, spec: OpSpec, names: tuple[str, ...], indent: str) -> None:
+        operands: list[str] = []
+        dims = ", ".join(f"d{k}" for k in range(len(names)))
+        for arg in spec.args:
+            if not names or arg.allocation[0] == "lx":
+                continue
+            number = len(self.maps)
+            sums = "".join(f" + d{k} * {step}" for k, step in enumerate(arg.advances) if step)
+            self.maps.append(f"#map_{number} = affine_map<({dims})[s0] -> (s0{sums})>")
+            base = f"%base_{number}"
+            if self.kernel.symbolic:
+                arguments = self.kernel.arguments
+                base = f"%arg_{arguments.index(arg.name)}" if arg.name in arguments else "%pool"
+            else:
+                self.lines.append(f"{indent}{base} = arith.constant {arg.allocation[1]} : index")
+            self.lines.append(f"{indent}%addr_{number} = affine.apply #map_{number}({', '.join(names)})[{base}]")
+            operands.append(f"%addr_{number}")
+        ids = ", ".join(str(-1 - k) for k in range(len(operands)))
+        self.lines.append(indent + _execute(self.files[id(spec)], ", ".join(operands), ids, self.generic))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 from irwidget.spyre.bundling import Bundle
@@ -57,11 +56,7 @@ class Kernel:
     @cached_property
     def unrolled(self) -> Sequence[tuple[OpSpec, tuple[int, ...]]]:
         """Ops in the order in which they run, with the iteration of their loops."""
-        found: list[tuple[OpSpec, tuple[int, ...]]] = []
-        for group in groups(self.specs):
-            for iteration in product(*(range(n) for n in group[0].loops)):
-                found += [(spec, iteration) for spec in group]
-        return found
+        return list(_runs(self.tree, ()))
 
     @cached_property
     def plans(self) -> Mapping[str, Plan]:
@@ -123,15 +118,15 @@ class Symbol:
     """From the base of its argument or of the pool."""
 
 
-def groups(specs: Sequence[OpSpec]) -> list[list[OpSpec]]:
-    """Runs of ops that share all their loops."""
-    found: list[list[OpSpec]] = []
-    for spec in specs:
-        if found and spec.loops and found[-1][0].loop_scopes == spec.loop_scopes:
-            found[-1].append(spec)
+def _runs(
+    tree: Sequence[OpSpec | LoopSpec], iteration: tuple[int, ...]
+) -> Iterator[tuple[OpSpec, tuple[int, ...]]]:
+    for node in tree:
+        if isinstance(node, LoopSpec):
+            for i in range(node.count):
+                yield from _runs(node.body, (*iteration, i))
         else:
-            found.append([spec])
-    return found
+            yield node, iteration
 
 
 def _nest(specs: Sequence[OpSpec], depth: int) -> tuple[OpSpec | LoopSpec, ...]:

@@ -69,6 +69,10 @@ class _Tiler:
         """Buffer -> the full-size one that ops after the loop read."""
         self.before: list[Op] = []
         self.body: list[Op] = []
+        self.fills: list[Op] = []
+        """Ops of an outer loop, before the inner one: they start its accumulators."""
+        self.results: list[Op] = []
+        """Ops of an outer loop, after the inner one: they copy what it accumulated."""
         self.small: dict[str, tuple[Buffer, Buffer]] = {}
         """Buffer -> (as it was, one tile of it)."""
 
@@ -110,8 +114,9 @@ class _Tiler:
             if v in reduced:
                 tiled_reductions.append(v)
             self._check_stick(op, v, name, sizes[v])
-        if tiled_reductions and len(loops) > 1:
-            raise self._error(op, "a tiled reduction inside another loop is not supported; tile one dim only")
+        first = next((i for i, loop in enumerate(loops) if loop.variable in reduced), len(loops))
+        if first and any(loop.variable and loop.variable not in reduced for loop in loops[first:]):
+            raise self._error(op, "output dims are tiled outside and inside of its reduction; tile them on one side")
         if tiled_reductions and op.func not in _COMBINE:
             raise self._error(op, f"{op.func} cannot be combined over tiles of its reduction")
         return _Plan(sizes, tuple(loops), tuple(tiled_reductions))
@@ -183,47 +188,57 @@ class _Tiler:
         small = self._resized(op, plan)
         self.body.append(small)
         ranges = tuple((v, plan.sizes[v]) for v, _ in op.ranges)
-        self.body.append(Op(
-            f"op{self.number}", f"buf{self.number}", "pointwise", "copy", ranges, dims=op.dims,
-            reads=(Read(op.target, small.write, dtype=old.dtype),), write=op.write, target=full, loops=plan.loops,
-            aten="copy", line=op.line, rule="copy_into", origins=op.origins,
-        ))
-        self.number += 1
+        self.body.append(self._copy_out(op, Read(op.target, small.write, dtype=old.dtype), ranges, full, plan.loops))
 
     def _reduce(self, op: Op, plan: _Plan) -> None:
-        """A fill before the loop, the reduction of a tile into a scratch buffer, and a combination."""
+        """A fill of an accumulator, the reduction of a tile into a scratch buffer, and a combination.
+
+        Inside an output loop the accumulator is one tile, filled in every iteration and copied out after it.
+        """
         func, start = _COMBINE[op.func]
+        first = next(i for i, loop in enumerate(plan.loops) if loop.variable in plan.reduced)
+        around = plan.loops[:first]
         old = self.buffers[op.target]
+        scratch = _tile_of(old, op, plan.sizes)
+        full = self._full(op, old) if around else ""
         zero, total = f"buf{self.number}", f"buf{self.number + 1}"
         self.buffers[zero] = Buffer(zero, (), (), old.dtype, "constant", start, device_layout((), old.dtype))
-        self.buffers[total] = replace(old, name=total)
-        whole = index_of(old.size, old.stride)
+        self.buffers[total] = replace(scratch if around else old, name=total)
+        self.buffers[op.target] = replace(scratch, per_tile=old.per_tile)
+        tile = self._reindexed(op, op.write, old, scratch)
+        whole, ranges = self.buffers[total], tuple((v, plan.sizes[v]) for v, _ in op.ranges)
+        sums = tile if around else op.write
         self.before.append(Op(f"op{self.number}", zero, "constant", "constant", target=zero))
-        self.before.append(
-            Op(
-                f"op{self.number + 1}",
-                total,
-                "pointwise",
-                "copy",
-                ranges_of(old.size),
-                reads=(Read(zero, dtype=old.dtype),),
-                write=whole,
-                target=total,
-                aten="full",
-                rule="constant",
-                line=op.line,
-                origins=("full",),
-            )
+        (self.fills if around else self.before).append(Op(
+            f"op{self.number + 1}", total, "pointwise", "copy", ranges if around else ranges_of(whole.size),
+            reads=(Read(zero, dtype=old.dtype),), write=sums if around else index_of(whole.size, whole.stride),
+            target=total, loops=around, aten="full", rule="constant", line=op.line, origins=("full",),
+        ))
+        self.body.append(replace(self._looped(op, plan), write=tile))
+        loops = tuple(
+            replace(loop, variable=None, tile=0) if loop.variable in plan.reduced else loop for loop in plan.loops
         )
-        self.body.append(self._looped(op, plan))
-        loops = tuple(replace(loop, variable=None, tile=0) for loop in plan.loops)
         self.body.append(Op(
-            f"op{self.number + 2}", f"buf{self.number + 2}", "pointwise", func, ranges_of(old.size),
-            reads=(Read(total, whole, dtype=old.dtype), Read(op.target, whole, dtype=old.dtype)), write=whole,
+            f"op{self.number + 2}", f"buf{self.number + 2}", "pointwise", func, ranges,
+            reads=(Read(total, sums, dtype=old.dtype), Read(op.target, tile, dtype=old.dtype)), write=sums,
             target=total, loops=loops, aten=func, pointwise=True, line=op.line, rule="copy_into", origins=(func,),
         ))
-        self.renamed[op.target] = total
         self.number += 3
+        if around:
+            self.results.append(self._copy_out(op, Read(total, tile, dtype=old.dtype), ranges, full, around))
+        else:
+            self.renamed[op.target] = total
+
+    def _copy_out(
+        self, op: Op, read: Read, ranges: tuple[tuple[str, int], ...], full: str, loops: tuple[Loop, ...]
+    ) -> Op:
+        """A tile into its place in the full buffer."""
+        self.number += 1
+        return Op(
+            f"op{self.number - 1}", f"buf{self.number - 1}", "pointwise", "copy", ranges, dims=op.dims,
+            reads=(read,), write=op.write, target=full, loops=loops,
+            aten="copy", line=op.line, rule="copy_into", origins=op.origins,
+        )
 
     def _assembled(self) -> Graph:
         outside = self.renamed
@@ -234,7 +249,9 @@ class _Tiler:
                 reads = tuple(replace(r, buffer=outside.get(r.buffer, r.buffer)) for r in op.reads)
                 ops.append(replace(op, reads=reads))
             elif not placed:
-                ops += [*self.before, *self.body]
+                fills = sorted(self.fills, key=lambda op: len(op.loops))
+                results = sorted(self.results, key=lambda op: -len(op.loops))
+                ops += [*self.before, *fills, *self.body, *results]
                 placed = True
         outputs = tuple(
             replace(v, buffer=outside.get(v.buffer, v.buffer)) if isinstance(v, View) else v for v in self.graph.outputs

@@ -34,6 +34,21 @@ def depth(x, y):
         return x @ y
 
 
+def rows_and_depth(x, y):
+    with spyre_hint(slices={"M": 2}), spyre_hint(slices={"K": 4}):
+        return x @ y
+
+
+def depth_and_rows(x, y):
+    with spyre_hint(slices={"K": 4}), spyre_hint(slices={"M": 2}):
+        return x @ y
+
+
+def maximum_of_strips(a):
+    with spyre_hint(slices={"B": 2}), spyre_hint(slices={"A": 4}):
+        return torch.relu(a).amax(0)
+
+
 def softmax(a):
     with spyre_hint(slices={"A": 4}):
         return torch.softmax(a, -1)
@@ -55,6 +70,9 @@ CASES = [
     ("nested", nested, [((128, 512), "A", "B")] * 3, lambda a, b, c: (a + b) * c),
     ("matmul rows", rows, [((64, 128), "M", "K"), ((128, 256), "K", "N")], torch.matmul),
     ("matmul depth", depth, [((64, 256), "M", "K"), ((256, 256), "K", "N")], torch.matmul),
+    ("rows, then depth", rows_and_depth, [((64, 256), "M", "K"), ((256, 256), "K", "N")], torch.matmul),
+    ("depth, then rows", depth_and_rows, [((64, 256), "M", "K"), ((256, 256), "K", "N")], torch.matmul),
+    ("maximum of strips", maximum_of_strips, [((256, 512), "A", "B")], lambda a: torch.relu(a).amax(0)),
     ("softmax", softmax, [((256, 512), "A", "B")], lambda a: torch.softmax(a, -1)),
     ("maximum", total, [((256, 512), "A", "B")], lambda a: a.amax(0)),
     ("inside and outside", inside_and_outside, [((128, 256), "A", "B")] * 2, lambda a, b: torch.relu(a + b) + a + b),
@@ -91,7 +109,7 @@ def test_a_tiled_reduction_starts_from_its_identity_and_combines():
 @pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt is not installed")
 @pytest.mark.parametrize("options", [{}, {"unroll_loops": False}, {"bundle_symbolic_args": True},
                                      {"unroll_loops": False, "bundle_symbolic_args": True}])
-@pytest.mark.parametrize("function", [softmax, lambda a: torch.softmax(a, 0)])
+@pytest.mark.parametrize("function", [softmax, maximum_of_strips, lambda a: torch.softmax(a, 0)])
 def test_bundles_parse(function, options, tmp_path):
     for kernel in compile(function, [spec((256, 512), "A", "B")], cores=4, **options).kernels:
         path = tmp_path / "bundle.mlir"
