@@ -1,0 +1,263 @@
+/** What `irwidget.spyre.picture` sends, and what is worked out from it: nothing here draws. */
+
+import { gunzip } from "../unpack";
+
+export type Box = readonly (readonly [number, number])[];
+export interface Tile {
+  box: Box;
+  address: number;
+  bytes: number;
+  run: number;
+  repeats: readonly (readonly [count: number, distance: number])[];
+  cores: readonly number[];
+}
+export interface Tensor {
+  name: string;
+  role: "in" | "out" | "index";
+  place: "hbm" | "pool" | "lx";
+  base: number;
+  coordinates: string[];
+  advances: number[];
+  shifts: number[][];
+  tiles: Tile[];
+}
+export interface Dim {
+  symbol: string;
+  variable: string;
+  name: string;
+  label: string;
+  size: number;
+  padded: number;
+  tile: number;
+  split: number;
+  loop: number;
+  reduced: boolean;
+  units: number;
+}
+export interface Candidate {
+  splits: Record<string, number>;
+  cores: number;
+  cost: number;
+  compute: number;
+  memory: number;
+  partial_sums: number;
+  tie: number;
+  batch: number;
+}
+export interface Op {
+  number: number;
+  op: string;
+  buffer: string;
+  func: string;
+  kernel: number;
+  unit: string;
+  mark: string;
+  step: number;
+  line: [file: number, line: number];
+  dims: Dim[];
+  cores: number;
+  slices: number[][];
+  loops: { dim: string; count: number }[];
+  tensors: Tensor[];
+  moved: { device: number; lx: number };
+  division: { source: string; idle: string; candidates: Candidate[]; count: number } | null;
+  why: { about: string; text: string }[];
+}
+export interface Buffer {
+  size: number[];
+  stride: number[];
+  dtype: string;
+  kind: string;
+  parameter: string;
+  order: number[] | null;
+  device_size: number[];
+  stride_map: number[];
+  format: string;
+  item: number;
+  tag: string;
+  bytes: number;
+  place: string;
+}
+export interface Program {
+  version: number;
+  name: string;
+  semantics: string;
+  cores: number;
+  max_cores: number;
+  stick: number;
+  steps: number;
+  kernels: { name: string; unimplemented: string; pool: boolean; arguments: { name: string; base: number }[] }[];
+  ops: Op[];
+  buffers: Record<string, Buffer>;
+  lx: {
+    capacity: number;
+    peak: number;
+    blocks: { name: string; address: number; bytes: number; first: number; last: number; in_place: string }[];
+    missed: { name: string; why: string; bytes: number }[];
+  };
+  pool: { bytes: number; blocks: { name: string; offset: number; bytes: number; first: number; last: number }[] };
+  options: {
+    cores: number;
+    layout_solver: string;
+    restickify_solver: string;
+    choices: Record<string, string[]>;
+    switches: Record<string, boolean>;
+    orders: Record<string, number[]>;
+    divisions: Record<string, Record<string, number>>;
+  };
+  moved: { device: number; lx: number };
+  diagnostics: string[];
+  sources: { name: string; text: string }[];
+}
+interface Said {
+  splits: string;
+  cores: number;
+  place: string;
+  moved: number;
+}
+export interface Former {
+  picture: Program;
+  changes: {
+    rows: { op: string; before: Said | null; after: Said | null; changed: boolean }[];
+    options: { name: string; before: string; after: string }[];
+    totals: { name: string; before: number; after: number }[];
+  };
+}
+export interface Texts {
+  opspec: Record<string, string>;
+  bundle: Record<string, string>;
+  files: { kernel: string; op: string; iteration: number[]; name: string; text: string }[];
+}
+
+const VERSION = 1;
+
+export async function unpack<T>(bytes: unknown): Promise<T | null> {
+  const view = bytes as DataView<ArrayBuffer> | Uint8Array<ArrayBuffer> | string | null;
+  if (!view || typeof view === "string" || view.byteLength === 0) return null;
+  return JSON.parse(new TextDecoder().decode(await gunzip(view))) as T;
+}
+
+export async function program(bytes: unknown): Promise<Program> {
+  const made = await unpack<Program>(bytes);
+  if (!made) throw new Error("There is no program: run the cell again.");
+  if (made.version !== VERSION) throw new Error(`This program has format ${made.version} and the view reads ${VERSION}: run the cell again.`);
+  return made;
+}
+
+/** Which iteration of each loop, outermost first, a number among all of them is. */
+export function iterationOf(op: Op, number: number): number[] {
+  const found: number[] = [];
+  for (const { count } of [...op.loops].reverse()) {
+    found.unshift(number % count);
+    number = Math.floor(number / count);
+  }
+  return found;
+}
+
+export function iterations(op: Op): number {
+  return op.loops.reduce((all, { count }) => all * count, 1);
+}
+
+export function tileOf(tensor: Tensor, core: number): Tile | undefined {
+  return tensor.tiles.find(({ cores }) => cores.includes(core));
+}
+
+/** Where a tile is in an iteration of the loops around its op. */
+export function at(tensor: Tensor, tile: Tile, iteration: readonly number[]): { box: [number, number][]; address: number } {
+  const box = tile.box.map(([low, high], dim): [number, number] => {
+    const shift = iteration.reduce((sum, i, level) => sum + i * (tensor.shifts[level]?.[dim] ?? 0), 0);
+    return [low + shift, high + shift];
+  });
+  return { box, address: tile.address + iteration.reduce((sum, i, level) => sum + i * (tensor.advances[level] ?? 0), 0) };
+}
+
+/** The host element in a lane of a stick; null where there is padding. */
+export function elementAt(buffer: Buffer, stick: number, lane: number): number[] | null {
+  const sizes = buffer.device_size;
+  const position = new Array<number>(sizes.length).fill(0);
+  position[sizes.length - 1] = lane;
+  for (let i = sizes.length - 2, rest = stick; i >= 0; i--) {
+    position[i] = rest % sizes[i]!;
+    rest = Math.floor(rest / sizes[i]!);
+  }
+  const found = buffer.size.map(() => 0);
+  for (const [i, stride] of buffer.stride_map.entries()) {
+    const where = position[i]!;
+    if (where === 0) continue;
+    if (stride <= 0) return null;
+    const dim = dimOf(buffer, stride);
+    if (dim < 0) return null;
+    found[dim]! += (where * stride) / buffer.stride[dim]!;
+  }
+  return found.every((n, dim) => n < buffer.size[dim]!) ? found : null;
+}
+
+/** The host dim that a step of so many host elements moves along: the outermost whose stride is not larger. */
+function dimOf(buffer: Buffer, step: number): number {
+  let best = -1;
+  for (const [dim, stride] of buffer.stride.entries()) {
+    if (buffer.size[dim]! > 1 && stride <= step && step % stride === 0 && (best < 0 || stride > buffer.stride[best]!)) best = dim;
+  }
+  return best;
+}
+
+/** The host dim that runs inside the sticks; -1 when none does. */
+export function stickDim(buffer: Buffer): number {
+  const inner = buffer.stride_map.at(-1)!;
+  return inner > 0 ? buffer.stride.findIndex((stride, dim) => buffer.size[dim]! > 1 && stride === inner) : -1;
+}
+
+export function bytes(n: number): string {
+  for (const [unit, step] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]] as const) {
+    if (n >= step) return `${Number((n / step).toPrecision(4))} ${unit}`;
+  }
+  return `${n} B`;
+}
+
+export function hex(n: number): string {
+  return `0x${n.toString(16)}`;
+}
+
+export function span([low, high]: readonly [number, number]): string {
+  return low === high ? String(low) : `${low}–${high}`;
+}
+
+export function splitsOf(op: Op): string {
+  return op.dims.filter(({ split }) => split > 1).map(({ label, split }) => `${label}/${split}`).join(" ") || "–";
+}
+
+export interface Colour {
+  hue: "a" | "b" | "n";
+  /** 0 light to 1 strong. */
+  depth: number;
+}
+
+/** The colour of each core: two hues for the axis with fewer slices, lightness for the others. */
+export function coreColours(op: Op): Colour[] {
+  const axes = op.dims.map((dim, i) => ({ i, split: dim.split })).filter(({ split }) => split > 1);
+  axes.sort((x, y) => x.split - y.split);
+  const first = axes[0];
+  return op.slices.map((slices) => {
+    if (!first) return { hue: "a", depth: 0.5 };
+    if (axes.length === 1) {
+      const half = Math.ceil(first.split / 2);
+      const slice = slices[first.i]!;
+      return { hue: slice < half ? "a" : "b", depth: half > 1 ? (slice % half) / (half - 1) : 0.5 };
+    }
+    let index = 0;
+    let count = 1;
+    for (const { i, split } of axes.slice(1)) {
+      index = index * split + slices[i]!;
+      count *= split;
+    }
+    return { hue: slices[first.i]! % 2 ? "b" : "a", depth: count > 1 ? index / (count - 1) : 0.5 };
+  });
+}
+
+/** Of a tile: that of its core; of several cores, their common hue, or none. */
+export function tileColour(tile: Tile, colours: readonly Colour[]): Colour {
+  const mine = tile.cores.map((core) => colours[core]!).filter(Boolean);
+  const depth = mine.reduce((sum, colour) => sum + colour.depth, 0) / Math.max(1, mine.length);
+  const hue = mine[0]?.hue ?? "n";
+  return { hue: mine.every((colour) => colour.hue === hue) ? hue : "n", depth };
+}
