@@ -15,8 +15,8 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from irwidget.dumps import Trace
-from irwidget.views.packing import blank, facts_of, last_change, lines_of, predecessors, repeated
+from irwidget.dumps import Dump, Trace
+from irwidget.views.packing import blank, facts_of, last_change, lines_of, predecessors, repeated, scope_of
 
 LARGE = 5000
 """Lines of the final dump from which on the twins show only the list of passes."""
@@ -74,7 +74,7 @@ def _rows(trace: Trace) -> list[_Row]:
         return [_Row((str(i), label, "", "")) for i, label in enumerate(labels)]
     rows: list[_Row] = []
     remembered = cache(blank)
-    blanked = [Counter(map(remembered, lines_of(dump.text))) for dump in trace.dumps]
+    counted = [Counter(map(remembered, lines_of(dump.text))) for dump in trace.dumps]
     before = predecessors(trace.dumps)
     changed = [old < 0 or dump.text != trace.dumps[old].text for dump, old in zip(trace.dumps, before, strict=True)]
     for is_changed, group in groupby(range(len(labels)), key=changed.__getitem__):
@@ -85,8 +85,10 @@ def _rows(trace: Trace) -> list[_Row]:
             rows.append(_Row((span, names, "", "")))
             continue
         for i in stages:
-            old = blanked[before[i]] if before[i] >= 0 else Counter[str]()
-            gone, new = (old - blanked[i]).total(), (blanked[i] - old).total()
+            old = counted[before[i]] if before[i] >= 0 else Counter[str]()
+            if before[i] >= 0 and trace.dumps[before[i]].scope != trace.dumps[i].scope:
+                old = Counter(map(remembered, _beside(trace.dumps[before[i]], trace.dumps[i])))
+            gone, new = (old - counted[i]).total(), (counted[i] - old).total()
             rows.append(_Row((str(i), labels[i], f"-{gone}" if gone else "", f"+{new}" if new else "")))
     return rows
 
@@ -160,10 +162,21 @@ def _diff(trace: Trace) -> Iterator[str]:
     if old < 0:
         yield from after
         return
-    before = lines_of(trace.dumps[old].text)
+    before = _beside(trace.dumps[old], trace.dumps[at])
     yield f"--- {old} {labels[old]}"
     yield f"+++ {at} {labels[at]}"
     yield from _unified(before, after)
+
+
+def _beside(old: Dump, new: Dump) -> list[str]:
+    """The lines that a dump is compared with: of a module beside one of its functions, that function."""
+    lines = lines_of(old.text)
+    if not scope_of(new) or scope_of(old) == scope_of(new):
+        return lines
+    shown = [name for name, _, _ in _cut(lines_of(new.text)) if name]
+    if len(shown) != 1:
+        return lines
+    return next((lines[start:end] for name, start, end in _cut(lines) if name == shown[0]), lines)
 
 
 def _unified(before: Sequence[str], after: Sequence[str], context: int = 3) -> Iterator[str]:

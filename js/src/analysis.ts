@@ -76,13 +76,23 @@ export class Analysis {
     return id;
   }
 
+  /** The part of a stage that another is compared with: of a module beside one of its functions, that function. */
+  beside(left: Stage, right: Stage): Segment {
+    const all = { name: "", from: 0, to: left.lines.length };
+    if (left.scope === right.scope || right.scope === "module" || right.language === "mlir") return all;
+    const [shown, ...others] = this.segments(right).filter(({ name }) => name);
+    if (!shown || others.length > 0) return all;
+    return this.segments(left).find(({ name }) => name === shown.name) ?? all;
+  }
+
   /** Lines that went and came, renumbering and order apart: cheap enough for every stage. */
   delta(left: Stage, right: Stage): Delta {
     if (left.lines === right.lines) return { gone: 0, added: 0 };
     const key = `${this.id(left.lines)} ${this.id(right.lines)}`;
     let delta = this.deltas.get(key);
     if (!delta) {
-      const [a, b] = [this.blind(left.lines), this.blind(right.lines)];
+      const { from, to } = this.beside(left, right);
+      const [a, b] = [this.blind(left.lines).subarray(from, to), this.blind(right.lines)];
       const counts = new Int32Array(this.dumps.blanks);
       for (const id of a) counts[id]!--;
       for (const id of b) counts[id]!++;

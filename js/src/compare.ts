@@ -105,24 +105,24 @@ export class Compare {
     this.pair = pair;
     this.open.clear();
     this.change = -1;
-    this.ranges = [this.range(pair.left), this.range(pair.right)];
+    this.ranges = [this.range(pair.left, pair.symbol), this.range(pair.right, pair.symbol)];
+    if (!pair.symbol) this.ranges[0] = this.analysis.beside(pair.left, pair.right);
     this.hunks = this.mode === "alone" ? [] : this.diff(pair);
     this.draw(true);
     if (kept) this.reveal(kept, "top");
     else if (this.hunks.length > 0 && !pair.fold) this.step(1, false);
   }
 
-  /** Only the part of a stage that is shown. */
-  private range(stage: Stage): Segment {
-    const all = { name: "", from: 0, to: stage.lines.length };
-    if (!this.pair?.symbol) return all;
-    return this.analysis.segments(stage).find(({ name }) => name === this.pair!.symbol) ?? { name: "", from: 0, to: 0 };
+  /** The function of a stage that is shown, or all. */
+  private range(stage: Stage, symbol: string): Segment {
+    if (!symbol) return { name: "", from: 0, to: stage.lines.length };
+    return this.analysis.segments(stage).find(({ name }) => name === symbol) ?? { name: "", from: 0, to: 0 };
   }
 
   private diff(pair: Pair): readonly Hunk[] {
     const found = this.analysis.diff(pair.left, pair.right, pair.blind);
-    if (!pair.symbol) return found;
     const [a, b] = this.ranges;
+    if (a.to - a.from === pair.left.lines.length && b.to - b.from === pair.right.lines.length) return found;
     const inside = found.filter(({ a0, a1, b0, b1 }) => (a1 > a.from && a0 < a.to) || (b1 > b.from && b0 < b.to));
     return inside.map(({ a0, a1, b0, b1 }) => ({
       a0: Math.max(a0, a.from) - a.from, a1: Math.min(Math.max(a1, a.from), a.to) - a.from,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import irwidget
 from irwidget import views
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Trace, dump
 from tests.views.lowerings import PROGRAM, lower
@@ -372,6 +373,37 @@ def test_two_lowerings_are_compared_pass_by_pass(shown, trace):
     assert [title.split()[0] for title in page.titles()] == ["9", "9"]
     page.press("a")
     page.view.and_(page.page.locator("[data-blame=ready]")).wait_for()
+    assert not page.errors
+
+
+LLVM = """\
+define i32 @f(i32 %x) {
+  %p = alloca i32
+  store i32 %x, ptr %p
+  %v = load i32, ptr %p
+  %r = call i32 @g(i32 %v)
+  ret i32 %r
+}
+define i32 @g(i32 %x) {
+  %p = alloca i32
+  store i32 %x, ptr %p
+  %v = load i32, ptr %p
+  %r = add i32 %v, 0
+  ret i32 %r
+}
+"""
+
+
+def test_dumps_of_one_function_are_compared_with_that_function(shown):
+    low = irwidget.lower(LLVM, to="raw_ir", pipeline="opt -O2 -print-changed")
+    page = shown(low.trace)
+    scopes = [one.scope for one in low.dumps]
+    first, last = scopes.index("g"), max(i for i, scope in enumerate(scopes) if scope == "f")
+    page.choose(first)
+    assert not any("@f" in line for line in page.lines(0)), "of the module, only the function"
+    assert any("define i32 @g" in line for line in page.lines(0))
+    page.choose(last)
+    assert scopes[int(page.titles()[0].split()[0])] == "f"
     assert not page.errors
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget import views
-from irwidget.dumps import Failure, Trace, dump
+from irwidget.dumps import Dump, Failure, Trace, dump
 from irwidget.views import twins
 from irwidget.views.packing import blank
 from tests.views.lowerings import lower
@@ -91,3 +91,18 @@ def test_the_unified_diff_turns_one_dump_into_the_other(before, after):
             at += line[0] == " "
     result += before[at:]
     assert list(map(blank, result)) == list(map(blank, after))
+
+
+MODULE = "define void @f() {\n  call void @a()\n}\n\ndefine void @g() {\n  call void @b()\n}\n"
+
+
+def test_a_function_is_compared_with_itself_in_the_module_and_then_with_its_last_dump():
+    def of(scope: str, text: str) -> Dump:
+        return dump("p", text, step="opt", language="llvm", scope=scope)
+
+    f, g = "define void @f() {\n  ret\n}\n", "define void @g() {\n  call void @b()\n}\n"
+    dumps = (of("module", MODULE), of("f", f), of("g", g.replace("@b", "@c")), of("f", f.replace("ret", "unreachable")))
+    lines = views.text([Trace("t", dumps)]).split("\n")
+    assert [line.split()[-2:] for line in lines[3:6]] == [["-2", "+1"], ["-1", "+1"], ["-1", "+1"]]
+    assert lines[7:9] == ["--- 1 p (2)", "+++ 3 p (4)"]
+    assert lines[-3:] == ["-  ret", "+  unreachable", " }"]
