@@ -1,0 +1,56 @@
+/** Ask Python for something, and hear how it went. */
+
+import type { Model } from "../model";
+
+/** A model that can also send messages. */
+export interface Talking extends Model {
+  send(content: unknown): void;
+  on(event: string, callback: (content: never) => void): void;
+  off(event: string, callback: (content: never) => void): void;
+}
+
+interface Answer {
+  readonly id?: number;
+  readonly error?: string;
+}
+
+const PATIENCE = 5000;
+
+export class Asker {
+  private last = Math.floor(Math.random() * 1e9);
+  private readonly open = new Map<number, (error: string) => void>();
+
+  /** `late` is told when Python has not answered for five seconds. */
+  constructor(private readonly model: Talking, private readonly late: () => void) {
+    model.on("msg:custom", this.heard);
+  }
+
+  private readonly heard = (answer: Answer): void => {
+    const done = this.open.get(answer?.id ?? -1);
+    if (!done) return;
+    this.open.delete(answer.id!);
+    done(answer.error ?? "");
+  };
+
+  /** Send a request; resolves to what is wrong with it, or to nothing. */
+  ask(request: Readonly<Record<string, unknown>>): Promise<string> {
+    const id = ++this.last;
+    return new Promise((resolve) => {
+      this.open.set(id, resolve);
+      setTimeout(() => {
+        if (this.open.has(id)) this.late();
+      }, PATIENCE);
+      try {
+        this.model.send({ id, ...request });
+      } catch (error) {
+        this.open.delete(id);
+        resolve(`There is no kernel to ask: ${String(error)}`);
+      }
+    });
+  }
+
+  close(): void {
+    this.model.off("msg:custom", this.heard);
+    this.open.clear();
+  }
+}

@@ -1,0 +1,76 @@
+/** What Python says of a pipeline under edit. */
+
+export interface Step {
+  /** 0 for a step of the route, which cannot be edited. */
+  readonly id: number;
+  readonly tool: string;
+  readonly pass: string;
+  readonly label: string;
+  /** The arguments as they are written. */
+  readonly text: string;
+  readonly options: Readonly<Record<string, string>>;
+  readonly enabled: boolean;
+  readonly state: "" | "waiting" | "running" | "done" | "failed" | "stopped";
+  readonly seconds: number;
+  /** The stage of the lowering that it left; -1 when there is none. */
+  readonly stage: number;
+}
+
+export interface Option {
+  readonly name: string;
+  readonly kind: "flag" | "integer" | "number" | "choice" | "text";
+  readonly default: string;
+  readonly choices: readonly string[];
+  readonly help: string;
+}
+
+export interface Pass {
+  readonly name: string;
+  readonly help: string;
+  readonly options: readonly Option[];
+}
+
+/** Tool -> its passes, by name. */
+export type Passes = ReadonlyMap<string, ReadonlyMap<string, Pass>>;
+
+export async function unpackPasses(data: DataView<ArrayBuffer> | null): Promise<Passes> {
+  if (!data || data.byteLength === 0) return new Map();
+  const stream = new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const tools = JSON.parse(await new Response(stream).text()) as Record<string, Pass[]>;
+  return new Map(Object.entries(tools).map(([tool, passes]) => [tool, new Map(passes.map((pass) => [pass.name, pass]))]));
+}
+
+/** The passes that have every word in name or help: names that begin with the query first, then names that have it. */
+export function find(passes: ReadonlyMap<string, Pass>, query: string): Pass[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const rank = ({ name }: Pass): number => {
+    const first = words[0] ?? "";
+    return name.startsWith(first) ? 0 : name.includes(first) ? 1 : 2;
+  };
+  return [...passes.values()]
+    .filter(({ name, help }) => words.every((word) => name.includes(word) || help.toLowerCase().includes(word)))
+    .sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+}
+
+/** A time for a chip: `0.4 ms`, `12 ms`, `3.2 s`. */
+export function duration(seconds: number): string {
+  if (seconds >= 1) return `${seconds.toFixed(1)} s`;
+  const ms = seconds * 1000;
+  return ms >= 10 ? `${ms.toFixed(0)} ms` : `${ms.toFixed(1)} ms`;
+}
+
+const STATES = { "": "", waiting: "waiting", running: "running", done: "done", failed: "failed", stopped: "stopped" } as const;
+const SIGNS = { "": "", waiting: "○", running: "●", done: "✓", failed: "✗", stopped: "■" } as const;
+
+export function sign(step: Step): string {
+  return step.enabled ? SIGNS[step.state] : "–";
+}
+
+/** A step in words, for those who do not see it. */
+export function spoken(step: Step, place: number, count: number): string {
+  const options = Object.entries(step.options).map(([name, value]) => `${name} ${value}`);
+  const state = step.enabled ? STATES[step.state] : "disabled";
+  const time = step.state === "done" || step.seconds > 0 ? duration(step.seconds) : "";
+  const parts = [`${step.tool} ${step.label}`, ...options, ...(step.id ? [] : ["part of the IR type"]), state, time];
+  return `Step ${place + 1} of ${count}: ${parts.filter(Boolean).join(", ")}`;
+}
