@@ -19,7 +19,7 @@ const common = {
   outdir: out,
 };
 
-const result = await build({ ...common, entryPoints: { viewer: "src/viewer.ts", stub: "src/stub.ts", page: "src/page.ts", helion: "src/helion/main.ts", spyre: "src/spyre/main.ts" } });
+const result = await build({ ...common, entryPoints: { viewer: "src/viewer.ts", stub: "src/stub.ts", page: "src/page.ts", helion: "src/helion/main.ts", pipeline: "src/pipeline/main.ts", spyre: "src/spyre/main.ts" } });
 
 let stale = 0;
 for (const file of result.outputFiles) {
