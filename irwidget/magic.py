@@ -16,7 +16,7 @@ from irwidget import arguments, routes
 from irwidget.commands import lower_all, targets_of
 from irwidget.errors import UsageError, near
 from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
-from irwidget.lowering import Lowering
+from irwidget.lowering import Lowering, shown
 from irwidget.progress import ProgressLine
 
 
@@ -133,13 +133,12 @@ class LowerMagics(Magics):
         self.shell.user_ns["_lowering"] = result
         if parsed.out:
             self.shell.user_ns[parsed.out] = result
-        from irwidget import views
-
-        traces = [lowering.trace for lowering in done.values()]
         if parsed.text:
-            print(views.text(traces))
+            from irwidget import views
+
+            print(views.text([lowering.trace for lowering in done.values()]))
             return
-        progress.show(views.show(traces, key=_cell_id(self.shell)))
+        progress.show(shown(list(done.values()), key=_cell_id(self.shell)))
 
 
 def _answered(parsed: argparse.Namespace) -> bool:
