@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from irwidget import pipelines
@@ -36,10 +36,10 @@ class Link:
     enabled: bool = True
     id: int = 0
     """Names the step for as long as it is in its pipeline."""
-    state: State = field(default="", compare=False)
+    state: State = ""
     """What came of it in the last run."""
-    seconds: float = field(default=0.0, compare=False)
-    stage: int = field(default=-1, compare=False)
+    seconds: float = 0.0
+    stage: int = -1
     """The stage of the last lowering that it left; -1 when there is none."""
 
     @property

@@ -56,6 +56,7 @@ export function find(passes: ReadonlyMap<string, Pass>, query: string): Pass[] {
 export function duration(seconds: number): string {
   if (seconds >= 1) return `${seconds.toFixed(1)} s`;
   const ms = seconds * 1000;
+  if (ms < 0.05) return "<0.1 ms";
   return ms >= 10 ? `${ms.toFixed(0)} ms` : `${ms.toFixed(1)} ms`;
 }
 

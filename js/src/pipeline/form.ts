@@ -42,6 +42,13 @@ export class StepForm {
         h("button", { type: "button", ...OWN_KEYS, click: () => done.cancel() }, "Cancel")),
       this.about, this.options,
     );
+    this.element.addEventListener("keydown", (event) => {
+      // Notebooks take Enter for themselves and leave nothing for the browser to submit.
+      if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement) || event.defaultPrevented) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.element.requestSubmit();
+    });
     this.pass.offer(passes.get(this.tools.value) ?? new Map());
     if (step) this.pass.input.value = step.pass || step.text;
     this.show(this.pass.pass);
