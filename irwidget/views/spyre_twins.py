@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import html as escaping
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Made = Mapping[str, Any]
 """What `irwidget.spyre.picture.picture` gives."""
 
-OPS = 60
-"""Rows of the table of ops; a longer program says how many more there are."""
-DETAILS = 12
+OPS = 40
+"""Rows of a table; a longer one says how many more there are."""
+DETAILS = 6
 """Ops whose tiles are spelled out."""
 CORES = 4
 """Cores of each such op that are."""
@@ -30,7 +30,15 @@ class Table:
 
 def tables(made: Made) -> list[Table]:
     """Ops by kernel, splits and tiles of the first ops, LX, device memory, and why."""
-    return [_ops(made), *_tiles(made), _lx(made), _memory(made), _why(made)]
+    found = [_ops(made), *_tiles(made), _lx(made), _memory(made), _why(made)]
+    return [_capped(table) for table in found]
+
+
+def _capped(table: Table) -> Table:
+    """At most `OPS` rows and as many notes."""
+    more = len(table.rows) - OPS
+    notes = table.notes[:OPS] + ((f"{len(table.notes) - OPS} more",) if len(table.notes) > OPS else ())
+    return replace(table, rows=table.rows[:OPS], notes=(*((f"{more} more rows",) if more > 0 else ()), *notes))
 
 
 def text(made: Made) -> str:
@@ -84,12 +92,10 @@ def _ops(made: Made) -> Table:
         (str(op["number"]), str(op["kernel"]) if op["kernel"] >= 0 else "host", op["func"], op["buffer"],
          _splits(op), str(op["cores"]) if op["cores"] else "-", op["unit"], place(made, op["buffer"]),
          " ".join(filter(None, [op["mark"], _loops(op)])), size(op["moved"]["device"]))
-        for op in made["ops"][:OPS]
+        for op in made["ops"]
     ]
-    more = len(made["ops"]) - len(rows)
     return Table(
         "Ops", ("#", "kernel", "op", "makes", "splits", "cores", "unit", "lies in", "", "moved"), rows,
-        (f"{more} more ops",) if more > 0 else (),
     )
 
 
@@ -126,28 +132,28 @@ def _lx(made: Made) -> Table:
     rows = [
         (b["name"], f"{b['address']}-{b['address'] + b['bytes'] - 1}", size(b["bytes"]), f"{b['first']}-{b['last']}",
          f"in place of {b['in_place']}" if b["in_place"] else "")
-        for b in lx["blocks"][:OPS]
+        for b in lx["blocks"]
     ]
-    missed = [f"{m['name']} is not in LX: {m['why']}" for m in lx["missed"][:OPS]]
+    missed = [f"{m['name']} is not in LX: {m['why']}" for m in lx["missed"]]
     return Table(f"LX of every core: peak {size(lx['peak'])} of {size(lx['capacity'])}",
                  ("buffer", "addresses", "bytes", "steps", ""), rows, tuple(missed))
 
 
 def _memory(made: Made) -> Table:
     rows: list[tuple[str, ...]] = []
-    for i, kernel in enumerate(made["kernels"][:OPS]):
+    for i, kernel in enumerate(made["kernels"]):
         for argument in kernel["arguments"]:
             rows.append((str(i), argument["name"], f"{argument['base']:#x}",
                          size(made["buffers"][argument["name"]]["bytes"]), ""))
     rows += [("pool", b["name"], f"{b['offset']:#x}", size(b["bytes"]), f"steps {b['first']}-{b['last']}")
-             for b in made["pool"]["blocks"][:OPS]]
+             for b in made["pool"]["blocks"]]
     return Table(f"Device memory: pool of {size(made['pool']['bytes'])}",
                  ("kernel", "buffer", "address", "bytes", ""), rows)
 
 
 def _why(made: Made) -> Table:
     rows: list[tuple[str, ...]] = []
-    for op in made["ops"][:OPS]:
+    for op in made["ops"]:
         rows += [(op["buffer"], why["about"], why["text"]) for why in op["why"]]
         division = op["division"]
         for c in (division["candidates"][:3] if division else ()):

@@ -103,7 +103,7 @@ export function corePanel(op: Op, core: number, iteration: number): HTMLElement 
     const [leading, rows, columns] = [box.slice(0, -2), box.at(-2), box.at(-1)];
     return [
       tensor.name, tensor.role, leading.map(span).join(", ") || "–", rows ? span(rows) : "–", columns ? span(columns) : "–",
-      `${tensor.place} ${hex(address)}`, bytes(tile.bytes), tile.cores.length > 1 ? `×${tile.cores.length}` : "",
+      tensor.place === "hbm" ? hex(address) : `${tensor.place} ${hex(address)}`, bytes(tile.bytes), tile.cores.length > 1 ? `×${tile.cores.length}` : "",
     ];
   });
   const head = ["tensor", "", "outer", "rows", "columns", "address", "bytes", "cores"];

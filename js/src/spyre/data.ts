@@ -226,6 +226,12 @@ export function splitsOf(op: Op): string {
   return op.dims.filter(({ split }) => split > 1).map(({ label, split }) => `${label}/${split}`).join(" ") || "–";
 }
 
+/** Which slice of each split dim a core has. */
+export function slicesOf(op: Op, core: number): string {
+  const slices = op.slices[core];
+  return slices ? op.dims.map(({ label, split }, i) => (split > 1 ? `${label} ${slices[i]} of ${split}` : "")).filter(Boolean).join(", ") : "idle";
+}
+
 export interface Colour {
   hue: "a" | "b" | "n";
   /** 0 light to 1 strong. */

@@ -7,7 +7,7 @@ import { followTheme } from "../theme";
 import { type Change, compared, Form, reasons } from "./ask";
 import { Code } from "./code";
 import { corePanel, Cores, splits } from "./cores";
-import { bytes, coreColours, type Former, iterationOf, iterations, type Op, type Program, program as read, type Texts, unpack } from "./data";
+import { bytes, coreColours, slicesOf, type Former, iterationOf, iterations, type Op, type Program, program as read, type Texts, unpack } from "./data";
 import { deviceMemory, folded, scratchpad, Sticks } from "./memory";
 import { Ops } from "./ops";
 import { source } from "./source";
@@ -64,8 +64,8 @@ class SpyreView {
           this.beside,
           h("div", { class: "irw-s-top" },
             h("div", { class: "irw-s-left-column" },
-              box("Cores", "cores", this.cores.element, this.loops), box("Splits", "splits", p.splits)),
-            box("Tensors", "tensors", p.tensors, p.core)),
+              box("Cores", "cores", this.cores.element, this.loops), box("Splits", "splits", p.splits), box("This core", "core", p.core)),
+            box("Tensors", "tensors", p.tensors)),
           h("div", { class: "irw-s-two" }, box("LX of a core", "lx", p.lx), box("Device memory", "memory", p.memory)),
           box("Ask why", "why", p.why, folded("Change it and compile again", this.form.element)),
           h("div", { class: "irw-s-two" }, box("Sticks", "sticks", this.sticks.element), box("Source", "source", p.source)),
@@ -171,7 +171,7 @@ class SpyreView {
     for (const map of this.maps) map.select(core, tensor);
     const name = tensor || op.tensors.at(-1)?.name || op.buffer;
     const chosen = (tensor: string): void => this.choose({ tensor });
-    this.panel.core.replaceChildren(h("h4", {}, `Core ${core}`), corePanel(op, core, iteration));
+    this.panel.core.replaceChildren(h("p", {}, h("b", {}, `Core ${core}`), ` ${slicesOf(op, core)}`), corePanel(op, core, iteration));
     this.panel.lx.replaceChildren(scratchpad(this.program, op, name, chosen));
     this.panel.memory.replaceChildren(deviceMemory(this.program, op, core, iteration, name, chosen));
     this.sticks.draw(this.program, name, op.tensors.find((one) => one.name === name), core);
@@ -196,7 +196,7 @@ class SpyreView {
     this.loops.hidden = op.loops.length === 0;
     this.scrub.max = String(iterations(op) - 1);
     this.panel.splits.replaceChildren(splits(op));
-    this.maps = this.mapsOf(this.program, op, core, iteration, 470);
+    this.maps = this.mapsOf(this.program, op, core, iteration, 320);
     this.panel.tensors.replaceChildren(...this.maps.map(({ element }) => element),
       ...(op.tensors.length === 0 ? [h("p", { class: "irw-dim" }, op.kernel < 0 ? "A host call works on whole tensors." : "This kernel is a stub.")] : [this.legend(op)]));
     this.panel.why.replaceChildren(reasons(op));

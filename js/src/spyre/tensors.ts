@@ -142,7 +142,7 @@ function unflatten(i: number, sizes: readonly number[]): number[] {
 /** Pixels of a plane: its shape, with extremes drawn in so that both sides can be read. */
 function extent(rows: number, columns: number, planes: number, room: number): { width: number; height: number } {
   const ratio = Math.min(4.5, Math.max(0.3, Math.sqrt(columns / rows) * (columns >= rows ? 1.6 : 1.3)));
-  const tallest = Math.max(24, 190 / Math.min(planes, 4));
+  const tallest = Math.max(24, 150 / Math.min(planes, 4));
   const width = Math.min(room, Math.max(96, tallest * ratio));
   return { width: Math.round(width), height: Math.round(rows === 1 ? 24 : Math.max(18, Math.min(tallest, width / ratio))) };
 }
