@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from irwidget.frontends.pairing import explore
     from irwidget.lowering import Lowering, lower
     from irwidget.routes import targets
+    from irwidget.sweeps.driver import sweep
     from irwidget.views.pipeline import Pipeline
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ _LAZY = {
     "Pipeline": "irwidget.views.pipeline",
     "explore": "irwidget.frontends.pairing",
     "lower": "irwidget.lowering",
+    "sweep": "irwidget.sweeps.driver",
     "targets": "irwidget.routes",
 }
 
@@ -74,6 +76,7 @@ __all__ = [
     "explore",
     "load_ipython_extension",
     "lower",
+    "sweep",
     "targets",
     "unload_ipython_extension",
 ]

@@ -1,4 +1,4 @@
-"""What a sweep is made of: cases to lower, and cells that say how it went. Plain data; no torch, Parquet or processes."""
+"""What a sweep is made of: cases to lower, and cells that say how it went. Plain data; no torch or Parquet."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal["ok", "unsupported", "failed", "export", "tool", "usage", "timeout", "crashed", "error", "lost"]
-"""`failed`: a pass rejected the IR. `tool`: a program is missing, failed or crashed inside a pass. `crashed`: the process
-of the cell died. `error`: an exception that is not irwidget's. `lost`: the executor lost the cell again and again."""
+"""`failed`: a pass rejected the IR. `tool`: a program is missing, failed or crashed inside a pass. `crashed`: the
+process of the cell died. `error`: an exception that is not irwidget's. `lost`: the executor lost it repeatedly."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Cell:
     """Stands for what was asked for: the model as far as it can be told, the target, the options, the toolchain."""
     host: str = ""
     dumps: bytes = b""
-    """All dumps, packed as the viewer reads them; empty when they were not kept."""
+    """The trace with all its dumps, as `stored.write` packs it; empty when they were not kept."""
 
     @property
     def ok(self) -> bool:

@@ -40,7 +40,7 @@ def main() -> None:
             connection.send_bytes(pickle.dumps(runner.run(task)))
 
 
-def _endreplace(lifeline: int) -> None:
+def _end_with(lifeline: int) -> None:
     os.read(lifeline, 1)
     os._exit(0)
 
@@ -70,7 +70,8 @@ class _Runner:
         except IRWidgetError as error:
             status: Status = "tool"
             for kind, name in (
-                (UnsupportedError, "unsupported"), (UsageError, "usage"), (ExportError, "export"), (PassError, "failed"),
+                (UnsupportedError, "unsupported"), (UsageError, "usage"),
+                (ExportError, "export"), (PassError, "failed"),
             ):
                 if isinstance(error, kind):
                     status = name  # pyright: ignore[reportAssignmentType]
@@ -150,7 +151,7 @@ def _failed(frame: Cell, status: Status, error: Any) -> Cell:
 
 def _filled(cell: Cell, low: Any, keep_dumps: bool) -> Cell:
     """With what the lowering has, as far as it came."""
-    from irwidget.views.packing import pack
+    from irwidget.sweeps import stored
 
     dumps = low.dumps
     for dump in dumps:
@@ -158,7 +159,7 @@ def _filled(cell: Cell, low: Any, keep_dumps: bool) -> Cell:
     return replace(
         cell, passes=max(len(dumps) - 1, 0), lines=dumps[-1].text.count("\n") + 1 if dumps else 0,
         language=dumps[-1].language if dumps else "", tools=dict(low.tools),
-        dumps=pack([low.trace]) if keep_dumps and dumps else b"",
+        dumps=stored.write(low.trace) if keep_dumps and dumps else b"",
     )
 
 

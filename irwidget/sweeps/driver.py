@@ -103,7 +103,7 @@ def _tasks(
     versions: Mapping[str, str],
 ) -> Iterator[Task]:
     for name, model in models.items():
-        if not callable(model) and not isinstance(model, Case | tuple):
+        if not callable(model) and not isinstance(model, Case | tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"Model {name!r} of the sweep is a {type(model).__name__}: give (model, *inputs), "
                              "a Case, or a function that makes one")  # fmt: skip
         identity, payload = _identity(model), _pickled(name, model)
@@ -131,6 +131,7 @@ def _identity(model: Any) -> str:
     import inspect
 
     import torch
+    from torch.utils._pytree import tree_leaves
 
     if not isinstance(model, Case | tuple):
         obj, rest, more = model, (), {}
@@ -150,7 +151,7 @@ def _identity(model: Any) -> str:
             parts.append(str(getattr(thing, "__qualname__", "")))
     if isinstance(obj, torch.nn.Module):
         parts += [f"{name}{tuple(value.shape)}{value.dtype}" for name, value in obj.state_dict().items()]
-    leaves = torch.utils._pytree.tree_leaves((rest, more))  # pyright: ignore[reportPrivateUsage]
+    leaves = tree_leaves((rest, more))
     parts += [f"{tuple(x.shape)}{x.dtype}" if isinstance(x, torch.Tensor) else type(x).__name__ for x in leaves]
     return "\n".join(parts)
 

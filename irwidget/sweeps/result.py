@@ -77,12 +77,12 @@ class Sweep:
     def lowering(self, model: str, target: str) -> Lowering:
         """The dumps of a cell as a Lowering, which displays as a pass diff. Raises UsageError when none were kept."""
         from irwidget.lowering import Lowering
-        from irwidget.views.unpacking import unpack
+        from irwidget.sweeps import stored
 
         cell = self[model, target]
         if not cell.dumps:
             raise UsageError(f"No dumps were kept of {model} to {target}: {cell.message or 'dumps=False'}")
-        return Lowering(unpack(cell.dumps, cell.tools)[0])
+        return Lowering(stored.read(cell.dumps))
 
     def compare(self, before: Sweep) -> Comparison:
         """What changed since another sweep, of another toolchain say."""

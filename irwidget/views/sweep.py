@@ -1,0 +1,203 @@
+"""The heat map of a sweep: widget, offline page, and twins in text and HTML."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html as escaping
+import json
+from typing import Any
+
+import anywidget
+import traitlets
+
+from irwidget.sweeps.cells import Cell
+from irwidget.sweeps.result import Comparison, Sweep
+from irwidget.views import offline, twins
+from irwidget.views.bundle import bundle, static
+from irwidget.views.widget import PassDiff
+
+MARKS = {"ok": "ok", "unsupported": "unsup.", "failed": "failed", "export": "export", "tool": "tool", "usage": "usage",
+         "timeout": "time", "crashed": "crash", "error": "error", "lost": "lost"}  # fmt: skip
+"""What a cell of the heat map says."""
+TEXT_FAILURES = 60
+HTML_FAILURES = 200
+
+
+def text(sweep: Sweep) -> str:
+    """The matrix with a mark per cell, then where and why each failure is."""
+    models, targets = sweep.models, sweep.targets
+    cells = {(cell.model, cell.target): cell for cell in sweep.cells}
+    rows = [("model", *targets)]
+    for model in models:
+        rows.append((model, *(_mark(cells.get((model, target))) for target in targets)))
+    lines = [*_aligned(rows), "", _counts(sweep)]
+    failures = sweep.failures
+    lines += [f"{cell.model} to {cell.target}: {_why(cell)}" for cell in failures[:TEXT_FAILURES]]
+    if len(failures) > TEXT_FAILURES:
+        lines.append(f"... {len(failures) - TEXT_FAILURES} more failures")
+    return "\n".join(lines)
+
+
+def html(sweep: Sweep) -> str:
+    """The same as HTML that reads well without styles and scripts."""
+    say = escaping.escape
+    cells = {(cell.model, cell.target): cell for cell in sweep.cells}
+    head = "".join(f"<th>{say(target)}</th>" for target in sweep.targets)
+    rows = "".join(
+        f"<tr><th>{say(model)}</th>" + "".join(
+            f"<td{_title(cell)}>{_mark(cell)}</td>"
+            for cell in (cells.get((model, target)) for target in sweep.targets)
+        ) + "</tr>"
+        for model in sweep.models
+    )  # fmt: skip
+    failures = "".join(
+        f"<li>{say(cell.model)} to {say(cell.target)}: {say(_why(cell))}</li>"
+        for cell in sweep.failures[:HTML_FAILURES]
+    )
+    listed = f"<details><summary>Failures</summary><ul>{failures}</ul></details>" if failures else ""
+    return (
+        f"<div><p><strong>{say(_counts(sweep))}</strong></p><table><thead><tr><th>model</th>{head}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>{listed}</div>"
+    )
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Which versions differ, and which cells do."""
+    lines = [repr(comparison).strip("<>")]
+    lines += [f"  {name}: {old} -> {new}" for name, (old, new) in comparison.versions.items()]
+    for title, pairs in _groups(comparison):
+        lines += ["", f"{title}:", *(f"  {new.model} to {new.target}: {_change(old, new)}" for old, new in pairs)]
+    return "\n".join(lines)
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """The same as HTML."""
+    say = escaping.escape
+    parts = [f"<p><strong>{say(repr(comparison).strip('<>'))}</strong></p>"]
+    versions = "".join(
+        f"<tr><td>{say(name)}</td><td>{say(old)}</td><td>{say(new)}</td></tr>"
+        for name, (old, new) in comparison.versions.items()
+    )
+    if versions:
+        parts.append(f"<table><thead><tr><th>tool</th><th>before</th><th>after</th></tr></thead>{versions}</table>")
+    for title, pairs in _groups(comparison):
+        items = "".join(
+            f"<li>{say(new.model)} to {say(new.target)}: {say(_change(old, new))}</li>" for old, new in pairs
+        )
+        parts.append(f"<details open><summary>{title}</summary><ul>{items}</ul></details>")
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _groups(comparison: Comparison) -> list[tuple[str, tuple[tuple[Cell, Cell], ...]]]:
+    groups = [("Regressed", comparison.regressed), ("Fixed", comparison.fixed), ("Fail elsewhere", comparison.moved)]
+    return [(title, pairs) for title, pairs in groups if pairs]
+
+
+def _change(old: Cell, new: Cell) -> str:
+    if new.ok:
+        return f"ok, was {_why(old)}"
+    return _why(new) if old.ok else f"{_why(new)}; was {_why(old)}"
+
+
+def _mark(cell: Cell | None) -> str:
+    return MARKS[cell.status] if cell else "-"
+
+
+def _why(cell: Cell) -> str:
+    """Status, pass, op and the first line of the message, unless that says no more than those."""
+    first = cell.message.split("\n")[0]
+    short = first if len(first) <= 160 else first[:159] + "…"
+    return f"{cell.status}: {cell.where}: {short}" if cell.where else f"{cell.status}: {short}"
+
+
+def _title(cell: Cell | None) -> str:
+    return f' title="{escaping.escape(_why(cell), quote=True)}"' if cell and not cell.ok else ""
+
+
+def _counts(sweep: Sweep) -> str:
+    counted = ", ".join(f"{count} {status}" for status, count in sweep.counts.items())
+    return f"{len(sweep.models)} models, {len(sweep.targets)} targets: {counted}"
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _data(sweep: Sweep) -> bytes:
+    """What the browser gets: everything about the cells but the dumps."""
+    cells = [
+        {
+            "model": cell.model, "target": cell.target, "status": cell.status, "mark": MARKS[cell.status],
+            "message": cell.message, "step": cell.step, "pass": cell.pass_name, "op": cell.op, "place": cell.place,
+            "seconds": cell.seconds, "passes": cell.passes, "lines": cell.lines, "dumps": bool(cell.dumps),
+        }
+        for cell in sweep.cells
+    ]  # fmt: skip
+    tools = [f"{name} {version}" for name, version in sweep.toolchain.items()]
+    made = {"models": sweep.models, "targets": sweep.targets, "cells": cells, "tools": tools}
+    return gzip.compress(json.dumps(made, separators=(",", ":")).encode(), mtime=0)
+
+
+class SweepMap(anywidget.AnyWidget):
+    """A sweep as a heat map; a click on a cell shows its failure and its pass diff.
+
+    The traits are the state of the view: `chosen` is the number of a cell of the sweep, `query` and `status` filter.
+    """
+
+    _esm = traitlets.Unicode().tag(sync=True)
+    chosen = traitlets.Int(-1).tag(sync=True)
+    """The number of the open cell; -1 for none."""
+    query = traitlets.Unicode().tag(sync=True)
+    """Show the models, targets, passes, ops and messages with this in them."""
+    status = traitlets.Unicode().tag(sync=True)
+    """Show the cells of this status; "!ok" for all that are not complete."""
+    diff = anywidget.WidgetTrait().tag(sync=True)
+    """The pass diff of the open cell."""
+    data = traitlets.Bytes().tag(sync=True)
+    bundle = anywidget.WidgetTrait().tag(sync=True)
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        super().__init__(_esm=static("stub.js"), data=_data(sweep), bundle=bundle("sweep"))
+
+    @traitlets.validate("chosen")
+    def _cell(self, proposal: Any) -> int:
+        value = int(proposal.value)
+        return value if -1 <= value < len(self.sweep.cells) else -1
+
+    @traitlets.observe("chosen")
+    def _open(self, _: Any) -> None:
+        before, shown = self.diff, None
+        cell = self.sweep.cells[self.chosen] if self.chosen >= 0 else None
+        if cell is not None and cell.dumps:
+            shown = PassDiff([self.sweep.lowering(cell.model, cell.target).trace])
+        self.diff = shown
+        if isinstance(before, PassDiff):
+            before.close()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        plain: dict[str, Any] = {"text/html": html(self.sweep), "text/plain": text(self.sweep)}
+        shown = super()._repr_mimebundle_(**kwargs)
+        if isinstance(shown, tuple):
+            return {**shown[0], **plain}, shown[1]
+        return {**(shown or {}), **plain}
+
+
+def show(sweep: Sweep) -> SweepMap:
+    """The heat map as a widget."""
+    return SweepMap(sweep)
+
+
+def page(sweep: Sweep) -> str:
+    """The heat map as a page that needs no kernel and no network, with the dumps of every cell that kept them."""
+    title = f"Sweep: {_counts(sweep)}"
+    state = {"chosen": -1, "query": "", "status": "", "diff": None, "data": base64.b64encode(_data(sweep)).decode()}
+    parts = [f"<h1>{escaping.escape(title)}</h1>", offline.view(state, html(sweep), "sweep")]
+    for number, cell in enumerate(sweep.cells):
+        if cell.dumps:
+            trace = sweep.lowering(cell.model, cell.target).trace
+            shown = offline.view(offline.state_of([trace]), twins.html([trace]))
+            parts.append(f'<template id="irw-cell-{number}">{shown}</template>')
+    return offline.document("\n".join(parts), title, ["viewer", "sweep"])
