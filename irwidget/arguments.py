@@ -36,6 +36,8 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made.add_argument("--arch", help="what to generate code for: sm_80, gfx942, ...")
     made.add_argument("--aten", help="helion_mlir: raw, linalg-on-tensors, tosa or stablehlo")
     if objects:
+        if prog in ("%lower", ""):
+            made.add_argument("--interactive", action="store_true", help="edit and run the pipeline as a widget")
         made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
     made.add_argument("--config", help="which of an autotuner's configurations: its number, or BLOCK=128")
     made.add_argument("--cores", type=int, help="Spyre: how many cores, 1 to 32")
@@ -95,3 +97,12 @@ def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
     names = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "cores")
     target = {name: getattr(parsed, name) for name in names}
     return {**options, **{name: value for name, value in target.items() if value}}
+
+
+def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `irwidget.Pipeline` that the arguments ask for. Raises UsageError for what it lacks."""
+    options = lower_options(parsed)
+    for flag, name, usual in (("no-dumps", "dumps", True), ("check", "check", False), ("route", "route", "robust")):
+        if options.pop(name) != usual:
+            raise UsageError(f"--interactive shows every pass of the usual route: leave out --{flag}")
+    return {**options, "pipeline": options["pipeline"] or "", "name": parsed.name}

@@ -58,13 +58,27 @@ class LowerMagics(Magics):
         if parsed.from_cache:
             self._open_cache(parsed)
             return
-        wanted = targets_of(parsed)
+        wanted = [] if parsed.interactive else targets_of(parsed)
         names = [*([parsed.model] if parsed.model else []), *parsed.names, *arguments.split(parsed.inputs)]
         if not names:
             raise UsageError("%lower needs the name of a model: %lower model x --to tosa_mlir")
         values = [_variable(self.shell.user_ns, name) for name in names]
+        if parsed.interactive:
+            self._edit(values, names, parsed)
+            return
         call = Call(tuple(values[1:]), told=True)
         self._lower([Candidate(names[0], values[0], (call,))], wanted, parsed)
+
+    def _edit(self, values: Sequence[Any], names: Sequence[str], parsed: argparse.Namespace) -> None:
+        """Show the pipeline widget for an object and its inputs; it is bound to `_pipeline` too."""
+        from IPython.display import display
+
+        from irwidget.views.pipeline import Pipeline, show
+
+        made = Pipeline(*values, to=parsed.to, names=names, **arguments.pipeline_options(parsed))
+        for name in ("_pipeline", *([parsed.out] if parsed.out else [])):
+            self.shell.user_ns[name] = made
+        display(show(made, _cell_id(self.shell)))
 
     def _open_cache(self, parsed: argparse.Namespace) -> None:
         """Show the kernels of a Triton JIT cache, by kernel and specialisation."""

@@ -79,6 +79,7 @@ class Pipeline(anywidget.AnyWidget):
         timeout: float | None = None, memory: float | None = None, isolate: bool = True,
         names: Sequence[str] | None = None, **target_options: Any,
     ) -> None:
+        self._stop = threading.Event()
         self._tools = catalogue.check_allowed(allow_tools)
         self._allowed: catalogue.Catalogue | None = None
         self._options = partial(
@@ -95,7 +96,6 @@ class Pipeline(anywidget.AnyWidget):
         self._names = Names(obj, inputs, kwargs, dynamic_shapes, target_options, external, names)
         self._fresh = partial(next, itertools.count(1))
         self._lock = threading.RLock()
-        self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._ran: tuple[Link, ...] = ()
         self.error: BaseException | None = None
@@ -343,6 +343,8 @@ class Pipeline(anywidget.AnyWidget):
     def close(self) -> None:
         """Stop, take the view off the page and let go of the dumps."""
         self.stop()
+        if self.comm is None:
+            return
         layout = cast(Any, self.layout)
         if isinstance(self.diff, PassDiff):
             self.diff.close()

@@ -1,0 +1,282 @@
+"""The pipeline widget without a browser: editing, running, stopping, and what a page may not do."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+
+import pytest
+import torch
+
+import irwidget
+from irwidget import catalogue, chain
+from irwidget.errors import UsageError
+from irwidget.views import requests
+from irwidget.views.pipeline import Pipeline
+
+NET = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
+X = torch.ones(2, 4)
+TWO = "mlir-opt --linalg-generalize-named-ops --cse"
+
+
+def make() -> Pipeline:
+    made = Pipeline(NET, X, to="linalg_on_tensors_mlir", pipeline=TWO, allow_tools=["mlir-opt", "user-tool cat -u"])
+    said: list[dict[str, object]] = []
+    made.send = lambda content, buffers=None: said.append(content)
+    made.said = said
+    return made
+
+
+@pytest.fixture
+def pipeline():
+    made = make()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def target():
+    """A pipeline that nothing gets through to."""
+    made = make()
+    yield made
+    made.close()
+
+
+def ask(pipeline: Pipeline, **request: object) -> dict[str, object]:
+    pipeline._handle_custom_msg({"id": 7, **request}, [])
+    return pipeline.said[-1]
+
+
+def states(pipeline: Pipeline) -> list[str]:
+    return [link.state for link in pipeline.steps]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("mlir-opt --canonicalize --cse | opt -O2", ["canonicalize", "cse", "O2"]),
+        ("mlir-opt '--canonicalize=max-iterations=3 top-down=false'", ["canonicalize"]),
+        ("mlir-opt '--pass-pipeline=any(cse)' | mlir-opt --cse", ["--pass-pipeline=any(cse)", "cse"]),
+        ("opt -O2 -mtriple=nvptx64-nvidia-cuda | llc -O3 -mcpu=sm_80", ["O2", "codegen"]),
+        ("opt -passes=sroa", ["sroa"]),
+        ("mlir-translate --mlir-to-llvmir | user-tool ./mine --flag", ["mlir-to-llvmir", "./mine --flag"]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_a_pipeline_is_taken_apart_and_put_together_again(text, labels):
+    links = chain.parse(text)
+    assert [" ".join(shlex.split(link.label)) for link in links] == labels
+    assert chain.text(chain.parse(chain.text(links))) == chain.text(links)
+    assert len(chain.steps(links)) == len(links)
+
+
+def test_the_passes_are_those_that_the_tools_have():
+    found = catalogue.catalogue()
+    canonicalize = found["mlir-opt"]["canonicalize"]
+    options = {option.name: option for option in canonicalize.options}
+    assert canonicalize.help
+    assert (options["max-iterations"].kind, options["max-iterations"].default) == ("integer", "10")
+    assert options["region-simplify"].choices == ("disabled", "normal", "aggressive")
+    assert "one-shot-bufferize" in found["mlir-opt"]
+    assert "convert-torch-to-tosa" in found["torch-mlir-opt"]
+    assert "stablehlo-aggressive-simplification" in found["torch-mlir-opt"]
+    assert {"O0", "O2"} <= found["opt"].keys()
+    assert len(found["mlir-opt"]) > 250
+
+
+def test_nothing_that_names_a_file_or_a_program_is_offered():
+    offered = [(one.name, option.name) for passes in catalogue.catalogue().values() for one in passes.values()
+               for option in one.options]
+    bad = ("path", "file", "librar", "toolkit", "cmd", "command", "plugin")
+    assert [pair for pair in offered if any(word in pair[1] for word in bad)] == []
+    assert "gpu-module-to-binary" not in catalogue.catalogue()["mlir-opt"]
+
+
+def test_it_runs_and_tells_what_came_of_each_step(pipeline):
+    seen: list[str] = []
+    pipeline.observe(lambda change: seen.append(change.new), "status")
+    lowering = pipeline.run()
+    assert seen == ["running", "done"]
+    assert lowering is pipeline.lowering
+    assert states(pipeline) == ["done", "done"]
+    assert [link.state for link in pipeline.route] == ["done"] * 3
+    assert [lowering.dumps[link.stage].name for link in pipeline.steps] == ["linalg-generalize-named-ops", "cse"]
+    assert lowering.text == irwidget.lower(NET, X, to="linalg_on_tensors_mlir", pipeline=TWO).text
+    assert pipeline.diff.traces == (lowering.trace,)
+
+
+def test_running_to_a_step_leaves_the_others(pipeline):
+    pipeline.run(0)
+    assert states(pipeline) == ["done", ""]
+    assert pipeline.lowering.dumps[-1].name == "linalg-generalize-named-ops"
+
+
+def test_results_stay_with_the_steps_before_an_edit(pipeline):
+    pipeline.run()
+    pipeline.pipeline = TWO.replace("--cse", "--canonicalize")
+    assert states(pipeline) == ["done", ""]
+
+
+def test_what_reproduces_it_does(pipeline):
+    model, x = NET, X
+    made = eval(pipeline.call, {"irwidget": irwidget, "model": model, "x": x})
+    assert made.text == pipeline.run().text
+    assert pipeline.magic == f"%%lower --to linalg_on_tensors_mlir --model model --inputs x --pipeline '{TWO}'"
+
+
+def test_a_failure_names_its_step_and_keeps_the_dumps(pipeline):
+    pipeline.pipeline = "mlir-opt --cse --canonicalize=max-iterations=many --cse"
+    with pytest.raises(UsageError, match="max-iterations"):
+        pipeline.run()
+    assert (pipeline.status, states(pipeline)) == ("failed", ["done", "failed", ""])
+    assert "max-iterations" in pipeline.message
+    assert pipeline.lowering.dumps[-1].name == "cse"
+
+
+def test_it_stops_while_it_runs_and_runs_again(pipeline):
+    pipeline.pipeline = "mlir-opt --cse | user-tool sleep 60"
+    started = threading.Event()
+    pipeline.observe(lambda _: started.set() if "running" in states(pipeline) else None, "steps")
+    assert ask(pipeline, do="run", step=0) == {"id": 7, "ok": True}
+    assert started.wait(30)
+    assert "running" in ask(pipeline, do="run", step=0)["error"]
+    assert ask(pipeline, do="stop") == {"id": 7, "ok": True}
+    with pytest.raises(irwidget.LoweringInterrupted):
+        pipeline.wait(30)
+    assert pipeline.status == "stopped"
+    pipeline.pipeline = TWO
+    assert pipeline.run().failure is None
+    assert pipeline.status == "done"
+
+
+def test_the_page_edits_what_is_allowed(pipeline):
+    first, second = (link.id for link in pipeline.steps)
+    ok = {"id": 7, "ok": True}
+    options = {"max-iterations": "3"}
+    assert ask(pipeline, do="add", tool="mlir-opt", **{"pass": "canonicalize"}, options=options, after=first) == ok
+    assert ask(pipeline, do="move", step=second, to=0) == ok
+    assert ask(pipeline, do="enable", step=first, on=False) == ok
+    assert pipeline.pipeline == "mlir-opt --cse --canonicalize=max-iterations=3"
+    assert ask(pipeline, do="add", tool="user-tool", **{"pass": "cat -u"}, options={}, after=0) == ok
+    assert ask(pipeline, do="remove", step=second) == ok
+    assert pipeline.pipeline == "user-tool cat -u | mlir-opt --canonicalize=max-iterations=3"
+    edited = pipeline.steps[-1].id
+    assert ask(pipeline, do="edit", step=edited, tool="mlir-opt", **{"pass": "cse"}, options={}) == ok
+    assert ask(pipeline, do="target", name="tosa_mlir") == ok
+    assert pipeline.call == "irwidget.lower(model, x, to='tosa_mlir', pipeline='user-tool cat -u | mlir-opt --cse')"
+
+
+def test_what_only_python_may_set_stays_when_the_page_edits(pipeline):
+    pipeline.pipeline = "mlir-opt --one-shot-bufferize='secret=1 allow-unknown-ops=true'"
+    step = pipeline.steps[0].id
+    ask(pipeline, do="edit", step=step, tool="mlir-opt", **{"pass": "one-shot-bufferize"}, options={})
+    assert pipeline.steps[0].options == (("secret", "1"),)
+
+
+ADD = {"do": "add", "tool": "mlir-opt", "pass": "canonicalize", "options": {}, "after": 0}
+HOSTILE = [
+    None, [], "run", 7, {}, {"do": None}, {"do": "__class__"}, {"do": ["run"]}, {"do": "run"},
+    {"do": "run", "step": "0"},
+    {"do": "run", "step": True}, {"do": "run", "step": 10**30}, {"do": "stop", "signal": 9},
+    {"do": "target", "name": "/bin/sh"}, {"do": "target", "name": "spyre_fx"}, {"do": "target", "name": ["tosa_mlir"]},
+    {**ADD, "tool": "user-tool", "pass": "sh -c id"}, {**ADD, "tool": "user-tool", "pass": "cat -u; id"},
+    {**ADD, "tool": "/bin/sh"}, {**ADD, "tool": "opt", "pass": "O2"}, {**ADD, "tool": "mlir-opt | user-tool sh"},
+    {**ADD, "pass": "cse --load-pass-plugin=/tmp/x.so"}, {**ADD, "pass": "load-pass-plugin"}, {**ADD, "pass": "o"},
+    {**ADD, "pass": "pass-pipeline"}, {**ADD, "pass": "gpu-module-to-binary"}, {**ADD, "pass": "__init__"},
+    {**ADD, "options": {"max-iterations": "3} | user-tool id"}}, {**ADD, "options": {"max-iterations": 3}},
+    {**ADD, "options": {"max-iterations": "9" * 10_000}}, {**ADD, "options": {"no-such": "1"}},
+    {**ADD, "options": {1: "x"}},
+    {**ADD, "options": {"disable-patterns": "a b"}}, {**ADD, "options": {"disable-patterns": "/etc/passwd"}},
+    {**ADD, "options": {"disable-patterns": "a'b"}}, {**ADD, "options": {"disable-patterns": "a\n"}},
+    {**ADD, "options": {str(i): "1" for i in range(1000)}}, {**ADD, "after": -5}, {**ADD, "after": 99_999},
+    {**ADD, "arguments": "--x"}, {"do": "move", "step": 12345, "to": 0}, {"do": "remove", "step": -1},
+    {"do": "edit", "step": 1, "tool": "mlir-opt", "pass": "cse", "options": {}, "program": "/bin/sh"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", HOSTILE, ids=lambda content: str(content)[:60])
+def test_a_hostile_message_changes_nothing_and_is_answered(target, content):
+    target.said.clear()
+    before = (target.pipeline, target.target, target.status)
+    message = {**content, "id": 7} if isinstance(content, dict) else content
+    target._handle_custom_msg(message, [])
+    assert (target.pipeline, target.target, target.status) == before
+    answers = [answer for answer in target.said if "error" in answer]
+    assert len(answers) == (1 if isinstance(content, dict) else 0)
+    assert all(answer["id"] == 7 and answer["error"] for answer in answers)
+
+
+@pytest.mark.parametrize("number", [True, -1, "7", 2**60, 1.5, None, [1]])
+def test_a_message_without_a_number_is_not_answered(number):
+    assert requests.number({"id": number, "do": "run"}) is None
+
+
+def test_a_page_cannot_set_a_trait(target):
+    pipeline = target
+    steps = [{"id": 1, "tool": "user-tool", "pass": "", "text": "sh -c id"}]
+    hostile = {"pipeline": "user-tool sh -c id", "target": "tosa_mlir", "steps": steps, "status": "done", "_esm": "x"}
+    data = {"method": "update", "state": hostile}
+    before = (pipeline.pipeline, pipeline.target, pipeline.steps, pipeline.status, pipeline._esm)
+    pipeline._handle_msg({"content": {"data": data}, "buffers": []})
+    assert (pipeline.pipeline, pipeline.target, pipeline.steps, pipeline.status, pipeline._esm) == before
+
+
+@pytest.mark.parametrize("tools", [["sh"], ["user-tool"], ["/usr/bin/opt"], ["user-tool "]])
+def test_only_tools_and_whole_commands_can_be_allowed(tools):
+    with pytest.raises(UsageError, match="allow_tools"):
+        Pipeline("module {}", allow_tools=tools)
+
+
+def test_what_cannot_be_is_refused_in_python():
+    with pytest.raises(UsageError, match="tosa_mlir"):
+        Pipeline("module {}", to="tosa_mlir")
+    made = Pipeline("module {}")
+    for trait, value in (("pipeline", "mlir-opt |"), ("target", "tosa_mlir"), ("steps", ("cse",))):
+        with pytest.raises(UsageError):
+            setattr(made, trait, value)
+    with pytest.raises(UsageError, match="not run yet"):
+        made.wait()
+    made.close()
+
+
+def test_text_starts_a_pipeline_too():
+    made = Pipeline("func.func @f() { return }", pipeline="mlir-opt --cse")
+    assert made.run().dumps[-1].name == "cse"
+    assert made.magic == "%%lower --to raw_ir --pipeline 'mlir-opt --cse'"
+    made.close()
+
+
+def test_the_twins_are_short_and_repeat(pipeline):
+    pipeline.run()
+    first = pipeline._repr_mimebundle_()
+    pipeline.run()
+    again = pipeline._repr_mimebundle_()
+    bundles = [data[0] if isinstance(data, tuple) else data for data in (first, again)]
+    for kind in ("text/plain", "text/html"):
+        assert bundles[0][kind] == bundles[1][kind]
+        assert "linalg-generalize-named-ops" in bundles[0][kind]
+    assert "(done)" in bundles[0]["text/plain"]
+
+
+def test_it_lies_beside_other_widgets(pipeline):
+    import ipywidgets
+
+    pipeline.layout.width = "50%"
+    ipywidgets.VBox([pipeline, ipywidgets.Label("below")])
+    chosen: list[str] = []
+    pipeline.observe(lambda change: chosen.append(change.new), "pipeline")
+    pipeline.steps = pipeline.steps[:1]
+    assert chosen == ["mlir-opt --linalg-generalize-named-ops"]
+
+
+def test_waiting_has_a_limit(pipeline):
+    pipeline.pipeline = "user-tool sleep 60"
+    pipeline.start()
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        pipeline.wait(0.3)
+    assert time.monotonic() - began < 30
+    pipeline.stop()
+    with pytest.raises(irwidget.LoweringInterrupted):
+        pipeline.wait(30)
