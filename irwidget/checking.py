@@ -91,7 +91,7 @@ def check(source: Source, trace: Trace, options: Options, expected: Expected, *,
     """The trace with verdicts: `facts["check"]` for the last level that can be executed, and with `each` for all."""
     if len(source.data) > LARGEST:
         reason = f"the model is larger than {LARGEST >> 20} MiB"
-        return _with(trace, [Verdict(trace.dumps[-1].name, False, reason=reason)], each)
+        return with_verdicts(trace, [Verdict(trace.dumps[-1].name, False, reason=reason)], each)
     passes = _passes(trace.dumps)
     runnable = [i for i, dump in enumerate(trace.dumps) if (i == 0 or dump.changed) and route(dump) is not None]
     verdicts: list[Verdict] = []
@@ -101,7 +101,7 @@ def check(source: Source, trace: Trace, options: Options, expected: Expected, *,
         verdicts.append(_one(source, trace.dumps[index], tuple(passes[1 : index + 1]), options, expected))
         if not each and verdicts[-1].max_abs is not None:
             break
-    return _with(trace, verdicts, each)
+    return with_verdicts(trace, verdicts, each)
 
 
 def _passes(dumps: Sequence[Dump]) -> list[Step]:
@@ -141,6 +141,11 @@ def _one(source: Source, dump: Dump, steps: tuple[Step, ...], options: Options, 
     return _compare(dump.name, results[len(results) - len(expected.outputs) :], expected.outputs)
 
 
+def compare(name: str, results: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Verdict:
+    """How results compare with those of eager PyTorch."""
+    return _compare(name, [_array(result) for result in results], outputs)
+
+
 def _compare(name: str, results: Sequence[Array], outputs: Sequence[torch.Tensor]) -> Verdict:
     import torch
 
@@ -162,7 +167,7 @@ def _compare(name: str, results: Sequence[Array], outputs: Sequence[torch.Tensor
     return Verdict(name, ok, max_abs, max_rel)
 
 
-def _with(trace: Trace, verdicts: Sequence[Verdict], each: bool) -> Trace:
+def with_verdicts(trace: Trace, verdicts: Sequence[Verdict], each: bool) -> Trace:
     """The trace with the verdicts as facts and in words."""
     if not verdicts:
         verdicts = [Verdict(trace.dumps[-1].name, False, reason="no dump is a module that can be executed")]

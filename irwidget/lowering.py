@@ -320,9 +320,10 @@ class Start:
         from irwidget.frontends import kernels, raw
 
         program = self._spyre_program if target.source == "spyre" else None
+        given = {**self.target_options, "check": self.check} if target.source == "helion" else self.target_options
         try:
             trace = kernels.lower(
-                target.source, target.name, program or self.obj, self.inputs, self.kwargs, options, self.target_options
+                target.source, target.name, program or self.obj, self.inputs, self.kwargs, options, given
             )
         except Interrupted as stop:
             raise _interrupted(Lowering(stop.trace)) from None
@@ -332,7 +333,7 @@ class Start:
             return _finished(Lowering(trace, program=program))
         after = _run(raw.source(trace.dumps[-1].text), extra, target.name, options, trace)
         return Lowering(replace(
-            after.trace, dumps=(*trace.dumps, *after.dumps[1:]), steps=(*trace.steps, *extra),
+            after.trace, dumps=(*trace.dumps, *after.dumps[1:]), steps=(*trace.steps, *extra), nodes=trace.nodes,
             tools={**trace.tools, **after.tools}, facts={**trace.facts, **after.trace.facts},
         ), program=program)
 

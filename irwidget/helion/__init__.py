@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     )
     from irwidget.helion.inline import TextBuilder, inline_torch_mlir_output
     from irwidget.helion.linking import Link
-    from irwidget.helion.lowering import HelionLowering, lower, lower_kernel
+    from irwidget.helion.lowering import EmittedKernel, HelionLowering, emit_kernel, lower, lower_kernel
     from irwidget.helion.triton import Launch, launches
 
 _HOMES = {
-    "HelionLowering": "lowering", "lower": "lowering", "lower_kernel": "lowering",
+    "EmittedKernel": "lowering", "HelionLowering": "lowering", "emit_kernel": "lowering", "lower": "lowering",
+    "lower_kernel": "lowering",
     "Link": "linking", "register_handler": "handlers",
     "TorchMLIRNodeImporter": "importer", "import_aten_node_to_mlir": "importer",
     "normalize_helion_node": "importer", "synthesize_tensor_meta": "importer",
@@ -35,9 +36,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "HelionLowering", "Launch", "Link", "TextBuilder", "TorchMLIRNodeImporter", "import_aten_node_to_mlir",
-    "inline_torch_mlir_output", "is_kernel", "launches", "lower", "lower_kernel", "normalize_helion_node",
-    "register_handler", "synthesize_tensor_meta",
+    "EmittedKernel", "HelionLowering", "Launch", "Link", "TextBuilder", "TorchMLIRNodeImporter", "emit_kernel",
+    "import_aten_node_to_mlir", "inline_torch_mlir_output", "is_kernel", "launches", "lower", "lower_kernel",
+    "normalize_helion_node", "register_handler", "synthesize_tensor_meta",
 ]
 
 

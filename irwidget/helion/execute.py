@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -26,6 +24,7 @@ from irwidget.helion import internals
 from irwidget.helion.binding import Binding
 from irwidget.helion.emitter import HostScalar, HostTensor
 from irwidget.helion.jit import PASS_FAILED
+from irwidget.helion.runner import runner
 
 TIMEOUT = 120.0
 """Seconds that one launch may take by default."""
@@ -40,6 +39,8 @@ class Program:
     pipelines: Sequence[str]
     tensors: Sequence[HostTensor]
     scalars: Sequence[HostScalar]
+    opt_level: int = 2
+    """How far LLVM optimises: 0 compiles ten times faster, for kernels on little data."""
 
 
 def run(program: Program, binding: Binding, tensors: Sequence[Any], timeout: float = TIMEOUT) -> Any:
@@ -136,18 +137,19 @@ def _check_layout(host: HostTensor, tensor: torch.Tensor) -> None:
 
 def _in_subprocess(program: Program, arguments: list[dict[str, Any]], regions: Any, size: int, timeout: float) -> None:
     with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
-        module, memory, description = (Path(folder) / name for name in ("module.mlirbc", "memory", "arguments.json"))
-        module.write_bytes(program.bytecode)
-        description.write_text(json.dumps(
-            {"function": program.name, "pipelines": list(program.pipelines), "arguments": arguments}
-        ))
-        with open(memory, "w+b") as handle:
+        place = Path(folder)
+        (place / "module.mlirbc").write_bytes(program.bytecode)
+        (place / "arguments.json").write_text(json.dumps({
+            "function": program.name, "pipelines": list(program.pipelines), "arguments": arguments,
+            "opt_level": program.opt_level,
+        }))
+        with open(place / "memory", "w+b") as handle:
             handle.truncate(size)
             mapped = mmap.mmap(handle.fileno(), size)
         try:
             for region in regions:
                 _bytes_of(region.storage, mapped, region.start, write=True)
-            _launch(program, [str(module), str(memory), str(description)], timeout)
+            _launch(program, place, timeout)
             for region in regions:
                 _bytes_of(region.storage, mapped, region.start, write=False)
         finally:
@@ -168,24 +170,19 @@ def _bytes_of(storage: Any, mapped: mmap.mmap, start: int, *, write: bool) -> No
     del shared
 
 
-def _launch(program: Program, files: list[str], timeout: float) -> None:
-    root = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH")) if p)}
+def _launch(program: Program, folder: Path, timeout: float) -> None:
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "irwidget.helion.jit", *files], capture_output=True, text=True,
-            timeout=timeout, env=environment, check=False,
-        )
-    except subprocess.TimeoutExpired:
+        done = runner.run(folder, timeout)
+    except TimeoutError:
         raise ToolError(f"{program.name} ran longer than {timeout:g} s on the CPU.", tool="jit") from None
-    if done.returncode == PASS_FAILED:
+    if done.status == PASS_FAILED:
         failure = json.loads(done.stdout.splitlines()[-1])
         place = f"{failure['place']}: " if failure["place"] else ""
         raise PassError(
             f"{place}{failure['pass']}: {failure['message']}", tool="mlir-opt", pass_name=failure["pass"],
         )
-    if done.returncode:
-        code = done.returncode
+    if done.status:
+        code = done.status
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         said = [line for line in done.stderr.splitlines() if line.strip()]
         raise ToolError(f"Running {program.name} on the CPU {how}. {said[-1] if said else ''}".strip(), tool="jit")

@@ -1,17 +1,25 @@
-"""Runs a lowered kernel in a process of its own: `python -m irwidget.helion.jit MODULE MEMORY DESCRIPTION`.
+"""Runs lowered kernels, each in a process of its own: `python -m irwidget.helion.jit`.
 
-MODULE holds MLIR bytecode, MEMORY the bytes of all tensors, DESCRIPTION (JSON) the
-pipelines that lead to the LLVM dialect and the function's arguments. The kernel
-works in MEMORY itself, so the caller reads the results there. A pass that refuses
-ends the process with status 3 and a line of JSON on stdout. Nothing here imports torch.
+Reads the names of folders from stdin, one a line as JSON, and answers each with
+an exit status. A folder has `module.mlirbc`, `memory` with the bytes of all
+tensors, and `arguments.json`: the pipelines that lead to the LLVM dialect and
+the function's arguments. The kernel works in `memory` itself, so the caller reads
+the results there; what it prints goes to `stdout` and `stderr` in the folder. A
+pass that refuses ends with status 3 and a line of JSON on stdout. Nothing here
+imports torch.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import mmap
+import os
+import select
 import sys
+import traceback
+from pathlib import Path
 from typing import Any
 
 _INDEX = ctypes.c_int64
@@ -21,6 +29,9 @@ TO_BUFFERS = 2
 
 PASS_FAILED = 3
 """Exit status when a pass refused the module."""
+
+IDLE = 600.0
+"""Seconds without a launch after which the process ends."""
 
 
 def descriptor(rank: int) -> type[ctypes.Structure]:
@@ -85,24 +96,21 @@ def _holds_float8(module: Any) -> bool:
     return "f8E4M3FN" in text or "f8E5M2" in text
 
 
-def main() -> None:
+def launch(folder: Path) -> None:
     """Read the three files, compile, run."""
-    module_file, memory_file, description_file = sys.argv[1:4]
-    with open(description_file) as handle:
-        description = json.load(handle)
+    description = json.loads((folder / "arguments.json").read_text())
     from irwidget.toolchain import mlir
 
     context = mlir.new_context()
-    with open(module_file, "rb") as handle:
-        module = mlir.parse(handle.read(), context)
+    module = mlir.parse((folder / "module.mlirbc").read_bytes(), context)
     lower(module, description["pipelines"])
     from torch_mlir.execution_engine import ExecutionEngine
 
-    engine = ExecutionEngine(module, opt_level=2)
+    engine = ExecutionEngine(module, opt_level=description["opt_level"])
     function = engine.raw_lookup("_mlir_ciface_" + description["function"])
     if not function:
         raise SystemExit(f"the compiled module has no function {description['function']}")
-    with open(memory_file, "r+b") as handle:
+    with open(folder / "memory", "r+b") as handle:
         memory = mmap.mmap(handle.fileno(), 0)
         base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         packed, kept = pointers(description["arguments"], base)
@@ -112,5 +120,43 @@ def main() -> None:
         del kept
 
 
+def _launch_here(folder: Path) -> int:
+    """A launch with its output in files; the exit status."""
+    for name, descriptor_number in (("stdout", 1), ("stderr", 2)):
+        opened = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(opened, descriptor_number)
+        os.close(opened)
+    status = 0
+    try:
+        launch(folder)
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 1
+        if isinstance(error.code, str):
+            print(error.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status
+
+
+def serve() -> None:
+    """Fork for each folder that stdin names, until it ends or nothing has come for a while."""
+    importlib.import_module("torch_mlir.execution_engine")
+    importlib.import_module("torch_mlir.passmanager")
+    importlib.import_module("torch_mlir.dialects.torch")
+    importlib.import_module("irwidget.toolchain.mlir")
+    while select.select([sys.stdin], [], [], IDLE)[0]:
+        line = sys.stdin.readline()
+        if not line:
+            return
+        child = os.fork()
+        if child == 0:
+            os._exit(_launch_here(Path(json.loads(line))))
+        _, waited = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(waited), flush=True)
+
+
 if __name__ == "__main__":
-    main()
+    serve()

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from irwidget.dumps import Diagnostic, Dump, Failure, Location, Step, Trace, dump
 from irwidget.errors import PassError, ToolError, UsageError, near
 from irwidget.helion import display as printing
 from irwidget.helion import execute, linking, pipelines, triton, verify
 from irwidget.helion.binding import Binding, bind
+from irwidget.helion.check import checked
 from irwidget.helion.emitter import Emission, Emitter
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
@@ -94,17 +95,23 @@ class HelionLowering:
             self.emission.tensors, self.emission.scalars,
         )
 
-    def run(self, *tensors: Any, timeout: float = execute.TIMEOUT) -> Any:
+    def run(self, *tensors: Any, timeout: float = execute.TIMEOUT, opt_level: int = 2) -> Any:
         """Run the module on the CPU inside Helion's generated host function. Returns what the kernel returns.
 
-        Without arguments, runs on those that the kernel was bound to.
+        Without arguments, runs on those that the kernel was bound to. `opt_level`
+        is LLVM's; 0 compiles ten times faster.
 
         Raises:
             UsageError: meta tensors, or shapes that were not bound.
             PassError: the module cannot be taken to LLVM.
             ToolError: the kernel crashed or took longer than `timeout` seconds.
         """
-        return execute.run(self.program, self.binding, tensors or self.binding.arguments, timeout)
+        program = replace(self.program, opt_level=opt_level)
+        return execute.run(program, self.binding, tensors or self.binding.arguments, timeout)
+
+    def as_raw(self) -> HelionLowering:
+        """The same kernel with its ATen nodes as they were imported."""
+        return EmittedKernel(self.binding, self.emission, 0.0).lower("raw", dumps=False)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page that needs no kernel and no network; written to `path` when given."""
@@ -177,14 +184,39 @@ def lower_kernel(
         PassError, ToolError: a pass refuses the module, or crashes.
     """
     pipelines.check(aten)
-    runner = _options(options)
+    _options(options)
+    return emit_kernel(kernel, args, config).lower(aten, **options)
+
+
+@dataclass(frozen=True)
+class EmittedKernel:
+    """A kernel bound and emitted raw, from which any output type can be made."""
+
+    binding: Binding
+    emission: Emission
+    bind_seconds: float
+
+    def lower(self, aten: str = "linalg-on-tensors", **options: Any) -> HelionLowering:
+        """As `lower_kernel`, from here on."""
+        pipelines.check(aten)
+        started = time.perf_counter()
+        trace, module = _passes(self.binding, self.emission, aten, _options(options))
+        passes = time.perf_counter() - started
+        seconds = {"bind": self.bind_seconds, "emit": self.emission.seconds, "passes": passes}
+        return _lowering(self.binding, self.emission, aten, trace, module, seconds)
+
+
+def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> EmittedKernel:
+    """Bind a kernel and emit it, once for several output types. Arguments and errors as `lower_kernel`."""
     started = time.perf_counter()
     binding = bind(kernel, args, config)
-    bound = time.perf_counter()
-    emission = Emitter(binding, mlir.new_context()).emit()
-    emitted = time.perf_counter()
-    trace, module = _passes(binding, emission, aten, runner)
-    seconds = {"bind": bound - started, "emit": emission.seconds, "passes": time.perf_counter() - emitted}
+    bound = time.perf_counter() - started
+    return EmittedKernel(binding, Emitter(binding, mlir.new_context()).emit(), bound)
+
+
+def _lowering(
+    binding: Binding, emission: Emission, aten: str, trace: Trace, module: Any, seconds: dict[str, float]
+) -> HelionLowering:
     lowering = HelionLowering(binding, emission, aten, trace, module, seconds)
     final = Dump(_NAMES.arguments, str(_NAMES), "mlir", lambda: printing.content(lowering.shown, emission.nodes))
     lowering.trace = replace(trace, dumps=(*trace.dumps, final), steps=(*trace.steps, _NAMES))
@@ -303,9 +335,12 @@ def _first_location(operation: Any, name: str) -> Location | None:
 
 def lower(
     kernel: Any, args: Sequence[Any], to: str = "helion_mlir", aten: str = "linalg-on-tensors", config: Any = None,
-    **options: Any,
+    check: bool | Literal["each"] = False, **options: Any,
 ) -> Trace:
     """Lower a Helion kernel to `helion_device_ir`, `helion_mlir`, `helion_triton`, `llvm_mlir` or `llvm_ir`.
+
+    `check=True` runs the module on the CPU and compares it with Helion's eager
+    mode (`facts["check"]`); `"each"` also runs the module as it was imported.
 
     Raises:
         UsageError: no such target.
@@ -313,10 +348,12 @@ def lower(
     """
     if to not in TARGETS:
         raise UsageError(f"Helion kernels do not lower to {to!r}. {near(to, TARGETS)}")
-    if to == "helion_mlir":
-        return lower_kernel(kernel, args, aten, config, **options).trace
-    if to in ("llvm_mlir", "llvm_ir"):
-        return _to_llvm(lower_kernel(kernel, args, aten, config, **options), to, _options(options))
+    if to in ("helion_mlir", "llvm_mlir", "llvm_ir"):
+        lowering = lower_kernel(kernel, args, aten, config, **options)
+        trace = lowering.trace if to == "helion_mlir" else _to_llvm(lowering, to, _options(options))
+        return checked(trace, lowering, each=check == "each") if check else trace
+    if check:
+        raise UsageError(f"{to} is not executed here; --check works with helion_mlir, llvm_mlir and llvm_ir.")
     _options(options)
     started = time.perf_counter()
     binding = bind(kernel, args, config)

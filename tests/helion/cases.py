@@ -15,7 +15,7 @@ from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     family: str
     kernel: Any

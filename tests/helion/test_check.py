@@ -1,0 +1,46 @@
+"""`check=True` for kernels: equal, different, or not compared, and why."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from irwidget.errors import UsageError
+from irwidget.helion.handlers import _handlers
+from irwidget.lowering import lower
+from tests.helion import kernels_matmul as mm
+from tests.helion import kernels_pointwise as pw
+from tests.helion.cases import CASES
+
+X, Y = torch.randn(20, 30), torch.randn(30, 12)
+
+
+@pytest.mark.parametrize("to", ["helion_mlir", "llvm_ir"])
+def test_a_right_module_is_equal_to_eager(to: str):
+    low = lower(mm.matmul, X, Y, to=to, check=True)
+    assert low.trace.facts["check"]["ok"]
+    assert low.trace.facts["check"]["max_abs"] < 1e-5
+    assert "equal to eager" in str(low.diagnostics[-1])
+
+
+def test_a_wrong_node_differs_and_each_says_where(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(_handlers, "aten.exp.default", lambda e, n: e.tensor(n.args[0]))
+    low = lower(pw.exp_forward, torch.randn(40), to="helion_mlir", check="each")
+    assert not low.trace.facts["check"]["ok"]
+    assert low.trace.facts["first wrong pass"] == "import"
+    assert low.diagnostics[-1].severity == "error"
+
+
+def test_changed_arguments_are_compared():
+    case = next(c for c in CASES if str(c) == "in_place")
+    assert lower(case.kernel, *case.inputs(), to="helion_mlir", check=True).trace.facts["check"]["ok"]
+
+
+def test_what_cannot_be_compared_says_why():
+    meta = torch.empty(8, 8, device="meta")
+    assert "meta tensors" in lower(pw.add, meta, meta, to="helion_mlir", check=True).trace.facts["check"]["reason"]
+    case = next(c for c in CASES if str(c) == "branches")
+    low = lower(case.kernel, *case.inputs(), to="helion_mlir", check=True, config=case.config)
+    assert "depends on its tiles" in low.trace.facts["check"]["reason"]
+    with pytest.raises(UsageError, match="helion_triton is not executed"):
+        lower(pw.add, X, X, to="helion_triton", check=True)
