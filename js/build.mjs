@@ -19,10 +19,12 @@ const common = {
   outdir: out,
 };
 
-const result = await build({ ...common, entryPoints: { viewer: "src/viewer.ts", stub: "src/stub.ts", page: "src/page.ts", helion: "src/helion/main.ts", pipeline: "src/pipeline/main.ts", spyre: "src/spyre/main.ts" } });
+const result = await build({ ...common, entryPoints: { viewer: "src/viewer.ts", stub: "src/stub.ts", page: "src/page.ts", helion: "src/helion/main.ts", pipeline: "src/pipeline/main.ts", spyre: "src/spyre/main.ts", sweep: "src/sweep/main.ts" } });
+// A worker of a page that was opened from disk cannot be a module.
+const worker = await build({ ...common, format: "iife", entryPoints: { graph: "src/graph.ts" } });
 
 let stale = 0;
-for (const file of result.outputFiles) {
+for (const file of [...result.outputFiles, ...worker.outputFiles]) {
   const name = file.path.slice(out.length);
   if (process.argv.includes("--check")) {
     const committed = await readFile(file.path).catch(() => Buffer.alloc(0));

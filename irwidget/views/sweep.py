@@ -193,7 +193,10 @@ def show(sweep: Sweep) -> SweepMap:
 def page(sweep: Sweep) -> str:
     """The heat map as a page that needs no kernel and no network, with the dumps of every cell that kept them."""
     title = f"Sweep: {_counts(sweep)}"
-    state = {"chosen": -1, "query": "", "status": "", "diff": None, "data": base64.b64encode(_data(sweep)).decode()}
+    state = {
+        "chosen": -1, "query": "", "status": "", "diff": None, "offline": True,
+        "data": base64.b64encode(_data(sweep)).decode(),
+    }  # fmt: skip
     parts = [f"<h1>{escaping.escape(title)}</h1>", offline.view(state, html(sweep), "sweep")]
     for number, cell in enumerate(sweep.cells):
         if cell.dumps:
