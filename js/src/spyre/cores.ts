@@ -42,7 +42,7 @@ export class Cores {
     const bar = h("span", { class: "irw-s-lxbar", "aria-hidden": "true" }, h("span", {}));
     (bar.firstChild as HTMLElement).style.width = `${Math.min(100, 100 * (idle ? 0 : used))}%`;
     const cell = h("div", {
-      role: "gridcell", class: idle ? "irw-s-core irw-s-idle" : "irw-s-core", tabindex: -1, ...OWN_KEYS, "data-core": core,
+      role: "gridcell", class: idle ? "irw-s-core irw-s-idle" : "irw-s-core", tabindex: -1, ...OWN_KEYS, "data-core": core, "data-key": `core ${core}`,
       "aria-label": `core ${core}: ${said}; LX ${Math.round(100 * (idle ? 0 : used))} % of ${bytes(program.lx.capacity)}`,
       click: () => this.chosen(core),
     }, h("b", {}, String(core)), h("span", {}, idle ? "idle" : slice), bar);
@@ -79,7 +79,7 @@ export class Cores {
 
 export function table(caption: string, head: readonly string[], rows: readonly (readonly (string | Node)[])[], name = ""): HTMLTableElement {
   return h("table", { "aria-label": caption, class: `irw-s-table ${name}` },
-    h("thead", {}, h("tr", {}, ...head.map((cell) => h("th", { scope: "col" }, cell)))),
+    h("thead", {}, h("tr", {}, ...head.map((cell) => (cell ? h("th", { scope: "col" }, cell) : h("td", {}))))),
     h("tbody", {}, ...rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first ?? ""), ...rest.map((cell) => h("td", {}, cell))))));
 }
 

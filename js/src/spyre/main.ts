@@ -51,7 +51,7 @@ class SpyreView {
     const make = (): HTMLElement => h("div", {});
     this.panel = { splits: make(), core: make(), tensors: h("div", { class: "irw-s-tensors" }), lx: make(), memory: make(), why: make(), source: make(), compared: make() };
     this.form = new Form(model.send ? (change: Change) => this.ask({ kind: "recompile", change }) : null);
-    const box = (title: string, name: string, ...body: Node[]): HTMLElement => h("section", { class: `irw-s-box irw-s-box-${name}`, "aria-label": title }, h("h3", {}, title), ...body);
+    const box = (title: string, name: string, ...body: Node[]): HTMLElement => h("section", { class: `irw-s-box irw-s-box-${name}`, "aria-label": title }, h("div", { class: "irw-s-h", "aria-hidden": "true" }, title), ...body);
     const p = this.panel;
     this.beside = box("Beside the former program", "compared", p.compared);
     this.codeBox = folded("OpSpec, SuperDSC, bundle.mlir", this.code.element);
@@ -129,10 +129,22 @@ class SpyreView {
         const keys = new Set(this.pending);
         this.pending.clear();
         if (SENT.some((sent) => keys.has(sent))) void this.load(keys);
-        else this.draw();
+        else this.keepingFocus(() => this.draw());
       });
     }
     this.pending.add(key);
+  }
+
+  /** What is drawn anew must not take the keyboard away: focus goes to its successor. */
+  private keepingFocus(draw: () => void): void {
+    const root = this.element.getRootNode() as Document | ShadowRoot;
+    const before = root.activeElement as HTMLElement | null;
+    const inside = before !== null && this.element.contains(before);
+    const key = before?.dataset["key"];
+    draw();
+    if (!inside || before.isConnected) return;
+    const after = [...this.element.querySelectorAll<HTMLElement>("[data-key]")].find((one) => one.dataset["key"] === key);
+    (after ?? this.ops.element).focus({ preventScroll: true });
   }
 
   private async load(keys: ReadonlySet<Key>): Promise<void> {
@@ -212,7 +224,7 @@ class SpyreView {
 
   private sideBySide(former: Former, op: Op, core: number, iteration: number): HTMLElement {
     const other = former.picture.ops.find((one) => one.buffer === op.buffer && one.func === op.func);
-    const column = (title: string, maps: TensorMap[]): HTMLElement => h("div", { class: "irw-s-side" }, h("h4", {}, title), ...maps.map(({ element }) => element));
+    const column = (title: string, maps: TensorMap[]): HTMLElement => h("div", { class: "irw-s-side" }, h("div", { class: "irw-s-h" }, title), ...maps.map(({ element }) => element));
     if (!other) return h("p", { class: "irw-dim" }, `The former program has no ${op.buffer} = ${op.func}.`);
     const before = this.mapsOf(former.picture, other, core, 0, 320);
     const now = this.mapsOf(this.program, op, core, iteration, 320);

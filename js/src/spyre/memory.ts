@@ -23,7 +23,7 @@ export function scratchpad(program: Program, op: Op, tensor: string, chosen: (na
   for (const block of blocks) {
     const element = h("button", {
       type: "button", ...OWN_KEYS, class: `irw-s-block${block.name === tensor ? " irw-s-mine" : ""}${block.in_place ? " irw-s-inplace" : ""}`,
-      "aria-pressed": String(block.name === tensor),
+      "aria-pressed": String(block.name === tensor), "data-key": `block ${block.name}`,
       title: `${block.name}: ${block.address}–${block.address + block.bytes - 1}, steps ${block.first}–${block.last}${block.in_place ? `, in place of ${block.in_place}` : ""}`,
       click: () => chosen(block.name),
     }, block.name);
@@ -109,9 +109,9 @@ export function deviceMemory(program: Program, op: Op, core: number, iteration: 
     }
     const label = program.buffers[name]?.parameter || name;
     return h("button", {
-      type: "button", ...OWN_KEYS, class: name === tensor ? "irw-s-bar irw-s-mine" : "irw-s-bar", "aria-pressed": String(name === tensor), click: () => chosen(name),
-      "aria-label": `${label} at ${hex(base)}, ${bytes(size)}; core ${core} touches ${count ? bytes(count) : "nothing"}`,
-    }, h("span", { class: "irw-s-barname" }, label), h("code", {}, hex(base)), strip, h("span", { class: "irw-s-barsize" }, bytes(size)));
+      type: "button", ...OWN_KEYS, class: name === tensor ? "irw-s-bar irw-s-mine" : "irw-s-bar", "aria-pressed": String(name === tensor), click: () => chosen(name), "data-key": `bar ${name}`,
+      title: `core ${core} touches ${count ? bytes(count) : "nothing"}`,
+    }, h("span", { class: "irw-s-barname" }, label), h("code", {}, hex(base)), strip, h("span", { class: "irw-s-barsize" }, bytes(size)), h("span", { class: "irw-said-only" }, `core ${core} touches ${count ? bytes(count) : "nothing"}`));
   };
   const rows = kernel.arguments.map(({ name, base }) => bar(name, base, program.buffers[name]!.bytes, op.tensors.filter((t) => t.name === name && t.place === "hbm"), []));
   if (kernel.pool && program.pool.bytes > 0) {
@@ -151,7 +151,7 @@ export class Sticks {
       this.first = to;
       this.draw(program, name, tensor, core);
     };
-    const move = (label: string, to: number) => h("button", { type: "button", ...OWN_KEYS, click: go(to), disabled: to < 0 || to >= count }, label);
+    const move = (label: string, to: number) => h("button", { type: "button", ...OWN_KEYS, click: go(to), "data-key": label, disabled: to < 0 || to >= count }, label);
     const real = buffer.size.reduce((all, n) => all * n, 1);
     const slots = count * eps;
     this.element.replaceChildren(

@@ -22,7 +22,7 @@ export function source(program: Program, op: Op, chosen: (op: number) => void): 
     const text = [h("span", { class: "irw-dim" }, String(n).padStart(4)), ` ${lines[n - 1] ?? ""}`];
     const lit = n === line ? "irw-s-line irw-s-lit" : "irw-s-line";
     if (!ops) list.append(h("div", { class: lit }, ...text));
-    else list.append(h("button", { type: "button", ...OWN_KEYS, class: lit, "aria-pressed": String(n === line), click: () => chosen(ops[(ops.indexOf(op.number) + 1) % ops.length]!) }, ...text, h("span", { class: "irw-dim" }, `  ${ops.length > 1 ? `${ops.length} ops` : "1 op"}`)));
+    else list.append(h("button", { type: "button", ...OWN_KEYS, class: lit, "aria-pressed": String(n === line), "data-key": `line ${n}`, click: () => chosen(ops[(ops.indexOf(op.number) + 1) % ops.length]!) }, ...text, h("span", { class: "irw-dim" }, `  ${ops.length > 1 ? `${ops.length} ops` : "1 op"}`)));
   }
   return list;
 }

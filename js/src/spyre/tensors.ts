@@ -23,7 +23,7 @@ export class TensorMap {
     private readonly chosen: (core: number, tensor: string) => void, private readonly room: number,
   ) {
     const buffer = program.buffers[tensor.name]!;
-    this.list = h("div", { role: "listbox", tabindex: 0, ...OWN_KEYS, class: "irw-s-map", "aria-label": `Tiles of ${tensor.name}` });
+    this.list = h("div", { role: "listbox", tabindex: 0, ...OWN_KEYS, class: "irw-s-map", "data-key": `map ${tensor.name}`, "aria-label": `Tiles of ${tensor.name}` });
     this.list.addEventListener("keydown", (event) => this.key(event));
     const title = h("div", { class: "irw-s-maptitle", click: () => this.chosen(-1, tensor.name) });
     this.element = h("div", { class: "irw-s-tensor", "data-tensor": tensor.name }, title, this.list);
@@ -98,13 +98,13 @@ export class TensorMap {
 
   /** A tile's core; again, the next of those that share it. */
   private pick(tile: Tile): void {
-    const now = this.list.dataset["core"];
+    const now = this.list.dataset["now"];
     const at = tile.cores.indexOf(Number(now));
     this.chosen(tile.cores[(at + 1) % tile.cores.length]!, this.tensor.name);
   }
 
   select(core: number, tensor: string): void {
-    this.list.dataset["core"] = String(core);
+    this.list.dataset["now"] = String(core);
     this.element.classList.toggle("irw-s-chosen", tensor === this.tensor.name);
     this.list.removeAttribute("aria-activedescendant");
     for (const { tile, parts, id } of this.options) {
@@ -118,10 +118,10 @@ export class TensorMap {
   private key(event: KeyboardEvent): void {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (event.key === "Enter" || event.key === " ") {
-      const own = this.options.find(({ tile }) => tile.cores.includes(Number(this.list.dataset["core"])));
+      const own = this.options.find(({ tile }) => tile.cores.includes(Number(this.list.dataset["now"])));
       if (own) this.pick(own.tile);
     } else if (step) {
-      const now = this.options.findIndex(({ tile }) => tile.cores.includes(Number(this.list.dataset["core"])));
+      const now = this.options.findIndex(({ tile }) => tile.cores.includes(Number(this.list.dataset["now"])));
       const next = this.options[now + step];
       if (next) this.chosen(next.tile.cores[0]!, this.tensor.name);
     } else return;
