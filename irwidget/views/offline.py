@@ -11,7 +11,7 @@ from typing import Any
 from irwidget.dumps import Trace
 from irwidget.views import helion, twins
 from irwidget.views.bundle import packed, static
-from irwidget.views.packing import opening, pack
+from irwidget.views.packing import has_graphs, opening, pack
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -35,7 +35,8 @@ def page(traces: Sequence[Trace], title: str = "") -> str:
     views = [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
     views.append(view(state_of(traces), twins.html(traces)))
     body = "\n".join([f"<h1>{escaping.escape(title)}</h1>", *views])
-    return document(body, title, ["viewer", "helion"] if linked else ["viewer"])
+    bundles = ["viewer", *(["helion"] if linked else []), *(["graph"] if has_graphs(traces) else [])]
+    return document(body, title, bundles)
 
 
 def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
@@ -45,6 +46,7 @@ def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
         "trace": 0, "against": -1, "left": left, "right": right, "query": "", "blind": None,
         "layout_mode": "split",
         "wrap": False, "fold": True, "blame": False, "symbol": "", "passes": "",
+        "graph": "graph" if has_graphs(traces) else None,
         "data": base64.b64encode(pack(traces)).decode(),
     }  # fmt: skip
 

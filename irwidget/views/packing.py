@@ -278,6 +278,11 @@ def last_change(trace: Trace) -> int:
     return len(texts) - 1
 
 
+def has_graphs(traces: Sequence[Trace]) -> bool:
+    """Whether a lowering has left graphs that the page can draw."""
+    return any(name.endswith(".dot") for trace in traces for name in trace.attachments)
+
+
 def opening(trace: Trace) -> tuple[int, int]:
     """The two stages that a view opens with: the last change, or the only stage twice."""
     right = last_change(trace)

@@ -14,7 +14,7 @@ from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.views import twins
 from irwidget.views.bundle import bundle, static
-from irwidget.views.packing import Packer, opening, repeated
+from irwidget.views.packing import Packer, has_graphs, opening, repeated
 
 if TYPE_CHECKING:
     from irwidget.views.helion import KernelView
@@ -61,6 +61,8 @@ class PassDiff(anywidget.AnyWidget):
 
     data = traitlets.Bytes().tag(sync=True)
     bundle = anywidget.WidgetTrait().tag(sync=True)
+    graph = anywidget.WidgetTrait().tag(sync=True)
+    """The code that draws graphs; only there when the lowering has left some."""
 
     def __init__(self, traces: Sequence[Trace], **state: Any) -> None:
         unknown = state.keys() - set(self.trait_names(sync=True))
@@ -74,8 +76,9 @@ class PassDiff(anywidget.AnyWidget):
         shown = {(0, left), (0, right)}
         packer.add(shown if _size(traces) > _AT_ONCE else None)
         super().__init__(
-            _esm=static("stub.js"), data=packer.data, bundle=bundle("viewer"), **{"left": left, "right": right} | state
-        )
+            _esm=static("stub.js"), data=packer.data, bundle=bundle("viewer"),
+            graph=bundle("graph") if has_graphs(traces) else None, **{"left": left, "right": right} | state,
+        )  # fmt: skip
         if not packer.complete:
             threading.Thread(target=self._fill, args=(packer, (self.left, self.right)), daemon=True).start()
 

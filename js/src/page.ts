@@ -32,11 +32,15 @@ function decode(base64: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-type View = { render(context: { model: Model; el: HTMLElement }): Promise<unknown> };
+type Host = { getModel(name: string): Promise<Model> };
+type View = { render(context: { model: Model; el: HTMLElement; host: Host }): Promise<unknown> };
+const codeOf = (name: string): Uint8Array<ArrayBuffer> => decode(document.getElementById(`irw-bundle-${name}`)!.textContent!);
+/** Views name the code of others as they name models in Jupyter. */
+const host: Host = { getModel: async (name) => new PageModel({ code: codeOf(name) }) };
 const bundles = new Map<string, Promise<View>>();
 
 async function load(name: string): Promise<View> {
-  const zipped = new Blob([decode(document.getElementById(`irw-bundle-${name}`)!.textContent!)]).stream();
+  const zipped = new Blob([codeOf(name)]).stream();
   const code = await new Response(zipped.pipeThrough(new DecompressionStream("gzip"))).blob();
   const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
   try {
@@ -53,6 +57,6 @@ for (const place of document.querySelectorAll<HTMLElement>(".irw-view")) {
   if (!bundles.has(name)) bundles.set(name, load(name));
   const view = await bundles.get(name)!;
   place.replaceChildren();
-  await view.render({ model: new PageModel(state), el: place });
+  await view.render({ model: new PageModel(state), el: place, host });
 }
 export {};

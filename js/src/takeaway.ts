@@ -25,8 +25,16 @@ export async function copyText(text: string): Promise<boolean> {
 }
 
 export function saveText(name: string, language: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-  const link = h("a", { href: url, download: `${name.replace(/[^\w.-]+/g, "_")}.${ENDINGS[language] ?? "txt"}` });
+  save(`${name}.${ENDINGS[language] ?? "txt"}`, new Blob([text], { type: "text/plain" }));
+}
+
+export function saveFile(name: string, data: Uint8Array<ArrayBuffer>): void {
+  save(name, new Blob([data], { type: "application/octet-stream" }));
+}
+
+function save(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
+  const link = h("a", { href: url, download: name.replace(/[^\w.-]+/g, "_") });
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

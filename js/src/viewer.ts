@@ -8,6 +8,7 @@ import { h, OWN_KEYS, plural, thousands } from "./dom";
 import { onKey } from "./keys";
 import { PassList } from "./list";
 import { type Changes, type Model, Store } from "./model";
+import { files, Painter } from "./files";
 import { facts, failure, help, operations } from "./panels";
 import { SourcePane } from "./source";
 import style from "./style.css";
@@ -38,6 +39,7 @@ export class Viewer {
   private blames: Blame[] = [];
   private hits: readonly number[] = [];
   private at: Spot | null = null;
+  private headOf: Trace | null = null;
   /** Whether choosing a pass leaves the left side alone. */
   pinned = false;
   private closed = false;
@@ -45,7 +47,7 @@ export class Viewer {
   /** Dumps are taken up one after the other. */
   private opening: Promise<void> = Promise.resolve();
 
-  constructor(model: Model, private readonly root: Document | ShadowRoot) {
+  constructor(model: Model, private readonly root: Document | ShadowRoot, private readonly painter: Painter | null) {
     this.store = new Store(model, (keys) => void this.changed(keys));
     this.toolbar = new Toolbar(this.store, {
       blind: () => this.blind,
@@ -195,8 +197,8 @@ export class Viewer {
   }
 
   private draw(): void {
-    const { store, trace } = this;
-    this.head.replaceChildren(facts(trace), ...[failure(trace)].filter((box) => box !== null));
+    const { store } = this;
+    this.drawHead();
     this.toolbar.traces(this.analysis.dumps.traces.map(nameOf), store.get("trace"), store.get("against"));
     const names = new Set([...this.analysis.segments(this.left), ...this.analysis.segments(this.right)].map(({ name }) => name));
     names.delete("");
@@ -207,6 +209,17 @@ export class Viewer {
     this.search();
     this.drawStatus();
     this.drawOperations();
+  }
+
+  /** What there is to say of the lowering; drawn once, so that what the reader has opened stays open. */
+  private drawHead(): void {
+    const { trace } = this;
+    if (this.headOf === trace) return;
+    this.headOf = trace;
+    const line = facts(trace);
+    const left = files(trace.attachments, this.painter, (dialog) => this.openDialog(dialog));
+    if (left) line.append(left);
+    this.head.replaceChildren(line, ...[failure(trace)].filter((box) => box !== null));
   }
 
   private drawPanes(): void {
@@ -389,9 +402,13 @@ export class Viewer {
   }
 
   help(): void {
+    const dialog = help(() => dialog.close());
+    this.openDialog(dialog);
+  }
+
+  private openDialog(dialog: HTMLDialogElement): void {
     this.element.querySelector("dialog")?.remove();
     const back = (this.root as Document).activeElement;
-    const dialog = help(() => dialog.close());
     dialog.addEventListener("close", () => {
       dialog.remove();
       if (back instanceof HTMLElement) back.focus();
@@ -437,12 +454,27 @@ async function attached(element: HTMLElement): Promise<void> {
   while (!element.isConnected) await new Promise((resolve) => requestAnimationFrame(resolve));
 }
 
-export async function render({ model, el }: { model: Model; el: HTMLElement }): Promise<() => void> {
+interface Host {
+  getModel(reference: string): Promise<Model>;
+}
+
+/** What draws graphs, when the lowering came with the code for it. */
+function painterOf(model: Model, host: Host | undefined): Painter | null {
+  const reference = model.get("graph");
+  if (typeof reference !== "string" || !reference || !host) return null;
+  return new Painter(async () => {
+    const zipped = new Blob([(await host.getModel(reference)).get("code") as DataView<ArrayBuffer>]).stream();
+    const code = await new Response(zipped.pipeThrough(new DecompressionStream("gzip"))).blob();
+    return new Blob([code], { type: "text/javascript" });
+  });
+}
+
+export async function render({ model, el, host }: { model: Model; el: HTMLElement; host?: Host }): Promise<() => void> {
   await attached(el);
   const root = el.getRootNode();
   const inShadow = root instanceof ShadowRoot;
   const sheet = h("style", {}, style);
-  const viewer = new Viewer(model, inShadow ? root : document);
+  const viewer = new Viewer(model, inShadow ? root : document, painterOf(model, host));
   el.append(sheet, viewer.element);
   try {
     await viewer.start();

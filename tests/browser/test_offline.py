@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -405,6 +406,56 @@ def test_dumps_of_one_function_are_compared_with_that_function(shown):
     page.choose(last)
     assert scopes[int(page.titles()[0].split()[0])] == "f"
     assert not page.errors
+
+
+def test_graphs_of_a_lowering_are_drawn_and_taken_away(shown, tab):
+    low = irwidget.lower(LLVM.replace("@f", "@h"), to="raw_ir", pipeline="opt -passes=dot-cfg")
+    page = shown(dataclasses.replace(low.trace, attachments={**low.trace.attachments, "k.hsaco": bytes(range(256))}))
+    page.view.get_by_text("3 files").click()
+    page.view.get_by_role("button", name="Draw h.dot").click()
+    dialog = page.view.get_by_role("dialog", name="Graph h.dot")
+    dialog.and_(tab.locator("[data-drawn]")).wait_for(timeout=20_000)
+    assert "call i32 @g" in dialog.locator("svg").text_content()
+    assert dialog.locator("svg polygon, svg path").count() > 1
+    before = dialog.locator("svg").bounding_box()["width"]
+    page.press("-")
+    assert dialog.locator("svg").bounding_box()["width"] < before
+    page.press("Escape")
+    dialog.wait_for(state="detached")
+    with tab.expect_download() as saved:
+        page.view.get_by_role("button", name="Save k.hsaco").click()
+    assert Path(saved.value.path()).read_bytes() == bytes(range(256))
+    assert not page.errors
+
+
+HOSTILE_DOT = """digraph "<script>window.hacked = 1</script>" {
+  a [URL="javascript:window.hacked=1", target="_top", tooltip="<img src=x onerror='window.hacked=1'>",
+     label="<script>window.hacked = 1</script>", image="http://example.org/x.png", style="filled",
+     fillcolor="red:blue", id="x\" onload=\"window.hacked=1"];
+  b [label=<<TABLE HREF="javascript:window.hacked=1"><TR><TD>cell</TD></TR></TABLE>>, class="x"];
+  a -> b [href="https://example.org/"];
+}"""
+
+
+def test_a_hostile_graph_is_only_shapes_and_text(shown, trace, tab):
+    page = shown(dataclasses.replace(trace, attachments={"x.dot": HOSTILE_DOT.encode(), "no.dot": b"digraph {"}))
+    page.view.get_by_text("2 files").click()
+    page.view.get_by_role("button", name="Draw x.dot").click()
+    page.view.locator("dialog[data-drawn]").wait_for(timeout=20_000)
+    assert "window.hacked = 1</script>" in page.view.locator("dialog svg").text_content()
+    page.view.locator("dialog svg text").first.click()
+    found = page.view.locator("dialog svg").evaluate(
+        """svg => [...svg.querySelectorAll('*')].flatMap(each => [each.localName,
+             ...[...each.attributes]
+               .filter(({name, value}) => /^on|href|^style|^id$/.test(name) || /url|script|http/.test(value))
+               .map(({name, value}) => name + value)])"""
+    )
+    assert set(found) <= {"g", "title", "text", "path", "polygon", "polyline", "ellipse"}
+    assert tab.evaluate("window.hacked") is None
+    page.press("Escape")
+    page.view.get_by_role("button", name="Draw no.dot").click()
+    assert "syntax error" in page.view.locator("dialog [role=alert]").inner_text()
+    page.press("Escape")
 
 
 BIDI = "\u202e\u2066"
