@@ -20,7 +20,7 @@ from typing import Any
 
 from irwidget.dumps import Step
 from irwidget.errors import near
-from irwidget.toolchain import events, triton_glue, triton_state
+from irwidget.toolchain import events, triton_glue, triton_llvm_opt, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.toolchain.triton_state import TritonState
@@ -143,10 +143,7 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     if program:
         return _external(program, state, step)
     if step.tool == "triton-llvm-opt":
-        raise StepFailed(events.Failed(
-            "tool", "triton-llvm-opt is not in Triton's wheel, and libtriton cannot read LLVM IR to stand in for it. "
-            f"Build Triton and set {_PATHS[step.tool]}, or use `opt`.", tool=step.tool,
-        ))
+        return triton_llvm_opt.tool(state, step)
     return _embedded(state, step)
 
 

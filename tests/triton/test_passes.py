@@ -287,12 +287,53 @@ def test_arguments_of_triton_opt(arguments, parsed):
     [
         (Step("triton-opt", "--tritongpu-coalesc"), r"mean tritongpu-coalesce.*It knows \d+: .*TRITON_OPT_PATH"),
         (Step("triton-opt", "--cse=foo=1"), "cse has no option 'foo'.*it has none"),
-        (Step("triton-llvm-opt", "-break-struct-phi-nodes"), "TRITON_LLVM_OPT_PATH"),
+        (Step("triton-llvm-opt", "-O2"), "reads LLVM IR, not mlir"),
         (Step("triton", "ttgri --arch sm_80"), "sm_80 has no stage 'ttgri'. Did you mean ttgir"),
     ],
 )
 def test_what_triton_opt_cannot_do(step, message):
     trace = Source("module {\n  tt.func @f() {\n    tt.return\n  }\n}\n", "triton").run([step])
+    assert re.search(message, trace.failure.message)
+
+
+STRUCT_PHI = """target triple = "nvptx64-nvidia-cuda"
+
+define weak_odr ptx_kernel void @k(ptr addrspace(1) %out, i32 %x, i1 %c) {
+entry:
+  br i1 %c, label %a, label %b
+a:
+  %s = insertvalue { i32, i32 } undef, i32 %x, 0
+  br label %m
+b:
+  %t = insertvalue { i32, i32 } undef, i32 7, 0
+  br label %m
+m:
+  %p = phi { i32, i32 } [ %s, %a ], [ %t, %b ]
+  %r = extractvalue { i32, i32 } %p, 0
+  store i32 %r, ptr addrspace(1) %out
+  ret void
+}
+"""
+
+
+def test_triton_llvm_opt_takes_struct_phis_apart():
+    trace = Source(STRUCT_PHI, "llvm").run([Step("triton-llvm-opt", "-break-struct-phi-nodes -O3")])
+    assert not trace.failure, trace.failure
+    apart, optimized = (dump.text for dump in trace.dumps[1:])
+    assert "phi { i32, i32 }" not in apart
+    assert "phi i32" in apart
+    assert "define weak_odr ptx_kernel void @k(" in apart
+    assert "select i1 %c, i32 %x, i32 7" in optimized
+    assert 'target triple = "nvptx64-nvidia-cuda"' in optimized
+    assert "@llvm.used" not in optimized
+
+
+@pytest.mark.parametrize(("text", "flag", "message"), [
+    (STRUCT_PHI, "-gvn", "does not know '-gvn'.*TRITON_LLVM_OPT_PATH"),
+    ("define void @f() {", "-O1", "expected|parse"),
+])
+def test_what_triton_llvm_opt_cannot_do(text, flag, message):
+    trace = Source(text, "llvm").run([Step("triton-llvm-opt", flag)])
     assert re.search(message, trace.failure.message)
 
 
