@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: lab test demo notebooks venv system js lint lock clean
+.PHONY: lab test demo notebooks gallery docs dist soak report venv system js lint lock clean
 
 lab: venv
 	$(BIN)/jupyter lab notebooks/01-first-lowering.ipynb
@@ -20,6 +20,26 @@ demo: venv
 # Execute the tutorials again and keep their text and HTML, without widget state.
 notebooks: venv
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.store_widget_state=False notebooks/*.ipynb
+
+# All tutorials as one folder of offline, interactive pages.
+gallery: venv
+	$(BIN)/python docs/gallery.py notebooks build/gallery
+
+docs: venv
+	$(BIN)/python docs/generate.py
+	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs build/docs
+
+# A wheel and an sdist; tests/dist installs the wheel into a clean environment.
+dist: venv
+	$(BIN)/python -m build --no-isolation --outdir dist
+
+# Hundreds of random programs, crashes, interrupts, full disks; prints what it found.
+soak: venv
+	$(BIN)/python -m tests.soak
+
+# Run every benchmark again and write the tables of the docs.
+report: venv
+	$(BIN)/python -m benchmarks.report
 
 venv: .venv/.ready
 
