@@ -105,4 +105,4 @@ def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:
     for flag, name, usual in (("no-dumps", "dumps", True), ("check", "check", False), ("route", "route", "robust")):
         if options.pop(name) != usual:
             raise UsageError(f"--interactive shows every pass of the usual route: leave out --{flag}")
-    return {**options, "pipeline": options["pipeline"] or "", "name": parsed.name}
+    return {**options, "pipeline": options["pipeline"] or ""}

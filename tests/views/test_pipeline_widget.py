@@ -280,3 +280,31 @@ def test_waiting_has_a_limit(pipeline):
     pipeline.stop()
     with pytest.raises(irwidget.LoweringInterrupted):
         pipeline.wait(30)
+
+
+@pytest.fixture
+def shell():
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "irwidget")
+    shell.user_ns.update(net=NET, x=X)
+    yield shell
+    shell.run_line_magic("unload_ext", "irwidget")
+    InteractiveShell.clear_instance()
+
+
+def test_the_magic_makes_one(shell, capsys):
+    shell.run_line_magic("lower", "--interactive net x --to llvm_ir --arch sm_80 --pipeline 'opt -O2' --out made")
+    made = shell.user_ns["made"]
+    assert made is shell.user_ns["_pipeline"]
+    assert (made.name, made.target, made.pipeline) == ("net", "llvm_ir", "opt -O2")
+    assert made.magic == "%%lower --to llvm_ir --model net --inputs x --arch sm_80 --pipeline 'opt -O2'"
+    assert made.call == "irwidget.lower(net, x, to='llvm_ir', arch='sm_80', pipeline='opt -O2')"
+    made.close()
+
+
+@pytest.mark.parametrize("line", ["net x --check", "nut x", "net x --to spyre_fx", "net x --no-dumps"])
+def test_the_magic_refuses_what_it_cannot_do(shell, line):
+    with pytest.raises(UsageError):
+        shell.run_line_magic("lower", f"--interactive {line}")
