@@ -1,6 +1,7 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
 import { cut, definedSymbol, dialect, operation } from "./ir";
+import type { Breath } from "./codec";
 import { among, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
 import { type Doc, docOf } from "./doc";
 import type { Dumps, Stage, Trace } from "./dumps";
@@ -55,6 +56,18 @@ export class Analysis {
       this.blankOf.set(lines, (result = lines.map((id) => blanked[id]!)));
     }
     return result;
+  }
+
+  /** Do the long parts of showing two stages one by one, so that the page need not wait for all of them at once. */
+  async prepare(left: Stage, right: Stage, breath: Breath): Promise<void> {
+    for (const stage of new Set([left, right])) {
+      this.segments(stage);
+      await breath.take();
+      this.doc(stage.lines);
+      await breath.take();
+      this.blind(stage.lines);
+      await breath.take();
+    }
   }
 
   diff(left: Stage, right: Stage, blind: boolean): Hunk[] {
@@ -159,8 +172,17 @@ export class Analysis {
 
   /** For each line of the table, 1 when the query occurs in it. Small letters match capitals, as in most editors. */
   matching(query: string): Uint8Array {
+    const { table, shapes, shapeOf } = this.dumps;
     const test = matcher(query);
-    return Uint8Array.from(this.dumps.table, (line) => (test(line) >= 0 ? 1 : 0));
+    const found = new Uint8Array(table.length);
+    if (/\d/.test(query)) {
+      for (let i = 0; i < found.length; i++) if (test(table[i]!) >= 0) found[i] = 1;
+      return found;
+    }
+    // Without digits it can only be between the numbers of a line, and that is the same in all lines of a shape.
+    const inShape = shapes.map(({ pieces }) => pieces.some((piece) => test(piece) >= 0));
+    for (let i = 0; i < found.length; i++) if (inShape[shapeOf[i]!]) found[i] = 1;
+    return found;
   }
 
   /** For each line of a stage, the line of an earlier stage that it was, renumbering apart, or -1. */
@@ -173,7 +195,11 @@ export class Analysis {
 export function matcher(query: string): (line: string, from?: number) => number {
   if (!query) return () => -1;
   if (query !== query.toLowerCase()) return (line, from = 0) => line.indexOf(query, from);
-  return (line, from = 0) => line.toLowerCase().indexOf(query, from);
+  const pattern = new RegExp(query.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "gi");
+  return (line, from = 0) => {
+    pattern.lastIndex = from;
+    return pattern.exec(line)?.index ?? -1;
+  };
 }
 
 /** What is known of lines: found once for a shape where the numbers in the line do not matter. */

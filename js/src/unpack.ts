@@ -102,8 +102,11 @@ export class Unpacker {
     this.blanked = joined(this.blanked, blanked);
     this.shapeOf = joined(this.shapeOf, which.map((shape) => shape + this.shapes.length));
     this.shapes = [...this.shapes, ...found];
-    const all = sequence(varints(sequences), known, this.table.length);
+    const coded = varints(sequences);
+    await breath.take();
+    const all = sequence(coded, known, this.table.length);
     const where = varints(placed);
+    await breath.take();
     let [line, place] = [0, 0];
     for (const dump of meta.dumps) {
       const [trace, stage] = dump.at;

@@ -2,6 +2,7 @@
 
 import { Analysis } from "./analysis";
 import { Blame } from "./blame";
+import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
 import { type Dumps, isReady, type Stage, type Trace } from "./dumps";
 import { h, OWN_KEYS, plural, thousands } from "./dom";
@@ -98,7 +99,7 @@ export class Viewer {
       for await (const dumps of this.unpacker.take(data)) {
         if (this.closed) return;
         if (more) this.extend(dumps);
-        else this.begin(dumps);
+        else await this.begin(dumps);
         more = true;
       }
       this.fillTimeline();
@@ -116,7 +117,7 @@ export class Viewer {
     else this.search();
   }
 
-  private begin(dumps: Dumps): void {
+  private async begin(dumps: Dumps): Promise<void> {
     this.analysis = new Analysis(dumps);
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
     this.blames = dumps.traces.map((trace) => new Blame(this.analysis, trace));
@@ -131,6 +132,8 @@ export class Viewer {
     this.main.append(this.compare.element);
     this.source = new SourcePane(dumps, this.root, (file, line) => this.fromSource(file, line));
     if (this.source.useful) this.side.append(this.source.element);
+    await this.analysis.prepare(this.left, this.right, new Breath());
+    if (this.closed) return;
     this.draw();
     this.element.dataset["ready"] = "true";
   }
