@@ -187,7 +187,7 @@ def test_axe_finds_nothing(shown, program, theme):
     page = shown(program)
     page.page.emulate_media(color_scheme=theme)
     page.view.get_by_text("OpSpec, SuperDSC, bundle.mlir").click()
-    page.view.locator(".irw-s-lit").first.wait_for()
+    page.view.locator(".irw-s-code .irw-s-lit").first.wait_for()
     for summary in page.view.locator("summary", has_text="Table").all():
         summary.click()
     page.page.add_script_tag(path=str(AXE))

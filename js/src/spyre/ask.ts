@@ -23,7 +23,7 @@ export function reasons(op: Op): HTMLElement {
     const more = division.count - division.candidates.length;
     out.push(
       table("Candidates of the cost model", ["split", "cores", "µs", "compute", "HBM", "partial sums", "tie-break", "batch", ""], rows, "irw-s-left"),
-      h("p", { class: "irw-dim" }, more > 0 ? `and ${more} more candidates, all dearer; a split that is listed is checked for cores before it is taken` : "these are all"));
+      h("p", { class: "irw-dim" }, more > 0 ? `and ${more} more candidates, none cheaper` : "these are all"));
   } else if (division) {
     out.push(h("p", { class: "irw-dim" }, "The cost model speaks of matrix multiplications only; other ops take the first split that fits."));
   }

@@ -75,11 +75,14 @@ export class Code {
     this.found.textContent = "";
     if (!text) return;
     if (this.form === "SuperDSC") {
-      for (const node of this.body.querySelectorAll<HTMLDetailsElement>("details")) if ((node as Node2).holds?.(text)) node.open = true;
       // A branch that opens makes its own branches.
-      for (let before = -1; before !== this.body.querySelectorAll("details").length;) {
-        before = this.body.querySelectorAll("details").length;
-        for (const node of this.body.querySelectorAll<HTMLDetailsElement>("details:not([open])")) if ((node as Node2).holds?.(text)) (node as Node2).unfold?.();
+      for (let opened = true; opened;) {
+        opened = false;
+        for (const node of this.body.querySelectorAll<HTMLDetailsElement>("details:not([open])")) {
+          if (!(node as Branch).holds(text)) continue;
+          (node as Branch).unfold();
+          opened = true;
+        }
       }
     }
     for (const line of this.body.querySelectorAll<HTMLElement>(".irw-s-line")) {
@@ -100,9 +103,9 @@ export class Code {
   }
 }
 
-interface Node2 extends HTMLDetailsElement {
-  holds?: (text: string) => boolean;
-  unfold?: () => void;
+interface Branch extends HTMLDetailsElement {
+  holds: (text: string) => boolean;
+  unfold: () => void;
 }
 
 function lines(text: string, lit: (line: string) => boolean): HTMLElement {
@@ -139,7 +142,7 @@ function tree(value: unknown, path: Path, lit: (path: Path) => boolean): HTMLEle
   const short = Array.isArray(value) ? `[${children.length}]` : `{${children.length}}`;
   const body = h("div", { class: "irw-s-branch" });
   const summary = h("summary", { ...OWN_KEYS, class: mine ? "irw-s-line irw-s-lit" : "irw-s-line" }, ...label, h("span", { class: "irw-dim" }, short));
-  const node = h("details", {}, summary, body) as Node2;
+  const node = h("details", {}, summary, body) as Branch;
   const build = (): void => {
     if (body.childElementCount === 0) body.append(...children.map(([name, child]) => tree(child, [...path, name], lit)));
   };

@@ -133,7 +133,9 @@ const VERSION = 1;
 
 export async function unpack<T>(bytes: unknown): Promise<T | null> {
   const view = bytes as DataView<ArrayBuffer> | Uint8Array<ArrayBuffer> | string | null;
-  if (!view || typeof view === "string" || view.byteLength === 0) return null;
+  if (!view || (typeof view === "string" ? view.length : view.byteLength) === 0) return null;
+  // An offline page has bytes in base64.
+  if (typeof view === "string") return unpack<T>(Uint8Array.from(atob(view), (char) => char.charCodeAt(0)));
   return JSON.parse(new TextDecoder().decode(await gunzip(view))) as T;
 }
 
