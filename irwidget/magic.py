@@ -75,7 +75,8 @@ class LowerMagics(Magics):
 
         from irwidget.views.pipeline import Pipeline, show
 
-        options = arguments.pipeline_options(parsed) | {"name": parsed.name or names[0]}
+        options = arguments.pipeline_options(parsed)
+        options["name"] = parsed.name or names[0]
         made = Pipeline(*values, to=parsed.to, names=names, **options)
         for name in ("_pipeline", *([parsed.out] if parsed.out else [])):
             self.shell.user_ns[name] = made
