@@ -124,6 +124,10 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     binding = Binding(private, bound, arguments, _configuration(bound, config, owner), owner.fn.__name__)
     with binding.entered():
         binding.block_sizes.update(_block_sizes(binding))
+        tiles = [info.block_id for info in binding.env.block_sizes if not info.reduction]
+        unknown = [block for block in tiles if block not in binding.block_sizes]
+    if unknown:
+        binding.block_sizes.update(_host_sizes(binding, unknown))
     return binding
 
 
@@ -210,6 +214,23 @@ def _block_sizes(binding: Binding) -> dict[int, int]:
             value = static_value(binding, value, sizes)
         if value is not None:
             sizes[info.block_id] = int(value)
+    return sizes
+
+
+def _host_sizes(binding: Binding, blocks: Sequence[int]) -> dict[int, int]:
+    """The tile sizes that the host function computes, as it passes them to the kernel; none where it cannot run."""
+    from irwidget.helion.triton import launches
+
+    try:
+        recorded = launches(binding)
+    except ExportError:
+        return {}
+    sizes: dict[int, int] = {}
+    for launch in recorded:
+        passed = dict(zip(launch.kernel.arg_names, launch.arguments, strict=False))
+        for block in blocks:
+            if isinstance(size := passed.get(f"_BLOCK_SIZE_{block}"), int):
+                sizes[block] = size
     return sizes
 
 

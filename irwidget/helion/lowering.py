@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from irwidget.dumps import Diagnostic, Dump, Failure, Location, Step, Trace, dump
-from irwidget.errors import PassError, ToolError, UsageError, near
+from irwidget.dumps import Diagnostic, Dump, Step, Trace, dump
+from irwidget.errors import UsageError, near
 from irwidget.helion import display as printing
-from irwidget.helion import execute, linking, pipelines, triton, verify
+from irwidget.helion import execute, linking, pipelines, refusals, triton, verify
 from irwidget.helion.binding import Binding, bind
 from irwidget.helion.check import checked
 from irwidget.helion.emitter import Emission, Emitter
@@ -158,7 +158,7 @@ def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
     before = lowering.trace
     trace = Source(mlir.bytecode(_AsModule(lowering.module))).run(steps, options, target=to)
     if trace.failure is not None:
-        raise _failed(trace.failure, lowering.aten)
+        raise refusals.error_of(trace.failure, f"{lowering.binding.name} does not lower to LLVM")
     return replace(
         trace, name=before.name, sources=before.sources, nodes=before.nodes, dumps=(*before.dumps, *trace.dumps[1:]),
         steps=(*before.steps, *trace.steps), tools={**before.tools, **trace.tools},
@@ -240,19 +240,23 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
     steps = pipelines.steps(aten)
     source = Source(mlir.bytecode(raw), name="import", step="import nodes", seconds=emission.seconds)
     trace = source.run(steps, options, target="helion_mlir")
-    trace = replace(
-        trace, name=binding.name, sources=_sources(binding, emission), nodes=tuple(emission.nodes.values()),
-        dumps=(*_stages(binding, emission), *trace.dumps), steps=(*_STAGES, *trace.steps),
-        tools={**trace.tools, **_versions()},
-    )
+    remarks: tuple[Diagnostic, ...] = ()
+    if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
+        remarks = refusals.taken_to_linalg(source, steps, options, emission.nodes, aten)
+        steps = pipelines.steps(aten, instead=True)
+        trace = source.run(steps, options, target="helion_mlir")
     if trace.failure is not None:
-        raise _failed(trace.failure, aten)
+        raise refusals.failed(trace.failure, source, options, emission.nodes, aten)
     module = raw.operation.clone()
     run_steps(module, steps)
     left = verify.leftovers(module) if aten != "raw" else []
     if left:
-        raise _left(module, left, aten)
-    return trace, module
+        raise refusals.left(module, left, source, options, emission.nodes, aten)
+    return replace(
+        trace, name=binding.name, sources=_sources(binding, emission), nodes=tuple(emission.nodes.values()),
+        dumps=(*_stages(binding, emission), *trace.dumps), steps=(*_STAGES, *trace.steps),
+        diagnostics=(*trace.diagnostics, *remarks), tools={**trace.tools, **_versions()},
+    ), module
 
 
 def run_steps(module: Any, steps: Sequence[Step]) -> None:
@@ -293,44 +297,6 @@ def _versions() -> dict[str, str]:
     from importlib.metadata import version
 
     return {name: version(name) for name in ("helion", "torch", "torch-mlir")}
-
-
-def _failed(failure: Failure, aten: str) -> PassError | ToolError:
-    first = failure.diagnostics[0] if failure.diagnostics else None
-    place = f"{first.location}: " if first and first.location else ""
-    others = ", ".join(name for name in pipelines.ATEN if name != aten)
-    message = (
-        f"{place}{failure.pass_name}: {failure.message} The kernel does not lower to {aten}; "
-        f"other output types: {others}."
-    )
-    if failure.kind == "tool":
-        return ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
-    return PassError(
-        message, tool=failure.tool, pass_name=failure.pass_name, diagnostics=failure.diagnostics,
-        reproducer=failure.reproducer,
-    )
-
-
-def _left(module: Any, left: Sequence[str], aten: str) -> PassError:
-    place = _first_location(module, left[0])
-    where = f"{place}: " if place else ""
-    return PassError(
-        f"{where}{', '.join(left)} cannot be lowered to {aten}; try another output type.",
-        tool="torch-mlir-opt", pass_name=f"to {aten}",
-    )
-
-
-def _first_location(operation: Any, name: str) -> Location | None:
-    from irwidget.toolchain.locations import user_location
-
-    if operation.name == name:
-        return user_location(str(operation.location))
-    for region in operation.regions:
-        for block in region.blocks:
-            for view in block.operations:
-                if (found := _first_location(view.operation, name)) is not None:
-                    return found
-    return None
 
 
 def lower(

@@ -71,15 +71,30 @@ def check(aten: str) -> None:
         raise UsageError(f"There is no output type {aten!r} for ATen nodes. {near(aten, ATEN)}")
 
 
-def steps(aten: str) -> tuple[Step, ...]:
-    """The steps from the raw module to an output type; none for `raw`."""
+_INSTEAD = (
+    "convert-torch-to-arith,", "convert-torch-to-linalg{allow-non-finites=true},convert-torch-to-scf,"
+    "convert-torch-to-arith,convert-torch-to-tensor,"
+)
+"""Where tosa and stablehlo take what they have no form for to linalg."""
+
+
+def steps(aten: str, *, instead: bool = False) -> tuple[Step, ...]:
+    """The steps from the raw module to an output type; none for `raw`.
+
+    With `instead`, nodes that tosa or stablehlo has no form for become linalg.
+    """
     check(aten)
     if aten == "raw":
         return ()
+    to = _OUTPUT[aten].replace(*_INSTEAD, 1) if instead and aten in FALLBACK else _OUTPUT[aten]
     return (
         Step("torch-mlir-opt", _BACKEND, "torch backend"),
-        Step("torch-mlir-opt", _OUTPUT[aten], f"to {aten}"),
+        Step("torch-mlir-opt", to, f"to {aten}"),
     )
+
+
+FALLBACK = ("tosa", "stablehlo")
+"""Output types that lack some ops, which linalg has."""
 
 
 def node_steps(aten: str) -> tuple[Step, ...]:

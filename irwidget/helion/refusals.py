@@ -1,0 +1,102 @@
+"""What becomes of nodes that torch-mlir does not lower to the chosen output type, and what is said of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from irwidget.dumps import Diagnostic, Failure, Node, Step
+from irwidget.errors import IRWidgetError, PassError, ToolError, UnsupportedError
+from irwidget.helion import pipelines
+from irwidget.toolchain import locations
+from irwidget.toolchain.run import Options, Source
+
+_REFUSED = re.compile(r"failed to legalize operation '((?:torch|tm_tensor)\.[\w.]+)'")
+_NODE_OP = re.compile(r'(?:^|= )"?(torch\.(?:aten|prims|operator)[\w.]*)')
+
+
+def taken_to_linalg(
+    source: Source, steps: Sequence[Step], options: Options, nodes: Mapping[str, Node], aten: str
+) -> tuple[Diagnostic, ...]:
+    """A remark for each node that a refused lowering to `aten` leaves as it was imported."""
+    trace = source.run(steps, replace(options, dumps=True), target="helion_mlir")
+    content = trace.dumps[-1].load()
+    found: dict[str, str] = {}
+    for line, place in zip(content.text.splitlines(), content.locations, strict=False):
+        op = _NODE_OP.search(line.strip())
+        if op and place and place.name in nodes:
+            found.setdefault(place.name, op[1])
+    said = f"has no {aten} form in torch-mlir: it became linalg"
+    refused = [nodes[name] for name in found]
+    return tuple(Diagnostic("remark", f"{node.target} {said}", node.location) for node in refused)
+
+
+def failed(
+    failure: Failure, source: Source, options: Options, nodes: Mapping[str, Node], aten: str
+) -> IRWidgetError:
+    """The error for a pass that refused the module: names the node where it is known."""
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    refused = _REFUSED.search(failure.message)
+    if refused is None or first is None or first.location is None:
+        return error_of(failure, f"the kernel does not lower to {aten}")
+    return _unsupported(refused[1], nodes.get(first.location.name), str(first.location), source, options, aten)
+
+
+def left(
+    module: Any, names: Sequence[str], source: Source, options: Options, nodes: Mapping[str, Node], aten: str
+) -> UnsupportedError:
+    """The error for ops that every pass passed over."""
+    place = _first_location(module, names[0])
+    user = locations.user_location(place) if place else None
+    return _unsupported(names[0], nodes.get(user.name if user else ""), str(user or ""), source, options, aten)
+
+
+def error_of(failure: Failure, what: str) -> PassError | ToolError:
+    """A failure as an exception."""
+    first = failure.diagnostics[0] if failure.diagnostics else None
+    place = f"{first.location}: " if first and first.location else ""
+    message = f"{place}{what}: {failure.pass_name}: {failure.message}"
+    if failure.kind == "tool":
+        return ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
+    return PassError(
+        message, tool=failure.tool, pass_name=failure.pass_name, diagnostics=failure.diagnostics,
+        reproducer=failure.reproducer,
+    )
+
+
+def _unsupported(
+    op: str, node: Node | None, place: str, source: Source, options: Options, aten: str
+) -> UnsupportedError:
+    where = f"{place}: " if place else ""
+    what = f"{node.target} (node {node.name})" if node else op
+    others = ", ".join(_working(source, options, aten))
+    return UnsupportedError(
+        f"{where}{what} cannot be lowered to {aten}: torch-mlir has no rule that takes {op} there. "
+        f"The kernel lowers to: {others}."
+    )
+
+
+def _working(source: Source, options: Options, aten: str) -> list[str]:
+    """The output types that take the kernel: raw always does."""
+    fits = ["raw"]
+    for other in pipelines.ATEN:
+        if other in ("raw", aten):
+            continue
+        trace = source.run(pipelines.steps(other, instead=True), replace(options, dumps=False))
+        text = "" if trace.failure else trace.dumps[-1].text
+        if text and not any(f" {left}" in text or f'"{left}' in text for left in pipelines.LEFTOVERS):
+            fits.append(other)
+    return fits
+
+
+def _first_location(operation: Any, name: str) -> str | None:
+    if operation.name == name:
+        return str(operation.location)
+    for region in operation.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                if (found := _first_location(view.operation, name)) is not None:
+                    return found
+    return None

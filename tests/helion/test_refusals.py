@@ -1,0 +1,89 @@
+"""Nodes that torch-mlir does not lower to the chosen output type, and sizes that only the host knows."""
+
+from __future__ import annotations
+
+import helion
+import helion.language as hl
+import pytest
+import torch
+
+from irwidget.errors import UnsupportedError
+from irwidget.helion import lower_kernel
+from tests.helion import kernels_pointwise as pw
+from tests.helion.cases import difference
+
+X = torch.rand(50) * 0.9
+
+
+@helion.kernel()
+def arc_cosine(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = torch.acos(x[tile]) + torch.exp(x[tile])
+    return out
+
+
+@helion.kernel()
+def inverse_error(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = torch.erfinv(x[tile])
+    return out
+
+
+@helion.kernel()
+def largest(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0), 4], dtype=x.dtype)
+    for tile in hl.tile(x.size(0)):
+        values, _ = torch.topk(x[tile, :], 4, dim=1)
+        out[tile, :] = values
+    return out
+
+
+@helion.kernel()
+def split_on_the_host(x: torch.Tensor, y: torch.Tensor, split: int) -> torch.Tensor:
+    m, k = x.size()
+    _, n = y.size()
+    out = torch.zeros([m, n], dtype=torch.float32, device=x.device)
+    depth = helion.next_power_of_2(helion.cdiv(k, split))
+    for rows, columns, outer in hl.tile([m, n, k], block_size=[None, None, depth]):
+        acc = hl.zeros([rows, columns], dtype=torch.float32)
+        for inner in hl.tile(outer.begin, outer.end):
+            acc = torch.addmm(acc, x[rows, inner], y[inner, columns])
+        hl.atomic_add(out, [rows, columns], acc)
+    return out
+
+
+def test_what_tosa_lacks_becomes_linalg_and_is_named():
+    low = lower_kernel(arc_cosine, (X,), aten="tosa")
+    assert low.verify() is None
+    assert "tosa.exp" in low.mlir
+    assert "math.acos" in low.mlir
+    assert [str(d).partition("test_refusals.py:")[2] for d in low.diagnostics] == [
+        "22: remark: aten.acos.default has no tosa form in torch-mlir: it became linalg"
+    ]
+    assert difference(low.run(X), X.acos() + X.exp()) < 1e-6
+
+
+@pytest.mark.parametrize(("kernel", "x", "aten", "message"), [
+    (inverse_error, X, "tosa",
+     r"test_refusals\.py:30: aten\.erfinv\.default \(node \S+\.erfinv\) cannot be lowered to tosa: .* to: raw\."),
+    (largest, torch.randn(20, 30), "linalg-on-tensors",
+     r"test_refusals\.py:38: aten\.topk\.default .* linalg-on-tensors: .*tm_tensor\.sort.* to: raw, tosa, stablehlo\."),
+])  # fmt: skip
+def test_a_refused_node_is_named_with_the_types_that_take_it(kernel, x, aten: str, message: str):
+    with pytest.raises(UnsupportedError, match=message):
+        lower_kernel(kernel, (x,), aten=aten)
+
+
+@pytest.mark.parametrize("split", [1, 3])
+def test_a_tile_size_that_the_host_computes(split: int):
+    x, y = torch.randn(20, 100), torch.randn(100, 12)
+    assert difference(lower_kernel(split_on_the_host, (x, y, split)).run(opt_level=0), x @ y) < 1e-4
+
+
+def test_rolled_reductions_are_lowered_at_full_extent():
+    x = torch.randn(20, 100)
+    low = lower_kernel(pw.softmax, (x,), config=helion.Config(block_sizes=[4], reduction_loops=[16]))
+    assert "tensor<4x100xf32>" in low.mlir
+    assert difference(low.run(opt_level=0), x.softmax(1)) < 1e-6
