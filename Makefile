@@ -26,7 +26,7 @@ gallery: venv
 	$(BIN)/python docs/gallery.py notebooks build/gallery
 
 docs: venv
-	$(BIN)/python docs/generate.py
+	COLUMNS=100 $(BIN)/python docs/generate.py
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs build/docs
 
 # A wheel and an sdist; tests/dist installs the wheel into a clean environment.
