@@ -216,3 +216,44 @@ def test_what_is_saved_has_both_twins(open_notebook):
     assert data.keys() == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
     assert "one-shot-bufferize" in "".join(data["text/html"])
     assert "one-shot-bufferize" in "".join(data["text/plain"])
+
+
+GRAPH = """
+import dataclasses
+shown = dataclasses.replace(lower(), attachments={"a.dot": b'digraph { a -> b [label="an edge"] }'})
+views.show([shown], key='g')
+"""
+
+
+def test_a_graph_is_drawn_in_lab(open_notebook):
+    opened = open_notebook(SHOW + GRAPH)
+    opened.run_all()
+    view = opened.viewer()
+    view.get_by_text("1 file").click()
+    view.get_by_role("button", name="Draw a.dot").click()
+    view.locator("dialog[data-drawn]").wait_for(timeout=20_000)
+    assert "an edge" in view.locator("dialog svg").text_content()
+    opened.page.keyboard.press("Escape")
+    assert opened.page.locator(".jp-Cell").count() == 1
+
+
+LARGE = """
+lines = "".join(f"  %{i} = arith.addi %{i - 1}, %c : i64\\\\n" for i in range(40_000))
+from irwidget.dumps import Trace, dump
+texts = [lines, lines.replace("addi %77,", "muli %77,"), lines, lines.replace("addi %99,", "muli %99,")]
+w = views.show([Trace("t", tuple(dump(f"p{i}", text, step="s") for i, text in enumerate(texts)))], key='l')
+w
+"""
+
+
+def test_of_a_large_lowering_the_last_change_comes_first_and_the_rest_fills_in(open_notebook):
+    opened = open_notebook(SHOW + LARGE)
+    opened.run_all()
+    view = opened.viewer()
+    assert titles(view) == ["2", "3"]
+    view.and_(opened.page.locator("[data-timeline]")).wait_for(timeout=20_000)
+    assert view.locator(".irw-pending").count() == 0
+    view.locator("[data-stage='1']").click()
+    assert view.locator(".irw-status").inner_text().startswith("−1 +1 line, 1 change")
+    view.locator(".irw-query").fill("muli")
+    assert "first appears in 1 p1" in view.locator(".irw-found").inner_text()
