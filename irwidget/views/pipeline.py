@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ import traitlets
 
 from irwidget import catalogue, chain, routes
 from irwidget.chain import Link
-from irwidget.dumps import Step
+from irwidget.dumps import Step, Trace, dump
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.lowering import Lowering, Start
 from irwidget.toolchain import events
@@ -23,11 +24,30 @@ from irwidget.toolchain.run import Options
 from irwidget.views import requests, twins
 from irwidget.views.bundle import bundle, static
 from irwidget.views.outcome import Plan, route_of, with_outcome
+from irwidget.views.packing import Packer, has_graphs, opening
 from irwidget.views.reproduce import Names, call, magic_line, twin_html, twin_text
 from irwidget.views.widget import PassDiff
 
-_KEPT = ("query", "blind", "layout_mode", "wrap", "fold", "blame", "passes")
-"""What the view of one result hands on to the next."""
+
+class ResultDiff(PassDiff):
+    """The pass diff of the last run: one widget, so that search, layout and the like stay from run to run."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__([Trace(target, (dump("input", "", step="input"),))])
+
+    def take(self, trace: Trace) -> None:
+        """Show another trace; returns when all of it has been sent."""
+        left, right = opening(trace)
+        packer = Packer((trace,))
+        packer.add({(0, left), (0, right)})
+        with self.hold_sync():
+            self.traces = (trace,)
+            self.trace, self.against, self.symbol = 0, -1, ""
+            self.data = packer.data
+            self.graph = bundle("graph") if has_graphs(self.traces) else None
+            self.left, self.right = left, right
+        if not packer.complete:
+            self._fill(packer, (left, right))
 
 
 class Pipeline(anywidget.AnyWidget):
@@ -101,6 +121,7 @@ class Pipeline(anywidget.AnyWidget):
         self.error: BaseException | None = None
         """What ended the last run early."""
         super().__init__(_esm=static("stub.js"), bundle=bundle("pipeline"))
+        self._result = ResultDiff(wanted)  # now, because marimo makes widgets while a cell runs and only then
         self.set_trait("name", self._start.name if not isinstance(obj, str) else name or "IR")
         self.set_trait("targets", [{"name": one.name, "summary": one.summary} for one in choices])
         self.set_trait("route", route_of(self._target))
@@ -108,7 +129,7 @@ class Pipeline(anywidget.AnyWidget):
         self.steps = chain.parse(pipeline)
         self._describe()
         self.on_msg(self._asked)
-        threading.Thread(target=self._list_passes, name="irwidget-passes", daemon=True).start()
+        _thread_kind()(target=self._list_passes, name="irwidget-passes", daemon=True).start()
 
     # Traits
 
@@ -210,6 +231,8 @@ class Pipeline(anywidget.AnyWidget):
             answer: dict[str, Any] = {"id": number, "ok": True}
         except IRWidgetError as error:
             answer = {"id": number, "error": str(error)}
+        except Exception as error:  # a defect of ours must not leave the page without an answer
+            answer = {"id": number, "error": f"{type(error).__name__}: {error}"}
         if number is not None:
             self.send(answer)
 
@@ -283,7 +306,7 @@ class Pipeline(anywidget.AnyWidget):
             self.set_trait("route", tuple(replace(link.forget(), state="waiting") for link in self.route))
             self.set_trait("message", "")
             self.set_trait("status", "running")
-            self._thread = threading.Thread(target=self._work, args=(tuple(links),), name="irwidget-run", daemon=True)
+            self._thread = _thread_kind()(target=self._work, args=(tuple(links),), name="irwidget-run", daemon=True)
             self._thread.start()
 
     def _work(self, links: tuple[Link, ...]) -> None:
@@ -329,14 +352,11 @@ class Pipeline(anywidget.AnyWidget):
             self._ran = ran
             self.set_trait("route", route)
             self.steps = self._kept([link.forget() for link in self.steps])
-            if lowering is None or not lowering.dumps:
-                return
-            before = self.diff
-            kept = {key: getattr(before, key) for key in _KEPT} if isinstance(before, PassDiff) else {}
-            self.diff = PassDiff([lowering.trace], **kept)
-            self.set_trait("lowering", lowering)
-        if isinstance(before, PassDiff):
-            before.close()
+            if lowering is not None and lowering.dumps:
+                self.set_trait("lowering", lowering)
+        if lowering is not None and lowering.dumps and self._result.comm is not None:
+            self._result.take(lowering.trace)
+            self.diff = self._result
 
     # The rest
 
@@ -346,8 +366,7 @@ class Pipeline(anywidget.AnyWidget):
         if self.comm is None:
             return
         layout = cast(Any, self.layout)
-        if isinstance(self.diff, PassDiff):
-            self.diff.close()
+        self._result.close()
         super().close()
         if layout is not None:
             layout.close()
@@ -363,6 +382,12 @@ class Pipeline(anywidget.AnyWidget):
         if isinstance(shown, tuple):
             return {**shown[0], **plain}, shown[1]
         return {**(shown or {}), **plain}
+
+
+def _thread_kind() -> type[threading.Thread]:
+    """What a thread is made of here: marimo lets only threads of its own make widgets for the page."""
+    marimo: Any = sys.modules.get("marimo")
+    return marimo.Thread if marimo is not None and marimo.running_in_notebook() else threading.Thread
 
 
 def choices_for(obj: Any) -> list[routes.Target]:
