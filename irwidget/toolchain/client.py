@@ -170,6 +170,8 @@ def worker(memory_limit: int | None = None) -> Worker:
         if _current is not None and _current.alive and _current.memory_limit != wanted:
             _current.kill()
         if _current is None or not _current.alive:
+            if _current is not None:
+                _current.kill()  # what it had started, and our end of its lifeline
             _current = Worker(wanted)
         return _current
 
