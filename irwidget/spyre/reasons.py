@@ -66,7 +66,7 @@ def _placement(program: SpyreProgram, op: Op) -> str:
         return (f"{name} lies in LX at {pad.addresses[name]}: {block.size} bytes per core, live from step {block.start}"
                 f" to {block.end - 1}{slot}")
     where = f"in the pool at {program.pool.offsets[name]}" if name in program.pool.offsets else "in device memory"
-    why = pad.reasons.get(name)
+    why = pad.reasons.get(name) or ("several ops write it, a piece each" if op.is_mutation else "")
     return f"{name} lies {where}" + (f", not in LX: {why}" if why else "")
 
 

@@ -5,7 +5,7 @@ The changes may come from a page, so that nothing is believed: only known names 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -134,14 +134,14 @@ _CHECKS: Mapping[str, Callable[[str, Any], None]] = {
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """What differs between two pictures of a program: options, and splits, placement and bytes moved by op.
 
-    Ops are matched by the buffer that they make, and by op where the numbers have shifted.
+    Ops are matched by the buffer that they make and what they do.
     """
     rows: list[dict[str, Any]] = []
-    old = {_key(op): op for op in before["ops"]}
-    new = {_key(op): op for op in after["ops"]}
+    old, new = _keyed(before["ops"]), _keyed(after["ops"])
     for key in dict.fromkeys([*old, *new]):
         a, b = old.get(key), new.get(key)
-        row: dict[str, Any] = {"op": f"{key[0]} = {key[1]}", "before": _said(before, a), "after": _said(after, b)}
+        name = f"{key[0]} = {key[1]}" + (f" ({key[2] + 1})" if key[2] else "")
+        row: dict[str, Any] = {"op": name, "before": _said(before, a), "after": _said(after, b)}
         row["changed"] = row["before"] != row["after"]
         rows.append(row)
     return {
@@ -162,8 +162,15 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def _key(op: Mapping[str, Any]) -> tuple[str, str]:
-    return op["buffer"], op["func"]
+def _keyed(ops: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, int], Mapping[str, Any]]:
+    """Ops by buffer and function; those that write the same buffer in pieces are counted."""
+    found: dict[tuple[str, str, int], Mapping[str, Any]] = {}
+    for op in ops:
+        number = 0
+        while (op["buffer"], op["func"], number) in found:
+            number += 1
+        found[op["buffer"], op["func"], number] = op
+    return found
 
 
 def _said(made: Mapping[str, Any], op: Mapping[str, Any] | None) -> dict[str, Any] | None:

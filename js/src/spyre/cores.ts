@@ -5,26 +5,30 @@ import { at, bytes, type Colour, hex, iterationOf, type Op, type Program, span, 
 
 const COLUMNS = 8;
 
-export function paint(element: HTMLElement, colour: Colour | undefined): void {
-  if (!colour) return;
-  element.dataset["hue"] = colour.hue;
-  element.style.setProperty("--depth", `${Math.round(14 + 52 * colour.depth)}%`);
+/** A colour's depth as a style. */
+export function depth(colour: Colour): string {
+  return `--depth:${Math.round(14 + 52 * colour.depth)}%`;
 }
 
 /** Four rows of eight; arrow keys move. */
 export class Cores {
   readonly element = h("div", { role: "grid", "aria-label": "Cores", class: "irw-s-cores" });
   private cells: HTMLElement[] = [];
-  private columns = COLUMNS;
+  private readonly columns = COLUMNS;
+  /** What the cells were drawn for: the ops of a model are often divided alike. */
+  private drawn = "";
 
   constructor(private readonly chosen: (core: number) => void) {
     this.element.addEventListener("keydown", (event) => this.key(event));
   }
 
   draw(program: Program, op: Op, colours: readonly Colour[]): void {
-    this.cells = [];
     const live = program.lx.blocks.filter(({ first, last }) => first <= op.step && op.step <= last);
     const used = live.reduce((most, { address, bytes: size }) => Math.max(most, address + size), 0) / program.lx.capacity;
+    const drawn = JSON.stringify([program.cores, used, op.cores, op.dims.map(({ label, split }) => [label, split])]);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    this.cells = [];
     const rows: HTMLElement[] = [];
     for (let first = 0; first < program.cores; first += this.columns) {
       const row = h("div", { role: "row", class: "irw-s-row" });
@@ -42,11 +46,10 @@ export class Cores {
     const bar = h("span", { class: "irw-s-lxbar", "aria-hidden": "true" }, h("span", {}));
     (bar.firstChild as HTMLElement).style.width = `${Math.min(100, 100 * (idle ? 0 : used))}%`;
     const cell = h("div", {
-      role: "gridcell", class: idle ? "irw-s-core irw-s-idle" : "irw-s-core", tabindex: -1, ...OWN_KEYS, "data-core": core, "data-key": `core ${core}`,
+      role: "gridcell", ...(idle || !colour ? {} : { "data-hue": colour.hue, style: depth(colour) }), class: idle ? "irw-s-core irw-s-idle" : "irw-s-core", tabindex: -1, ...OWN_KEYS, "data-core": core, "data-key": `core ${core}`,
       "aria-label": `core ${core}: ${said}; LX ${Math.round(100 * (idle ? 0 : used))} % of ${bytes(program.lx.capacity)}`,
       click: () => this.chosen(core),
     }, h("b", {}, String(core)), h("span", {}, idle ? "idle" : slice), bar);
-    if (!idle) paint(cell, colour);
     this.cells.push(cell);
     return cell;
   }

@@ -29,6 +29,9 @@ class SpyreView {
   private former: Former | null = null;
   private maps: TensorMap[] = [];
   private shownOp = -1;
+  private shownLx = "";
+  private explained: Op | null = null;
+  private later = 0;
   private asked = 0;
   private readonly ops = new Ops((op) => this.choose({ op }));
   private readonly cores = new Cores((core) => this.choose({ core }));
@@ -91,6 +94,7 @@ class SpyreView {
 
   close(): void {
     for (const stop of this.stops) stop();
+    clearTimeout(this.later);
     this.element.remove();
   }
 
@@ -156,6 +160,8 @@ class SpyreView {
     if (keys.has("data") || keys.has("former")) {
       this.drawProgram();
       this.shownOp = -1;
+      this.shownLx = "";
+      this.explained = null;
     }
     this.draw();
     this.element.dataset["ready"] = "true";
@@ -184,16 +190,31 @@ class SpyreView {
     const name = tensor || op.tensors.at(-1)?.name || op.buffer;
     const chosen = (tensor: string): void => this.choose({ tensor });
     this.panel.core.replaceChildren(h("p", {}, h("b", {}, `Core ${core}`), ` ${slicesOf(op, core)}`), corePanel(op, core, iteration));
-    this.panel.lx.replaceChildren(scratchpad(this.program, op, name, chosen));
+    if (this.shownLx !== `${number} ${name}`) this.panel.lx.replaceChildren(scratchpad(this.program, op, name, chosen));
+    this.shownLx = `${number} ${name}`;
     this.panel.memory.replaceChildren(deviceMemory(this.program, op, core, iteration, name, chosen));
-    this.sticks.draw(this.program, name, op.tensors.find((one) => one.name === name), core);
-    this.code.select(op, this.program.kernels[op.kernel]?.name ?? "", core, name, iteration);
     this.scrub.value = String(iteration);
     this.scrubbed.textContent = op.loops.map(({ dim, count }, level) => `${dim} ${iterationOf(op, iteration)[level]! + 1} of ${count}`).join(", ");
     const said = `${op.func} → ${op.buffer}, core ${core}${core < op.cores ? "" : " idle"}${tensor ? `, tensor ${tensor}` : ""}${op.loops.length > 0 ? `, iteration ${iteration + 1}` : ""}`;
     const status = this.status.firstElementChild!;
     if (status.textContent !== said) status.textContent = said;
-    this.element.dataset["shown"] = `${number} ${core} ${tensor} ${iteration}`;
+    const shown = (this.element.dataset["shown"] = `${number} ${core} ${tensor} ${iteration}`);
+    clearTimeout(this.later);
+    this.later = setTimeout(() => this.keepingFocus(() => {
+      this.drawBelow(op, core, name, iteration);
+      this.element.dataset["settled"] = shown;
+    }), 60);
+  }
+
+  /** What lies further down: it waits until the selection rests. */
+  private drawBelow(op: Op, core: number, name: string, iteration: number): void {
+    this.sticks.draw(this.program, name, op.tensors.find((one) => one.name === name), core);
+    this.code.select(op, this.program.kernels[op.kernel]?.name ?? "", core, name, iteration);
+    if (this.explained === op) return;
+    this.explained = op;
+    this.panel.why.replaceChildren(reasons(op));
+    this.form.draw(this.program, op);
+    this.panel.source.replaceChildren(source(this.program, op, (number) => this.choose({ op: number })));
   }
 
   /** Whether tiles move with the iterations, so that the maps must be drawn again. */
@@ -211,9 +232,6 @@ class SpyreView {
     this.maps = this.mapsOf(this.program, op, core, iteration, 320);
     this.panel.tensors.replaceChildren(...this.maps.map(({ element }) => element),
       ...(op.tensors.length === 0 ? [h("p", { class: "irw-dim" }, op.kernel < 0 ? "A host call works on whole tensors." : "This kernel is a stub.")] : [this.legend(op)]));
-    this.panel.why.replaceChildren(reasons(op));
-    this.form.draw(this.program, op);
-    this.panel.source.replaceChildren(source(this.program, op, (number) => this.choose({ op: number })));
     if (this.former) this.panel.compared.replaceChildren(compared(this.former), this.sideBySide(this.former, op, core, iteration));
   }
 

@@ -1,7 +1,7 @@
 /** Tensors as maps of tiles: host rows and columns, leading dims as planes below each other. */
 
 import { freshId, h, OWN_KEYS, plural } from "../dom";
-import { paint } from "./cores";
+import { depth } from "./cores";
 import { at, type Buffer, bytes, type Colour, iterationOf, type Op, type Program, span, type Tensor, type Tile, tileColour, tileOf } from "./data";
 
 const PLANES = 8;
@@ -84,15 +84,14 @@ export class TensorMap {
 
   private part(tile: Tile, number: number, colours: readonly Colour[], where: Record<string, number>, box: readonly [number, number][], again: boolean): HTMLElement {
     const shared = tile.cores.length > 1;
+    const colour = tileColour(tile, colours);
     const label = shared ? `×${tile.cores.length}` : String(tile.cores[0]);
     const said = shared ? `${plural(tile.cores.length, "core")}: ${tile.cores.slice(0, 8).join(", ")}${tile.cores.length > 8 ? " …" : ""}` : `core ${tile.cores[0]}`;
     const element = h("div", {
       ...(again ? { "aria-hidden": "true" } : { role: "option", "aria-selected": "false", "aria-label": `[${box.map(span).join(", ")}] ${said}` }),
-      id: freshId("tile"), class: shared ? "irw-s-tile irw-s-shared" : "irw-s-tile", "data-tile": number, title: `[${box.map(span).join(", ")}] ${said}`,
+      id: freshId("tile"), "data-hue": colour.hue, style: `${depth(colour)};${pixels(where)}`, class: shared ? "irw-s-tile irw-s-shared" : "irw-s-tile", "data-tile": number, title: `[${box.map(span).join(", ")}] ${said}`,
       click: () => this.pick(tile),
     }, where["width"]! > 15 && where["height"]! > 11 ? label : "");
-    for (const [key, value] of Object.entries(where)) element.style.setProperty(key, `${Math.max(value, key === "width" || key === "height" ? 1.5 : 0)}px`);
-    paint(element, tileColour(tile, colours));
     return element;
   }
 
@@ -128,6 +127,10 @@ export class TensorMap {
     event.preventDefault();
     event.stopPropagation();
   }
+}
+
+function pixels(where: Readonly<Record<string, number>>): string {
+  return Object.entries(where).map(([key, value]) => `${key}:${Math.max(value, key === "width" || key === "height" ? 1.5 : 0).toFixed(2)}px`).join(";");
 }
 
 function unflatten(i: number, sizes: readonly number[]): number[] {
