@@ -102,8 +102,7 @@ function n(o,e={},...r){let t=document.createElement(o);for(let[i,s]of Object.en
 .irw-title.irw-left { border-top-color: var(--irw-orange); }
 .irw-title.irw-right { border-top-color: var(--irw-blue); }
 .irw-panes { flex: 1; display: flex; min-height: 0; position: relative; }
-/* Layout within a pane need not look at the rest of the page. */
-.irw-pane { flex: 1 1 50%; min-width: 0; position: relative; contain: strict; }
+.irw-pane { flex: 1 1 50%; min-width: 0; position: relative; }
 .irw-pane + .irw-pane { border-left: 1px solid var(--irw-line); }
 .irw-pane .cm-editor, .irw-source .cm-editor { height: 100%; background: var(--irw-bg); color: var(--irw-fg); }
 .irw-pane .cm-editor { position: absolute; inset: 0; }
