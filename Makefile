@@ -1,13 +1,15 @@
 # Two commands: `make lab` (install, open JupyterLab) and `make test` (everything).
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# JupyterLab does not start for root, the user of many a container, unless told so.
+ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: lab test demo notebooks gallery docs dist soak report venv system js lint lock clean
 
 lab: venv
-	$(BIN)/jupyter lab notebooks/01-first-lowering.ipynb
+	$(BIN)/jupyter lab $(ROOT) notebooks/01-first-lowering.ipynb
 
 test: venv system js lint demo
 	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env tests notebooks
