@@ -108,6 +108,8 @@ class Dump:
     pipeline: str = ""
     """A custom pipeline that runs just this pass."""
     is_ready: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)
+    inside: Callable[[], tuple[Dump, ...]] | None = field(default=None, repr=False, compare=False)
+    """Runs the passes that this one is made of, one by one; its own text is the last. None when there are none."""
 
     @property
     def text(self) -> str:

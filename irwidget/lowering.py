@@ -23,6 +23,7 @@ from irwidget.errors import (
     UsageError,
     near,
 )
+from irwidget.expand import openable
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 
 if TYPE_CHECKING:
@@ -41,11 +42,8 @@ TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
 class Lowering:
     """One model or kernel on its way to one IR type: the trace, plus what a user does with it."""
 
-    def __init__(
-        self, trace: Trace, made_by: tuple[Source, Options] | None = None, program: SpyreProgram | None = None
-    ) -> None:
+    def __init__(self, trace: Trace, program: SpyreProgram | None = None) -> None:
         self.trace = trace
-        self._made_by = made_by
         self.program = program
         """The compiled program of a Spyre target."""
 
@@ -94,11 +92,10 @@ class Lowering:
 
         Raises UsageError for another dump.
         """
-        if self._made_by is None:
-            raise UsageError(f"Dump {index} has no passes inside that could be run again")
-        from irwidget.expand import expand
-
-        return expand(self._made_by[0], self.trace, index, self._made_by[1])
+        dump = self.dumps[index]
+        if dump.inside is None:
+            raise UsageError(f"Dump {index} is of {dump.step}: only dumps of opt and llc have passes inside")
+        return dump.inside()
 
     def save(self, path: str | Path) -> Path:
         """Write the final IR to a file."""
@@ -386,7 +383,7 @@ def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options,
         trace = replace(
             trace, name=frame.name, sources=frame.sources, diagnostics=(*frame.diagnostics, *trace.diagnostics)
         )
-        return Lowering(trace, (source, options))
+        return Lowering(openable(source, trace, options))
 
     try:
         lowering = finish(source.run(steps, options, target=target))

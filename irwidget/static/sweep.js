@@ -99,6 +99,7 @@ function n(a,r={},...e){let t=document.createElement(a);for(let[i,o]of Object.en
 .irw-title { flex: 1 1 50%; min-width: 0; padding: 4px 10px; display: flex; gap: 6px; white-space: nowrap; overflow: hidden; border-top: 2px solid transparent; }
 .irw-title b, .irw-title span { overflow: hidden; text-overflow: ellipsis; }
 .irw-title b, .irw-title .irw-index { flex: none; max-width: 80%; }
+.irw-inside { flex: none; margin-left: auto; padding: 0 6px; }
 .irw-title.irw-left { border-top-color: var(--irw-orange); }
 .irw-title.irw-right { border-top-color: var(--irw-blue); }
 .irw-panes { flex: 1; display: flex; min-height: 0; position: relative; }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import anywidget
@@ -59,6 +60,8 @@ class PassDiff(anywidget.AnyWidget):
     passes = traitlets.Unicode().tag(sync=True)
     """List only the passes with this in their name."""
 
+    inside = traitlets.List().tag(sync=True)
+    """For each lowering the stages that are made of passes which Python could run one by one."""
     data = traitlets.Bytes().tag(sync=True)
     bundle = anywidget.WidgetTrait().tag(sync=True)
     graph = anywidget.WidgetTrait().tag(sync=True)
@@ -77,8 +80,10 @@ class PassDiff(anywidget.AnyWidget):
         packer.add(shown if _size(traces) > _AT_ONCE else None)
         super().__init__(
             _esm=static("stub.js"), data=packer.data, bundle=bundle("viewer"),
-            graph=bundle("graph") if has_graphs(traces) else None, **{"left": left, "right": right} | state,
+            graph=bundle("graph") if has_graphs(traces) else None, inside=_inside(traces),
+            **{"left": left, "right": right} | state,
         )  # fmt: skip
+        self.on_msg(self._asked)
         if not packer.complete:
             threading.Thread(target=self._fill, args=(packer, (self.left, self.right)), daemon=True).start()
 
@@ -101,6 +106,38 @@ class PassDiff(anywidget.AnyWidget):
     def stages(self) -> list[str]:
         """The names of the stages that `left` and `right` number."""
         return repeated([dump.name for dump in self.traces[self.trace].dumps])
+
+    def open_inside(self, trace: int, stage: int) -> None:
+        """Put the passes that a stage is made of in its place, and show the first; UsageError when it has none."""
+        whole = self.traces[trace] if 0 <= trace < len(self.traces) else None
+        dump = whole.dumps[stage] if whole and 0 <= stage < len(whole.dumps) else None
+        if whole is None or dump is None or dump.inside is None:
+            raise UsageError(f"There are no passes inside stage {stage} of lowering {trace}.")
+        opened = replace(whole, dumps=(*whole.dumps[:stage], *dump.inside(), *whole.dumps[stage + 1 :]))
+        traces = (*self.traces[:trace], opened, *self.traces[trace + 1 :])
+        packer = Packer(traces)
+        while packer.add():
+            pass
+        self.traces = traces
+        with self.hold_sync():
+            self.inside, self.data = _inside(traces), packer.data
+            self.trace, self.left, self.right = trace, max(stage - 1, 0), stage
+
+    def _asked(self, _: Any, content: Any, __: Any) -> None:
+        """A message from the page: on a thread of its own, so that the kernel stays free."""
+        match content:
+            case {"id": int(number), "kind": "inside", "trace": int(trace), "stage": int(stage)}:
+                threading.Thread(target=self._answer, args=(number, trace, stage), daemon=True).start()
+            case _:
+                pass
+
+    def _answer(self, number: int, trace: int, stage: int) -> None:
+        try:
+            self.open_inside(trace, stage)
+        except IRWidgetError as error:
+            self.send({"id": number, "error": str(error)})
+        else:
+            self.send({"id": number})
 
     def _fill(self, packer: Packer, chosen: tuple[int, int]) -> None:
         """Send the rest: what was too much to be packed at once, and the dumps that are still on their way."""
@@ -147,6 +184,10 @@ class PassDiff(anywidget.AnyWidget):
         if isinstance(shown, tuple):
             return {**shown[0], **plain}, shown[1]
         return {**(shown or {}), **plain}
+
+
+def _inside(traces: Sequence[Trace]) -> list[list[int]]:
+    return [[stage for stage, dump in enumerate(trace.dumps) if dump.inside] for trace in traces]
 
 
 def _size(traces: Sequence[Trace]) -> int:

@@ -50,6 +50,7 @@ function letter(viewer: Viewer, key: string): boolean {
     d: () => toName(viewer, "definition"),
     u: () => toName(viewer, "use"),
     "[": () => viewer.followCursor(),
+    i: () => void viewer.inside.open(),
     l: () => viewer.pin(),
     L: () => viewer.pin(),
     "?": () => viewer.help(),

@@ -66,6 +66,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["z w", "fold equal lines, wrap long ones"],
   ["a", "blame: which pass last changed each line"],
   ["[", "follow the line back to the pass before"],
+  ["i", "the passes inside a step of LLVM, one by one"],
   ["d u", "definition, next use of the name at the cursor"],
   ["c", "operation counts"],
   ["Tab", "list → left → right → source"],

@@ -6,6 +6,7 @@ import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
 import { type Dumps, isReady, type Stage, type Trace } from "./dumps";
 import { h, OWN_KEYS, plural, thousands } from "./dom";
+import { Inside } from "./inside";
 import { onKey } from "./keys";
 import { PassList } from "./list";
 import { type Changes, type Model, Store } from "./model";
@@ -48,8 +49,11 @@ export class Viewer {
   /** Dumps are taken up one after the other. */
   private opening: Promise<void> = Promise.resolve();
 
+  readonly inside: Inside;
+
   constructor(model: Model, private readonly root: Document | ShadowRoot, private readonly painter: Painter | null) {
     this.store = new Store(model, (keys) => void this.changed(keys));
+    this.inside = new Inside(model, this.store, (text) => this.say(text));
     this.toolbar = new Toolbar(this.store, {
       blind: () => this.blind,
       search: (step) => this.nextHit(step),
@@ -241,7 +245,8 @@ export class Viewer {
         h("span", { class: "irw-index" }, String(index)), h("b", {}, stage.label),
         ...(trace ? [h("span", {}, trace)] : []),
         h("span", { class: "irw-dim" }, [stage.step === stage.name ? "" : stage.step, stage.scope === "module" ? "" : stage.scope, stage.options].filter(Boolean).join(" · ")),
-        ...(stage.ready ? [] : [h("span", { class: "irw-dim" }, "not here yet")]));
+        ...(stage.ready ? [] : [h("span", { class: "irw-dim" }, "not here yet")]),
+        ...(side === "right" && this.inside.there ? [this.inside.button()] : []));
     };
     const { mode } = this.compare;
     this.titles.dataset["mode"] = mode;
@@ -428,6 +433,7 @@ export class Viewer {
     this.closed = true;
     for (const stop of this.stops) stop();
     this.store.close();
+    this.inside.close();
     this.compare?.destroy();
     this.source?.destroy();
     this.element.remove();

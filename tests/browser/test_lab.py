@@ -9,6 +9,24 @@ import pytest
 
 from tests.browser.labserver import SHOW
 
+SUM = """define i32 @sum(i32 %n) {
+entry:
+  %s = alloca i32
+  store i32 0, ptr %s
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %old = load i32, ptr %s
+  %new = add i32 %old, %i
+  store i32 %new, ptr %s
+  %next = add i32 %i, 1
+  %more = icmp slt i32 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  %r = load i32, ptr %s
+  ret i32 %r
+}
+"""
 VIEW = "w = views.show([lower()], key='a'); w"
 
 
@@ -244,6 +262,22 @@ texts = [lines, lines.replace("addi %77,", "muli %77,"), lines, lines.replace("a
 w = views.show([Trace("t", tuple(dump(f"p{i}", text, step="s") for i, text in enumerate(texts)))], key='l')
 w
 """
+
+
+def test_the_passes_inside_a_step_of_llvm_open_when_asked(open_notebook):
+    opened = open_notebook(
+        "import irwidget\n"
+        "low = irwidget.lower(TEXT, to='raw_ir', pipeline='opt -O2')".replace("TEXT", repr(SUM)),
+        "from irwidget import views; v = views.show([low.trace]); v",
+    )
+    opened.run_all()
+    view = opened.viewer()
+    view.locator("[data-stage='1']").click()
+    view.get_by_role("button", name="Passes inside").click()
+    view.locator(".irw-row").nth(3).wait_for(timeout=30_000)
+    assert view.get_by_role("button", name="Passes inside").count() == 0
+    assert python(opened, "v.stages()[-1]") == "'default<O2>'"
+    assert titles(view)[1] == "1"
 
 
 def test_of_a_large_lowering_the_last_change_comes_first_and_the_rest_fills_in(open_notebook):

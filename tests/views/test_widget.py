@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from dataclasses import replace
 
 import pytest
 
@@ -143,6 +144,19 @@ def test_the_mime_bundle_has_both_twins(trace):
     assert data.keys() == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
     assert data["text/plain"] == views.text([trace])
     assert data["text/html"] == views.html([trace])
+
+
+def test_a_stage_opens_into_the_passes_inside_it():
+    whole = replace(dump("O2", "z", step="opt"), inside=lambda: tuple(dump(t, t, step="opt") for t in "xyz"))
+    widget = views.PassDiff([Trace("llvm_ir", (dump("a", "a", step="s"), whole, dump("b", "b", step="t")))])
+    assert widget.inside == [[1]]
+    for trace, stage in ((0, 0), (0, 3), (1, 1), (-1, 1)):
+        with pytest.raises(UsageError, match="no passes inside"):
+            widget.open_inside(trace, stage)
+    widget.open_inside(0, 1)
+    assert widget.stages() == ["a", "x", "y", "z", "b"]
+    assert (widget.left, widget.right, widget.inside) == (0, 1, [[]])
+    assert [lines[0] for lines in unpack(widget.data)[1][0]] == ["a", "x", "y", "z", "b"]
 
 
 def test_importing_irwidget_or_the_lexers_brings_no_widgets():

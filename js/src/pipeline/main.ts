@@ -6,7 +6,7 @@ import stub from "../stub";
 import base from "../style.css";
 import { copyText } from "../takeaway";
 import { followTheme } from "../theme";
-import { Asker, type Talking } from "./ask";
+import { Asker, type Talking } from "../ask";
 import { Chips } from "./chips";
 import { duration, type Passes, type Step, unpackPasses } from "./data";
 import { type Filled, StepForm } from "./form";

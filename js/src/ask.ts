@@ -1,6 +1,6 @@
 /** Ask Python for something, and hear how it went. */
 
-import type { Model } from "../model";
+import type { Model } from "./model";
 
 /** A model that can also send messages. */
 export interface Talking extends Model {
