@@ -18,6 +18,7 @@ import nbformat
 import pytest
 
 from tests.browser.labserver import SHOW
+from tests.views.test_packing import unpack
 
 APP = f"""
 import marimo
@@ -99,4 +100,4 @@ def test_nbconvert_keeps_the_code_once_and_the_dumps(tmp_path):
     assert len(bundles) == 1
     assert b"irw-pane" in gzip.decompress(bundles[0])
     assert len(views) == 3
-    assert all(b"reconcile-unrealized-casts" in gzip.decompress(data) for data in views)
+    assert all("reconcile-unrealized-casts" in json.dumps(unpack(data)[0]) for data in views)

@@ -138,8 +138,9 @@ def test_running_a_cell_again_closes_its_view_before(notebook):
     count = "sum(1 for widget in __import__('ipywidgets').widgets.widget._instances.values())"
     before = python(notebook, count)
     for _ in range(3):
+        notebook.page.evaluate("document.querySelector('.irw').dataset.before = 'true'")
         notebook.page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
-        notebook.page.locator(".irw").first.wait_for(state="detached")
+        notebook.page.locator(".irw[data-before]").wait_for(state="detached")
         notebook.viewer()
     eventually(notebook, count, before)
     assert notebook.page.locator(".irw").count() == 1

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -325,6 +326,15 @@ def test_a_timeout_keeps_the_dumps_before_it(encoder):
     assert "torch.aten" in caught.value.lowering.dumps[0].text
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where the shell ran the tests in the background and had it ignored."""
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, kept)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_the_dumps_before_it_and_the_process(encoder):
     model, x = encoder
 
