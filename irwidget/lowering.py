@@ -434,7 +434,8 @@ def _message(failure: Failure, lowering: Lowering) -> str:
 
     if failure.kind == "usage":
         return failure.message
-    subject = f"{failure.pass_name} ({failure.step}) failed" if failure.kind == "pass" else ""
+    step = f" ({failure.step})" if failure.step else ""
+    subject = f"{failure.pass_name}{step} failed" if failure.kind == "pass" else ""
     lines = [f"{subject}: {failure.message}" if subject else failure.message]
     for diagnostic in failure.diagnostics[:1]:
         if diagnostic.location:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irwidget.toolchain import events, mlir, tools
 from irwidget.toolchain.mlir import MlirState
@@ -33,11 +34,11 @@ def execute(request: events.Request, session: Session) -> Iterator[events.Event]
         snapshots[-1] = TextState(snapshots[-1].language, final.text, final)
         yield events.Finished(final, tuple(run.diagnostics), run.attachments, run.facts, run.tools)
     except StepFailed as stop:
-        yield stop.failure
+        yield replace(stop.failure, step=run.step)
     except MemoryError:
-        yield events.Failed("tool", "out of memory")
+        yield events.Failed("tool", "out of memory", step=run.step)
     except Exception as error:  # a defect of ours or of a binding must not cost the dumps
-        yield events.Failed("tool", f"{type(error).__name__}: {error}")
+        yield events.Failed("tool", f"{type(error).__name__}: {error}", step=run.step)
     yield from _print(snapshots, request)
 
 
@@ -63,6 +64,7 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
     index = 0
     for number in range(request.first_step, len(request.steps)):
         step = request.steps[number]
+        run.step = number
         for planned in tools.find(step.tool)(run, state, step):
             if index == request.stop_after:
                 return

@@ -93,6 +93,8 @@ class Failed:
     diagnostics: tuple[Diagnostic, ...] = ()
     pipeline: str = ""
     """What to run on the IR before the pass to see the failure again."""
+    step: int | None = None
+    """The step that stopped; None where nobody knows better than the pass that began last."""
 
 
 @dataclass(frozen=True, slots=True)

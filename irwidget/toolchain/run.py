@@ -271,7 +271,8 @@ class _Execution:
             self.source.done[self.options, self.steps[: number + 1]] = dumps[:count]
 
     def _failure(self, failed: events.Failed) -> Failure:
-        step = self.begun[-1].started.step if self.begun else self.first_step
+        begun = self.begun[-1].started.step if self.begun else self.first_step
+        step = begun if failed.step is None else failed.step
         return Failure(
             step=str(self.steps[step]) if step < len(self.steps) else "", pass_name=failed.pass_name,
             message=failed.message, diagnostics=failed.diagnostics, kind=failed.kind, tool=failed.tool,

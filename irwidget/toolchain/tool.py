@@ -102,6 +102,8 @@ class Run:
 
     request: events.Request
     held: Held
+    step: int | None = None
+    """The step under way, by its number in the request."""
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
     attachments: dict[str, bytes] = field(default_factory=dict[str, bytes])
     facts: dict[str, object] = field(default_factory=dict[str, object])

@@ -103,7 +103,6 @@ def _stopped_at(
     name = failure.step if failure else ""
     later = [i for i in planned if i >= last]
     after = later[1] if len(later) > 1 else None
-    if failure and after is not None and name == names[last] and failure.kind in ("usage", "tool"):
-        # A step that is refused before its first pass is reported with the pass that ran last.
-        return after if links[after].tool == failure.tool else last
+    if failure and after is not None and name == names[after] and not failure.pass_name:
+        return after  # refused before its first pass, so not the step of that name that left the last dump
     return next((i for i in later if names[i] == name), later[0] if later else None)
