@@ -73,14 +73,15 @@ class LowerMagics(Magics):
         """Show the pipeline widget for an object and its inputs; it is bound to `_pipeline` too."""
         from IPython.display import display
 
-        from irwidget.views.pipeline import Pipeline, show
+        from irwidget.views import base
+        from irwidget.views.pipeline import Pipeline
 
         options = arguments.pipeline_options(parsed)
         options["name"] = parsed.name or names[0]
         made = Pipeline(*values, to=parsed.to, names=names, **options)
         for name in ("_pipeline", *([parsed.out] if parsed.out else [])):
             self.shell.user_ns[name] = made
-        display(show(made, _cell_id(self.shell)))
+        display(base.replace(_cell_id(self.shell), made))
 
     def _open_cache(self, parsed: argparse.Namespace) -> None:
         """Show the kernels of a Triton JIT cache, by kernel and specialisation."""

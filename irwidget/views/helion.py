@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import html as escaping
-import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-import anywidget
 import traitlets
-from ipywidgets import VBox
 
 from irwidget.dumps import Trace
 from irwidget.errors import UsageError, near
 from irwidget.helion import linking
-from irwidget.views import twins
-from irwidget.views.bundle import bundle, static
+from irwidget.views import base, twins
 from irwidget.views.packing import lines_of, repeated
 from irwidget.views.widget import PassDiff
 
@@ -65,8 +60,7 @@ def pack(trace: Trace) -> bytes:
         ],
         "table": list(table), "stages": stages,
     }  # fmt: skip
-    encoded = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
-    return gzip.compress(encoded, compresslevel=6, mtime=0)
+    return base.packed(data)
 
 
 def state_of(trace: Trace) -> dict[str, Any]:
@@ -77,13 +71,13 @@ def state_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-class KernelLinks(anywidget.AnyWidget):
+class KernelLinks(base.View):
     """Source, Device IR and MLIR of a kernel, side by side; what belongs together lights up together.
 
     The traits are the state of the view: set them from Python, or observe them.
     """
 
-    _esm = traitlets.Unicode().tag(sync=True)
+    _code = "helion"
 
     stage = traitlets.Int(0).tag(sync=True)
     """The dump whose lines are shown, numbered as in the lowering."""
@@ -95,19 +89,13 @@ class KernelLinks(anywidget.AnyWidget):
     """Three columns, or the source with the MLIR of each line folded under it."""
 
     data = traitlets.Bytes().tag(sync=True)
-    bundle = anywidget.WidgetTrait().tag(sync=True)
 
     def __init__(self, trace: Trace, **state: Any) -> None:
-        unknown = state.keys() - set(self.trait_names(sync=True))
-        if unknown:
-            raise UsageError(f"This view has no {', '.join(sorted(unknown))}.")
         if not trace.nodes:
             raise UsageError("There is nothing to link: this lowering did not start from a Helion kernel.")
         self.trace = trace
         self._stages = linked_stages(trace)
-        super().__init__(
-            _esm=static("stub.js"), data=pack(trace), bundle=bundle("helion"), **({"stage": self._stages[-1]} | state)
-        )
+        super().__init__(data=pack(trace), **({"stage": self._stages[-1]} | state))
 
     @traitlets.validate("stage")
     def _stage(self, proposal: Any) -> int:
@@ -134,11 +122,11 @@ class KernelLinks(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"<KernelLinks {self.trace.name}: {len(self.trace.nodes)} nodes>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return with_twins(super()._repr_mimebundle_(**kwargs), html(self.trace), text(self.trace))
+    def twins(self) -> tuple[str, str]:
+        return html(self.trace), text(self.trace)
 
 
-class KernelView(VBox):
+class KernelView(base.Stack):
     """Lowerings of Helion kernels: the links of each, and all their passes as a diff below."""
 
     def __init__(self, traces: Sequence[Trace]) -> None:
@@ -150,35 +138,12 @@ class KernelView(VBox):
         super().__init__(children=[*self.links, self.passes])
 
     def close(self) -> None:
-        """Take the views off the page and let go of the dumps."""
-        for child in (*self.links, self.passes):
-            child.close()
-        layout: Any = self.layout  # pyright: ignore[reportUnknownMemberType]
         super().close()
-        if layout is not None:
-            layout.close()
         self.traces, self.links = (), ()
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{trace.name} -> {trace.target}" for trace in self.traces)
         return f"<KernelView {shown or 'closed: its cell has run again'}>"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        linked = [trace for trace in self.traces if trace.nodes]
-        return with_twins(
-            super()._repr_mimebundle_(**kwargs),
-            "\n".join([*map(html, linked), twins.html(self.traces)]),
-            "\n\n".join([*map(text, linked), twins.text(self.traces)]),
-        )
-
-
-def with_twins(shown: Any, html_twin: str, text_twin: str) -> Any:
-    """A widget's MIME bundle with what is seen where no widget can be."""
-    plain: dict[str, Any] = {"text/html": html_twin, "text/plain": text_twin}
-    if isinstance(shown, tuple):
-        first, *rest = cast(tuple[dict[str, Any], ...], shown)
-        return {**first, **plain}, *rest
-    return {**(shown or {}), **plain}
 
 
 def text(trace: Trace) -> str:

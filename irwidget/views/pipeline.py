@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import anywidget
 import traitlets
@@ -21,8 +21,8 @@ from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.lowering import Lowering, Start
 from irwidget.toolchain import events
 from irwidget.toolchain.run import Options
-from irwidget.views import requests, twins
-from irwidget.views.bundle import bundle, static
+from irwidget.views import base, requests, twins
+from irwidget.views.bundle import bundle
 from irwidget.views.outcome import Plan, route_of, with_outcome
 from irwidget.views.packing import Packer, has_graphs, opening
 from irwidget.views.reproduce import Names, call, magic_line, twin_html, twin_text
@@ -50,7 +50,7 @@ class ResultDiff(PassDiff):
             self._fill(packer, (left, right))
 
 
-class Pipeline(anywidget.AnyWidget):
+class Pipeline(base.View):
     """Edit a custom pipeline in the notebook, run it, and see every pass as a diff below.
 
     `obj` and `inputs` are what `irwidget.lower` takes; `to` is the IR type that the pipeline starts from, `pipeline`
@@ -64,7 +64,7 @@ class Pipeline(anywidget.AnyWidget):
     cannot set any of them: it asks, and each request is checked.
     """
 
-    _esm = traitlets.Unicode().tag(sync=True)
+    _code = "pipeline"
 
     name = traitlets.Unicode(read_only=True).tag(sync=True)
     """The model or kernel."""
@@ -90,7 +90,6 @@ class Pipeline(anywidget.AnyWidget):
 
     passes = traitlets.Bytes(read_only=True).tag(sync=True)
     diff = anywidget.WidgetTrait().tag(sync=True)
-    bundle = anywidget.WidgetTrait().tag(sync=True)
 
     def __init__(
         self, obj: Any, *inputs: Any, to: str | None = None, pipeline: str = "",
@@ -120,7 +119,7 @@ class Pipeline(anywidget.AnyWidget):
         self._ran: tuple[Link, ...] = ()
         self.error: BaseException | None = None
         """What ended the last run early."""
-        super().__init__(_esm=static("stub.js"), bundle=bundle("pipeline"))
+        super().__init__()
         self._result = ResultDiff(wanted)  # now, because marimo makes widgets while a cell runs and only then
         self.set_trait("name", self._start.name if not isinstance(obj, str) else name or "IR")
         self.set_trait("targets", [{"name": one.name, "summary": one.summary} for one in choices])
@@ -365,23 +364,16 @@ class Pipeline(anywidget.AnyWidget):
         self.stop()
         if self.comm is None:
             return
-        layout = cast(Any, self.layout)
         self._result.close()
         super().close()
-        if layout is not None:
-            layout.close()
 
     def __repr__(self) -> str:
         return f"<Pipeline of {self.name} from {self.target}: {self.pipeline or 'no steps'}; {self.status}>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    def twins(self) -> tuple[str, str]:
         traces = [self.lowering.trace] if self.lowering else []
-        plain = {"text/html": twin_html(self) + (twins.html(traces) if traces else ""),
-                 "text/plain": twin_text(self) + ("\n" + twins.text(traces) if traces else "")}
-        shown = super()._repr_mimebundle_(**kwargs)
-        if isinstance(shown, tuple):
-            return {**shown[0], **plain}, shown[1]
-        return {**(shown or {}), **plain}
+        return (twin_html(self) + (twins.html(traces) if traces else ""),
+                twin_text(self) + ("\n" + twins.text(traces) if traces else ""))
 
 
 def _thread_kind() -> type[threading.Thread]:
@@ -407,15 +399,3 @@ def _steps_json(links: Sequence[Link]) -> list[dict[str, Any]]:
         }
         for link in links
     ]
-
-
-_shown: dict[str, Pipeline] = {}
-
-
-def show(pipeline: Pipeline, key: str | None) -> Pipeline:
-    """Note that the cell `key` shows this pipeline; the one that it showed before is closed."""
-    if key is not None:
-        if (before := _shown.pop(key, None)) is not None:
-            before.close()
-        _shown[key] = pipeline
-    return pipeline

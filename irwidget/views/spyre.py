@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import base64
-import gzip
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import anywidget
-import ipywidgets
 import traitlets
 
 from irwidget.dumps import Trace
@@ -17,23 +13,18 @@ from irwidget.errors import IRWidgetError, UsageError
 from irwidget.spyre.picture import picture, texts
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.recompile import changes, recompile
-from irwidget.views import offline, spyre_twins, twins, widget
-from irwidget.views.bundle import bundle, static
+from irwidget.views import base, offline, spyre_twins, twins, widget
+from irwidget.views.base import packed
 
 
-def packed(data: Any) -> bytes:
-    """JSON, gzipped: equal for equal data."""
-    return gzip.compress(json.dumps(data, separators=(",", ":")).encode(), 6, mtime=0)
-
-
-class SpyreView(anywidget.AnyWidget):
+class SpyreView(base.View):
     """One compiled program: which core does which tile of which tensor, where it lies, and why.
 
     The selection is shared: `op` is a number in `ops`, `core` a core, `tensor` a buffer or nothing, `iteration` a
     number among the iterations of the coarse loops around the op. Set them from Python or observe them.
     """
 
-    _esm = traitlets.Unicode().tag(sync=True)
+    _code = "spyre"
 
     op = traitlets.Int(0).tag(sync=True)
     core = traitlets.Int(0).tag(sync=True)
@@ -45,15 +36,11 @@ class SpyreView(anywidget.AnyWidget):
     """The program before it was compiled again, and what changed."""
     texts = traitlets.Bytes().tag(sync=True)
     """OpSpecs, SuperDSC and bundle.mlir; sent when the page asks."""
-    bundle = anywidget.WidgetTrait().tag(sync=True)
 
     def __init__(self, program: SpyreProgram, **state: Any) -> None:
-        unknown = state.keys() - set(self.trait_names(sync=True))
-        if unknown:
-            raise UsageError(f"A Spyre view has no {', '.join(sorted(unknown))}.")
         self.program = program
         self.picture = picture(program)
-        super().__init__(_esm=static("stub.js"), data=packed(self.picture), bundle=bundle("spyre"), **state)
+        super().__init__(data=packed(self.picture), **state)
         self.on_msg(self._asked)
 
     @property
@@ -120,19 +107,15 @@ class SpyreView(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Take the view off the page and let go of its data."""
-        layout = cast(Any, self.layout)
         super().close()
-        if layout is not None:
-            layout.close()
         for name in ("data", "former", "texts"):
             self.set_trait(name, b"")
 
     def __repr__(self) -> str:
         return f"<SpyreView of {self.program.name}: {len(self.picture['ops'])} ops on {self.picture['cores']} cores>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        plain = {"text/html": spyre_twins.html(self.picture), "text/plain": spyre_twins.text(self.picture)}
-        return _with_twins(super()._repr_mimebundle_(**kwargs), plain)
+    def twins(self) -> tuple[str, str]:
+        return spyre_twins.html(self.picture), spyre_twins.text(self.picture)
 
 
 def _within(what: str, value: int, count: int) -> int:
@@ -141,58 +124,23 @@ def _within(what: str, value: int, count: int) -> int:
     return value % count
 
 
-def _with_twins(shown: Any, plain: dict[str, str]) -> Any:
-    if isinstance(shown, tuple):
-        found = cast("tuple[dict[str, Any], dict[str, Any]]", shown)
-        return {**found[0], **plain}, found[1]
-    return {**(shown or {}), **plain}
-
-
-class Lowered(ipywidgets.VBox):
+class Lowered(base.Stack):
     """The programs of a lowering, and below them their passes."""
 
     def __init__(self, views: Sequence[SpyreView], passes: widget.PassDiff) -> None:
         super().__init__(children=[*views, passes])
         self.views, self.passes = tuple(views), passes
 
-    def close(self) -> None:
-        for one in (*self.views, self.passes):
-            one.close()
-        super().close()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        traces = self.passes.traces
-        plain = {
-            "text/html": "\n".join([*(spyre_twins.html(v.picture) for v in self.views), twins.html(traces)]),
-            "text/plain": "\n\n".join([*(spyre_twins.text(v.picture) for v in self.views), twins.text(traces)]),
-        }
-        return _with_twins(super()._repr_mimebundle_(**kwargs), plain)
-
-
-_shown: dict[str, SpyreView | Lowered] = {}
-
 
 def show(program: SpyreProgram, *, key: str | None = None) -> SpyreView:
     """Make the view of a program; showing again with the same key closes the view before."""
-    made = SpyreView(program)
-    _replace(key, made)
-    return made
+    return base.replace(key, SpyreView(program))
 
 
 def show_lowered(programs: Sequence[SpyreProgram], traces: Sequence[Trace], *, key: str | None = None) -> Lowered:
     """The views of programs above the diff of their passes."""
     distinct = list({id(program): program for program in programs}.values())
-    made = Lowered([SpyreView(program) for program in distinct], widget.PassDiff(traces))
-    _replace(key, made)
-    return made
-
-
-def _replace(key: str | None, made: SpyreView | Lowered) -> None:
-    if key is None:
-        return
-    if (before := _shown.pop(key, None)) is not None:
-        before.close()
-    _shown[key] = made
+    return base.replace(key, Lowered([SpyreView(program) for program in distinct], widget.PassDiff(traces)))
 
 
 def page(programs: Sequence[SpyreProgram], traces: Sequence[Trace] = (), title: str = "") -> str:

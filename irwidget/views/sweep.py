@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import html as escaping
-import json
 from typing import Any
 
 import anywidget
@@ -13,8 +11,7 @@ import traitlets
 
 from irwidget.sweeps.cells import Cell
 from irwidget.sweeps.result import Comparison, Sweep
-from irwidget.views import offline, twins
-from irwidget.views.bundle import bundle, static
+from irwidget.views import base, offline, twins
 from irwidget.views.widget import PassDiff
 
 MARKS = {"ok": "ok", "unsupported": "unsup.", "failed": "failed", "export": "export", "tool": "tool", "usage": "usage",
@@ -137,16 +134,17 @@ def _data(sweep: Sweep) -> bytes:
     ]  # fmt: skip
     tools = [f"{name} {version}" for name, version in sweep.toolchain.items()]
     made = {"models": sweep.models, "targets": sweep.targets, "cells": cells, "tools": tools}
-    return gzip.compress(json.dumps(made, separators=(",", ":")).encode(), mtime=0)
+    return base.packed(made)
 
 
-class SweepMap(anywidget.AnyWidget):
+class SweepMap(base.View):
     """A sweep as a heat map; a click on a cell shows its failure and its pass diff.
 
     The traits are the state of the view: `chosen` is the number of a cell of the sweep, `query` and `status` filter.
     """
 
-    _esm = traitlets.Unicode().tag(sync=True)
+    _code = "sweep"
+
     chosen = traitlets.Int(-1).tag(sync=True)
     """The number of the open cell; -1 for none."""
     query = traitlets.Unicode().tag(sync=True)
@@ -156,11 +154,10 @@ class SweepMap(anywidget.AnyWidget):
     diff = anywidget.WidgetTrait().tag(sync=True)
     """The pass diff of the open cell."""
     data = traitlets.Bytes().tag(sync=True)
-    bundle = anywidget.WidgetTrait().tag(sync=True)
 
     def __init__(self, sweep: Sweep) -> None:
         self.sweep = sweep
-        super().__init__(_esm=static("stub.js"), data=_data(sweep), bundle=bundle("sweep"))
+        super().__init__(data=_data(sweep))
 
     @traitlets.validate("chosen")
     def _cell(self, proposal: Any) -> int:
@@ -177,12 +174,8 @@ class SweepMap(anywidget.AnyWidget):
         if isinstance(before, PassDiff):
             before.close()
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        plain: dict[str, Any] = {"text/html": html(self.sweep), "text/plain": text(self.sweep)}
-        shown = super()._repr_mimebundle_(**kwargs)
-        if isinstance(shown, tuple):
-            return {**shown[0], **plain}, shown[1]
-        return {**(shown or {}), **plain}
+    def twins(self) -> tuple[str, str]:
+        return html(self.sweep), text(self.sweep)
 
 
 def show(sweep: Sweep) -> SweepMap:

@@ -6,15 +6,15 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anywidget
 import traitlets
 
 from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UsageError
-from irwidget.views import twins
-from irwidget.views.bundle import bundle, static
+from irwidget.views import base, twins
+from irwidget.views.bundle import bundle
 from irwidget.views.packing import Packer, has_graphs, opening, repeated
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ _AT_ONCE = 3_000_000
 """Letters of dumps that are packed before the view is shown; of more, only the two stages that it opens with."""
 
 
-class PassDiff(anywidget.AnyWidget):
+class PassDiff(base.View):
     """Every pass of one or several lowerings as a diff.
 
     The traits are the state of the view: set them from Python, or observe them, as with any ipywidget. Stages are
     numbered from 0, the input; negative numbers count from the end.
     """
 
-    _esm = traitlets.Unicode().tag(sync=True)
+    _code = "viewer"
 
     trace = traitlets.Int(0).tag(sync=True)
     """Which of several lowerings is shown."""
@@ -63,14 +63,10 @@ class PassDiff(anywidget.AnyWidget):
     inside = traitlets.List().tag(sync=True)
     """For each lowering the stages that are made of passes which Python could run one by one."""
     data = traitlets.Bytes().tag(sync=True)
-    bundle = anywidget.WidgetTrait().tag(sync=True)
     graph = anywidget.WidgetTrait().tag(sync=True)
     """The code that draws graphs; only there when the lowering has left some."""
 
     def __init__(self, traces: Sequence[Trace], **state: Any) -> None:
-        unknown = state.keys() - set(self.trait_names(sync=True))
-        if unknown:
-            raise UsageError(f"A pass diff has no {', '.join(sorted(unknown))}.")
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces = tuple(traces)
@@ -79,8 +75,7 @@ class PassDiff(anywidget.AnyWidget):
         shown = {(0, left), (0, right)}
         packer.add(shown if _size(traces) > _AT_ONCE else None)
         super().__init__(
-            _esm=static("stub.js"), data=packer.data, bundle=bundle("viewer"),
-            graph=bundle("graph") if has_graphs(traces) else None, inside=_inside(traces),
+            data=packer.data, graph=bundle("graph") if has_graphs(traces) else None, inside=_inside(traces),
             **{"left": left, "right": right} | state,
         )  # fmt: skip
         self.on_msg(self._asked)
@@ -167,10 +162,7 @@ class PassDiff(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Take the view off the page and let go of the dumps; IPython's `Out` may keep the object itself."""
-        layout = cast(Any, self.layout)
         super().close()
-        if layout is not None:
-            layout.close()
         self.traces = ()
         self.set_trait("data", b"")
 
@@ -178,12 +170,8 @@ class PassDiff(anywidget.AnyWidget):
         shown = ", ".join(f"{trace.name} -> {trace.target}" for trace in self.traces)
         return f"<PassDiff {shown or 'closed: its cell has run again'}>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        plain: dict[str, Any] = {"text/html": twins.html(self.traces), "text/plain": twins.text(self.traces)}
-        shown = super()._repr_mimebundle_(**kwargs)
-        if isinstance(shown, tuple):
-            return {**shown[0], **plain}, shown[1]
-        return {**(shown or {}), **plain}
+    def twins(self) -> tuple[str, str]:
+        return twins.html(self.traces), twins.text(self.traces)
 
 
 def _inside(traces: Sequence[Trace]) -> list[list[int]]:
@@ -195,24 +183,13 @@ def _size(traces: Sequence[Trace]) -> int:
     return sum(len(dump.text) for trace in traces for dump in trace.dumps if dump.ready)
 
 
-_shown: dict[str, PassDiff | KernelView] = {}
-
-
 def show(traces: Sequence[Trace], *, key: str | None = None) -> PassDiff | KernelView:
     """Make the view of one or several lowerings; where one starts from a Helion kernel, its links above the passes.
 
-    `key` names the cell that shows it: showing again with the same key closes the view before, so that running a cell
-    again and again does not pile up dumps in the kernel and the browser.
+    `key` names the cell that shows it: showing again with the same key closes the view before.
     """
-    if key is not None and (before := _shown.pop(key, None)) is not None:
-        before.close()
-    widget: PassDiff | KernelView
     if any(trace.nodes for trace in traces):
         from irwidget.views.helion import KernelView
 
-        widget = KernelView(traces)
-    else:
-        widget = PassDiff(traces)
-    if key is not None:
-        _shown[key] = widget
-    return widget
+        return base.replace(key, KernelView(traces))
+    return base.replace(key, PassDiff(traces))
