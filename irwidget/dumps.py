@@ -90,7 +90,7 @@ class Dump:
     """The IR after one pass.
 
     `text`, `changed` and `locations` may still be on their way from the worker
-    process; reading them waits. `ready` says whether they are there.
+    process; reading them waits. `ready` says whether they are all there.
     """
 
     name: str
@@ -110,10 +110,12 @@ class Dump:
     is_ready: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)
     inside: Callable[[], tuple[Dump, ...]] | None = field(default=None, repr=False, compare=False)
     """Runs the passes that this one is made of, one by one; its own text is the last. None when there are none."""
+    known: str | None = field(default=None, repr=False, compare=False)
+    """The text where it is here before `load` answers: a run's result comes ahead of its dumps."""
 
     @property
     def text(self) -> str:
-        return self.load().text
+        return self.load().text if self.known is None else self.known
 
     @property
     def changed(self) -> bool:

@@ -239,7 +239,8 @@ class _Execution:
         finished = outcome if isinstance(outcome, events.Finished) else None
         failed = outcome if isinstance(outcome, events.Failed) else None
         if finished:
-            texts.final = None if self.options.dumps else finished.content
+            if shown and finished.content:
+                dumps[-1] = replace(dumps[-1], known=finished.content.text)
             self._remember(tuple(dumps), [begun.started.step for begun in shown])
         return Trace(
             self.target, tuple(dumps), self.steps,
@@ -292,8 +293,6 @@ class _Texts:
     """
 
     def __init__(self, execution: _Execution, stream: _Stream | None, count: int) -> None:
-        self.final: Content | None = None
-        """The text after the last pass, when nothing else was kept."""
         self._execution = execution
         self._stream = stream
         self._offset = 0
@@ -305,8 +304,6 @@ class _Texts:
     def load(self, index: int) -> Content:
         """The content after pass `index`; waits for it."""
         with self._lock:
-            if self.final and index == len(self._contents) - 1:
-                return self.final
             while self._arrived <= index:
                 self._advance(None)
             content = self._contents[index]
