@@ -1,25 +1,48 @@
 // Builds ../irwidget/static. With --check it builds in memory and compares with what is committed.
 import { build } from "esbuild";
 import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const out = fileURLToPath(new URL("../irwidget/static/", import.meta.url));
+
+const minify = !process.argv.includes("--debug");
+
+/** `import text from "./x.css?inline"`: the sheet with its @imports, as Vite reads it in the tests. */
+const inlineCss = {
+  name: "inline-css",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /\.css\?inline$/ }, ({ path, resolveDir }) => ({
+      path: join(resolveDir, path.replace("?inline", "")), namespace: "inline-css",
+    }));
+    onLoad({ filter: /./, namespace: "inline-css" }, async ({ path }) => {
+      const sheet = await build({ entryPoints: [path], bundle: true, minify, write: false });
+      return { contents: sheet.outputFiles[0].text.trim(), loader: "text" };
+    });
+  },
+};
 
 const common = {
   absWorkingDir: here,
   bundle: true,
   format: "esm",
   target: "es2022",
-  minify: !process.argv.includes("--debug"),
+  minify,
   charset: "ascii",
   legalComments: "none",
-  loader: { ".css": "text" },
+  plugins: [inlineCss],
   write: false,
   outdir: out,
 };
 
-const result = await build({ ...common, entryPoints: { viewer: "src/viewer.ts", stub: "src/stub.ts", page: "src/page.ts", helion: "src/helion/main.ts", pipeline: "src/pipeline/main.ts", spyre: "src/spyre/main.ts", sweep: "src/sweep/main.ts" } });
+const result = await build({
+  ...common,
+  entryPoints: {
+    viewer: "src/viewer.ts", stub: "src/stub.ts", page: "src/page.ts", helion: "src/helion/main.ts",
+    pipeline: "src/pipeline/main.ts", spyre: "src/spyre/main.ts", sweep: "src/sweep/main.ts",
+  },
+});
 // A worker of a page that was opened from disk cannot be a module.
 const worker = await build({ ...common, format: "iife", entryPoints: { graph: "src/graph.ts" } });
 

@@ -13,7 +13,7 @@ import { type Changes, type Model, Store } from "./model";
 import { files, Painter } from "./files";
 import { facts, failure, help, operations } from "./panels";
 import { SourcePane } from "./source";
-import style from "./style.css";
+import style from "./style.css?inline";
 import { followTheme } from "./theme";
 import { entries, Timeline } from "./timeline";
 import { Toolbar } from "./toolbar";

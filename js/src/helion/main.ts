@@ -2,12 +2,11 @@
 
 import { freshId, h, OWN_KEYS } from "../dom";
 import type { Model } from "../model";
-import base from "../style.css";
 import { followTheme } from "../theme";
 import { Column, type Row } from "./column";
 import { absent, describe, type Kernel, linesOf, type Stage, unpack } from "./data";
 import { inPlace } from "./inplace";
-import style from "./style.css";
+import style from "./style.css?inline";
 
 const KEYS = ["stage", "pinned", "hide_symbols", "form"] as const;
 const NONE: ReadonlySet<number> = new Set();
@@ -213,7 +212,7 @@ async function attached(element: HTMLElement): Promise<void> {
 export async function render({ model, el }: { model: Model; el: HTMLElement }): Promise<() => void> {
   await attached(el);
   const view = new KernelLinks(model);
-  const sheet = h("style", { id: freshId("style") }, base, style);
+  const sheet = h("style", { id: freshId("style") }, style);
   el.append(sheet, view.element);
   try {
     await view.start();

@@ -3,14 +3,13 @@
 import { h, OWN_KEYS } from "../dom";
 import type { Model } from "../model";
 import stub from "../stub";
-import base from "../style.css";
 import { copyText } from "../takeaway";
 import { followTheme } from "../theme";
 import { Asker, type Talking } from "../ask";
 import { Chips } from "./chips";
 import { duration, type Passes, type Step, unpackPasses } from "./data";
 import { type Filled, StepForm } from "./form";
-import style from "./style.css";
+import style from "./style.css?inline";
 
 const TRAITS = ["name", "target", "targets", "steps", "route", "status", "message", "magic", "call"] as const;
 const KEYS: readonly (readonly [string, string])[] = [
@@ -395,7 +394,7 @@ export class PipelineEditor {
 }
 
 export async function render({ model, el, host }: { model: Talking; el: HTMLElement; host: Host }): Promise<() => void> {
-  el.append(h("style", {}, base), h("style", {}, style));
+  el.append(h("style", {}, style));
   const editor = new PipelineEditor(model, host);
   el.append(editor.element);
   while (!el.isConnected) await new Promise((resolve) => requestAnimationFrame(resolve));

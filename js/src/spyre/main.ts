@@ -2,7 +2,6 @@
 
 import { h, OWN_KEYS, plural } from "../dom";
 import type { Model } from "../model";
-import base from "../style.css";
 import { followTheme } from "../theme";
 import { type Change, compared, Form, reasons } from "./ask";
 import { Code } from "./code";
@@ -11,7 +10,7 @@ import { bytes, coreColours, slicesOf, type Former, iterationOf, iterations, typ
 import { deviceMemory, folded, scratchpad, Sticks } from "./memory";
 import { Ops } from "./ops";
 import { source } from "./source";
-import style from "./style.css";
+import style from "./style.css?inline";
 import { TensorMap } from "./tensors";
 
 /** A model that can send; an offline page's cannot. */
@@ -288,7 +287,7 @@ class SpyreView {
 
 export async function render({ model, el }: { model: Sender; el: HTMLElement }): Promise<() => void> {
   const view = new SpyreView(model);
-  el.append(h("style", {}, base, style), view.element);
+  el.append(h("style", {}, style), view.element);
   try {
     await view.start();
   } catch (error) {

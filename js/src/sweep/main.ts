@@ -3,10 +3,9 @@
 import { h, OWN_KEYS, plural } from "../dom";
 import type { Model } from "../model";
 import stub from "../stub";
-import base from "../style.css";
 import { followTheme } from "../theme";
 import { gunzip } from "../unpack";
-import style from "./style.css";
+import style from "./style.css?inline";
 
 interface Cell {
   model: string;
@@ -61,7 +60,7 @@ class SweepView {
     this.status = h("select", { "aria-label": "Status", ...OWN_KEYS, change: () => this.set("status", this.status.value) },
       option("", `all ${data.cells.length}`), option("!ok", `not ok ${bad}`),
       ...[...counts].map(([name, count]) => option(name, `${name} ${count}`)));
-    this.element = h("div", { class: "irw irw-w" }, h("style", {}, base + style),
+    this.element = h("div", { class: "irw irw-w" }, h("style", {}, style),
       h("div", { class: "irw-bar" }, this.status, this.query, this.count),
       h("div", { class: "irw-w-scroll", tabindex: 0, ...OWN_KEYS, "aria-label": "Heat map", keydown: (event: KeyboardEvent) => this.key(event) }, this.table()),
       this.detail, this.diff,
