@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import linecache
 import re
+import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +56,7 @@ def export(
 
     label = name or model_name(model)
     try:
-        with quiet_export(), whole_user_stacks():
+        with quiet_export(), whole_user_stacks(), _some_temporary_folder():
             if isinstance(model, torch.export.ExportedProgram):
                 program = model
             else:
@@ -85,6 +87,21 @@ def import_program(program: ExportedProgram, name: str) -> Imported:
     except Exception as error:
         raise ExportError(f"torch-mlir cannot import {name}: {_first_line(error)}") from error
     return Imported(mlir.bytecode(importer.module), name, tuple(_remarks(program)), _sources(program))
+
+
+@contextlib.contextmanager
+def _some_temporary_folder() -> Generator[None]:
+    """Torch names a cache in the temporary folder as it is imported, and fails where, on a full disk, there is none."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        tempfile.tempdir = "/dev/shm"
+        try:
+            yield
+        finally:
+            tempfile.tempdir = None
+    else:
+        yield
 
 
 def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
