@@ -10,7 +10,6 @@ and keeps what MLIR's own parser takes for a pass; the parser then prints each p
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import ToolError, UsageError, near
+from irwidget.toolchain import processes
 
 EMBEDDED_TOOLS = ("torch-mlir-opt", "mlir-opt", "mlir-translate", "opt", "llc", "triton-opt")
 USER_TOOL = "user-tool"
@@ -132,12 +132,10 @@ def from_json(text: str) -> Catalogue:
 
 
 def _ask() -> str:
-    root = str(Path(__file__).parents[1])
-    path = os.pathsep.join(entry for entry in (root, os.environ.get("PYTHONPATH", "")) if entry)
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "irwidget.catalogue"], env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True,
+            processes.command("irwidget.catalogue"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=120, check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
         said = str(getattr(error, "stderr", "") or error).strip().splitlines()

@@ -13,10 +13,11 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+
+from irwidget.toolchain import processes
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,9 @@ class Runner:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self.close()
-            root = str(Path(__file__).resolve().parents[2])
-            path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "irwidget.helion.jit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+                processes.command("irwidget.helion.jit"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                start_new_session=True,
             )
         return self._process
 

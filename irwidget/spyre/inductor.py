@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from irwidget.toolchain import processes
+
 if TYPE_CHECKING:
     from irwidget.spyre.capture import Captured
 
@@ -28,7 +30,7 @@ def loop_level_ir(captured: Captured) -> str:
         packed = io.BytesIO()
         inputs = [(tuple(fake.shape), fake.stride(), fake.dtype) for fake in captured.fakes]
         torch.save((captured.graph, inputs), packed)
-        command = [sys.executable, "-m", "irwidget.spyre.inductor"]
+        command = processes.command("irwidget.spyre.inductor")
         done = subprocess.run(command, input=packed.getvalue(), capture_output=True, timeout=_SECONDS, check=False)
     except Exception as error:  # a graph that cannot be sent costs this dump only
         return _none(error)

@@ -7,13 +7,13 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from multiprocessing.connection import Connection, Pipe
 from typing import IO, Any
 
 from irwidget.sweeps.cells import Cell, Status, Task
+from irwidget.toolchain import processes
 
 GRACE = 20.0
 """Seconds on top of a task's own time: the start of the process, and what the passes' own time-out takes to act."""
@@ -35,11 +35,10 @@ class Child:
         ours, theirs = Pipe()
         lifeline, self._lifeline = os.pipe()
         self._log = _log()
-        path = os.pathsep.join(dict.fromkeys(entry or os.getcwd() for entry in sys.path))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "irwidget.sweeps.child", str(theirs.fileno()), str(lifeline)],
+            processes.command("irwidget.sweeps.child", str(theirs.fileno()), str(lifeline), here=True),
             pass_fds=(theirs.fileno(), lifeline), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=self._log, env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+            stderr=self._log, start_new_session=True,
         )
         theirs.close()
         os.close(lifeline)

@@ -9,13 +9,12 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from multiprocessing.connection import Connection, Pipe
 from typing import IO, Any
 
-from irwidget.toolchain import events
+from irwidget.toolchain import events, processes
 
 _TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError")
 
@@ -33,13 +32,10 @@ class Worker:
         ours, theirs = Pipe()
         lifeline, self._lifeline = os.pipe()
         self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-P", "-m", "irwidget.toolchain.worker"),
-                *(str(theirs.fileno()), str(lifeline), str(self.memory_limit)),
-            ],
+            processes.command("irwidget.toolchain.worker", str(theirs.fileno()), str(lifeline), str(self.memory_limit)),
             pass_fds=(theirs.fileno(), lifeline),
             stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
-            env=_environment(), start_new_session=True,
+            start_new_session=True,
         )
         theirs.close()
         os.close(lifeline)
@@ -149,13 +145,6 @@ def _memory_file() -> IO[bytes]:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("irwidget-worker-log"), "w+b")
     return tempfile.TemporaryFile()
-
-
-def _environment() -> dict[str, str]:
-    """The kernel's environment with irwidget importable as it is here."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    path = os.pathsep.join(entry for entry in (root, os.environ.get("PYTHONPATH", "")) if entry)
-    return {**os.environ, "PYTHONPATH": path}
 
 
 _current: Worker | None = None

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from irwidget.toolchain import llvm, mlir
+from irwidget.toolchain import llvm, mlir, processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
     """
     with tempfile.TemporaryFile() as log:  # LLVM writes every piece by itself: a pipe would be slow
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "irwidget.toolchain.llvm_passes", tool, arguments],
+            processes.command("irwidget.toolchain.llvm_passes", tool, arguments),
             input=text.encode(), stdout=subprocess.PIPE, stderr=log, check=False,
         )
         log.seek(0)

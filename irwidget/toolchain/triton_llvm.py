@@ -15,9 +15,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
-from irwidget.toolchain import events
+from irwidget.toolchain import events, processes
 from irwidget.toolchain.tool import Pass, State, StepFailed
 from irwidget.toolchain.triton_state import TritonState
 
@@ -55,7 +54,7 @@ def _dumps(arguments: str, ttgir: str) -> str:
     # to a file: LLVM writes each piece of a line by itself, and a pipe would fill up
     with tempfile.TemporaryFile() as log:
         done = subprocess.run(
-            [sys.executable, "-m", "irwidget.toolchain.triton_llvm", arguments],
+            processes.command("irwidget.toolchain.triton_llvm", arguments),
             input=ttgir.encode(), stdout=subprocess.DEVNULL, stderr=log, check=False,
             env={**os.environ, "LLVM_IR_ENABLE_DUMP": "1"},
         )
@@ -77,6 +76,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # the package root comes from the parent's PYTHONPATH or, run by hand, from here
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     main()

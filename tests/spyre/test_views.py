@@ -59,6 +59,12 @@ def test_inductors_loop_ir_lies_beside_ours():
     assert "ops.exp" in theirs.text
 
 
+def test_inductors_process_is_ours_whatever_lies_in_the_folder(tmp_path, monkeypatch):
+    (tmp_path / "irwidget.py").write_text("raise ImportError('the wrong one')")
+    monkeypatch.chdir(tmp_path)
+    assert "ops.exp" in inductor.loop_level_ir(compile(lambda a: torch.exp(a), [X]).captured)
+
+
 def test_an_inductor_that_has_moved_costs_its_dump_only(monkeypatch):
     monkeypatch.delattr("torch._inductor.graph.GraphLowering")
     captured = compile(lambda a: torch.exp(a), [X]).captured

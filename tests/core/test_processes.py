@@ -1,0 +1,37 @@
+"""Processes of our own: what they can import, and what the programs that they start inherit."""
+
+import json
+import os
+import subprocess
+import sys
+
+import irwidget
+from irwidget.toolchain import client, processes
+
+MODULE = "import json, os, sys; print(json.dumps([sys.argv, sys.path, __name__, dict(os.environ)]))"
+
+
+def test_a_child_imports_what_its_parent_would(tmp_path, monkeypatch):
+    (tmp_path / "told.py").write_text(MODULE)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "json.py").write_text("raise ImportError('the wrong one')")
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setattr(sys, "path", [*sys.path, "", str(tmp_path)])
+    for here in (False, True):
+        ran = subprocess.run(processes.command("told", "a b", "--c", here=here), capture_output=True, check=True)
+        (_, *arguments), path, name, environment = json.loads(ran.stdout)
+        assert arguments == ["a b", "--c"]
+        assert path == [entry or os.getcwd() for entry in sys.path if entry or here]
+        assert name == "__main__"
+        assert environment.get("PYTHONPATH") == os.environ.get("PYTHONPATH")
+
+
+def test_a_users_tool_is_another_pythons_to_run(tmp_path):
+    """What our worker needs to be found must not reach it: it would import our packages into another Python."""
+    tool = tmp_path / "tool"
+    tool.write_text('#!/bin/sh\necho "// $PYTHONPATH"; cat\n')
+    tool.chmod(0o755)
+    client.shutdown()
+    low = irwidget.lower("func.func @f() {\n  return\n}\n", to="raw_ir", pipeline=f"user-tool {tool}")
+    assert low.text.splitlines()[0] == f"// {os.environ.get('PYTHONPATH', '')}"
