@@ -96,23 +96,15 @@ class Store:
         self.cells[cell.model, cell.target] = cell
         if self.path is None:
             return
-        try:
-            self._parts.mkdir(parents=True, exist_ok=True)
-            self._number += 1
-            self._write([cell], self._parts / f"{self._number:08}-{os.getpid()}.parquet")
-            if self._number % MERGE_AT == 0:
-                self.merge()
-        except OSError as error:
-            raise ToolError(
-                f"A cell of the sweep could not be written to {self.path}: {error}. What is there is kept; make room "
-                "and run the same call again to go on", tool="parquet",
-            ) from error
+        self._number += 1
+        self._write([cell], self._parts / f"{self._number:08}-{os.getpid()}.parquet")
+        if self._number % MERGE_AT == 0:
+            self.merge()
 
     def merge(self) -> None:
-        """Make one file of everything. Before this, and after it, nothing is missing."""
+        """Make one file of everything: before and after it, nothing is missing. Raises ToolError as `add` does."""
         if self.path is None:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._write(self.cells.values(), self.path)
         shutil.rmtree(self._parts, ignore_errors=True)
 
@@ -121,7 +113,14 @@ class Store:
         made = table(cells).replace_schema_metadata({"irwidget": json.dumps(self.about)})
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            module.write_table(made, fresh, compression="zstd")
-            os.replace(fresh, target)
-        finally:
-            fresh.unlink(missing_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                module.write_table(made, fresh, compression="zstd")
+                os.replace(fresh, target)
+            finally:
+                fresh.unlink(missing_ok=True)
+        except OSError as error:
+            raise ToolError(
+                f"The sweep could not be written to {target}: {error}. What is there is kept; make room "
+                "and run the same call again to go on", tool="parquet",
+            ) from error

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from torch import nn
 
 import irwidget
-from irwidget.errors import IRWidgetError, LoweringInterrupted
+from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError
 from irwidget.toolchain import client
 from tests.llvm.programs import PROGRAMS
 from tests.soak.programs import Recipe, build, recipes
@@ -36,9 +36,10 @@ def next_is_right() -> None:
     assert low.failure is None
 
 
-def random_programs(count: int, number: int) -> Counter[str]:
+def random_programs(count: int, number: int, seconds: float = 480) -> Counter[str]:
     """Lower random programs; only an IRWidgetError may come out. Linalg is executed and compared."""
     outcomes: Counter[str] = Counter()
+    until = time.monotonic() + seconds
 
     @seed(number)
     @settings(
@@ -47,6 +48,9 @@ def random_programs(count: int, number: int) -> Counter[str]:
     )
     @given(recipes)
     def each(recipe: Recipe) -> None:
+        if time.monotonic() > until:
+            outcomes["not run, out of time"] += 1
+            return
         model, x = build(recipe)
         check = recipe.target == "linalg_on_tensors_mlir"
         try:
@@ -92,115 +96,158 @@ def _encoder() -> tuple[nn.Module, torch.Tensor]:
     return nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval(), torch.randn(1, 4, 16)
 
 
+class _Struck:
+    """One lowering that a blow falls on `delay` seconds after its first pass began, or after it was asked for."""
+
+    def __init__(self, blow: Callable[[], None], delay: float, *, in_export: bool = False) -> None:
+        self.timer = threading.Timer(delay, self._strike)
+        self.blow = blow
+        self.in_export = in_export
+        self.begun = 0
+        self.struck: float | None = None
+
+    def _strike(self) -> None:
+        self.struck = time.monotonic()
+        self.blow()
+
+    def lower(self) -> None:
+        model, x = _encoder()
+        if self.in_export:
+            self.timer.start()
+        irwidget.lower(model, x, to="nvptx", progress=self._pass_begins)
+
+    def _pass_begins(self, *_: object) -> None:
+        self.begun += 1
+        if self.begun == 1 and not self.in_export:
+            self.timer.start()
+
+    def check_kept(self, low: irwidget.Lowering | None, how: str) -> None:
+        """Every pass that had ended is a dump, with its text, and the failure says what happened."""
+        assert low is not None
+        assert low.failure is not None
+        assert how in low.failure.message, low.failure
+        assert len(low.dumps) >= self.begun, (len(low.dumps), self.begun)  # dump 0, and the passes before the last
+        assert all(dump.text for dump in low.dumps)
+
+
+def _durations() -> tuple[float, float]:
+    """Seconds of the lowering as a whole, and of its passes: moments are drawn from within."""
+    next_is_right()
+    started = time.monotonic()
+    first: list[float] = []
+    model, x = _encoder()
+    irwidget.lower(model, x, to="nvptx", progress=lambda *_: first.append(time.monotonic()))
+    return time.monotonic() - started, time.monotonic() - first[0]
+
+
 def interrupts(count: int, number: int) -> Counter[str]:
-    """Ctrl-C at random moments of a lowering, each followed by a right one."""
+    """Ctrl-C at random moments of a lowering, each followed by a right one. Most must land in it."""
     outcomes: Counter[str] = Counter()
     chance = random.Random(number)
+    whole, passes = _durations()
     slowest = 0.0
     kept = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        for _ in range(count):
-            model, x = _encoder()
-            delay = chance.uniform(0.01, 2.5)
-            sent = time.monotonic() + delay
-            timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
-            timer.start()
+        for index in range(count):
+            in_export = index % 3 == 2
+            one = _Struck(
+                lambda: os.kill(os.getpid(), signal.SIGINT), chance.uniform(0, 0.9 * (whole if in_export else passes)),
+                in_export=in_export,
+            )
             try:
-                irwidget.lower(model, x, to="nvptx")
+                one.lower()
                 outcomes["finished first"] += 1
-            except LoweringInterrupted:
-                outcomes["LoweringInterrupted"] += 1
-                slowest = max(slowest, time.monotonic() - sent)
+            except LoweringInterrupted as stop:
+                slowest = max(slowest, time.monotonic() - (one.struck or 0))
+                one.check_kept(stop.lowering, "was interrupted")
+                outcomes["in the passes, dumps kept"] += 1
             except KeyboardInterrupt:
-                outcomes["KeyboardInterrupt"] += 1
-                slowest = max(slowest, time.monotonic() - sent)
-            except IRWidgetError as error:
-                outcomes[type(error).__name__] += 1
+                slowest = max(slowest, time.monotonic() - (one.struck or 0))
+                outcomes["in the export"] += 1
             with contextlib.suppress(KeyboardInterrupt):
-                timer.join()
+                one.timer.join()
                 time.sleep(0.05)  # the signal of a lowering that had just finished
             next_is_right()
     finally:
         signal.signal(signal.SIGINT, kept)
+    assert outcomes["finished first"] <= count // 2, outcomes
     outcomes["slowest stop in ms"] = round(slowest * 1000)
     return outcomes
 
 
 def worker_kills(count: int, number: int) -> Counter[str]:
-    """The worker killed at random moments of a lowering, each followed by a right one."""
+    """The worker killed at random moments of its passes, each followed by a right lowering. Most must land in them."""
     outcomes: Counter[str] = Counter()
     chance = random.Random(number)
+    _, passes = _durations()
     for _ in range(count):
-        model, x = _encoder()
         pid = client.worker().process.pid
-        timer = threading.Timer(chance.uniform(0.01, 2.5), _kill, (pid,))
-        timer.start()
+        one = _Struck(lambda pid=pid: os.kill(pid, signal.SIGKILL), chance.uniform(0, 0.9 * passes))
         try:
-            low = irwidget.lower(model, x, to="nvptx")
-            with contextlib.suppress(IRWidgetError):
-                _ = [dump.text for dump in low.dumps]
+            one.lower()
             outcomes["finished first"] += 1
-        except IRWidgetError as error:
-            outcomes[type(error).__name__] += 1
-        timer.join()
+        except ToolError as error:
+            one.check_kept(error.lowering, "crashed (the worker was killed by SIGKILL")
+            outcomes["in the passes, dumps kept"] += 1
+        one.timer.join()
         next_is_right()
+    assert outcomes["finished first"] <= count // 2, outcomes
     return outcomes
 
 
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
-_LOWER = """
+_SESSION = """
 import sys
 sys.path.insert(0, {root!r})
-from tests.soak.scenarios import next_is_right
 {before}
-next_is_right()
 import irwidget, torch
-try:
-    irwidget.lower(torch.nn.Linear(2, 2), torch.zeros(1, 2), to="nvptx")
-    print("ok")
-except irwidget.IRWidgetError as error:
-    print(type(error).__name__)
+from tests.soak.scenarios import next_is_right
+irwidget.lower(torch.nn.Linear(2, 2), torch.zeros(1, 2), to="nvptx")
 {after}
+next_is_right()
+print("next right")
 """
-_FULL = """
-import resource
+_NO_ROOM = """
+import resource, signal
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 """
-_SAVE_FULL = """
-try:
-    irwidget.lower(torch.nn.Linear(2, 2), torch.zeros(1, 2), to="tosa_mlir").to_html(sys.argv[1] + "/page.html")
-    print("not full")
-except OSError as error:
-    print("save:", type(error).__name__)
+_SAVE = """
+low = irwidget.lower(torch.nn.Linear(2, 2), torch.zeros(1, 2), to="tosa_mlir")
+for write in (low.save, low.to_html, lambda path: irwidget.sweep({"l": (torch.nn.Linear(2, 2), torch.zeros(1, 2))},
+                                                                 ["tosa_mlir"], path=path + ".parquet")):
+    try:
+        write(sys.argv[1] + "/file")
+        print("FAILED: not full")
+    except (OSError, irwidget.IRWidgetError) as error:
+        print(type(error).__name__)
 """
 
 
 def hostile_places(scratch: Path) -> dict[str, str]:
-    """A full disk, a home that cannot be written, no temporary folder: each in a process of its own."""
-    cases: dict[str, tuple[list[str], dict[str, str], str, str]] = {
-        "disk full": ([], {}, _FULL, _SAVE_FULL),
-        "read-only home": ([], {"HOME": "/proc/1/none", "XDG_CACHE_HOME": "/proc/1/none"}, "", ""),
-        "no TMPDIR": ([], {"TMPDIR": "/proc/1/none"}, "", ""),
+    """A full disk, a home that cannot be written, no temporary folder: each in a session of its own."""
+    nowhere = "/proc/1/none"
+    everywhere = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "TMPDIR"), nowhere)
+    cases: dict[str, tuple[str, dict[str, str], str, str]] = {
+        "nothing can be written": ("", {}, _NO_ROOM, _SAVE),
+        "read-only home": ("", {"HOME": nowhere, "XDG_CACHE_HOME": nowhere}, "", ""),
+        "no TMPDIR": ("", {"TMPDIR": nowhere}, "", ""),
     }
-    unshared = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro,size=4k none /tmp && exec "$@"', "sh"]
-    if subprocess.run([*unshared, "true"], capture_output=True).returncode == 0:
-        cases["no /tmp"] = (unshared, {"TMPDIR": "/proc/1/none"}, "", "")
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0:
+        full = f"mount -t tmpfs -o size=64k none {scratch} && cd {scratch} && dd if=/dev/zero of=fill bs=1k 2>&-; "
+        here = {name: str(scratch) for name in everywhere}
+        cases["disk full"] = (full, here, "", _SAVE)
+        cases["no /tmp"] = ("mount -t tmpfs -o ro,size=4k none /tmp && cd / && ", everywhere, "", "")
     found: dict[str, str] = {}
-    for name, (prefix, environment, before, after) in cases.items():
-        script = _LOWER.format(root=str(ROOT), before=before, after=after)
-        cwd = "/" if name == "no /tmp" else str(scratch)
+    environment = {name: value for name, value in os.environ.items() if name != "TORCHINDUCTOR_CACHE_DIR"}
+    for name, (mount, changed, before, after) in cases.items():
+        command = [sys.executable, "-B", "-c", _SESSION.format(root=str(ROOT), before=before, after=after)]
+        shell = ["unshare", "--mount", "sh", "-c", mount + 'exec "$@"', "sh"] if mount else []
         ran = subprocess.run(
-            [*prefix, sys.executable, "-B", "-c", script, str(scratch)], cwd=cwd, env={**os.environ, **environment},
-            capture_output=True, text=True, timeout=180,
+            [*shell, *command, str(scratch)], cwd=scratch, env=environment | changed, capture_output=True, text=True,
+            timeout=180,
         )
-        said = ran.stdout.strip().replace("\n", ", ") or ran.stderr.strip().rsplit("\n", 1)[-1]
-        found[name] = said if ran.returncode == 0 else f"FAILED: {said}"
+        said = ", ".join(ran.stdout.split("\n")).strip(", ")
+        found[name] = said if ran.returncode == 0 else f"FAILED: {ran.stderr.strip().rsplit(chr(10), 1)[-1]}"
     return found
 
 
@@ -240,18 +287,23 @@ def _workers(manager: object) -> list[psutil.Process]:
     return [child for child in kernel.children(recursive=True) if "irwidget.toolchain.worker" in child.cmdline()]
 
 
-def leftovers(work: Callable[[], object]) -> dict[str, int]:
-    """Processes, open files and temporary files that are there after some work and were not before it."""
+def leftovers(work: Callable[[], object]) -> str:
+    """Do some work; no process, file descriptor or temporary file may be there after it that was not before it."""
     next_is_right()
 
-    def look() -> tuple[int, int, int]:
+    def look() -> tuple[int, int, set[str]]:
         client.shutdown()
         me = psutil.Process()
-        made = [name for name in os.listdir("/tmp") if "irwidget" in name or name.startswith("tmp")]
-        return len(me.children(recursive=True)), me.num_fds(), len(made)
+        made = {name for folder in ("/tmp", "/dev/shm") for name in os.listdir(folder) if name.startswith(_MARKS)}
+        return len(me.children(recursive=True)), me.num_fds(), made
 
     before = look()
     work()
-    after = look()
-    names = ("processes", "file descriptors", "temporary files")
-    return {name: new - old for name, old, new in zip(names, before, after, strict=True)}
+    processes, descriptors, made = look()
+    assert processes <= before[0], processes - before[0]
+    assert descriptors <= before[1] + 2, descriptors - before[1]  # not one per worker
+    assert made <= before[2], made - before[2]
+    return "no process, no file descriptor, no temporary file"
+
+
+_MARKS = ("irwidget", "tmp", "torchinductor")
