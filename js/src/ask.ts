@@ -2,13 +2,6 @@
 
 import type { Model } from "./model";
 
-/** A model that can also send messages. */
-export interface Talking extends Model {
-  send(content: unknown): void;
-  on(event: string, callback: (content: never) => void): void;
-  off(event: string, callback: (content: never) => void): void;
-}
-
 interface Answer {
   readonly id?: number;
   readonly error?: string;
@@ -21,7 +14,7 @@ export class Asker {
   private readonly open = new Map<number, (error: string) => void>();
 
   /** `late` is told when Python has not answered for five seconds. */
-  constructor(private readonly model: Talking, private readonly late: () => void) {
+  constructor(private readonly model: Model, private readonly late: () => void) {
     model.on("msg:custom", this.heard);
   }
 
@@ -41,7 +34,7 @@ export class Asker {
         if (this.open.has(id)) this.late();
       }, PATIENCE);
       try {
-        this.model.send({ id, ...request });
+        this.model.send!({ id, ...request });
       } catch (error) {
         this.open.delete(id);
         resolve(`There is no kernel to ask: ${String(error)}`);

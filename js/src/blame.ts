@@ -79,6 +79,42 @@ export class Blame {
   }
 }
 
+/** For a line of a side the stage that last changed it; null where that is not known yet. */
+export type Blamed = (side: "left" | "right", line: number) => { readonly stage: number; readonly name: string } | null;
+
+interface Shown {
+  readonly trace: Trace;
+  readonly stage: number;
+}
+
+/** The blame of each lowering, for the two stages that are shown. */
+export class Blames {
+  private readonly kept = new Map<Trace, Blame>();
+
+  constructor(private readonly analysis: Analysis) {}
+
+  of(trace: Trace): Blame {
+    let blame = this.kept.get(trace);
+    if (!blame) this.kept.set(trace, (blame = new Blame(this.analysis, trace)));
+    return blame;
+  }
+
+  known(sides: Readonly<Record<"left" | "right", Shown>>): boolean {
+    return Object.values(sides).every(({ trace, stage }) => this.of(trace).at(stage));
+  }
+
+  /** Whether all of it could be computed before it was no longer wanted. */
+  async compute(sides: Readonly<Record<"left" | "right", Shown>>, alive: () => boolean): Promise<boolean> {
+    await Promise.all(Object.values(sides).map(({ trace, stage }) => this.of(trace).compute(stage, alive)));
+    return alive() && this.known(sides);
+  }
+
+  last({ trace, stage }: Shown, line: number): ReturnType<Blamed> {
+    const last = this.of(trace).at(stage)?.[line];
+    return last === undefined ? null : { stage: last, name: trace.stages[last]!.label };
+  }
+}
+
 /** Share of a line that is not in another; 1 when they have little in common. */
 function distance(a: string, b: string): number {
   if (a === b) return 0;

@@ -1,6 +1,7 @@
 /** The panes: two side by side that scroll as one, or one with both dumps; and the ruler of changes beside them. */
 
 import type { Analysis } from "./analysis";
+import type { Blamed } from "./blame";
 import type { Hunk, Segment } from "./diff";
 import type { Stage } from "./dumps";
 import { h } from "./dom";
@@ -19,7 +20,7 @@ export interface Pair {
   readonly wrap: boolean;
   readonly fold: boolean;
   readonly symbol: string;
-  readonly blame?: ((side: "left" | "right", line: number) => { stage: number; name: string } | null) | undefined;
+  readonly blame?: Blamed | undefined;
 }
 
 export interface Spot {

@@ -75,6 +75,22 @@ export interface Dumps {
   readonly places: readonly Place[];
 }
 
-export function isReady(stage: Stage): boolean {
-  return stage.ready;
+/** The stage with this number, or the nearest that there is. */
+export function stageAt({ stages }: Trace, index: number): Stage {
+  return stages[Math.min(Math.max(index, 0), stages.length - 1)]!;
+}
+
+export function nameOf({ name, target }: Trace): string {
+  return `${name || "input"} → ${target}`;
+}
+
+/** The stage of another lowering that a stage belongs beside: the pass of the same name, or the one that comes nearest. */
+export function counterpart(trace: Trace, index: number, other: Trace): number {
+  if (index >= trace.stages.length - 1) return other.stages.length - 1;
+  for (let i = index; i > 0; i--) {
+    const { label } = trace.stages[i]!;
+    const found = other.stages.findIndex((stage) => stage.label === label);
+    if (found >= 0) return found;
+  }
+  return 0;
 }

@@ -3,6 +3,9 @@
 import { h, OWN_KEYS, plural, thousands } from "./dom";
 import type { Attachment } from "./dumps";
 import type { Answer } from "./graph";
+import { readCode } from "./gzip";
+import type { Model } from "./model";
+import type { Host } from "./mount";
 import { drawing } from "./svg";
 import { saveFile } from "./takeaway";
 
@@ -34,6 +37,13 @@ export class Painter {
       worker.terminate();
     }
   }
+}
+
+/** What draws graphs, when the lowering came with the code for it. */
+export function painterOf(model: Model, host: Host | undefined): Painter | null {
+  const reference = model.get("graph");
+  if (typeof reference !== "string" || !reference || !host) return null;
+  return new Painter(async () => readCode((await host.getModel(reference)).get("code") as DataView<ArrayBuffer>));
 }
 
 /** The list of files, closed until it is asked for; null when there are none. */

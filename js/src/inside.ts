@@ -1,6 +1,6 @@
 /** The passes that a step of LLVM is made of: Python runs them one by one when somebody wants to see them. */
 
-import { Asker, type Talking } from "./ask";
+import { Asker } from "./ask";
 import { h, OWN_KEYS } from "./dom";
 import type { Model, Store } from "./model";
 
@@ -9,7 +9,7 @@ export class Inside {
   private readonly asker: Asker | null;
 
   constructor(private readonly model: Model, private readonly store: Store, private readonly say: (text: string) => void) {
-    this.asker = "send" in model ? new Asker(model as Talking, () => say("Still running")) : null;
+    this.asker = model.send ? new Asker(model, () => say("Still running")) : null;
   }
 
   /** Whether the stage on the right hides passes that could be run one by one. */

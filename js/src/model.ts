@@ -5,8 +5,10 @@ export interface Model {
   get(key: string): unknown;
   set(key: string, value: unknown): void;
   save_changes(): void;
-  on(event: string, callback: () => void): void;
-  off(event: string, callback: () => void): void;
+  /** Absent in an offline page, which has nobody to send to. */
+  send?(content: unknown): void;
+  on(event: string, callback: (content: never) => void): void;
+  off(event: string, callback: (content: never) => void): void;
 }
 
 export interface State {
@@ -35,19 +37,53 @@ const KEYS: readonly (keyof State)[] = [
   "trace", "against", "left", "right", "query", "blind", "layout_mode", "wrap", "fold", "blame", "symbol", "passes",
 ];
 
-export type Changes = ReadonlySet<keyof State | "data">;
-
-/** Reads and writes the shared state, and tells of changes once per turn, whoever made them. */
-export class Store {
-  private readonly pending = new Set<keyof State | "data">();
+/** Sets keys of a model, and tells of changes once per turn, whoever made them. */
+export class Watch<K extends string> {
+  private readonly pending = new Set<K>();
   private readonly stops: (() => void)[] = [];
 
-  constructor(private readonly model: Model, private readonly changed: (keys: Changes) => void) {
-    for (const key of [...KEYS, "data"] as const) {
+  constructor(protected readonly model: Model, keys: readonly K[], private readonly changed: (keys: ReadonlySet<K>) => void) {
+    for (const key of keys) {
       const note = (): void => this.note(key);
       model.on(`change:${key}`, note);
       this.stops.push(() => model.off(`change:${key}`, note));
     }
+  }
+
+  set(values: Partial<Record<K, unknown>>): void {
+    let any = false;
+    for (const key in values) {
+      if (this.model.get(key) === values[key]) continue;
+      this.model.set(key, values[key]);
+      this.note(key);
+      any = true;
+    }
+    if (any) this.model.save_changes();
+  }
+
+  close(): void {
+    for (const stop of this.stops) stop();
+    this.pending.clear();
+  }
+
+  private note(key: K): void {
+    if (this.pending.size === 0) {
+      queueMicrotask(() => {
+        const keys = new Set(this.pending);
+        this.pending.clear();
+        if (keys.size > 0) this.changed(keys);
+      });
+    }
+    this.pending.add(key);
+  }
+}
+
+export type Changes = ReadonlySet<keyof State | "data">;
+
+/** The state of the pass diff. */
+export class Store extends Watch<keyof State | "data"> {
+  constructor(model: Model, changed: (keys: Changes) => void) {
+    super(model, [...KEYS, "data"], changed);
   }
 
   get<K extends keyof State>(key: K): State[K] {
@@ -59,30 +95,7 @@ export class Store {
     return new Uint8Array(buffer, byteOffset, byteLength);
   }
 
-  set(values: Partial<State>): void {
-    let any = false;
-    for (const [key, value] of Object.entries(values)) {
-      if (this.model.get(key) === value) continue;
-      this.model.set(key, value);
-      this.note(key as keyof State);
-      any = true;
-    }
-    if (any) this.model.save_changes();
-  }
-
-  close(): void {
-    for (const stop of this.stops) stop();
-    this.pending.clear();
-  }
-
-  private note(key: keyof State | "data"): void {
-    if (this.pending.size === 0) {
-      queueMicrotask(() => {
-        const keys = new Set(this.pending);
-        this.pending.clear();
-        if (keys.size > 0) this.changed(keys);
-      });
-    }
-    this.pending.add(key);
+  override set(values: Partial<State>): void {
+    super.set(values);
   }
 }

@@ -1,6 +1,7 @@
 /** The small parts around the panes: facts, failure, operation counts, keys. */
 
 import type { Analysis } from "./analysis";
+import type { Hunk } from "./diff";
 import type { Stage, Trace } from "./dumps";
 import { dialect } from "./ir";
 import { h, OWN_KEYS, plural, thousands } from "./dom";
@@ -31,6 +32,23 @@ export function failure(trace: Trace): HTMLElement | null {
     box.append(h("details", {}, h("summary", { ...OWN_KEYS }, "Command that shows it again"), h("pre", { tabindex: 0, ...OWN_KEYS }, failed.reproducer)));
   }
   return box;
+}
+
+/** Above a pane: which stage it is; `of` names its lowering when two are compared. */
+export function title(side: "left" | "right", index: number, stage: Stage, of: string, ...more: Node[]): HTMLElement {
+  const { label, name, step, scope, options, ready } = stage;
+  const about = [step === name ? "" : step, scope === "module" ? "" : scope, options].filter(Boolean).join(" · ");
+  return h("div", { class: `irw-title irw-${side}`, title: [step, scope, options].filter(Boolean).join("\n") },
+    h("span", { class: "irw-index" }, String(index)), h("b", {}, label), ...(of ? [h("span", {}, of)] : []),
+    h("span", { class: "irw-dim" }, about), ...(ready ? [] : [h("span", { class: "irw-dim" }, "not here yet")]), ...more);
+}
+
+/** How much has changed, in words. */
+export function summary(changes: readonly Hunk[], renumbered: number): string {
+  let [gone, added] = [0, 0];
+  for (const { a0, a1, b0, b1 } of changes) [gone, added] = [gone + a1 - a0, added + b1 - b0];
+  const said = gone + added === 0 ? "no change" : `−${thousands(gone)} +${plural(added, "line")}, ${plural(changes.length, "change")}`;
+  return renumbered > 0 ? `${said}; ${plural(renumbered, "line")} only renumbered` : said;
 }
 
 /** Operations before and after, by dialect; only what differs unless nothing does. */

@@ -1,6 +1,7 @@
 /** Reads what `irwidget.views.packing` writes; the layout is described there. */
 
 import { Breath, lines, sequence, shapesOf, unzigzag, varints } from "./codec";
+import { gunzip } from "./gzip";
 import type { Shape } from "./shape";
 import type { Attachment, Dumps, Failure, Place, Source, Stage, Trace } from "./dumps";
 
@@ -27,11 +28,6 @@ interface Meta {
 interface Text {
   lines: Int32Array;
   places: Int32Array | null;
-}
-
-export async function gunzip(bytes: BufferSource): Promise<ArrayBuffer> {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).arrayBuffer();
 }
 
 /** The sections of a block: each a length and its bytes. */

@@ -1,26 +1,26 @@
 /** The pass diff: state in, panes out. This module is the bundle; a host calls `render`. */
 
 import { Analysis } from "./analysis";
-import { Blame } from "./blame";
+import { type Blamed, Blames } from "./blame";
 import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
-import { type Dumps, isReady, type Stage, type Trace } from "./dumps";
-import { h, OWN_KEYS, plural, thousands } from "./dom";
+import { counterpart, type Dumps, nameOf, type Stage, stageAt, type Trace } from "./dumps";
+import { h, OWN_KEYS, plural } from "./dom";
 import { Inside } from "./inside";
 import { onKey } from "./keys";
 import { PassList } from "./list";
 import { type Changes, type Model, Store } from "./model";
-import { files, Painter } from "./files";
-import { facts, failure, help, operations } from "./panels";
+import { files, type Painter, painterOf } from "./files";
+import { mounted, type View } from "./mount";
+import { facts, failure, help, operations, summary, title } from "./panels";
 import { SourcePane } from "./source";
 import style from "./style.css?inline";
-import { followTheme } from "./theme";
 import { entries, Timeline } from "./timeline";
 import { Toolbar } from "./toolbar";
 import { Unpacker } from "./unpack";
 import { copyText, saveText } from "./takeaway";
 
-export class Viewer {
+export class Viewer implements View {
   readonly element: HTMLElement;
   readonly store: Store;
   readonly toolbar: Toolbar;
@@ -38,7 +38,7 @@ export class Viewer {
   private source!: SourcePane;
   private analysis!: Analysis;
   private timelines: Timeline[] = [];
-  private blames: Blame[] = [];
+  private blames!: Blames;
   private hits: readonly number[] = [];
   private at: Spot | null = null;
   private headOf: Trace | null = null;
@@ -87,7 +87,6 @@ export class Viewer {
   }
 
   async start(): Promise<void> {
-    this.stops.push(followTheme(this.element));
     await this.open();
     const observer = new ResizeObserver(() => this.compare.resized());
     observer.observe(this.main);
@@ -116,7 +115,7 @@ export class Viewer {
     const shown = [this.left.lines, this.right.lines];
     this.analysis.dumps = dumps;
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
-    this.blames = dumps.traces.map((trace) => new Blame(this.analysis, trace));
+    this.blames = new Blames(this.analysis);
     if (shown[0] !== this.left.lines || shown[1] !== this.right.lines) this.draw();
     else this.search();
   }
@@ -124,7 +123,7 @@ export class Viewer {
   private async begin(dumps: Dumps): Promise<void> {
     this.analysis = new Analysis(dumps);
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
-    this.blames = dumps.traces.map((trace) => new Blame(this.analysis, trace));
+    this.blames = new Blames(this.analysis);
     this.compare?.destroy();
     this.source?.destroy();
     this.source?.element.remove();
@@ -238,19 +237,12 @@ export class Viewer {
       left: this.left, right: this.right, titles, blame, blind: this.blind, symbol: store.get("symbol"),
       layout: store.get("layout_mode"), wrap: store.get("wrap"), fold: store.get("fold"),
     });
-    const head = (index: number, side: "left" | "right"): HTMLElement => {
-      const stage = this[side];
-      const trace = this.leftTrace === this.trace ? "" : side === "left" ? nameOf(this.leftTrace) : nameOf(this.trace);
-      return h("div", { class: `irw-title irw-${side}`, title: [stage.step, stage.scope, stage.options].filter(Boolean).join("\n") },
-        h("span", { class: "irw-index" }, String(index)), h("b", {}, stage.label),
-        ...(trace ? [h("span", {}, trace)] : []),
-        h("span", { class: "irw-dim" }, [stage.step === stage.name ? "" : stage.step, stage.scope === "module" ? "" : stage.scope, stage.options].filter(Boolean).join(" · ")),
-        ...(stage.ready ? [] : [h("span", { class: "irw-dim" }, "not here yet")]),
-        ...(side === "right" && this.inside.there ? [this.inside.button()] : []));
-    };
     const { mode } = this.compare;
     this.titles.dataset["mode"] = mode;
-    this.titles.replaceChildren(...(mode === "alone" ? [] : [head(left, "left")]), head(right, "right"));
+    const of = this.leftTrace === this.trace ? ["", ""] : [nameOf(this.leftTrace), nameOf(this.trace)];
+    this.titles.replaceChildren(
+      ...(mode === "alone" ? [] : [title("left", left, this.left, of[0]!)]),
+      title("right", right, this.right, of[1]!, ...(this.inside.there ? [this.inside.button()] : [])));
   }
 
   private drawStatus(): void {
@@ -259,12 +251,7 @@ export class Viewer {
       this.status.textContent = `${plural(right.lines.length, "line")}`;
       return;
     }
-    let [gone, added] = [0, 0];
-    for (const { a0, a1, b0, b1 } of compare.changes) [gone, added] = [gone + a1 - a0, added + b1 - b0];
-    const parts = [
-      gone + added === 0 ? "no change" : `−${thousands(gone)} +${plural(added, "line")}, ${plural(compare.changes.length, "change")}`,
-    ];
-    if (compare.renumbered > 0) parts.push(`${plural(compare.renumbered, "line")} only renumbered`);
+    const parts = [summary(compare.changes, compare.renumbered)];
     if (this.blind && this.store.get("blind") === null) parts.push("renumbering ignored, because more than half of the lines differ");
     this.status.textContent = parts.join("; ");
   }
@@ -292,7 +279,7 @@ export class Viewer {
       if (this.closed || !this.timelines.includes(timeline)) return;
       const done = timeline.advance(12);
       this.drawList();
-      if (done && this.trace.stages.every(isReady)) this.element.dataset["timeline"] = "true";
+      if (done && this.trace.stages.every(({ ready }) => ready)) this.element.dataset["timeline"] = "true";
       if (!done) setTimeout(more);
     };
     setTimeout(more, 30);
@@ -356,37 +343,27 @@ export class Viewer {
     this.say(right.size > 0 ? `Line ${line}: ${plural(right.size, "line")} of ${this.right.label}` : `Line ${line}: no location in ${this.right.label}`);
   }
 
-  private blameOf(trace: Trace): Blame {
-    return this.blames[this.analysis.dumps.traces.indexOf(trace)]!;
-  }
-
-  private blame() {
-    const { trace, leftTrace } = this;
-    const sides = {
-      left: { blame: this.blameOf(leftTrace), trace: leftTrace, stage: this.store.get("left") },
-      right: { blame: this.blameOf(trace), trace, stage: this.store.get("right") },
-    };
-    const missing = Object.values(sides).filter(({ blame, stage }) => !blame.at(stage));
+  /** What the gutters say of each line; what is not known yet is drawn once it is. */
+  private blame(): Blamed {
+    const { trace, blames } = this;
+    const sides = { left: { trace: this.leftTrace, stage: this.store.get("left") }, right: { trace, stage: this.store.get("right") } };
     const alive = (): boolean => !this.closed && trace === this.trace && this.store.get("blame");
-    if (missing.length > 0) {
+    if (!blames.known(sides)) {
       this.element.dataset["blame"] = "computing";
-      void Promise.all(missing.map(({ blame, stage }) => blame.compute(stage, alive))).then(() => {
-        if (!alive() || missing.some(({ blame, stage }) => !blame.at(stage))) return;
+      void blames.compute(sides, alive).then((done) => {
+        if (!done) return;
         this.element.dataset["blame"] = "ready";
         this.drawPanes();
       });
     }
-    return (side: "left" | "right", line: number) => {
-      const stage = sides[side].blame.at(sides[side].stage)?.[line];
-      return stage === undefined ? null : { stage, name: sides[side].trace.stages[stage]!.label };
-    };
+    return (side, line) => blames.last(sides[side], line);
   }
 
   /** Go to the pass that last changed a line, and when that is this pass, to the line before it. */
   private follow(spot: Spot): void {
     const stage = this.store.get(spot.side);
     const trace = spot.side === "left" ? this.leftTrace : this.trace;
-    const version = this.blameOf(trace).back({ stage, line: spot.line });
+    const version = this.blames.of(trace).back({ stage, line: spot.line });
     if (!version) return this.say("This line has no earlier version: it is in the input or new in this pass");
     this.pinned = false;
     const at = this.analysis.dumps.traces.indexOf(trace);
@@ -436,63 +413,10 @@ export class Viewer {
     this.inside.close();
     this.compare?.destroy();
     this.source?.destroy();
-    this.element.remove();
   }
 }
 
-function stageAt({ stages }: Trace, index: number): Stage {
-  return stages[Math.min(Math.max(index, 0), stages.length - 1)]!;
-}
-
-function nameOf({ name, target }: Trace): string {
-  return `${name || "input"} → ${target}`;
-}
-
-/** The stage of another lowering that a stage belongs beside: the pass of the same name, or the one that comes nearest. */
-function counterpart(trace: Trace, index: number, other: Trace): number {
-  if (index >= trace.stages.length - 1) return other.stages.length - 1;
-  for (let i = index; i > 0; i--) {
-    const { label } = trace.stages[i]!;
-    const found = other.stages.findIndex((stage) => stage.label === label);
-    if (found >= 0) return found;
-  }
-  return 0;
-}
-
-async function attached(element: HTMLElement): Promise<void> {
-  while (!element.isConnected) await new Promise((resolve) => requestAnimationFrame(resolve));
-}
-
-interface Host {
-  getModel(reference: string): Promise<Model>;
-}
-
-/** What draws graphs, when the lowering came with the code for it. */
-function painterOf(model: Model, host: Host | undefined): Painter | null {
-  const reference = model.get("graph");
-  if (typeof reference !== "string" || !reference || !host) return null;
-  return new Painter(async () => {
-    const zipped = new Blob([(await host.getModel(reference)).get("code") as DataView<ArrayBuffer>]).stream();
-    const code = await new Response(zipped.pipeThrough(new DecompressionStream("gzip"))).blob();
-    return new Blob([code], { type: "text/javascript" });
-  });
-}
-
-export async function render({ model, el, host }: { model: Model; el: HTMLElement; host?: Host }): Promise<() => void> {
-  await attached(el);
+export const render = mounted(style, "these dumps", ({ model, el, host }) => {
   const root = el.getRootNode();
-  const inShadow = root instanceof ShadowRoot;
-  const sheet = h("style", {}, style);
-  const viewer = new Viewer(model, inShadow ? root : document, painterOf(model, host));
-  el.append(sheet, viewer.element);
-  try {
-    await viewer.start();
-  } catch (error) {
-    viewer.element.replaceChildren(h("pre", { role: "alert" }, `irwidget could not show these dumps.\n${String(error)}`));
-    throw error;
-  }
-  return () => {
-    viewer.close();
-    sheet.remove();
-  };
-}
+  return new Viewer(model, root instanceof ShadowRoot ? root : document, painterOf(model, host));
+});

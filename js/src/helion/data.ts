@@ -1,7 +1,5 @@
 /** Reads what `irwidget.views.helion.pack` writes. */
 
-import { gunzip } from "../unpack";
-
 export interface LinkedNode {
   /** `graph.node`. */
   readonly name: string;
@@ -34,10 +32,6 @@ export interface Kernel {
   readonly nodes: readonly LinkedNode[];
   readonly table: readonly string[];
   readonly stages: readonly Stage[];
-}
-
-export async function unpack(bytes: BufferSource): Promise<Kernel> {
-  return JSON.parse(new TextDecoder().decode(await gunzip(bytes))) as Kernel;
 }
 
 /** Lines of a stage that came from any of some nodes, counted from 1. */

@@ -1,17 +1,18 @@
 /** A Helion kernel: its source, its Device IR nodes and their MLIR; what belongs together lights up together. */
 
-import { freshId, h, OWN_KEYS } from "../dom";
-import type { Model } from "../model";
-import { followTheme } from "../theme";
+import { h, OWN_KEYS } from "../dom";
+import { readJson } from "../gzip";
+import { type Model, Watch } from "../model";
+import { mounted, type View } from "../mount";
 import { Column, type Row } from "./column";
-import { absent, describe, type Kernel, linesOf, type Stage, unpack } from "./data";
+import { absent, describe, type Kernel, linesOf, type Stage } from "./data";
 import { inPlace } from "./inplace";
 import style from "./style.css?inline";
 
 const KEYS = ["stage", "pinned", "hide_symbols", "form"] as const;
 const NONE: ReadonlySet<number> = new Set();
 
-export class KernelLinks {
+class KernelLinks implements View {
   readonly element: HTMLElement;
   private kernel!: Kernel;
   private readonly columns: readonly [Column, Column, Column];
@@ -22,12 +23,13 @@ export class KernelLinks {
   private readonly symbols: HTMLButtonElement;
   private readonly forms: readonly (readonly [string, HTMLButtonElement])[];
   private readonly unfold: HTMLButtonElement;
-  private readonly stops: (() => void)[] = [];
+  private readonly state: Watch<(typeof KEYS)[number]>;
   private hovered: ReadonlySet<number> | null = null;
   private current: ReadonlySet<number> = NONE;
   private numbers = new Map<string, number>();
 
   constructor(private readonly model: Model) {
+    this.state = new Watch(model, KEYS, (keys) => this.changed(keys));
     const watcher = {
       hovered: (nodes: readonly number[] | null) => {
         this.hovered = nodes && new Set(nodes);
@@ -47,14 +49,14 @@ export class KernelLinks {
       },
       cleared: () => {
         this.current = NONE;
-        this.set({ pinned: [] });
+        this.state.set({ pinned: [] });
         this.light();
       },
     };
     this.columns = [new Column("Helion source", watcher), new Column("Device IR", watcher), new Column("MLIR", watcher)];
-    this.stages = h("select", { ...OWN_KEYS, "aria-label": "Stage", change: () => this.set({ stage: Number(this.stages.value) }) });
-    this.symbols = h("button", { type: "button", click: () => this.set({ hide_symbols: !this.get("hide_symbols") }) }, "Hide symbol nodes");
-    const form = (value: string, label: string) => [value, h("button", { type: "button", click: () => this.set({ form: value }) }, label)] as const;
+    this.stages = h("select", { ...OWN_KEYS, "aria-label": "Stage", change: () => this.state.set({ stage: Number(this.stages.value) }) });
+    this.symbols = h("button", { type: "button", click: () => this.state.set({ hide_symbols: !this.get("hide_symbols") }) }, "Hide symbol nodes");
+    const form = (value: string, label: string) => [value, h("button", { type: "button", click: () => this.state.set({ form: value }) }, label)] as const;
     this.forms = [form("columns", "Columns"), form("in place", "In place")];
     this.unfold = h("button", { type: "button", click: () => this.unfoldAll() }, "Unfold all");
     const group = h("span", { role: "group", "aria-label": "Form", class: "irw-k-forms" }, ...this.forms.map(([, button]) => button));
@@ -66,16 +68,10 @@ export class KernelLinks {
   }
 
   async start(): Promise<void> {
-    this.stops.push(followTheme(this.element));
-    this.kernel = await unpack(this.model.get("data") as DataView<ArrayBuffer>);
+    this.kernel = await readJson<Kernel>(this.model.get("data") as DataView<ArrayBuffer>);
     this.numbers = new Map(this.kernel.nodes.map(({ name }, i) => [name, i]));
     this.name.textContent = this.kernel.name;
     this.stages.replaceChildren(...this.kernel.stages.map(({ index, name }) => h("option", { value: index }, `${index} ${name}`)));
-    for (const key of KEYS) {
-      const changed = (): void => this.changed(key);
-      this.model.on(`change:${key}`, changed);
-      this.stops.push(() => this.model.off(`change:${key}`, changed));
-    }
     this.draw();
     this.element.dataset["ready"] = "true";
   }
@@ -84,11 +80,6 @@ export class KernelLinks {
 
   private get(key: (typeof KEYS)[number]): unknown {
     return this.model.get(key);
-  }
-
-  private set(values: Readonly<Record<string, unknown>>): void {
-    for (const [key, value] of Object.entries(values)) this.model.set(key, value);
-    this.model.save_changes();
   }
 
   private get pinned(): ReadonlySet<number> {
@@ -109,11 +100,12 @@ export class KernelLinks {
     if (nodes.length === 0) return;
     const { pinned } = this;
     const same = pinned.size === nodes.length && nodes.every((node) => pinned.has(node));
-    this.set({ pinned: same ? [] : nodes.map((node) => this.kernel.nodes[node]!.name) });
+    this.state.set({ pinned: same ? [] : nodes.map((node) => this.kernel.nodes[node]!.name) });
   }
 
-  private changed(key: (typeof KEYS)[number]): void {
-    if (key !== "pinned") return this.draw();
+  private changed(keys: ReadonlySet<(typeof KEYS)[number]>): void {
+    if (!this.kernel) return;
+    if (keys.size > 1 || !keys.has("pinned")) return this.draw();
     this.light();
     if (this.pinned.size > 0) for (const column of this.columns) column.reveal(this.pinned);
   }
@@ -171,8 +163,7 @@ export class KernelLinks {
   }
 
   close(): void {
-    for (const stop of this.stops) stop();
-    this.element.remove();
+    this.state.close();
   }
 }
 
@@ -205,23 +196,4 @@ function shortName(file: string): string {
   return file.slice(file.lastIndexOf("/") + 1);
 }
 
-async function attached(element: HTMLElement): Promise<void> {
-  while (!element.isConnected) await new Promise((resolve) => requestAnimationFrame(resolve));
-}
-
-export async function render({ model, el }: { model: Model; el: HTMLElement }): Promise<() => void> {
-  await attached(el);
-  const view = new KernelLinks(model);
-  const sheet = h("style", { id: freshId("style") }, style);
-  el.append(sheet, view.element);
-  try {
-    await view.start();
-  } catch (error) {
-    view.element.replaceChildren(h("pre", { role: "alert" }, `irwidget could not show this kernel.\n${String(error)}`));
-    throw error;
-  }
-  return () => {
-    view.close();
-    sheet.remove();
-  };
-}
+export const render = mounted(style, "this kernel", ({ model }) => new KernelLinks(model));

@@ -1,5 +1,7 @@
 /** What Python says of a pipeline under edit. */
 
+import { readJson } from "../gzip";
+
 export interface Step {
   /** 0 for a step of the route, which cannot be edited. */
   readonly id: number;
@@ -35,8 +37,7 @@ export type Passes = ReadonlyMap<string, ReadonlyMap<string, Pass>>;
 
 export async function unpackPasses(data: DataView<ArrayBuffer> | null): Promise<Passes> {
   if (!data || data.byteLength === 0) return new Map();
-  const stream = new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const tools = JSON.parse(await new Response(stream).text()) as Record<string, Pass[]>;
+  const tools = await readJson<Record<string, Pass[]>>(data);
   return new Map(Object.entries(tools).map(([tool, passes]) => [tool, new Map(passes.map((pass) => [pass.name, pass]))]));
 }
 

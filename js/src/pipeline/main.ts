@@ -1,32 +1,29 @@
 /** A custom pipeline under edit. Python keeps the steps; this shows them, asks for changes, and has the diff below. */
 
 import { h, OWN_KEYS } from "../dom";
-import type { Model } from "../model";
-import stub from "../stub";
+import { Embedded } from "../embedded";
+import { type Model, Watch } from "../model";
+import { type Host, mounted, type View } from "../mount";
 import { copyText } from "../takeaway";
-import { followTheme } from "../theme";
-import { Asker, type Talking } from "../ask";
+import { Asker } from "../ask";
 import { Chips } from "./chips";
 import { duration, type Passes, type Step, unpackPasses } from "./data";
 import { type Filled, StepForm } from "./form";
 import style from "./style.css?inline";
 
 const TRAITS = ["name", "target", "targets", "steps", "route", "status", "message", "magic", "call"] as const;
+type Key = (typeof TRAITS)[number] | "passes" | "diff";
 const KEYS: readonly (readonly [string, string])[] = [
   ["← →", "step"], ["Shift+← Shift+→", "move the step"], ["a", "add a step after this one"], ["Enter", "edit the step"],
   ["Space", "disable or enable"], ["Delete", "remove"], ["r", "run all"], ["t", "run to this step"], ["x", "stop"],
   ["v", "show what the step did"], ["Esc", "back to the steps, then to the notebook"], ["?", "these keys"],
 ];
 
-interface Host {
-  getModel(reference: string): Promise<Model>;
-}
 type Mode = "look" | "add" | "edit";
 
-export class PipelineEditor {
+class PipelineEditor implements View {
   readonly element: HTMLElement;
-  private readonly ui: HTMLElement;
-  private readonly below = h("div", { class: "irw-pl-diff" });
+  private readonly diff: Embedded;
   private readonly chips: Chips;
   private readonly asker: Asker;
   private readonly name = h("b", {});
@@ -39,7 +36,7 @@ export class PipelineEditor {
   private readonly problem = h("div", { class: "irw-pl-problem", role: "alert", hidden: true });
   private readonly panel = h("div", { class: "irw-pl-panel" });
   private readonly lines = h("div", { class: "irw-pl-lines" });
-  private readonly stops: (() => void)[] = [];
+  private readonly state: Watch<Key>;
   private passes: Passes = new Map();
   private form: StepForm | null = null;
   private mode: Mode = "look";
@@ -50,12 +47,15 @@ export class PipelineEditor {
   private since = 0;
   private ticking = 0;
   private asked = "";
-  private drawing = false;
   private closed = false;
-  private diff: Model | null = null;
-  private closeDiff: (() => void) | null = null;
 
-  constructor(private readonly model: Talking, private readonly host: Host) {
+  constructor(private readonly model: Model, host: Host) {
+    this.diff = new Embedded("irw-pl-diff", host);
+    this.state = new Watch<Key>(model, [...TRAITS, "passes", "diff"], (keys) => {
+      if (keys.has("passes")) void this.takePasses();
+      if (keys.has("diff")) this.showDiff();
+      if (TRAITS.some((trait) => keys.has(trait))) this.draw();
+    });
     this.asker = new Asker(model, () => this.say("Python has not answered yet: the kernel is busy or gone."));
     this.chips = new Chips({
       choose: (index) => {
@@ -68,35 +68,22 @@ export class PipelineEditor {
     this.targets = h("select", { ...OWN_KEYS, change: () => void this.ask({ do: "target", name: this.targets.value }) });
     const button = (label: string, click: () => void, kind = "") => h("button", { type: "button", class: kind || undefined, ...OWN_KEYS, click }, label);
     this.add = button("Add step", () => this.open("add"));
-    this.run = button("Run", () => this.start(0), "irw-pl-main");
+    this.run = button("Run", () => this.runTo(0), "irw-pl-main");
     this.halt = button("Stop", () => void this.ask({ do: "stop" }));
-    this.ui = h("div", { class: "irw irw-pl", role: "region", "aria-label": "Pipeline" },
+    this.element = h("div", { class: "irw irw-pl", role: "region", "aria-label": "Pipeline" },
       h("div", { class: "irw-bar" }, this.name, h("label", { class: "irw-pl-to" }, "IR type", this.targets), this.add,
         h("span", { class: "irw-space" }), this.status, this.clock, this.run, this.halt,
         h("button", { type: "button", "aria-label": "Keys", ...OWN_KEYS, click: () => this.help() }, "?")),
       this.chips.element, this.problem, this.panel, this.lines);
-    this.ui.addEventListener("keydown", (event) => this.key(event));
-    this.element = h("div", { class: "irw-pl-all" }, this.ui, this.below);
+    this.element.addEventListener("keydown", (event) => this.key(event));
   }
 
-  start(step: number): void {
-    void this.ask({ do: "run", step });
-  }
-
-  mount(): void {
-    this.stops.push(followTheme(this.ui));
-    for (const trait of TRAITS) this.watch(trait, () => this.later());
-    this.watch("passes", () => void this.takePasses());
-    this.watch("diff", () => void this.showDiff());
+  start(): void {
+    this.element.after(this.diff.element);
     this.draw();
     void this.takePasses();
-    void this.showDiff();
-    this.ui.dataset["ready"] = "true";
-  }
-
-  private watch(trait: string, then: () => void): void {
-    this.model.on(`change:${trait}`, then);
-    this.stops.push(() => this.model.off(`change:${trait}`, then));
+    this.showDiff();
+    this.element.dataset["ready"] = "true";
   }
 
   private get<T>(trait: string): T {
@@ -129,20 +116,11 @@ export class PipelineEditor {
   private async takePasses(): Promise<void> {
     this.passes = await unpackPasses(this.get("passes"));
     if (this.closed) return;
-    this.ui.dataset["passes"] = this.passes.size > 0 ? "true" : "false";
+    this.element.dataset["passes"] = this.passes.size > 0 ? "true" : "false";
     this.draw();
   }
 
   // What is shown
-
-  private later(): void {
-    if (this.drawing) return;
-    this.drawing = true;
-    queueMicrotask(() => {
-      this.drawing = false;
-      if (!this.closed) this.draw();
-    });
-  }
 
   private draw(): void {
     const { steps } = this;
@@ -182,9 +160,9 @@ export class PipelineEditor {
     const wrong = this.asked || (status === "failed" || (message && status === "ready") ? message : "");
     if (this.problem.textContent !== wrong) this.problem.textContent = wrong;
     this.problem.hidden = !wrong;
-    if (this.ui.dataset["status"] !== status) {
+    if (this.element.dataset["status"] !== status) {
       if (running) this.since = performance.now();
-      this.ui.dataset["status"] = status;
+      this.element.dataset["status"] = status;
     }
     if (running && !this.ticking) this.ticking = setInterval(() => this.tick(), 200);
     if (!running) {
@@ -233,8 +211,8 @@ export class PipelineEditor {
         button(step.enabled ? "Disable" : "Enable", () => this.toggle()),
         button("Move left", () => this.move(-1), place === 0), button("Move right", () => this.move(1), place === last),
         button("Remove", () => this.remove()),
-        button("Run to here", () => this.start(step.id), running || !step.enabled),
-      ] : [h("span", { class: "irw-dim" }, `leads to ${this.get<string>("target")}`), button("Run only this far", () => this.start(-1), running)]),
+        button("Run to here", () => this.runTo(step.id), running || !step.enabled),
+      ] : [h("span", { class: "irw-dim" }, `leads to ${this.get<string>("target")}`), button("Run only this far", () => this.runTo(-1), running)]),
       button("Show what it did", () => this.show(), step.stage < 0),
       ...(own && step.text ? [h("span", { class: "irw-dim" }, `${step.tool} ${step.text}`)] : []),
     ));
@@ -246,6 +224,10 @@ export class PipelineEditor {
   }
 
   // What can be done
+
+  private runTo(step: number): void {
+    void this.ask({ do: "run", step });
+  }
 
   private choose(index: number): void {
     if (this.form) this.cancel();
@@ -307,12 +289,13 @@ export class PipelineEditor {
   /** Show the stages before and after the step in the diff. */
   private show(): void {
     const { step, steps } = this;
-    if (!step || step.stage < 0 || !this.diff) return;
+    const { model } = this.diff;
+    if (!step || step.stage < 0 || !model) return;
     const before = steps.slice(0, this.selected).reverse().find(({ stage }) => stage >= 0 && stage < step.stage);
-    this.diff.set("right", step.stage);
-    this.diff.set("left", before?.stage ?? 0);
-    this.diff.save_changes();
-    this.below.querySelector<HTMLElement>(".irw-list")?.focus();
+    model.set("right", step.stage);
+    model.set("left", before?.stage ?? 0);
+    model.save_changes();
+    this.diff.element.querySelector<HTMLElement>(".irw-list")?.focus();
   }
 
   // Keys
@@ -322,8 +305,8 @@ export class PipelineEditor {
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     const actions: Readonly<Record<string, () => void>> = {
       Home: () => this.choose(0), End: () => this.choose(1e6), Enter: () => this.open("edit"), " ": () => this.toggle(),
-      Delete: () => this.remove(), Backspace: () => this.remove(), a: () => this.open("add"), r: () => this.start(0),
-      t: () => this.start(this.step?.id || -1), x: () => void this.ask({ do: "stop" }), v: () => this.show(),
+      Delete: () => this.remove(), Backspace: () => this.remove(), a: () => this.open("add"), r: () => this.runTo(0),
+      t: () => this.runTo(this.step?.id || -1), x: () => void this.ask({ do: "stop" }), v: () => this.show(),
     };
     const action = step === undefined ? actions[event.key] : () => (event.shiftKey ? this.move(step) : this.choose(this.selected + step));
     if (!action) return;
@@ -349,7 +332,7 @@ export class PipelineEditor {
   }
 
   private help(): void {
-    this.ui.querySelector("dialog")?.remove();
+    this.element.querySelector("dialog")?.remove();
     const rows = KEYS.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, ...key.split(" ").flatMap((one) => [h("kbd", {}, one), " "])), h("td", {}, what)));
     const dialog = h("dialog", { class: "irw-help", "aria-label": "Keys of the steps", ...OWN_KEYS },
       h("table", {}, h("tbody", {}, ...rows)), h("button", { type: "button", ...OWN_KEYS, click: () => dialog.close() }, "Close"));
@@ -357,50 +340,23 @@ export class PipelineEditor {
       dialog.remove();
       this.chips.element.focus();
     });
-    this.ui.append(dialog);
+    this.element.append(dialog);
     dialog.showModal();
   }
 
   // The diff below
 
-  private async showDiff(): Promise<void> {
-    const reference = this.get<string | null>("diff");
-    const place = h("div", {});
-    if (reference) {
-      const model = await this.host.getModel(reference).catch(() => null);
-      if (!model || this.closed || reference !== this.get("diff")) return;
-      this.closeDiff?.();
-      this.closeDiff = null;
-      this.diff = model;
-      this.below.replaceChildren(place);
-      const close = await stub.render({ model, el: place, host: this.host });
-      if (this.closed || this.diff !== model) close();
-      else this.closeDiff = close;
-    } else {
-      this.closeDiff?.();
-      this.closeDiff = this.diff = null;
-      this.below.replaceChildren();
-    }
+  private showDiff(): void {
+    void this.diff.show(this.get<string | null>("diff"));
   }
 
   close(): void {
     this.closed = true;
     clearInterval(this.ticking);
-    for (const stop of this.stops) stop();
+    this.state.close();
     this.asker.close();
-    this.closeDiff?.();
-    this.element.remove();
+    this.diff.close();
   }
 }
 
-export async function render({ model, el, host }: { model: Talking; el: HTMLElement; host: Host }): Promise<() => void> {
-  el.append(h("style", {}, style));
-  const editor = new PipelineEditor(model, host);
-  el.append(editor.element);
-  while (!el.isConnected) await new Promise((resolve) => requestAnimationFrame(resolve));
-  editor.mount();
-  return () => {
-    editor.close();
-    el.replaceChildren();
-  };
-}
+export const render = mounted(style, "this pipeline", ({ model, host }) => new PipelineEditor(model, host!));

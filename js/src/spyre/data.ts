@@ -1,6 +1,6 @@
 /** What `irwidget.spyre.picture` sends, and what is worked out from it: nothing here draws. */
 
-import { gunzip } from "../unpack";
+import { readJson } from "../gzip";
 
 export type Box = readonly (readonly [number, number])[];
 export interface Tile {
@@ -136,7 +136,7 @@ export async function unpack<T>(bytes: unknown): Promise<T | null> {
   if (!view || (typeof view === "string" ? view.length : view.byteLength) === 0) return null;
   // An offline page has bytes in base64.
   if (typeof view === "string") return unpack<T>(Uint8Array.from(atob(view), (char) => char.charCodeAt(0)));
-  return JSON.parse(new TextDecoder().decode(await gunzip(view))) as T;
+  return readJson<T>(view);
 }
 
 export async function program(bytes: unknown): Promise<Program> {

@@ -1,9 +1,12 @@
 /** A Spyre program: which core does which tile of which tensor, where it lies, when it lives, and why. */
 
 import { h, OWN_KEYS, plural } from "../dom";
-import type { Model } from "../model";
-import { followTheme } from "../theme";
-import { type Change, compared, Form, reasons } from "./ask";
+import { Asker } from "../ask";
+import { type Model, Watch } from "../model";
+import { mounted, type View } from "../mount";
+import { compared } from "./compared";
+import { Form } from "./form";
+import { reasons } from "./why";
 import { Code } from "./code";
 import { corePanel, Cores, splits } from "./cores";
 import { bytes, coreColours, slicesOf, type Former, iterationOf, iterations, type Op, type Program, program as read, type Texts, unpack } from "./data";
@@ -13,16 +16,12 @@ import { source } from "./source";
 import style from "./style.css?inline";
 import { TensorMap } from "./tensors";
 
-/** A model that can send; an offline page's cannot. */
-interface Sender extends Model {
-  send?(content: unknown): void;
-}
 type Selected = { op: number; core: number; tensor: string; iteration: number };
 const SELECTED = ["op", "core", "tensor", "iteration"] as const;
 const SENT = ["data", "former", "texts"] as const;
 type Key = (typeof SELECTED)[number] | (typeof SENT)[number];
 
-class SpyreView {
+class SpyreView implements View {
   readonly element: HTMLElement;
   private program!: Program;
   private former: Former | null = null;
@@ -31,10 +30,11 @@ class SpyreView {
   private shownLx = "";
   private explained: Op | null = null;
   private later = 0;
-  private asked = 0;
+  private readonly asker: Asker;
+  private readonly state: Watch<Key>;
   private readonly ops = new Ops((op) => this.choose({ op }));
   private readonly cores = new Cores((core) => this.choose({ core }));
-  private readonly code = new Code(() => this.ask({ kind: "texts" }));
+  private readonly code = new Code(() => void this.asker.ask({ kind: "texts" }));
   private readonly sticks = new Sticks();
   private readonly form: Form;
   private readonly head = h("div", { class: "irw-s-head" });
@@ -46,13 +46,16 @@ class SpyreView {
   private readonly loops = h("div", { class: "irw-s-loops" }, h("b", {}, "Loop "), this.scrub, this.scrubbed);
   private readonly beside: HTMLElement;
   private readonly codeBox: HTMLDetailsElement;
-  private readonly stops: (() => void)[] = [];
-  private readonly pending = new Set<Key>();
 
-  constructor(private readonly model: Sender) {
+  constructor(private readonly model: Model) {
+    this.state = new Watch<Key>(model, [...SELECTED, ...SENT], (keys) => {
+      if (SENT.some((sent) => keys.has(sent))) void this.load(keys);
+      else if (this.program) this.keepingFocus(() => this.draw());
+    });
+    this.asker = new Asker(model, () => this.say("Python has not answered yet: the kernel is busy or gone."));
     const make = (): HTMLElement => h("div", {});
     this.panel = { splits: make(), core: make(), tensors: h("div", { class: "irw-s-tensors" }), lx: make(), memory: make(), why: make(), source: make(), compared: make() };
-    this.form = new Form(model.send ? (change: Change) => this.ask({ kind: "recompile", change }) : null);
+    this.form = new Form(model.send ? (change) => this.asker.ask({ kind: "recompile", change }) : null);
     const box = (title: string, name: string, ...body: Node[]): HTMLElement => h("section", { class: `irw-s-box irw-s-box-${name}`, "aria-label": title }, h("div", { class: "irw-s-h", "aria-hidden": "true" }, title), ...body);
     const p = this.panel;
     this.beside = box("Beside the former program", "compared", p.compared);
@@ -77,24 +80,13 @@ class SpyreView {
   }
 
   async start(): Promise<void> {
-    this.stops.push(followTheme(this.element));
-    for (const key of [...SELECTED, ...SENT]) {
-      const note = (): void => this.note(key);
-      this.model.on(`change:${key}`, note);
-      this.stops.push(() => this.model.off(`change:${key}`, note));
-    }
-    const answered = ((content: { id?: number; error?: string }) => {
-      if (content?.id === this.asked) this.form.answer(content.error ?? "");
-    }) as unknown as () => void;
-    this.model.on("msg:custom", answered);
-    this.stops.push(() => this.model.off("msg:custom", answered));
     await this.load(new Set(SENT));
   }
 
   close(): void {
-    for (const stop of this.stops) stop();
+    this.state.close();
+    this.asker.close();
     clearTimeout(this.later);
-    this.element.remove();
   }
 
   private get selected(): Selected {
@@ -110,32 +102,12 @@ class SpyreView {
       if (!tensors.some(({ name }) => name === this.selected.tensor)) wanted = { tensor: "", ...wanted };
     }
     if (wanted.core === -1) delete wanted.core;
-    let any = false;
-    for (const [key, value] of Object.entries(wanted)) {
-      if (this.model.get(key) === value) continue;
-      this.model.set(key, value);
-      this.note(key as Key);
-      any = true;
-    }
-    if (any) this.model.save_changes();
+    this.state.set(wanted);
   }
 
-  private ask(content: object): void {
-    if (!this.model.send) return;
-    this.model.send({ id: ++this.asked, ...content });
-  }
-
-  /** Collect what changes in one turn. */
-  private note(key: Key): void {
-    if (this.pending.size === 0) {
-      queueMicrotask(() => {
-        const keys = new Set(this.pending);
-        this.pending.clear();
-        if (SENT.some((sent) => keys.has(sent))) void this.load(keys);
-        else this.keepingFocus(() => this.draw());
-      });
-    }
-    this.pending.add(key);
+  private say(text: string): void {
+    const status = this.status.firstElementChild!;
+    if (status.textContent !== text) status.textContent = text;
   }
 
   /** What is drawn anew must not take the keyboard away: focus goes to its successor. */
@@ -195,8 +167,7 @@ class SpyreView {
     this.scrub.value = String(iteration);
     this.scrubbed.textContent = op.loops.map(({ dim, count }, level) => `${dim} ${iterationOf(op, iteration)[level]! + 1} of ${count}`).join(", ");
     const said = `${op.func} → ${op.buffer}, core ${core}${core < op.cores ? "" : " idle"}${tensor ? `, tensor ${tensor}` : ""}${op.loops.length > 0 ? `, iteration ${iteration + 1}` : ""}`;
-    const status = this.status.firstElementChild!;
-    if (status.textContent !== said) status.textContent = said;
+    this.say(said);
     const shown = (this.element.dataset["shown"] = `${number} ${core} ${tensor} ${iteration}`);
     clearTimeout(this.later);
     this.later = setTimeout(() => this.keepingFocus(() => {
@@ -285,14 +256,4 @@ class SpyreView {
   }
 }
 
-export async function render({ model, el }: { model: Sender; el: HTMLElement }): Promise<() => void> {
-  const view = new SpyreView(model);
-  el.append(h("style", {}, style), view.element);
-  try {
-    await view.start();
-  } catch (error) {
-    view.element.replaceChildren(h("pre", { role: "alert" }, `irwidget could not show this program.\n${String(error)}`));
-    throw error;
-  }
-  return () => view.close();
-}
+export const render = mounted(style, "this program", ({ model }) => new SpyreView(model));

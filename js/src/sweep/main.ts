@@ -1,10 +1,10 @@
 /** A sweep as a heat map: models by targets, the failing pass and op in each cell, and the pass diff behind it. */
 
 import { h, OWN_KEYS, plural } from "../dom";
-import type { Model } from "../model";
-import stub from "../stub";
-import { followTheme } from "../theme";
-import { gunzip } from "../unpack";
+import { Embedded } from "../embedded";
+import { readJson } from "../gzip";
+import { type Model, Watch } from "../model";
+import { type Context, mounted, type View } from "../mount";
 import style from "./style.css?inline";
 
 interface Cell {
@@ -28,59 +28,59 @@ interface Data {
   cells: Cell[];
   tools: string[];
 }
-interface Context {
-  model: Model;
-  el: HTMLElement;
-  signal?: AbortSignal;
-  host?: { getModel(reference: string): Promise<Model> };
-}
 
-class SweepView {
-  readonly element: HTMLElement;
+class SweepView implements View {
+  readonly element = h("div", { class: "irw irw-w", role: "region", "aria-label": "Sweep" });
+  private readonly model: Model;
+  private data!: Data;
   private readonly buttons: (HTMLButtonElement | undefined)[] = [];
   private readonly rows = new Map<string, HTMLElement>();
   private readonly detail = h("section", { class: "irw-w-detail", "aria-label": "The chosen cell", hidden: true });
-  private readonly diff = h("div", { class: "irw-w-diff" });
+  private readonly diff: Embedded | null;
+  /** In an offline page the diff is a page in the page. */
+  private readonly page = h("div", { class: "irw-w-diff" });
   private readonly count = h("span", { role: "status" });
-  private readonly query: HTMLInputElement;
-  private readonly status: HTMLSelectElement;
-  private readonly stops: (() => void)[] = [];
+  private readonly query = h("input", {
+    class: "irw-query", type: "search", placeholder: "Model, target, pass, op, message", "aria-label": "Filter", ...OWN_KEYS,
+    input: () => this.state.set({ query: this.query.value }),
+  });
+  private readonly status = h("select", { "aria-label": "Status", ...OWN_KEYS, change: () => this.state.set({ status: this.status.value }) });
+  private readonly state: Watch<"query" | "status" | "chosen" | "diff">;
   private opened = -2;
 
-  constructor(private readonly context: Context, private readonly data: Data) {
-    const model = context.model;
-    this.query = h("input", {
-      class: "irw-query", type: "search", placeholder: "Model, target, pass, op, message", "aria-label": "Filter", ...OWN_KEYS,
-      input: () => this.set("query", this.query.value),
+  constructor({ model, host }: Context) {
+    this.model = model;
+    this.diff = host && !model.get("offline") ? new Embedded("irw-w-diff", host) : null;
+    this.state = new Watch(model, ["query", "status", "chosen", "diff"], (keys) => {
+      if (!this.data) return;
+      if (keys.has("query") || keys.has("status")) this.filter();
+      if (keys.has("chosen")) this.open();
+      if (keys.has("diff")) this.showDiff();
     });
+  }
+
+  async start(): Promise<void> {
+    this.data = await readJson<Data>(this.model.get("data") as DataView<ArrayBuffer>);
+    const { cells, tools } = this.data;
     const counts = new Map<string, number>();
-    for (const cell of data.cells) counts.set(cell.status, (counts.get(cell.status) ?? 0) + 1);
-    const bad = data.cells.length - (counts.get("ok") ?? 0);
+    for (const cell of cells) counts.set(cell.status, (counts.get(cell.status) ?? 0) + 1);
     const option = (value: string, text: string): HTMLElement => h("option", { value }, text);
-    this.status = h("select", { "aria-label": "Status", ...OWN_KEYS, change: () => this.set("status", this.status.value) },
-      option("", `all ${data.cells.length}`), option("!ok", `not ok ${bad}`),
+    this.status.append(
+      option("", `all ${cells.length}`), option("!ok", `not ok ${cells.length - (counts.get("ok") ?? 0)}`),
       ...[...counts].map(([name, count]) => option(name, `${name} ${count}`)));
-    this.element = h("div", { class: "irw irw-w" }, h("style", {}, style),
+    this.element.append(
       h("div", { class: "irw-bar" }, this.status, this.query, this.count),
-      h("div", { class: "irw-w-scroll", tabindex: 0, ...OWN_KEYS, "aria-label": "Heat map", keydown: (event: KeyboardEvent) => this.key(event) }, this.table()),
-      this.detail, this.diff,
-      h("div", { class: "irw-status" }, h("span", {}, data.tools.join(" · "))));
-    for (const [key, act] of [["query", () => this.filter()], ["status", () => this.filter()], ["chosen", () => this.open()], ["diff", () => void this.showDiff()]] as const) {
-      model.on(`change:${key}`, act);
-      this.stops.push(() => model.off(`change:${key}`, act));
-    }
+      h("div", { class: "irw-w-scroll", tabindex: 0, role: "group", ...OWN_KEYS, "aria-label": "Heat map", keydown: (event: KeyboardEvent) => this.key(event) }, this.table()),
+      this.detail, this.diff?.element ?? this.page,
+      h("div", { class: "irw-status" }, h("span", {}, tools.join(" · "))));
     this.filter();
     this.open();
-    void this.showDiff();
+    this.showDiff();
   }
 
   close(): void {
-    for (const stop of this.stops) stop();
-  }
-
-  private set(key: string, value: unknown): void {
-    this.context.model.set(key, value);
-    this.context.model.save_changes();
+    this.state.close();
+    this.diff?.close();
   }
 
   private table(): HTMLElement {
@@ -94,7 +94,7 @@ class SweepView {
         const cell = cells[i]!;
         const where = cell.status === "ok" ? `${plural(cell.passes, "pass", "passes")} · ${cell.seconds.toFixed(2)} s` : [cell.pass || cell.step, cell.op].filter(Boolean).join(": ");
         const button = h("button", {
-          class: "irw-w-cell", "data-status": cell.status, title: cell.message.split("\n")[0] || where, tabindex: -1, click: () => this.set("chosen", i),
+          class: "irw-w-cell", "data-status": cell.status, title: cell.message.split("\n")[0] || where, tabindex: -1, click: () => this.state.set({ chosen: i }),
         }, h("b", {}, cell.mark), h("span", {}, where));
         this.buttons[i] = button;
         return h("td", {}, button);
@@ -107,9 +107,9 @@ class SweepView {
 
   /** Dim the cells that do not fit, and hide the models that have none that do. */
   private filter(): void {
-    const query = (this.context.model.get("query") as string).toLowerCase();
-    const status = this.context.model.get("status") as string;
-    if (this.query.value.toLowerCase() !== query) this.query.value = this.context.model.get("query") as string;
+    const query = (this.model.get("query") as string).toLowerCase();
+    const status = this.model.get("status") as string;
+    if (this.query.value.toLowerCase() !== query) this.query.value = this.model.get("query") as string;
     this.status.value = status;
     const seen = new Set<string>();
     let found = 0;
@@ -126,7 +126,7 @@ class SweepView {
   }
 
   private open(): void {
-    const chosen = this.context.model.get("chosen") as number;
+    const chosen = this.model.get("chosen") as number;
     if (chosen === this.opened) return;
     this.opened = chosen;
     for (const [i, button] of this.buttons.entries()) button?.setAttribute("aria-pressed", String(i === chosen));
@@ -141,33 +141,23 @@ class SweepView {
       ...(cell.dumps ? [] : [h("div", { class: "irw-dim" }, "No dumps were kept of this cell.")]),
     );
     this.buttons[chosen]?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    if (this.context.model.get("offline")) this.showPage(chosen);
+    if (!this.diff) this.showPage(chosen);
   }
 
-  /** In a notebook the pass diff is a widget of its own. */
-  private async showDiff(): Promise<void> {
-    const { host, model, signal } = this.context;
-    if (!host || model.get("offline")) return;
-    const reference = model.get("diff") as string | null;
-    this.diff.replaceChildren();
-    if (!reference) return;
-    const place = h("div", {});
-    this.diff.replaceChildren(place);
-    const stop = await stub.render({ model: await host.getModel(reference), el: place, host, ...(signal ? { signal } : {}) });
-    if (place.isConnected) this.stops.push(stop);
-    else stop();
+  private showDiff(): void {
+    void this.diff?.show(this.model.get("diff") as string | null);
   }
 
-  /** In an offline page it is a page in the page, made of the parts of this one. */
+  /** The pass diff of a cell, made of the parts of the offline page. */
   private showPage(chosen: number): void {
     const kept = document.querySelector<HTMLTemplateElement>(`#irw-cell-${chosen}`);
-    this.diff.replaceChildren();
+    this.page.replaceChildren();
     if (!kept) return;
     const scripts = [...document.querySelectorAll("#irw-bundle-viewer, script[type=module]")].map((script) => script.outerHTML);
     const styles = [...document.head.querySelectorAll("style")].map((sheet) => sheet.outerHTML);
     const frame = h("iframe", { class: "irw-w-frame", title: "Pass diff" });
     frame.srcdoc = ["<!doctype html><meta charset=utf-8>", ...styles, kept.innerHTML, ...scripts].join("\n");
-    this.diff.replaceChildren(frame);
+    this.page.replaceChildren(frame);
   }
 
   private key(event: KeyboardEvent): void {
@@ -175,23 +165,13 @@ class SweepView {
     if (!step) return;
     event.preventDefault();
     const models = this.data.models.filter((model) => !this.rows.get(model)!.hidden);
-    const cell = this.data.cells[this.context.model.get("chosen") as number];
+    const cell = this.data.cells[this.model.get("chosen") as number];
     const clamp = (value: number, length: number): number => Math.max(0, Math.min(length - 1, value));
     const row = cell ? clamp(models.indexOf(cell.model) + step[0]!, models.length) : 0;
     const column = cell ? clamp(this.data.targets.indexOf(cell.target) + step[1]!, this.data.targets.length) : 0;
     const next = this.data.cells.findIndex((one) => one.model === models[row] && one.target === this.data.targets[column]);
-    if (next >= 0) this.set("chosen", next);
+    if (next >= 0) this.state.set({ chosen: next });
   }
 }
 
-export async function render(context: Context): Promise<() => void> {
-  const bytes = await gunzip(context.model.get("data") as DataView<ArrayBuffer>);
-  const view = new SweepView(context, JSON.parse(new TextDecoder().decode(bytes)) as Data);
-  context.el.replaceChildren(view.element);
-  const stop = followTheme(view.element);
-  return () => {
-    stop();
-    view.close();
-  };
-}
-export default { render };
+export const render = mounted(style, "this sweep", (context) => new SweepView(context));

@@ -1,34 +1,7 @@
-/** Why it is so, and what would be otherwise: reasons, candidates, and the form that compiles again. */
+/** The form that compiles again: options, the splits of one op and the layouts of the inputs. */
 
-import { h, OWN_KEYS, thousands } from "../dom";
-import { table } from "./cores";
-import { bytes, type Former, type Op, type Program } from "./data";
-
-export function reasons(op: Op): HTMLElement {
-  const out: Node[] = op.why.map(({ about, text }) => h("p", { class: `irw-s-why irw-s-why-${about}` }, h("b", {}, `${about} `), text));
-  const division = op.division;
-  if (division && division.candidates.length > 0) {
-    const most = Math.max(...division.candidates.map(({ cost }) => cost));
-    const rows = division.candidates.map((c, i) => {
-      const parts = ([["compute", c.compute], ["memory", c.memory], ["partial", c.partial_sums], ["tie", c.tie]] as const).map(([name, value]) => {
-        const part = h("span", { class: `irw-s-term irw-s-term-${name}`, title: `${name} ${value} µs` });
-        part.style.width = `${(100 * value * c.batch) / most}%`;
-        return part;
-      });
-      return [
-        `${i === 0 && division.source === "cost model" ? "✓ " : ""}${Object.entries(c.splits).map(([v, n]) => `${v}/${n}`).join(" ")}`, String(c.cores), `${c.cost}`,
-        String(c.compute), String(c.memory), String(c.partial_sums), String(c.tie), `×${c.batch}`, h("span", { class: "irw-s-cost", "aria-hidden": "true" }, ...parts),
-      ];
-    });
-    const more = division.count - division.candidates.length;
-    out.push(
-      table("Candidates of the cost model", ["split", "cores", "µs", "compute", "HBM", "partial sums", "tie-break", "batch", ""], rows, "irw-s-left"),
-      h("p", { class: "irw-dim" }, more > 0 ? `and ${more} more candidates, none cheaper` : "these are all"));
-  } else if (division) {
-    out.push(h("p", { class: "irw-dim" }, "The cost model speaks of matrix multiplications only; other ops take the first split that fits."));
-  }
-  return h("div", {}, ...out);
-}
+import { h, OWN_KEYS } from "../dom";
+import type { Op, Program } from "./data";
 
 export interface Change {
   cores?: number;
@@ -37,14 +10,13 @@ export interface Change {
   [option: string]: unknown;
 }
 
-/** Options, the splits of one op and the layouts of the inputs. */
 export class Form {
   readonly element = h("form", { class: "irw-s-form", "aria-label": "Compile again" });
   private readonly said = h("p", { role: "alert", class: "irw-s-error" });
   private readonly go = h("button", { type: "submit", ...OWN_KEYS }, "Compile again");
   private read: (() => Change) | null = null;
 
-  constructor(private readonly send: ((change: Change) => void) | null) {
+  constructor(private readonly send: ((change: Change) => Promise<string>) | null) {
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
       const change = this.read?.() ?? {};
@@ -52,13 +24,13 @@ export class Form {
       this.said.textContent = "";
       this.go.disabled = true;
       this.go.textContent = "Compiling …";
-      this.send?.(change);
+      void this.send?.(change).then((error) => this.answer(error));
     });
     // Letters typed here are text, not keys of the view.
     this.element.addEventListener("keydown", (event) => event.stopPropagation());
   }
 
-  answer(error: string): void {
+  private answer(error: string): void {
     this.said.textContent = error;
     this.go.disabled = false;
     this.go.textContent = "Compile again";
@@ -113,21 +85,4 @@ function permutations(values: readonly number[]): number[][] {
   const sorted = [...values].sort((a, b) => a - b);
   const make = (rest: readonly number[]): number[][] => (rest.length === 0 ? [[]] : rest.flatMap((n, i) => make([...rest.slice(0, i), ...rest.slice(i + 1)]).map((tail) => [n, ...tail])));
   return make(sorted);
-}
-
-/** The program beside the former one. */
-export function compared(former: Former): HTMLElement {
-  const { rows, options, totals } = former.changes;
-  const amount = (name: string, n: number): string => (/bytes|LX/.test(name) ? bytes(n) : thousands(Math.round(n)));
-  const sign = (x: number, y: number): string => (x === y ? "same" : x === 0 ? "new" : `${y > x ? "+" : "−"}${((100 * Math.abs(y - x)) / x).toFixed(0)} %`);
-  const changed = rows.filter((row) => row.changed);
-  const pair = (a: string | undefined, b: string | undefined): Node => (a === b ? h("span", { class: "irw-dim" }, a ?? "") : h("span", {}, h("del", {}, a ?? "none"), " → ", h("ins", {}, b ?? "gone")));
-  return h("div", {},
-    h("p", {}, options.length === 0 ? "The options are the same." : options.map(({ name, before, after }) => `${name}: ${before} → ${after}`).join("; ")),
-    table("Totals", ["", "before", "now", "change"], totals.map(({ name, before, after }) => [name, amount(name, before), amount(name, after), sign(before, after)])),
-    table("What changed by op", ["op", "splits", "cores", "lies in", "moved"], changed.map(({ op, before, after }) => [
-      op, pair(before?.splits, after?.splits), pair(before && String(before.cores) || undefined, after && String(after.cores) || undefined), pair(before?.place, after?.place),
-      pair(before ? bytes(before.moved) : undefined, after ? bytes(after.moved) : undefined),
-    ]), "irw-s-left"),
-    h("p", { class: "irw-dim" }, rows.length > changed.length ? `${rows.length - changed.length} ops are the same.` : ""));
 }
