@@ -17,17 +17,17 @@ from irwidget.errors import (
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from irwidget.editor.widget import Pipeline
     from irwidget.frontends.pairing import explore
     from irwidget.lowering import Lowering, lower
     from irwidget.routes import targets
     from irwidget.sweeps.driver import sweep
-    from irwidget.views.pipeline import Pipeline
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "Lowering": "irwidget.lowering",
-    "Pipeline": "irwidget.views.pipeline",
+    "Pipeline": "irwidget.editor.widget",
     "explore": "irwidget.frontends.pairing",
     "lower": "irwidget.lowering",
     "sweep": "irwidget.sweeps.driver",

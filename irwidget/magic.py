@@ -73,8 +73,8 @@ class LowerMagics(Magics):
         """Show the pipeline widget for an object and its inputs; it is bound to `_pipeline` too."""
         from IPython.display import display
 
+        from irwidget.editor.widget import Pipeline
         from irwidget.views import base
-        from irwidget.views.pipeline import Pipeline
 
         options = arguments.pipeline_options(parsed)
         options["name"] = parsed.name or names[0]

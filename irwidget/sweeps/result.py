@@ -90,7 +90,7 @@ class Sweep:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One offline page: the heat map, its filter, and the pass diff of each cell; written to `path` when given."""
-        from irwidget.views.sweep import page
+        from irwidget.sweeps.view import page
 
         made = page(self)
         if path is not None:
@@ -98,12 +98,12 @@ class Sweep:
         return made
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        from irwidget.views.sweep import show
+        from irwidget.sweeps.view import show
 
         return show(self)._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
 
     def __str__(self) -> str:
-        from irwidget.views.sweep import text
+        from irwidget.sweeps.view import text
 
         return text(self)
 
@@ -164,12 +164,12 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        from irwidget.views.sweep import comparison_text
+        from irwidget.sweeps.view import comparison_text
 
         return comparison_text(self)
 
     def _repr_html_(self) -> str:
-        from irwidget.views.sweep import comparison_html
+        from irwidget.sweeps.view import comparison_html
 
         return comparison_html(self)
 

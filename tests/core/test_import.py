@@ -1,7 +1,12 @@
 """What importing costs."""
 
+import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import irwidget
 
 
 def _modules_after(code):
@@ -21,8 +26,21 @@ def test_the_worker_needs_no_torch():
     assert "torch" not in loaded
 
 
-def test_every_public_name_is_there():
-    import irwidget
+def test_imports_go_one_way():
+    """The packages and modules of irwidget have an order in which each imports only what comes after it."""
+    root = Path(irwidget.__file__).parent
+    imported: dict[str, set[str]] = {}
+    for path in root.rglob("*.py"):
+        name = path.relative_to(root).parts[0].removesuffix(".py")
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "irwidget":
+                of_root = node.module == "irwidget"
+                found = {alias.name for alias in node.names} if of_root else {node.module.split(".")[1]}
+                imported.setdefault(name, set()).update(found - {name})
+    order = list(TopologicalSorter(imported).static_order())
+    assert order.index("dumps") < order.index("views") < order.index("editor") < order.index("magic")
 
+
+def test_every_public_name_is_there():
     for name in irwidget.__all__:
         assert getattr(irwidget, name) is not None

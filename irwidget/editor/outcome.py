@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irwidget import chain
-from irwidget.chain import Link
 from irwidget.dumps import Step, Trace
+from irwidget.editor import chain
+from irwidget.editor.chain import Link
 from irwidget.routes import Target
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from irwidget import chain
-from irwidget.catalogue import USER_TOOL, Catalogue
-from irwidget.chain import Link
+from irwidget.editor import chain
+from irwidget.editor.catalogue import USER_TOOL, Catalogue
+from irwidget.editor.chain import Link
 from irwidget.errors import UsageError, near
 
 MOST_STEPS = 200

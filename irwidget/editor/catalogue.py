@@ -4,7 +4,7 @@ MLIR has no call that lists its registered passes. So a process of its own asks 
 and the LLVM programs of this machine for their `--help`, adds every string in the MLIR library that could be a name,
 and keeps what MLIR's own parser takes for a pass; the parser then prints each pass's options with their defaults.
 
-    python -m irwidget.catalogue      prints it as JSON
+    python -m irwidget.editor.catalogue      prints it as JSON
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def from_json(text: str) -> Catalogue:
 def _ask() -> str:
     try:
         done = subprocess.run(
-            processes.command("irwidget.catalogue"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            processes.command("irwidget.editor.catalogue"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=120, check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:

@@ -14,18 +14,19 @@ from typing import Any
 import anywidget
 import traitlets
 
-from irwidget import catalogue, chain, routes
-from irwidget.chain import Link
+from irwidget import routes
 from irwidget.dumps import Step, Trace, dump
+from irwidget.editor import catalogue, chain, requests
+from irwidget.editor.chain import Link
+from irwidget.editor.outcome import Plan, route_of, with_outcome
+from irwidget.editor.reproduce import Names, call, magic_line, twin_html, twin_text
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.lowering import Lowering, Start
 from irwidget.toolchain import events
 from irwidget.toolchain.run import Options
-from irwidget.views import base, requests, twins
+from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
-from irwidget.views.outcome import Plan, route_of, with_outcome
 from irwidget.views.packing import Packer, has_graphs, opening
-from irwidget.views.reproduce import Names, call, magic_line, twin_html, twin_text
 from irwidget.views.widget import PassDiff
 
 
@@ -75,7 +76,7 @@ class Pipeline(base.View):
     pipeline = traitlets.Unicode().tag(sync=True)
     """The enabled steps as one line, as `lower(..., pipeline=)` takes it."""
     steps = traitlets.Tuple().tag(sync=True, to_json=lambda links, _: _steps_json(links))
-    """The steps: a tuple of `irwidget.chain.Link`, with state, seconds and stage of the last run."""
+    """The steps: a tuple of `irwidget.editor.chain.Link`, with state, seconds and stage of the last run."""
     route = traitlets.Tuple(read_only=True).tag(sync=True, to_json=lambda links, _: _steps_json(links))
     """What leads to the IR type, likewise; input first."""
     status = traitlets.Enum(("ready", "running", "done", "failed", "stopped"), "ready", read_only=True).tag(sync=True)
@@ -158,7 +159,8 @@ class Pipeline(base.View):
         links: list[Link] = []
         for link in proposal.value:
             if not isinstance(link, Link):
-                raise UsageError(f"steps takes irwidget.chain.Link, not {type(link).__name__}; or set pipeline, a text")
+                kind = type(link).__name__
+                raise UsageError(f"steps takes irwidget.editor.chain.Link, not {kind}; or set pipeline, a text")
             links.append(link if link.id else replace(link, id=self._fresh()))
         chain.steps(links)
         return tuple(links)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irwidget.views.pipeline import Pipeline
+    from irwidget.editor.widget import Pipeline
 
 
 class Names:

@@ -10,10 +10,9 @@ import pytest
 import torch
 
 import irwidget
-from irwidget import catalogue, chain
+from irwidget.editor import catalogue, chain, requests
+from irwidget.editor.widget import Pipeline
 from irwidget.errors import UsageError
-from irwidget.views import requests
-from irwidget.views.pipeline import Pipeline
 
 NET = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
 X = torch.ones(2, 4)
