@@ -177,11 +177,22 @@ def link(text: str, library: bytes) -> str:
     for symbol in (*module.functions, *module.global_variables):
         if not symbol.is_declaration and symbol.name not in before and symbol.linkage.name == "external":
             symbol.linkage = "internal"
+    _run_pass(module, "global_dead_code_eliminate")
+    return str(module)
+
+
+def named(text: str) -> str:
+    """`opt -passes=instnamer`: every value has a name."""
+    module = parse(text)
+    _run_pass(module, "instruction_namer")
+    return str(module)
+
+
+def _run_pass(module: Any, name: str) -> None:
     builder = _binding().create_pass_builder(None, _binding().create_pipeline_tuning_options(0))
     passes = _binding().create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
+    getattr(passes, f"add_{name}_pass")()
     passes.run(module, builder)
-    return str(module)
 
 
 def emit(text: str, asked: Settings) -> str:

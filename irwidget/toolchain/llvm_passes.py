@@ -4,7 +4,12 @@ LLVM prints them to stderr when it is told so by an option, and options belong t
 the whole process and cannot be taken back. So a process of its own runs the tool
 with the option set, and what it wrote is taken apart here.
 
-    python -m irwidget.toolchain.llvm_passes opt|llc ARGUMENTS < in.ll > out
+Every value gets a name first. LLVM numbers a function's nameless values again for
+each block that it prints, most of the time that printing takes; and a name stays with
+its value from pass to pass, so that a diff shows no renumbering and a line of it finds
+the source line of the instruction that had the name.
+
+    python -m irwidget.toolchain.llvm_passes opt|llc ARGUMENTS < in.ll 2> dumps
 """
 
 from __future__ import annotations
@@ -13,10 +18,11 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from irwidget.toolchain import llvm, mlir, processes
+from irwidget.dumps import Location
+from irwidget.toolchain import llvm, llvm_debug, processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,45 +36,68 @@ class Changed:
     language: str
     """`llvm`, or `mir` for the code generator's own passes."""
     text: str
+    places: llvm_debug.Lines = ()
+    """For each line its place in the debug information of the tool's input."""
 
 
 _HEADER = re.compile(r"^\*\*\* IR Dump After (.+?)(?: \(([\w-]+)\))? on (.+?) \*\*\*$", re.M)
 _OMITTED = re.compile(r"^\*\*\* IR .*(?:omitted|filtered|ignored|invalidated|Deleted).*\*\*\*$", re.M)
 _MACHINE_TEXT = re.compile(r"^# Machine code for function", re.M)
-_DBG = re.compile(r",? !dbg !\d+|,? debug-location !\d+| *; [^;\n]*:\d+(?::\d+)?(?: @\[.*\])?$", re.M)
+_PLACE = re.compile(r",? !dbg !\d+|,? debug-location !\d+| *; ([^;\n]*):(\d+)(?::\d+)?(?: @\[.*\])?$")
+_DEFINITION = re.compile(r"\s*(%[\w.$-]+) = ")
 
 
-def split(log: str) -> Iterator[Changed]:
-    """The dumps in what LLVM printed for `-print-changed=quiet`, without those that only renumber metadata."""
+def split(log: str, named: Mapping[str, Location] | None = None) -> Iterator[Changed]:
+    """The dumps in what LLVM printed for `-print-changed=quiet`, without those that only renumber metadata.
+
+    `named` has the places of values by name, for what LLVM prints without debug information.
+    """
     headers = list(_HEADER.finditer(log))
     last: dict[str, str] = {}
     ends = [*(header.start() for header in headers[1:]), len(log)]
     for header, end in zip(headers, ends, strict=False):
-        text = _OMITTED.sub("", log[header.end() : end]).strip("\n") + "\n"
-        machine = bool(_MACHINE_TEXT.search(text))
+        printed = _OMITTED.sub("", log[header.end() : end]).strip("\n")
+        machine = bool(_MACHINE_TEXT.search(printed))
         scope = "module" if header[3] == "[module]" else header[3].removeprefix("loop ").strip("()")
-        text = _DBG.sub("", text)
+        text, places = _placed(printed, named or {})
         if last.get(scope) != text:
             last[scope] = text
-            yield Changed(header[2] or header[1], scope, "mir" if machine else "llvm", text)
+            yield Changed(header[2] or header[1], scope, "mir" if machine else "llvm", text, places)
+
+
+def _placed(printed: str, named: Mapping[str, Location]) -> tuple[str, llvm_debug.Lines]:
+    """The text without debug information, and the place of each line."""
+    lines = printed.split("\n")
+    places: list[Location | None] = [None] * len(lines)
+    for i, line in enumerate(lines):
+        if match := _DEFINITION.match(line):
+            places[i] = named.get(match[1]) or named.get(match[1].partition(".")[0])  # %i7.1 is a copy of %i7
+        if "!" in line or ":" in line:
+            for place in _PLACE.finditer(line):
+                if place[2] and int(place[2]):
+                    places[i] = Location(place[1], int(place[2]))
+            lines[i] = _PLACE.sub("", line)
+    return "\n".join(lines) + "\n", tuple(places)
 
 
 def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
-    """The passes of `opt` or `llc` that changed something, and what the tool made of the text.
-
-    Raises PassFailed when the tool rejects the text or dies.
-    """
-    with tempfile.TemporaryFile() as log:  # LLVM writes every piece by itself: a pipe would be slow
+    """The passes of `opt` or `llc` that changed something, and what stopped the tool, if anything did."""
+    text, places = llvm.named(text), dict[str, Location]()
+    if tool == "opt":  # llc prints places by itself
+        text, lines = llvm_debug.llvm(text)
+        definitions = zip(map(_DEFINITION.match, text.splitlines()), lines, strict=True)
+        places = {match[1]: place for match, place in definitions if match and place}
+    with tempfile.TemporaryFile() as log:
         done = subprocess.run(
             processes.command("irwidget.toolchain.llvm_passes", tool, arguments),
-            input=text.encode(), stdout=subprocess.PIPE, stderr=log, check=False,
+            input=text.encode(), stdout=subprocess.DEVNULL, stderr=log, check=False,
         )
         log.seek(0)
         printed = log.read().decode(errors="replace")
-    if done.returncode:
-        said = [line for line in printed.splitlines() if "error" in line.lower() or "Rejected" in line]
-        raise mlir.PassFailed(said[-1][:500] if said else f"{tool} ended with status {done.returncode}", ())
-    return list(split(printed)), done.stdout.decode()
+    if not done.returncode:
+        return list(split(printed, places)), ""
+    said = [line for line in printed.splitlines() if "error" in line.lower() or "Rejected" in line]
+    return list(split(printed, places)), said[-1][:500] if said else f"{tool} ended with status {done.returncode}"
 
 
 def main(tool: str, arguments: str) -> None:
@@ -76,7 +105,7 @@ def main(tool: str, arguments: str) -> None:
 
     binding.set_option("irwidget", "-print-changed=quiet")
     work = llvm.optimize if tool == "opt" else llvm.emit
-    sys.stdout.write(work(sys.stdin.read(), llvm.settings(tool, arguments)))
+    work(sys.stdin.read(), llvm.settings(tool, arguments))
 
 
 if __name__ == "__main__":

@@ -31,6 +31,11 @@ def places_of(numbered: tuple[Location | None, ...], lines: tuple[Location, ...]
     )
 
 
+def places(before: TextState, numbered: tuple[Location | None, ...]) -> tuple[Location | None, ...]:
+    """The user's lines of what a pass made of a state. Line information that a user wrote stays in the text."""
+    return places_of(numbered, before.lines) if isinstance(before, DebugText) else ()
+
+
 def same_kind(before: TextState, language: str, text: str) -> TextState:
     """The text that a tool made of a state. Line information that a user wrote stays visible."""
     if isinstance(before, DebugText):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-from irwidget.dumps import Diagnostic, Location, Step
-from irwidget.toolchain import events, llvm, llvm_passes, mlir
+from irwidget.dumps import Content, Diagnostic, Location, Step
+from irwidget.toolchain import events, llvm, llvm_passes, llvm_state, mlir
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
+
+_T = TypeVar("_T")
 
 
 def embeds(tool: str, arguments: str) -> bool:
@@ -30,7 +33,7 @@ def opt(run: Run, state: State, step: Step) -> Iterator[Pass]:
 
     name = "verify" if asked.level is None else f"default<O{asked.level}>"
     if asked.print_changed:
-        yield from _every_pass(state, step, name, "llvm")
+        yield from _every_pass(state, step, name, work)
         return
     yield from on_each(state, name, work, _shown(step), f"opt {step.arguments}")
 
@@ -45,36 +48,36 @@ def llc(run: Run, state: State, step: Step) -> Iterator[Pass]:
         return same_kind(before, llvm.language(asked.triple), text)
 
     if asked.print_changed:
-        yield from _every_pass(state, step, "codegen", llvm.language(asked.triple))
+        yield from _every_pass(state, step, "codegen", work)
         yield from show_all(state)
         return
     yield from on_each(state, "codegen", work, _shown(step), f"llc {step.arguments}")
     yield from show_all(state)
 
 
-def _every_pass(state: State, step: Step, name: str, language: str) -> Iterator[Pass]:
+def _every_pass(
+    state: State, step: Step, name: str, work: Callable[[str, TextState], TextState]
+) -> Iterator[Pass]:
     """Each pass that changed something, then the tool's result; of every kernel when there are several."""
     kernels = state.texts if isinstance(state, Kernels) else {"": state}
     now = state
     for kernel, before in kernels.items():
         assert isinstance(before, TextState)
-        try:
-            changed, result = llvm_passes.run(step.tool, step.arguments, before.text)
-        except mlir.PassFailed as error:
-            raise StepFailed(events.Failed(
-                "pass", str(error), name, step.tool, pipeline=f"{step.tool} {step.arguments}"
-            )) from None
+        changed, stopped = _accepted(lambda text=before.text: llvm_passes.run(step.tool, step.arguments, text))
         for one in changed:
-            scope = f"{kernel}: {one.scope}" if kernel else one.scope
+            content = Content(one.text, True, llvm_state.places(before, one.places))
 
-            def show(_: State, one: llvm_passes.Changed = one) -> State:
-                return TextState(one.language, one.text)
+            def show(_: State, one: llvm_passes.Changed = one, content: Content = content) -> State:
+                return TextState(one.language, one.text, content)
 
-            yield Pass(one.name, show, "", scope)
-        made = same_kind(before, language, result)
-        now = now.put(kernel, made) if isinstance(now, Kernels) else made
+            yield Pass(one.name, show, "", f"{kernel}: {one.scope}" if kernel else one.scope)
+        if stopped:
+            raise StepFailed(events.Failed("pass", stopped, name, step.tool, pipeline=f"{step.tool} {step.arguments}"))
 
-        def end(_: State, now: State = now) -> State:
+        def end(_: State, kernel: str = kernel, before: TextState = before) -> State:
+            made = work(kernel, before)
+            nonlocal now
+            now = now.put(kernel, made) if isinstance(now, Kernels) else made
             return now
 
         yield Pass(name, end, _shown(step), kernel or "module", f"{step.tool} {step.arguments}")
@@ -108,7 +111,7 @@ def _shown(step: Step) -> str:
     return " ".join(word for word in step.arguments.split() if word not in ("-S", "-O0", "-O1", "-O2", "-O3"))
 
 
-def _accepted(work: Callable[[], str]) -> str:
+def _accepted(work: Callable[[], _T]) -> _T:
     try:
         return work()
     except llvm.Rejected as error:

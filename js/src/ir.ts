@@ -3,7 +3,7 @@
 import type { Segment } from "./diff";
 
 /** Names that a pass may renumber: SSA values, blocks, attribute aliases, LLVM's metadata and labels, PTX labels. */
-const RENUMBERED = /(%)[\w$.-]+(?:[:#]\d+)?|(\^)\w+|(#)(?:(?:map|set|loc)\d*|\d+)\b|(!)\d+|(\$)L__BB\d+_\d+|^\d+(?=:)/g;
+const RENUMBERED = /(%)[\w$.-]+(?:[:#]\d+)?|(\^)\w+|(#)(?:(?:map|set|loc)\d*|\d+)\b|(!)\d+|(\$)L__BB\d+_\d+|^(?:\d+|bb[\w.]*)(?=:)/g;
 
 /** The parts of a line that `blank` leaves out, in order. */
 export function* renumbered(line: string): Generator<{ from: number; to: number }> {

@@ -1,5 +1,7 @@
 """Every LLVM pass that changed something, on request; the switch for it stays out of the worker."""
 
+import re
+
 import pytest
 import torch
 
@@ -10,7 +12,17 @@ from irwidget.frontends import torch as frontend
 from irwidget.toolchain import llvm_passes
 from irwidget.toolchain.run import Options, Source
 
-MODEL, X = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.ReLU()), torch.zeros(4, 16)
+
+class Mlp(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(16, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.linear(x))
+
+
+MODEL, X = Mlp(), torch.zeros(4, 16)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +42,25 @@ def test_llvm_passes_become_dumps() -> None:
     assert machine[0].language == "mir"
     assert machine[-1].language == "ptx"
     assert every.text == plain.text
-    assert irwidget.lower(MODEL, X, to="nvptx").text == plain.text
+    for name in ("LICMPass", "InstCombinePass", "nvptx-isel"):
+        lines = {place.line for dump in every.dumps if dump.name == name for place in dump.locations if place}
+        assert lines == {MODEL.forward.__code__.co_firstlineno + 1}, name
+
+
+def test_values_keep_their_names_through_the_passes() -> None:
+    """What the passes make of named values is what they make of nameless ones."""
+    every = irwidget.lower(MODEL, X, to="llvm_ir", pipeline="opt -O2 -print-changed=quiet")
+    last, result = (_nameless(dump.text) for dump in every.dumps[-2:])
+    assert len(result) > 100
+    assert last == result
+    assert "= phi" in every.dumps[-2].text
+    assert not re.search(r"%\d+ = phi", every.dumps[-2].text)
+
+
+def _nameless(text: str) -> list[str]:
+    """The instructions of `@main` without the names of values and blocks."""
+    body = text[text.index("define") :].partition("\n}\n")[0].splitlines()
+    return [re.sub(r"%[\w.]+", "%", line) for line in body[1:] if line.startswith("  ")]
 
 
 def test_a_dump_of_llvm_can_be_opened_later(source: Source) -> None:
