@@ -18,6 +18,7 @@ from irwidget.helion import execute, linking, pipelines, refusals, triton, verif
 from irwidget.helion.binding import Binding, bind
 from irwidget.helion.check import checked
 from irwidget.helion.emitter import Emission, Emitter
+from irwidget.helion.passes import run_steps, shared_context
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 
@@ -211,7 +212,7 @@ def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> Emitted
     started = time.perf_counter()
     binding = bind(kernel, args, config)
     bound = time.perf_counter() - started
-    return EmittedKernel(binding, Emitter(binding, mlir.new_context()).emit(), bound)
+    return EmittedKernel(binding, Emitter(binding, shared_context()).emit(), bound)
 
 
 def _lowering(
@@ -257,15 +258,6 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
         dumps=(*_stages(binding, emission), *trace.dumps), steps=(*_STAGES, *trace.steps),
         diagnostics=(*trace.diagnostics, *remarks), tools={**trace.tools, **_versions()},
     ), module
-
-
-def run_steps(module: Any, steps: Sequence[Step]) -> None:
-    """Run steps on a module (an operation), in place and in this process, without dumps."""
-    passmanager: Any = importlib.import_module("torch_mlir.passmanager")
-    for step in steps:
-        manager = passmanager.PassManager.parse(step.arguments, context=module.context)
-        manager.enable_verifier(False)
-        manager.run(module)
 
 
 _NAMES = Step("irwidget", "name-values", "readable names")

@@ -1,9 +1,9 @@
 """From the raw module to each output type, and from there to LLVM, as steps of textual pipelines.
 
 These are torch-mlir's own pipelines without the passes that insist on tensors
-at function boundaries: a kernel's function takes buffers. And with cse for the
-canonicalize after the conversion to linalg, whose time grows with the square of
-a kernel's size there.
+at function boundaries (a kernel's function takes buffers), and without those
+that find nothing to do: there is one function to inline, nothing is quantised,
+and one canonicalize at the end makes the same module as one after each stage.
 """
 
 from __future__ import annotations
@@ -14,23 +14,21 @@ from irwidget.errors import UsageError, near
 ATEN = ("raw", "linalg-on-tensors", "tosa", "stablehlo")
 """The forms that ATen nodes can take in the module."""
 
-_CLEAN = "canonicalize,cse,torch-finalizing-backend-type-conversion,canonicalize,cse"
-
-_BACKEND = (
-    "builtin.module(func.func(torch-match-quantized-custom-ops),"
-    "torchdynamo-export-to-torch-backend-pipeline{extra-library=})"
+_TORCH = (
+    "builtin.module(func.func(torch-reduce-op-variants,torch-decompose-complex-ops,torch-recompose-complex-ops))"
 )
+
+_CLEAN = "cse,torch-finalizing-backend-type-conversion,canonicalize,cse"
 
 _OUTPUT = {
     "linalg-on-tensors": (
-        "builtin.module(func.func(torch-fuse-quantized-ops,convert-torch-to-tmtensor{allow-non-finites=true},"
-        "canonicalize,convert-torch-to-linalg{allow-non-finites=true},cse,convert-torch-to-scf,"
-        "convert-torch-to-arith,convert-torch-to-tensor,memref-expand,canonicalize,resolve-shaped-type-result-dims,"
-        "cse,torch-finalizing-backend-type-conversion,canonicalize,cse))"
+        "builtin.module(func.func(convert-torch-to-tmtensor{allow-non-finites=true},"
+        "convert-torch-to-linalg{allow-non-finites=true},cse,convert-torch-to-scf,convert-torch-to-arith,"
+        f"convert-torch-to-tensor,memref-expand,resolve-shaped-type-result-dims,{_CLEAN}))"
     ),
     "tosa": (
-        "builtin.module(func.func(torch-fuse-quantized-ops,convert-torch-to-tosa{require-full-tosa-conversion=false},"
-        f"convert-torch-to-arith,tosa-layerwise-constant-fold,tosa-reduce-transposes,tosa-make-broadcastable,{_CLEAN}))"
+        "builtin.module(func.func(convert-torch-to-tosa{require-full-tosa-conversion=false},convert-torch-to-arith,"
+        f"tosa-layerwise-constant-fold,tosa-reduce-transposes,tosa-make-broadcastable,{_CLEAN}))"
     ),
     "stablehlo": (
         "builtin.module(func.func(convert-torch-to-stablehlo{allow-non-finites=true},chlo-legalize-to-stablehlo,"
@@ -88,7 +86,7 @@ def steps(aten: str, *, instead: bool = False) -> tuple[Step, ...]:
         return ()
     to = _OUTPUT[aten].replace(*_INSTEAD, 1) if instead and aten in FALLBACK else _OUTPUT[aten]
     return (
-        Step("torch-mlir-opt", _BACKEND, "torch backend"),
+        Step("torch-mlir-opt", _TORCH, "torch backend"),
         Step("torch-mlir-opt", to, f"to {aten}"),
     )
 
@@ -97,12 +95,18 @@ FALLBACK = ("tosa", "stablehlo")
 """Output types that lack some ops, which linalg has."""
 
 
+_NODE = (
+    "builtin.module(func.func(torch-match-quantized-custom-ops),"
+    "torchdynamo-export-to-torch-backend-pipeline{extra-library=})"
+)
+
+
 def node_steps(aten: str) -> tuple[Step, ...]:
     """The steps for a module of one imported node, whose function takes tensors: torch-mlir's own pipelines."""
     check(aten)
     options = "" if aten == "tosa" else "{allow-non-finites=true}"
     return (
-        Step("torch-mlir-opt", _BACKEND, "torch backend"),
+        Step("torch-mlir-opt", _NODE, "torch backend"),
         Step("torch-mlir-opt", f"builtin.module(torch-backend-to-{aten}-backend-pipeline{options})", f"to {aten}"),
     )
 
