@@ -29,7 +29,7 @@ from torch_mlir.passmanager import PassManager  # pyright: ignore[reportAttribut
 
 from irwidget.dumps import Step
 from irwidget.helion import TextBuilder, inline_torch_mlir_output, pipelines
-from irwidget.helion.binding import Binding, bind, reachable_graphs
+from irwidget.helion.binding import Binding, bind
 from irwidget.helion.bindings import ir
 from irwidget.helion.emitter import Emitter
 from irwidget.helion.lowering import emit_kernel
@@ -115,7 +115,7 @@ def measure(name: str, kernel: Any, args: tuple[Any, ...]) -> None:
     recorder = Recorder(binding, context)
     emission = recorder.emit()
     calls = recorder.calls
-    nodes = sum(len(binding.device_ir.graphs[g].graph.nodes) for g in reachable_graphs(binding.device_ir))
+    nodes = sum(len(info.graph.nodes) for info in binding.graphs)
     took = best(lambda: whole(binding, context))
     passes = best(lambda: run_steps(emission.module.operation.clone(), pipelines.steps(ATEN)))
     single = best(lambda: node_by_node(calls, context, set_up_and_run), 3)

@@ -11,6 +11,7 @@ import inspect
 import linecache
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from irwidget.dumps import Location
@@ -75,8 +76,12 @@ class Binding:
     def device_ir_text(self) -> str:
         """The Device IR as Helion prints it, every graph that the kernel reaches."""
         with self.entered():
-            reached = [self.device_ir.graphs[i] for i in reachable_graphs(self.device_ir)]
-            return "\n\n".join(str(graph) for graph in reached) + "\n"
+            return "\n\n".join(str(graph) for graph in self.graphs) + "\n"
+
+    @cached_property
+    def graphs(self) -> list[Any]:
+        """The graphs that the kernel's roots reach, callees after callers."""
+        return [self.device_ir.graphs[i] for i in _reachable(self.device_ir)]
 
     @property
     def sources(self) -> dict[str, str]:
@@ -131,30 +136,26 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     return binding
 
 
-def reachable_graphs(device_ir: Any) -> list[int]:
-    """Ids of the graphs that the kernel's roots reach, callees after callers."""
+def _reachable(device_ir: Any) -> list[int]:
     order: list[int] = []
     pending = list(reversed(device_ir.root_ids))
     while pending:
         graph_id = pending.pop()
-        if graph_id in order:
-            continue
-        order.append(graph_id)
-        callees: list[int] = []
-        for node in device_ir.graphs[graph_id].graph.nodes:
-            callees += called_graphs(node)
-        pending += reversed(callees)
+        if graph_id not in order:
+            order.append(graph_id)
+            pending += reversed([i for node in device_ir.graphs[graph_id].graph.nodes for i in _called(node)])
     return order
 
 
-def called_graphs(node: Any) -> list[int]:
-    """Ids of the graphs that a node runs."""
-    if node.op != "call_function":
-        return []
-    positions = {
-        "_for_loop": (0,), "_for_loop_step": (0,), "_if": (1, 2), "_while_loop": (0, 1),
-        "_associative_scan": (0,), "_reduce": (0,),
-    }.get(internals.target_name(node.target), ())
+_CALLED = {
+    "_for_loop": (0,), "_for_loop_step": (0,), "_if": (1, 2), "_while_loop": (0, 1), "_associative_scan": (0,),
+    "_reduce": (0,),
+}
+"""Which arguments of an op are ids of graphs that it runs."""
+
+
+def _called(node: Any) -> list[int]:
+    positions = _CALLED.get(internals.target_name(node.target), ()) if node.op == "call_function" else ()
     return [node.args[i] for i in positions if i < len(node.args) and isinstance(node.args[i], int)]
 
 

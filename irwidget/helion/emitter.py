@@ -16,7 +16,7 @@ import torch
 from irwidget.dumps import Location, Node
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals, scalars
-from irwidget.helion.binding import Binding, reachable_graphs
+from irwidget.helion.binding import Binding
 from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Builder, Size
 from irwidget.helion.handlers import handler_for
@@ -149,8 +149,8 @@ class Emitter:
         self._entry = function.regions[0].blocks.append()
         self.builder.start_function(self._block)
         written = self._written_storages()
-        for graph_id in reachable_graphs(self.binding.device_ir):
-            for node in self.binding.device_ir.graphs[graph_id].graph.nodes:
+        for info in self.binding.graphs:
+            for node in info.graph.nodes:
                 if internals.target_name(node.target) == "_host_tensor" and node.op == "call_function":
                     self._add_tensor(node.meta["val"], written)
         return function
@@ -363,8 +363,8 @@ class Emitter:
 
     def _written_storages(self) -> set[Any]:
         written: set[Any] = set()
-        for graph_id in reachable_graphs(self.binding.device_ir):
-            for node in self.binding.device_ir.graphs[graph_id].graph.nodes:
+        for info in self.binding.graphs:
+            for node in info.graph.nodes:
                 name = internals.target_name(node.target)
                 if name == "store" or name.startswith("atomic_"):
                     target = node.args[0]

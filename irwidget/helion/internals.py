@@ -7,6 +7,7 @@ be answered. Nothing is imported before it is asked for.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import operator
 import sys
@@ -21,6 +22,7 @@ SAVED_ARGUMENTS = "irwidget_arguments"
 _patching = threading.RLock()
 
 
+@functools.cache
 def module(name: str) -> Any:
     """A module of Helion by its path below `helion`, imported when first asked for."""
     return importlib.import_module(f"helion.{name}")
@@ -34,6 +36,7 @@ def is_kernel(obj: object) -> bool:
     return isinstance(obj, (kernel_module.Kernel, kernel_module.BoundKernel))
 
 
+@functools.lru_cache(maxsize=4096)
 def target_name(target: Any) -> str:
     """The name by which handlers know an FX target.
 
