@@ -35,9 +35,9 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
                       help="raw_ir: the cell is IR, or Python that prints it")
     made.add_argument("--arch", help="what to generate code for: sm_80, gfx942, ...")
     made.add_argument("--aten", help="helion_mlir: raw, linalg-on-tensors, tosa or stablehlo")
+    if not prog.startswith("irwidget"):
+        made.add_argument("--interactive", action="store_true", help="edit and run the pipeline as a widget")
     if objects:
-        if prog in ("%lower", ""):
-            made.add_argument("--interactive", action="store_true", help="edit and run the pipeline as a widget")
         made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
     made.add_argument("--config", help="which of an autotuner's configurations: its number, or BLOCK=128")
     made.add_argument("--cores", type=int, help="Spyre: how many cores, 1 to 32")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar, cast
 
 from irwidget import arguments, routes
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
@@ -32,9 +33,10 @@ def lower_all(
     for candidate in candidates:
         name = parsed.name if parsed.name and len(candidates) == 1 else candidate.name
         options = {**arguments.lower_options(parsed), "name": name, "progress": progress.report}
+        make = cast("Callable[..., dict[str, Lowering]]", partial(lower, to=list(wanted), **options))
         progress.begin(name)
         try:
-            made = _try_calls(candidate, wanted, options)
+            made = first_that_fits(candidate, make)
         except (IRWidgetError, LoweringInterrupted) as error:
             problems.append(error)
             made = error.lowerings or ({error.lowering.target: error.lowering} if error.lowering else {})
@@ -51,12 +53,15 @@ def _key(name: str, target: str, candidates: Sequence[Candidate], wanted: Sequen
     return name if len(candidates) > 1 else target
 
 
-def _try_calls(candidate: Candidate, wanted: Sequence[str], options: Mapping[str, Any]) -> dict[str, Lowering]:
-    """Lower with the first call that fits; a guess that does not fit makes room for the next."""
+_Made = TypeVar("_Made")
+
+
+def first_that_fits(candidate: Candidate, make: Callable[..., _Made]) -> _Made:
+    """Make something of a model and the first of its calls that fits; a guess that does not makes room for the next."""
     problem: IRWidgetError | None = None
     for call in candidate.calls:
         try:
-            return lower(candidate.model, *call.args, to=list(wanted), kwargs=call.kwargs, **options)
+            return make(candidate.model, *call.args, kwargs=call.kwargs)
         except (UsageError, ExportError) as error:
             if call.told or error.lowering:
                 raise

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from IPython.core.completer import context_matcher
@@ -13,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
 from irwidget import arguments, routes
-from irwidget.commands import lower_all, targets_of
+from irwidget.commands import first_that_fits, lower_all, targets_of
 from irwidget.errors import UsageError, near
 from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
 from irwidget.lowering import Lowering, shown
@@ -39,15 +40,18 @@ class LowerMagics(Magics):
         parsed = arguments.parse(line, "%%lower", objects=False)
         if _answered(parsed):
             return
-        wanted = targets_of(parsed)
+        wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
         if "raw_ir" in wanted:
             text = cell if parsed.source == "text" else self._printed(line, cell)
             candidates = [Candidate("IR", text, (Call((), told=True),))]
-        elif all(name.startswith("triton_") for name in wanted):
+        elif wanted and all(name.startswith("triton_") for name in wanted):
             candidates = self._run_triton(line, cell, wanted, parsed)
         else:
             candidates = self._run_cell(line, cell, parsed)
-        self._lower(candidates, wanted, parsed)
+        if parsed.interactive:
+            self._edit(candidates, [parsed.model or "", *arguments.split(parsed.inputs)], parsed)
+        else:
+            self._lower(candidates, wanted, parsed)
 
     @line_magic("lower")
     def lower_line(self, line: str) -> None:
@@ -63,25 +67,34 @@ class LowerMagics(Magics):
         if not names:
             raise UsageError("%lower needs the name of a model: %lower model x --to tosa_mlir")
         values = [_variable(self.shell.user_ns, name) for name in names]
+        candidate = Candidate(names[0], values[0], (Call(tuple(values[1:]), told=True),))
         if parsed.interactive:
-            self._edit(values, names, parsed)
-            return
-        call = Call(tuple(values[1:]), told=True)
-        self._lower([Candidate(names[0], values[0], (call,))], wanted, parsed)
+            self._edit([candidate], names, parsed)
+        else:
+            self._lower([candidate], wanted, parsed)
 
-    def _edit(self, values: Sequence[Any], names: Sequence[str], parsed: argparse.Namespace) -> None:
-        """Show the pipeline widget for an object and its inputs; it is bound to `_pipeline` too."""
+    def _edit(self, candidates: Sequence[Candidate], names: Sequence[str], parsed: argparse.Namespace) -> None:
+        """Show the pipeline widget of each model, and bind it to `_pipeline`; `names` are the user's."""
         from IPython.display import display
 
         from irwidget.editor.widget import Pipeline
-        from irwidget.views import base
+        from irwidget.views.base import Stack, replace
 
         options = arguments.pipeline_options(parsed)
-        options["name"] = parsed.name or names[0]
-        made = Pipeline(*values, to=parsed.to, names=names, **options)
-        for name in ("_pipeline", *([parsed.out] if parsed.out else [])):
-            self.shell.user_ns[name] = made
-        display(base.replace(_cell_id(self.shell), made))
+        made: dict[str, Pipeline] = {}
+        for candidate in candidates:
+            name = parsed.name or candidate.name
+            make = partial(Pipeline, to=parsed.to, names=names, name=name, **options)
+            made[candidate.name] = first_that_fits(candidate, make)
+        self._bind("_pipeline", made, parsed)
+        widgets = list(made.values())
+        display(replace(_cell_id(self.shell), widgets[0] if len(widgets) == 1 else Stack(children=widgets)))
+
+    def _bind(self, name: str, made: Mapping[str, Any], parsed: argparse.Namespace) -> None:
+        """Put what was made into the user's namespace: by itself, or several by name."""
+        result: Any = next(iter(made.values())) if len(made) == 1 else dict(made)
+        for variable in (name, *([parsed.out] if parsed.out else [])):
+            self.shell.user_ns[variable] = result
 
     def _open_cache(self, parsed: argparse.Namespace) -> None:
         """Show the kernels of a Triton JIT cache, by kernel and specialisation."""
@@ -146,10 +159,7 @@ class LowerMagics(Magics):
             raise problems[0]
 
     def _show(self, done: Mapping[str, Lowering], parsed: argparse.Namespace, progress: ProgressLine) -> None:
-        result: Any = next(iter(done.values())) if len(done) == 1 else dict(done)
-        self.shell.user_ns["_lowering"] = result
-        if parsed.out:
-            self.shell.user_ns[parsed.out] = result
+        self._bind("_lowering", done, parsed)
         if parsed.text:
             from irwidget import views
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html as escaping
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ class Names:
         default = "text" if isinstance(obj, str) else "model"
         guessed = [_variable(one) for one in (obj, *inputs)]
         usual = [default, *(f"x{i}" if i else "x" for i in range(len(inputs)))]
-        names = list(given or [guess or name for guess, name in zip(guessed, usual, strict=True)])
-        self.model, self.inputs = names[0], names[1:]
-        self.is_text = isinstance(obj, str)
+        self.model, *self.inputs = (next(filter(None, names)) for names in zip_longest(given or (), guessed, usual))
+        self.told = [""] if isinstance(obj, str) else list(given or [self.model, *self.inputs])
+        """What a magic is told; an empty model is the one that its cell defines."""
         self.others = [name for name, value in (("kwargs", kwargs), ("dynamic_shapes", dynamic_shapes)) if value]
         self.options = dict(options)
         self.external = external
@@ -41,8 +42,9 @@ def _variable(value: Any) -> str:
 def magic_line(names: Names, target: str, pipeline: str) -> str:
     """`%%lower --to nvptx --model net --inputs x --pipeline 'mlir-opt --cse'`"""
     words = ["--to", target]
-    if not names.is_text:
-        words += ["--model", names.model, *(["--inputs", ",".join(names.inputs)] if names.inputs else [])]
+    model, *inputs = names.told
+    words += ["--model", model] if model else []
+    words += ["--inputs", ",".join(inputs)] if inputs else []
     for name, value in names.options.items():
         words += [f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}", str(value)]
     if pipeline:

@@ -59,7 +59,8 @@ class Pipeline(base.View):
 
     `allow_tools` says what the page may add: names of tools, and whole commands of your own programs
     (`"user-tool ./mine --flag"`). Steps that Python gives in `pipeline` may be anything; the page can move, disable
-    and remove these. `external=True` runs the tools as real programs. Other options are those of `irwidget.lower`.
+    and remove these. `external=True` runs the tools as real programs. `names` are the variables that hold the object
+    and its inputs, for `magic` and `call`; `[""]` leaves them to the cell. Other options are those of `irwidget.lower`.
 
     The traits can be set from Python and observed; they change on another thread while the pipeline runs. A page
     cannot set any of them: it asks, and each request is checked.

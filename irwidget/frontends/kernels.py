@@ -34,11 +34,13 @@ def lower(
 
 
 def kind_of(obj: Any) -> str:
-    """`Triton` or `Helion` for a kernel, empty for anything else."""
+    """`Triton` or `Helion` for a kernel or a launch of one, empty for anything else."""
     from irwidget import helion
     from irwidget.frontends import triton
 
-    return "Helion" if helion.is_kernel(obj) else "Triton" if triton.is_kernel(obj) else ""
+    if helion.is_kernel(obj):
+        return "Helion"
+    return "Triton" if triton.is_kernel(obj) or isinstance(obj, triton.Launch) else ""
 
 
 def _positional(kernel: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -48,6 +48,19 @@ def test_an_unmodified_launch_lowers(target, arch, sign, run, shell):  # noqa: F
     assert low.name == "add"
 
 
+@pytest.mark.parametrize(
+    ("target", "cell", "pipeline", "sign"),
+    [("triton_ir", TRITON + LAUNCH, "triton-opt --cse", "tt.load"),
+     ("helion_mlir", HELION, "mlir-opt --scf-forall-to-for", "scf.for ")],
+)
+def test_a_pipeline_is_edited_on_the_kernel_of_a_cell(target, cell, pipeline, sign, run, shell):  # noqa: F811
+    run(f"%%lower --interactive --to {target} --pipeline '{pipeline}'{cell}")
+    made = shell.user_ns["_pipeline"]
+    assert sign in made.run().text
+    assert made.steps[-1].state == "done"
+    made.close()
+
+
 def test_a_cell_without_a_launch_says_how(run):  # noqa: F811
     with pytest.raises(irwidget.UsageError, match=r"add\[grid\]\(x, y, out, n, BLOCK\)"):
         run(f"%%lower --to triton_ir{TRITON}")

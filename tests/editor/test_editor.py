@@ -287,7 +287,7 @@ def shell():
 
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "irwidget")
-    shell.user_ns.update(net=NET, x=X)
+    shell.user_ns.update(net=NET, x=X, NET=NET, X=X)
     yield shell
     shell.run_line_magic("unload_ext", "irwidget")
     InteractiveShell.clear_instance()
@@ -301,6 +301,35 @@ def test_the_magic_makes_one(shell, capsys):
     assert made.magic == "%%lower --to llvm_ir --model net --inputs x --arch sm_80 --pipeline 'opt -O2'"
     assert made.call == "irwidget.lower(net, x, to='llvm_ir', arch='sm_80', pipeline='opt -O2')"
     made.close()
+
+
+RAW = "func.func @f(%a: i32) -> i32 {\n  return %a : i32\n}\n"
+
+
+@pytest.mark.parametrize(("line", "cell", "sign"), [
+    ("--to torch_mlir", "m = torch.nn.Tanh()\ny = torch.ones(3, 4)", "torch.aten.tanh"),
+    ("--to tosa_mlir --model m --inputs z", "m = torch.nn.Tanh()\ny, z = torch.ones(3, 4), X", "tensor<2x4xf32>"),
+    ("--to tosa_mlir", "irwidget.explore(torch.nn.Tanh(), torch.ones(3, 4))", "tosa.tanh"),
+    ("--to tosa_mlir", "f = lambda a, *, b: a * b\nm = torch.ones(2)\nf(m, b=m)", "tosa.mul"),
+    ("--to raw_ir", RAW, "func.func @f"),
+])
+def test_a_cell_opens_on_what_it_defines(shell, line, cell, sign):
+    shell.user_ns.update(torch=torch, irwidget=irwidget)
+    shell.run_cell_magic("lower", f"--interactive {line}", cell)
+    made = shell.user_ns["_pipeline"]
+    assert made.magic == f"%%lower {line}"
+    assert sign in made.run().text
+    shell.run_cell_magic("lower", f"{line} --text", cell)
+    assert shell.user_ns["_lowering"].text == made.lowering.text
+    made.close()
+
+
+def test_a_cell_with_several_models_opens_them_all(shell, capsys):
+    shell.run_cell_magic("lower", "--interactive --to tosa_mlir", "a, b, x = NET[0], NET[1], X")
+    made = shell.user_ns["_pipeline"]
+    assert {name: one.target for name, one in made.items()} == {"a": "tosa_mlir", "b": "tosa_mlir"}
+    for one in made.values():
+        one.close()
 
 
 @pytest.mark.parametrize("line", ["net x --check", "nut x", "net x --to spyre_fx", "net x --no-dumps"])
