@@ -56,21 +56,24 @@ def _one_file(words: list[str], command: str) -> argparse.Namespace | None:
 
 def _export(words: list[str]) -> None:
     """Run a notebook and write what it lowered as a page."""
-    from irwidget import notebooks, views
+    from irwidget import notebooks
+    from irwidget.lowering import page
 
     parsed = _one_file(words, "irwidget export")
     if parsed is None:
         return
     path = Path(parsed.names[0])
     target = Path(parsed.html or path.with_suffix(".html").name)
-    target.write_text(views.page(notebooks.traces(path), title=path.stem), encoding="utf-8")
+    page(notebooks.lowerings(path), path.stem, target)
     print(f"wrote {target} ({target.stat().st_size / 2**20:.1f} MB)")
 
 
 def _lower(words: list[str]) -> None:
     """Run a Python file as a cell and lower what it asks for."""
+    from irwidget import views
     from irwidget.commands import lower_all, targets_of
     from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
+    from irwidget.lowering import page
     from irwidget.progress import ProgressLine
 
     parsed = _one_file(words, "irwidget lower")
@@ -87,15 +90,12 @@ def _lower(words: list[str]) -> None:
         candidates = pairs or find(source, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
     with ProgressLine(enabled=False) as progress:
         done, problems = lower_all(candidates, targets_of(parsed), parsed, progress)
-    from irwidget import views
-
-    traces = [lowering.trace for lowering in done.values()]
     if parsed.html:
-        Path(parsed.html).write_text(views.page(traces, title=path.name), encoding="utf-8")
+        page(list(done.values()), path.name, parsed.html)
     elif parsed.no_dumps:
         print("\n".join(lowering.text for lowering in done.values()))
     else:
-        print(views.text(traces))
+        print(views.text([lowering.trace for lowering in done.values()]))
     if problems:
         raise problems[0]
 

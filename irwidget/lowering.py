@@ -105,18 +105,7 @@ class Lowering:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page that needs no kernel and no network; written to `path` when given."""
-        from irwidget import views
-
-        title = f"{self.name}: {self.target}"
-        if self.program is not None:
-            from irwidget.views import spyre
-
-            page = spyre.page([self.program], [self.trace], title=title)
-        else:
-            page = views.page([self.trace], title=title)
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
+        return page([self], f"{self.name}: {self.target}", path)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON-able data."""
@@ -151,13 +140,22 @@ def shown(lowerings: Sequence[Lowering], key: str | None) -> Any:
     """The widget of lowerings: the diff of their passes, below the programs of Spyre targets."""
     from irwidget import views
 
-    traces = [lowering.trace for lowering in lowerings]
-    programs = [lowering.program for lowering in lowerings if lowering.program is not None]
-    if not programs:
-        return views.show(traces, key=key)
-    from irwidget.views import spyre
+    return views.show([lowering.trace for lowering in lowerings], programs=_programs(lowerings), key=key)
 
-    return spyre.show_lowered(programs, traces, key=key)
+
+def page(lowerings: Sequence[Lowering], title: str, path: str | Path | None = None) -> str:
+    """The same as one offline page; written to `path` when given."""
+    from irwidget import views
+
+    made = views.page([lowering.trace for lowering in lowerings], title, _programs(lowerings))
+    if path is not None:
+        Path(path).write_text(made, encoding="utf-8")
+    return made
+
+
+def _programs(lowerings: Sequence[Lowering]) -> list[SpyreProgram]:
+    """Each once: lowering one model to several IR types of Spyre compiles it once."""
+    return list({id(one.program): one.program for one in lowerings if one.program is not None}.values())
 
 
 def _dump_dict(dump: Dump) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from irwidget import arguments, routes
 from irwidget.commands import first_that_fits, lower_all, targets_of
 from irwidget.errors import UsageError, near
 from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
-from irwidget.lowering import Lowering, shown
+from irwidget.lowering import Lowering, page, shown
 from irwidget.progress import ProgressLine
 
 
@@ -160,6 +160,8 @@ class LowerMagics(Magics):
 
     def _show(self, done: Mapping[str, Lowering], parsed: argparse.Namespace, progress: ProgressLine) -> None:
         self._bind("_lowering", done, parsed)
+        if parsed.html:
+            page(list(done.values()), "; ".join(done), parsed.html)
         if parsed.text:
             from irwidget import views
 

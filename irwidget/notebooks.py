@@ -10,9 +10,10 @@ from typing import Any
 
 from irwidget.dumps import Trace
 from irwidget.errors import UsageError
+from irwidget.lowering import Lowering
 
 
-def traces(path: Path) -> list[Trace]:
+def lowerings(path: Path) -> list[Lowering]:
     """Run the code cells of a notebook here, in its folder, and give every lowering that they showed.
 
     Raises UsageError when it is no notebook, when a cell fails, or when it lowers nothing.
@@ -22,8 +23,7 @@ def traces(path: Path) -> list[Trace]:
 
     sources = list(_code(path))
     shell = InteractiveShell()
-    found: list[Trace] = []
-    seen: Any = None
+    found: dict[int, Lowering] = {}
     before = os.getcwd()
     os.chdir(path.parent)
     try:
@@ -32,15 +32,24 @@ def traces(path: Path) -> list[Trace]:
                 ran = shell.run_cell(source)
             if not ran.success:
                 raise UsageError(f"{path}: code cell {number} fails: {ran.error_before_exec or ran.error_in_exec}")
-            shown = shell.user_ns.get("_lowering")
-            if shown is not None and shown is not seen:
-                seen = shown
-                found += [low.trace for low in (shown.values() if isinstance(shown, dict) else [shown])]
+            lowered = shell.user_ns.get("_lowering")
+            for shown in (*(lowered.values() if isinstance(lowered, dict) else [lowered]), ran.result):
+                if isinstance(trace := getattr(shown, "trace", None), Trace):
+                    found[id(trace)] = _lowering(shown)
     finally:
         os.chdir(before)
     if not found:
-        raise UsageError(f"{path} lowers nothing: no cell begins with %%lower or %lower")
-    return found
+        raise UsageError(f"{path} lowers nothing: no cell begins with %%lower or %lower, or ends with a lowering")
+    return list(found.values())
+
+
+def _lowering(shown: Any) -> Lowering:
+    """What a cell showed, a lowering or a program for Spyre, as a lowering."""
+    from irwidget.spyre import SpyreProgram
+
+    if isinstance(shown, Lowering):
+        return shown
+    return Lowering(shown.trace, shown if isinstance(shown, SpyreProgram) else None)
 
 
 def _code(path: Path) -> Iterator[str]:

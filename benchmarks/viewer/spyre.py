@@ -16,7 +16,8 @@ import torch
 from playwright.sync_api import Page, sync_playwright
 
 from irwidget.spyre import SpyreProgram, TensorSpec, compile
-from irwidget.views.spyre import SpyreView, page
+from irwidget.views import page
+from irwidget.views.spyre import SpyreView
 from tests.browser.labserver import CHROMIUM, FLAGS
 
 OPEN, SELECT = 500, 50
@@ -71,7 +72,7 @@ def main() -> None:
     kernel = 1000 * (time.perf_counter() - started)
     count = len(view.picture["ops"])
     path = Path(tempfile.mkdtemp()) / "page.html"
-    path.write_text(page([made]))
+    path.write_text(page([], programs=[made]))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         tab = browser.new_page(viewport={"width": 1400, "height": 1000})

@@ -124,9 +124,9 @@ class SpyreProgram:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page with the program and its passes, without kernel and network; written to `path`."""
-        from irwidget.views import spyre as views
+        from irwidget import views
 
-        page = views.page([self], [self.trace], title=f"{self.name} for Spyre")
+        page = views.page([self.trace], title=f"{self.name} for Spyre", programs=[self])
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page

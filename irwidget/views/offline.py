@@ -6,12 +6,15 @@ import base64
 import html as escaping
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irwidget.dumps import Trace
 from irwidget.views import helion, twins
 from irwidget.views.bundle import packed, static
 from irwidget.views.packing import has_graphs, opening, pack
+
+if TYPE_CHECKING:
+    from irwidget.spyre import SpyreProgram
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -25,18 +28,30 @@ h1 { font-size: 18px; margin: 0 0 12px; }
 """
 
 
-def page(traces: Sequence[Trace], title: str = "") -> str:
-    """An HTML page that shows lowerings exactly as the widget does. Waits for dumps that are still on their way."""
+def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgram] = ()) -> str:
+    """An HTML page that shows lowerings, and programs for Spyre above them, exactly as the widgets do.
+
+    Waits for dumps that are still on their way.
+    """
     for trace in traces:
         for dump in trace.dumps:
             dump.load()
     title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)
     linked = [trace for trace in traces if trace.nodes]
-    views = [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
-    views.append(view(state_of(traces), twins.html(traces)))
+    views = [_spyre(program) for program in programs]
+    views += [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
+    views += [view(state_of(traces), twins.html(traces))] if traces else []
     body = "\n".join([f"<h1>{escaping.escape(title)}</h1>", *views])
-    bundles = ["viewer", *(["helion"] if linked else []), *(["graph"] if has_graphs(traces) else [])]
-    return document(body, title, bundles)
+    needed = {"viewer": traces, "spyre": programs, "helion": linked, "graph": has_graphs(traces)}
+    return document(body, title, [name for name, why in needed.items() if why])
+
+
+def _spyre(program: SpyreProgram) -> str:
+    from irwidget.spyre.picture import picture
+    from irwidget.views import spyre, spyre_twins
+
+    drawn = picture(program)
+    return view(spyre.state_of(program, drawn), spyre_twins.html(drawn), "spyre")
 
 
 def state_of(traces: Sequence[Trace]) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import traitlets
 
-from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.spyre.picture import picture, texts
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.recompile import changes, recompile
-from irwidget.views import base, offline, spyre_twins, twins, widget
+from irwidget.views import base, spyre_twins
 from irwidget.views.base import packed
+from irwidget.views.widget import PassDiff
 
 
 class SpyreView(base.View):
@@ -127,7 +127,7 @@ def _within(what: str, value: int, count: int) -> int:
 class Lowered(base.Stack):
     """The programs of a lowering, and below them their passes."""
 
-    def __init__(self, views: Sequence[SpyreView], passes: widget.PassDiff) -> None:
+    def __init__(self, views: Sequence[SpyreView], passes: PassDiff) -> None:
         super().__init__(children=[*views, passes])
         self.views, self.passes = tuple(views), passes
 
@@ -137,26 +137,10 @@ def show(program: SpyreProgram, *, key: str | None = None) -> SpyreView:
     return base.replace(key, SpyreView(program))
 
 
-def show_lowered(programs: Sequence[SpyreProgram], traces: Sequence[Trace], *, key: str | None = None) -> Lowered:
-    """The views of programs above the diff of their passes."""
-    distinct = list({id(program): program for program in programs}.values())
-    return base.replace(key, Lowered([SpyreView(program) for program in distinct], widget.PassDiff(traces)))
-
-
-def page(programs: Sequence[SpyreProgram], traces: Sequence[Trace] = (), title: str = "") -> str:
-    """An HTML page with programs, and below them the diff of passes, that needs no kernel and no network."""
-    made = [(picture(program), texts(program)) for program in programs]
-    for trace in traces:
-        for dump in trace.dumps:
-            dump.load()
-    title = title or "; ".join(data["name"] for data, _ in made)
-    parts = [f"<h1>{offline.escaping.escape(title)}</h1>"]
-    for data, files in made:
-        state = {
-            "op": 0, "core": 0, "tensor": "", "iteration": 0, "former": "",
-            "data": base64.b64encode(packed(data)).decode(), "texts": base64.b64encode(packed(files)).decode(),
-        }
-        parts.append(offline.view(state, spyre_twins.html(data), bundle="spyre"))
-    if traces:
-        parts.append(offline.view(offline.state_of(traces), twins.html(traces)))
-    return offline.document("\n".join(parts), title, bundles=("spyre", *(("viewer",) if traces else ())))
+def state_of(program: SpyreProgram, drawn: Mapping[str, Any]) -> dict[str, Any]:
+    """The traits of a view that nobody has touched yet, with the program as `picture` drew it; bytes as base64."""
+    return {
+        "op": 0, "core": 0, "tensor": "", "iteration": 0, "former": "",
+        "data": base64.b64encode(packed(drawn)).decode(),
+        "texts": base64.b64encode(packed(texts(program))).decode(),
+    }

@@ -18,7 +18,9 @@ from irwidget.views.bundle import bundle
 from irwidget.views.packing import Packer, has_graphs, opening, repeated
 
 if TYPE_CHECKING:
+    from irwidget.spyre import SpyreProgram
     from irwidget.views.helion import KernelView
+    from irwidget.views.spyre import Lowered
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
@@ -183,11 +185,17 @@ def _size(traces: Sequence[Trace]) -> int:
     return sum(len(dump.text) for trace in traces for dump in trace.dumps if dump.ready)
 
 
-def show(traces: Sequence[Trace], *, key: str | None = None) -> PassDiff | KernelView:
-    """Make the view of one or several lowerings; where one starts from a Helion kernel, its links above the passes.
+def show(
+    traces: Sequence[Trace], *, programs: Sequence[SpyreProgram] = (), key: str | None = None
+) -> PassDiff | KernelView | Lowered:
+    """Make the view of one or several lowerings: their passes, below the programs or the links of a Helion kernel.
 
     `key` names the cell that shows it: showing again with the same key closes the view before.
     """
+    if programs:
+        from irwidget.views.spyre import Lowered, SpyreView
+
+        return base.replace(key, Lowered([SpyreView(program) for program in programs], PassDiff(traces)))
     if any(trace.nodes for trace in traces):
         from irwidget.views.helion import KernelView
 

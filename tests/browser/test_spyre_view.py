@@ -11,7 +11,7 @@ from irwidget.spyre import TensorSpec, compile, spyre_hint
 from irwidget.spyre.execute import _Run
 from irwidget.spyre.superdsc import start_address
 from irwidget.spyre.tiles import tiled_ops
-from irwidget.views.spyre import page
+from irwidget.views import page
 
 AXE = Path(__file__).parents[2] / "js/node_modules/axe-core/axe.min.js"
 
@@ -60,7 +60,7 @@ class Page:
 
 
 def page_of(program) -> str:
-    return page([program])
+    return page([], programs=[program])
 
 
 @pytest.fixture(scope="module")

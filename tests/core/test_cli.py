@@ -5,6 +5,7 @@ import json
 import pytest
 
 from irwidget import cli
+from tests.core.test_kernel_cells import HELION
 
 MODEL = """
 import torch
@@ -42,6 +43,23 @@ def test_a_notebook_becomes_an_offline_page(tmp_path, model, capsys):
     text = page.read_text()
     assert "<script" in text
     assert "http://" not in text.replace("http://www.w3.org", "")
+
+
+def test_a_notebook_of_kernels_and_programs_shows_their_own_views(tmp_path):
+    spyre = "import torch\ndef f(a):\n    return torch.exp(a)\na = torch.zeros(64, 128, dtype=torch.float16)"
+    cells = [
+        "%load_ext irwidget", f"%%lower --to spyre_superdsc,spyre_host\n{spyre}", f"%%lower --to helion_mlir{HELION}",
+        "import irwidget.spyre\nprogram = irwidget.spyre.compile(f, [a], name='again')\nprogram", "program",
+    ]
+    notebook = tmp_path / "n.ipynb"
+    notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "source": [cell]} for cell in cells]}))
+    assert cli.main(["export", str(notebook), "--html", str(tmp_path / "n.html")]) == 0
+    text = (tmp_path / "n.html").read_text()
+    views = {name: text.count(f'data-bundle="{name}"') for name in ("spyre", "helion", "viewer")}
+    assert views == {"spyre": 2, "helion": 1, "viewer": 1}
+    assert all(text.count(f'id="irw-bundle-{name}"') == 1 for name in views)
+    assert "spyre_host" in text
+    assert "again" in text
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,13 @@ def test_a_cell_is_run_and_its_model_lowered(shell, run):
     assert isinstance(shell.user_ns["net"], shell.user_ns["Net"])
 
 
+def test_a_page_is_written_when_asked_for(shell, run, tmp_path):
+    run(f"%%lower --to tosa_mlir,stablehlo_mlir --text --html {tmp_path}/page.html\nnet = Net()\nx = torch.randn(2, 4)")
+    page = (tmp_path / "page.html").read_text()
+    assert "<title>tosa_mlir; stablehlo_mlir</title>" in page
+    assert "convert-torch-to-tosa" in page
+
+
 PAIRINGS = {
     "first tensor that fits": ("y = torch.randn(3, 5)\nz = torch.randn(2, 4)\nnet = Net()", "tensor<2x4xf32>"),
     "parameter names": ("a = torch.randn(7, 4)\nx = torch.randn(2, 4)\nnet = Net()", "tensor<2x4xf32>"),
