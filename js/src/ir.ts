@@ -132,6 +132,15 @@ export function colours(language: string): RegExp {
   return COLOURS[language] ?? PLAIN;
 }
 
+/** Values and numbers are as plain text: they are half of all tokens, and each would be an element of its own. */
+const COLOURED = ["op", "type", "generic", "string", "symbol", "alias", "keyword", "comment"] as const;
+
+/** The class of what `colours` has found, or "". */
+export function colourOf({ groups }: RegExpMatchArray): string {
+  const group = groups && COLOURED.find((name) => groups[name] !== undefined);
+  return group ? `irw-${group === "generic" ? "op" : group}` : "";
+}
+
 const NAME = /%(?:"[^"]*"|[\w$.-]+)|\^\w+|@(?:"[^"]*"|[\w$.-]+)/g;
 
 /** The name that stands where `name` stands in a line that is equal apart from renumbering. */

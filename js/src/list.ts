@@ -34,7 +34,7 @@ export class PassList {
   readonly element: HTMLElement;
   private readonly id = freshId("passes");
   private stages: number[] = [];
-  private readonly drawn = new Map<number, { readonly key: string; readonly element: HTMLElement }>();
+  private readonly drawn = new Map<string, { readonly key: string; readonly element: HTMLElement }>();
 
   constructor(private readonly hooks: ListHooks) {
     this.element = h("div", {
@@ -45,10 +45,10 @@ export class PassList {
 
   draw(entries: readonly Entry[], left: number, right: number, most: number): void {
     this.stages = entries.flatMap((entry) => ("stages" in entry ? [] : [entry.stage]));
-    const rows = entries.map((entry) => ("stages" in entry ? this.quiet(entry) : this.kept(entry, left, right, most)));
-    if (rows.length !== this.element.childElementCount || rows.some((row, i) => row !== this.element.children[i])) {
-      this.element.replaceChildren(...rows);
-    }
+    const rows = entries.map((entry) => ("stages" in entry
+      ? this.kept(`quiet ${entry.key}`, [entry.stages.length], () => this.quiet(entry))
+      : this.kept(String(entry.stage), [entry, entry.stage === left, entry.stage === right, most], () => this.row(entry, left, right, most))));
+    this.put(rows);
     const current = this.element.querySelector(`[data-stage="${right}"]`);
     if (current) this.element.setAttribute("aria-activedescendant", current.id);
     else this.element.removeAttribute("aria-activedescendant");
@@ -56,12 +56,22 @@ export class PassList {
     if (current instanceof HTMLElement) requestAnimationFrame(() => this.show(current));
   }
 
+  /** Only what is different leaves or enters the page: a row that is put in again is styled and laid out again. */
+  private put(rows: readonly HTMLElement[]): void {
+    const kept = new Set<Element>(rows);
+    for (const child of [...this.element.children]) if (!kept.has(child)) child.remove();
+    let next = this.element.firstElementChild;
+    for (const row of rows) {
+      if (row === next) next = next.nextElementSibling;
+      else this.element.insertBefore(row, next);
+    }
+  }
+
   /** The row as it was drawn last, when nothing about it is different. */
-  private kept(row: Row, left: number, right: number, most: number): HTMLElement {
-    const side = row.stage === right ? "right" : row.stage === left ? "left" : "";
-    const key = JSON.stringify([row, side, most]);
-    let drawn = this.drawn.get(row.stage);
-    if (drawn?.key !== key) this.drawn.set(row.stage, (drawn = { key, element: this.row(row, left, right, most) }));
+  private kept(name: string, depends: readonly unknown[], make: () => HTMLElement): HTMLElement {
+    const key = JSON.stringify(depends);
+    let drawn = this.drawn.get(name);
+    if (drawn?.key !== key) this.drawn.set(name, (drawn = { key, element: make() }));
     return drawn.element;
   }
 

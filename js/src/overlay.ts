@@ -2,7 +2,7 @@
 
 import { type Extension, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, MatchDecorator, ViewPlugin, type ViewUpdate } from "@codemirror/view";
-import { colours, defines, wordIn } from "./ir";
+import { colourOf, colours, defines, wordIn } from "./ir";
 import { differingWords } from "./words";
 import { matcher } from "./analysis";
 
@@ -40,17 +40,20 @@ const marksField = StateField.define<Marks>({
   },
 });
 
-const GROUPS = ["comment", "generic", "string", "value", "symbol", "alias", "type", "op", "keyword", "number"] as const;
-const TOKENS = new Map(
-  GROUPS.map((group) => [group, Decoration.mark({ class: `irw-${group === "generic" ? "op" : group}` })]),
-);
+const TOKENS = new Map<string, Decoration>();
+
+function token(name: string): Decoration {
+  let decoration = TOKENS.get(name);
+  if (!decoration) TOKENS.set(name, (decoration = Decoration.mark({ class: name })));
+  return decoration;
+}
 
 export function syntax(language: string): Extension {
   const decorator = new MatchDecorator({
     regexp: colours(language),
     decoration: (match) => {
-      for (const group of GROUPS) if (match.groups?.[group] !== undefined) return TOKENS.get(group)!;
-      return null;
+      const name = colourOf(match);
+      return name ? token(name) : null;
     },
   });
   return ViewPlugin.define(

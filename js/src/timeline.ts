@@ -10,7 +10,8 @@ const HUES = 7;
 export class Timeline {
   private done = 0;
   private readonly totals = new Map<string, number>();
-  private readonly hues = new Map<string, number>();
+  /** For each stage the share and colour of its dialects; once all are known. */
+  private strips: readonly Row["strip"][] = [];
   /** The largest number of lines that went or came in one pass. */
   most = 1;
 
@@ -36,7 +37,8 @@ export class Timeline {
     } while (this.done < stages.length && performance.now() < until);
     if (this.done < stages.length) return false;
     const common = [...this.totals].sort((a, b) => b[1] - a[1]).slice(0, HUES);
-    for (const [i, [name]] of common.entries()) this.hues.set(name, i);
+    const hues = new Map(common.map(([name], i) => [name, i]));
+    this.strips = stages.map((stage) => this.analysis.dialects(stage).map(([name, count]) => [name, count, hues.get(name) ?? HUES] as const));
     return true;
   }
 
@@ -54,7 +56,7 @@ export class Timeline {
         seconds: stage.seconds,
         state: !stage.ready ? "pending" : stage.before < 0 || stage.changed ? "changed" : "same",
         delta,
-        strip: this.hues.size > 0 ? this.strip(i) : [],
+        strip: this.strips[i] ?? [],
         hits: hits[i] ?? 0,
       };
     });
@@ -63,10 +65,6 @@ export class Timeline {
       rows.push({ stage: stages.length, label, title: failure.message, seconds: 0, state: "failed", delta: null, strip: [], hits: 0 });
     }
     return rows;
-  }
-
-  private strip(stage: number): [string, number, number][] {
-    return this.analysis.dialects(this.trace.stages[stage]!).map(([name, count]) => [name, count, Math.min(this.hues.get(name) ?? HUES, HUES)]);
   }
 }
 

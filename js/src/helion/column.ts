@@ -1,7 +1,7 @@
 /** One column: rows that light up with their group, and a cursor that the keys move. */
 
 import { freshId, h } from "../dom";
-import { colours } from "../ir";
+import { colourOf, colours } from "../ir";
 
 export interface Row {
   readonly text: string;
@@ -183,10 +183,10 @@ export function coloured(text: string, language: string): (Node | string)[] {
   let at = 0;
   if (text.length > 2000) return [text];
   for (const found of text.matchAll(colours(language))) {
-    const kind = Object.entries(found.groups ?? {}).find(([, value]) => value !== undefined)?.[0];
-    if (!kind || !found[0]) continue;
+    const name = colourOf(found);
+    if (!name) continue;
     if (found.index > at) parts.push(text.slice(at, found.index));
-    parts.push(h("span", { class: `irw-${kind === "generic" ? "op" : kind}` }, found[0]));
+    parts.push(h("span", { class: name }, found[0]));
     at = found.index + found[0].length;
   }
   if (at < text.length) parts.push(text.slice(at));
