@@ -9,12 +9,13 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from irwidget.dumps import Content, Step
-from irwidget.toolchain import events, llvm, mlir, triton_lines
+from irwidget.toolchain import events, llvm, llvm_state, mlir, triton_lines
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
-from irwidget.toolchain.llvm_state import DebugText, places_of, same_kind
+from irwidget.toolchain.llvm_state import same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
 
 LIBDEVICE = "libdevice.10.bc"
@@ -65,24 +66,33 @@ def ptxas(run: Run, state: State, step: Step) -> Iterator[Pass]:
     """PTX to machine code, shown as nvdisasm reads it; the cubins go to the attachments."""
     if not isinstance(state, Kernels | TextState) or state.language != "ptx":
         raise refuse(step, f"ptxas reads PTX, but the step before it left {state.language}")
-    arguments = shlex.split(step.arguments)
-    assembler = "ptxas-blackwell" if re.search(r"sm_1[0-9]{2}", step.arguments) else "ptxas"
+    kernels = state.texts if isinstance(state, Kernels) else {"": state}
+    pool = ThreadPoolExecutor(os.cpu_count())  # nvdisasm takes a third of a second to start
+    begun = {text: pool.submit(_assemble, step, text) for text in dict.fromkeys(text.text for text in kernels.values())}
 
     def work(kernel: str, before: TextState) -> TextState:
-        with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
-            source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
-            source.write_text(before.text, encoding="utf-8")
-            said = _call([program(assembler), "-v", *arguments, source, "-o", cubin])
-            listing = _call([program("nvdisasm"), "-gi", "-c", cubin])
-            run.attachments[f"{kernel or 'kernel'}.cubin"] = cubin.read_bytes()
+        said, listing, cubin = begun[before.text].result()
+        run.attachments[f"{kernel or 'kernel'}.cubin"] = cubin
         if used := re.search(r"Used (\d+) registers", said):
             run.facts[f"registers {kernel}".strip()] = int(used[1])
         text, places = triton_lines.sass(listing)
-        lines = before.lines if isinstance(before, DebugText) else ()
-        return TextState("sass", text, Content(text, True, places_of(places, lines)))
+        return TextState("sass", text, Content(text, True, llvm_state.places(before, places)))
 
-    yield from on_each(state, "ptxas", work, step.arguments, f"ptxas {step.arguments}")
-    yield from show_all(state)
+    try:
+        yield from on_each(state, "ptxas", work, step.arguments, f"ptxas {step.arguments}")
+        yield from show_all(state)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _assemble(step: Step, ptx: str) -> tuple[str, str, bytes]:
+    """What ptxas said, the listing of the machine code, and the cubin. Raises PassFailed."""
+    assembler = "ptxas-blackwell" if re.search(r"sm_1[0-9]{2}", step.arguments) else "ptxas"
+    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx, encoding="utf-8")
+        said = _call([program(assembler), "-v", *shlex.split(step.arguments), source, "-o", cubin])
+        return said, _call([program("nvdisasm"), "-gi", "-c", cubin]), cubin.read_bytes()
 
 
 def _call(command: list[str | Path]) -> str:

@@ -20,20 +20,16 @@ class DebugText(TextState):
 
     def render(self, elide: bool) -> Content:
         shown = llvm_debug.content(self.language, self.text)
-        return Content(shown.text, True, places_of(shown.locations, self.lines))
+        return Content(shown.text, True, places(self, shown.locations))
 
 
-def places_of(numbered: tuple[Location | None, ...], lines: tuple[Location, ...]) -> tuple[Location | None, ...]:
-    """The places that line numbers stand for."""
+def places(before: TextState, numbered: tuple[Location | None, ...]) -> tuple[Location | None, ...]:
+    """The places that the line numbers inside stand for. Line information that a user wrote stays in the text."""
+    lines = before.lines if isinstance(before, DebugText) else ()
     return tuple(
         lines[mark.line - 1] if mark and mark.file.endswith(LINES) and 0 < mark.line <= len(lines) else None
         for mark in numbered
     )
-
-
-def places(before: TextState, numbered: tuple[Location | None, ...]) -> tuple[Location | None, ...]:
-    """The user's lines of what a pass made of a state. Line information that a user wrote stays in the text."""
-    return places_of(numbered, before.lines) if isinstance(before, DebugText) else ()
 
 
 def same_kind(before: TextState, language: str, text: str) -> TextState:
