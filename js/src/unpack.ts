@@ -92,15 +92,20 @@ export class Unpacker {
     for (const [file, line, column] of meta.places) this.places.push({ file, line, column });
     const known = this.table.length;
     const [found, which] = [shapeOf.length > 0 ? shapesOf(shapes) : [], varints(shapeOf)];
-    const blanked = await lines(shapes, found, which, varints(numbers), this.blankIds, breath, (more) => {
+    await breath.take();
+    const values = varints(numbers);
+    await breath.take();
+    const blanked = await lines(shapes, found, which, values, this.blankIds, breath, (more) => {
       for (const line of more) this.table.push(line);
     });
     this.blanked = joined(this.blanked, blanked);
     this.shapeOf = joined(this.shapeOf, which.map((shape) => shape + this.shapes.length));
     this.shapes = [...this.shapes, ...found];
+    await breath.take();
     const coded = varints(sequences);
     await breath.take();
     const all = sequence(coded, known, this.table.length);
+    await breath.take();
     const where = varints(placed);
     await breath.take();
     let [line, place] = [0, 0];

@@ -101,7 +101,7 @@ export class Viewer implements View {
       let more = this.unpacker.continues(data);
       for await (const dumps of this.unpacker.take(data)) {
         if (this.closed) return;
-        if (more) this.extend(dumps);
+        if (more) await this.extend(dumps);
         else await this.begin(dumps);
         more = true;
       }
@@ -111,13 +111,14 @@ export class Viewer implements View {
   }
 
   /** More dumps of the same lowerings: what is shown stays, unless it was not there before. */
-  private extend(dumps: Dumps): void {
+  private async extend(dumps: Dumps): Promise<void> {
     const shown = [this.left.lines, this.right.lines];
     this.analysis.dumps = dumps;
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
     this.blames = new Blames(this.analysis);
-    if (shown[0] !== this.left.lines || shown[1] !== this.right.lines) this.draw();
-    else this.search();
+    if (shown[0] === this.left.lines && shown[1] === this.right.lines) return this.search();
+    await this.analysis.prepare(this.left, this.right, new Breath());
+    if (!this.closed) this.draw();
   }
 
   private async begin(dumps: Dumps): Promise<void> {
