@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from irwidget.dumps import Diagnostic, Step
-from irwidget.toolchain import events, llvm_state, mlir
+from irwidget.toolchain import events, graphs, llvm_state, mlir
 from irwidget.toolchain.language import detect
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
@@ -138,9 +138,8 @@ def _run(run: Run, before: State, step: Step, command: list[str]) -> State:
         output = _call(step, placed, text, run, run.request.cwd or None if own else folder)
         if os.path.exists(result):
             output = Path(result).read_bytes()
-        graphs = {path.name.lstrip("."): path.read_bytes() for path in Path(folder).glob("*.dot")}
-        graphs |= {path.name.lstrip("."): path.read_bytes() for path in Path(folder).glob(".*.dot")}
-        run.attachments.update(graphs)
+        for path in (*Path(folder).glob("*.dot"), *Path(folder).glob(".*.dot")):
+            run.attachments[path.name.lstrip(".")] = path.read_bytes()
     return _state_of(run, before, step, output)
 
 
@@ -150,10 +149,12 @@ def _call(step: Step, command: list[str], text: str, run: Run, folder: str | Non
         done = subprocess.run(command, input=text.encode(), capture_output=True, cwd=folder)
     except OSError as error:
         raise StepFailed(events.Failed("tool", f"{name} cannot be run: {error}", name, step.tool)) from None
-    said = done.stderr.decode(errors="replace").strip()
+    said = graphs.take(done.stderr.decode(errors="replace"), run.attachments).strip()
     if done.returncode:
         how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else f"exited with {done.returncode}"
         first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])
+        if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
+            first += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
         diagnostic = Diagnostic("error", said[-4000:])
         raise StepFailed(
             events.Failed("tool", f"{name} {how}: {first}", name, step.tool, (diagnostic,), pipeline=str(step))

@@ -10,14 +10,20 @@ from collections.abc import Callable, MutableMapping
 PASS = "view-op-graph"
 
 
+_GRAPH = re.compile(r"^(?:strict )?(?:di)?graph\b.*?^\}\n?", re.MULTILINE | re.DOTALL)
+
+
 def keep(work: Callable[[], None], attachments: MutableMapping[str, bytes]) -> None:
-    """Run the pass and keep what it prints as attachments: `view-op-graph.dot`, `view-op-graph-2.dot` ..."""
-    printed = _standard_error(work)
-    for graph in re.split(r"^(?=(?:strict )?(?:di)?graph\b)", printed, flags=re.MULTILINE):
-        if not re.match(r"(?:strict )?(?:di)?graph\b", graph):
-            continue
+    """Run the pass and keep what it prints as attachments."""
+    take(_standard_error(work), attachments)
+
+
+def take(printed: str, attachments: MutableMapping[str, bytes]) -> str:
+    """Keep the graphs in a text as `view-op-graph.dot`, `view-op-graph-2.dot` ...; returns the rest of it."""
+    for graph in _GRAPH.findall(printed):
         number = sum(name.startswith(PASS) for name in attachments) + 1
         attachments[f"{PASS}-{number}.dot" if number > 1 else f"{PASS}.dot"] = graph.encode()
+    return _GRAPH.sub("", printed)
 
 
 def _standard_error(work: Callable[[], None]) -> str:
