@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import Index, device_coordinates, index_of, ranges_of, stick_of
-from irwidget.spyre.ir import Buffer, Graph, Loop, Op, Read, View, users
+from irwidget.spyre.ir import Buffer, Graph, Loop, Op, Ranges, Read, View, users
 from irwidget.spyre.kernel import Kernel
 from irwidget.spyre.layout import DeviceLayout, device_layout, row_major
 from irwidget.spyre.opspec import OpSpec, TensorArg
@@ -58,6 +59,21 @@ class _Plan:
     """Reduction variables that are tiled."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Accumulator:
+    """What the tiles of a reduction are combined into."""
+
+    buffer: Buffer
+    """One like it."""
+    filled: Ranges
+    fill: Index
+    """What it starts from is written over these ranges, to here."""
+    sums: Index
+    """Where each tile's result is combined into it."""
+    loops: tuple[Loop, ...]
+    """Around the fill."""
+
+
 class _Tiler:
     """Tiles one run of ops."""
 
@@ -70,7 +86,7 @@ class _Tiler:
         self.before: list[Op] = []
         self.body: list[Op] = []
         self.fills: list[Op] = []
-        """Ops of an outer loop, before the inner one: they start its accumulators."""
+        """They start the accumulators: before the loops, or in the outer ones before the inner."""
         self.results: list[Op] = []
         """Ops of an outer loop, after the inner one: they copy what it accumulated."""
         self.small: dict[str, tuple[Buffer, Buffer]] = {}
@@ -191,43 +207,49 @@ class _Tiler:
         self.body.append(self._copy_out(op, Read(op.target, small.write, dtype=old.dtype), ranges, full, plan.loops))
 
     def _reduce(self, op: Op, plan: _Plan) -> None:
-        """A fill of an accumulator, the reduction of a tile into a scratch buffer, and a combination.
+        """Tiles of a reduction are combined into an accumulator of the whole result.
 
-        Inside an output loop the accumulator is one tile, filled in every iteration and copied out after it.
+        Inside output loops the accumulator is one tile, filled in every iteration and copied out after it.
         """
-        func, start = _COMBINE[op.func]
-        first = next(i for i, loop in enumerate(plan.loops) if loop.variable in plan.reduced)
-        around = plan.loops[:first]
+        around = tuple(itertools.takewhile(lambda loop: loop.variable not in plan.reduced, plan.loops))
         old = self.buffers[op.target]
         scratch = _tile_of(old, op, plan.sizes)
-        full = self._full(op, old) if around else ""
+        at = self._reindexed(op, op.write, old, scratch)
+        if not around:
+            whole = _Accumulator(old, ranges_of(old.size), index_of(old.size, old.stride), op.write, ())
+            self.renamed[op.target] = self._accumulate(op, plan, scratch, at, whole)
+            return
+        ranges = tuple((v, plan.sizes[v]) for v, _ in op.ranges)
+        full = self._full(op, old)
+        total = self._accumulate(op, plan, scratch, at, _Accumulator(scratch, ranges, at, at, around))
+        self.results.append(self._copy_out(op, Read(total, at, dtype=old.dtype), ranges, full, around))
+
+    def _accumulate(self, op: Op, plan: _Plan, scratch: Buffer, at: Index, into: _Accumulator) -> str:
+        """A fill of the accumulator, the reduction of a tile into the scratch buffer, and a combination of both."""
+        func, start = _COMBINE[op.func]
+        old = self.buffers[op.target]
         zero, total = f"buf{self.number}", f"buf{self.number + 1}"
         self.buffers[zero] = Buffer(zero, (), (), old.dtype, "constant", start, device_layout((), old.dtype))
-        self.buffers[total] = replace(scratch if around else old, name=total)
+        self.buffers[total] = replace(into.buffer, name=total)
         self.buffers[op.target] = replace(scratch, per_tile=old.per_tile)
-        tile = self._reindexed(op, op.write, old, scratch)
-        whole, ranges = self.buffers[total], tuple((v, plan.sizes[v]) for v, _ in op.ranges)
-        sums = tile if around else op.write
         self.before.append(Op(f"op{self.number}", zero, "constant", "constant", target=zero))
-        (self.fills if around else self.before).append(Op(
-            f"op{self.number + 1}", total, "pointwise", "copy", ranges if around else ranges_of(whole.size),
-            reads=(Read(zero, dtype=old.dtype),), write=sums if around else index_of(whole.size, whole.stride),
-            target=total, loops=around, aten="full", rule="constant", line=op.line, origins=("full",),
+        self.fills.append(Op(
+            f"op{self.number + 1}", total, "pointwise", "copy", into.filled, reads=(Read(zero, dtype=old.dtype),),
+            write=into.fill, target=total, loops=into.loops, aten="full", rule="constant", line=op.line,
+            origins=("full",),
         ))
-        self.body.append(replace(self._looped(op, plan), write=tile))
+        self.body.append(replace(self._looped(op, plan), write=at))
         loops = tuple(
             replace(loop, variable=None, tile=0) if loop.variable in plan.reduced else loop for loop in plan.loops
         )
         self.body.append(Op(
-            f"op{self.number + 2}", f"buf{self.number + 2}", "pointwise", func, ranges,
-            reads=(Read(total, sums, dtype=old.dtype), Read(op.target, tile, dtype=old.dtype)), write=sums,
+            f"op{self.number + 2}", f"buf{self.number + 2}", "pointwise", func,
+            tuple((v, plan.sizes[v]) for v, _ in op.ranges),
+            reads=(Read(total, into.sums, dtype=old.dtype), Read(op.target, at, dtype=old.dtype)), write=into.sums,
             target=total, loops=loops, aten=func, pointwise=True, line=op.line, rule="copy_into", origins=(func,),
         ))
         self.number += 3
-        if around:
-            self.results.append(self._copy_out(op, Read(total, tile, dtype=old.dtype), ranges, full, around))
-        else:
-            self.renamed[op.target] = total
+        return total
 
     def _copy_out(
         self, op: Op, read: Read, ranges: tuple[tuple[str, int], ...], full: str, loops: tuple[Loop, ...]

@@ -76,11 +76,12 @@ def test_what_runs_elsewhere_is_marked():
 
 
 def test_a_stub_is_shown_and_says_why():
-    program = compile(lambda a: torch.erfinv(a), [X])
-    made = picture(program)
-    if any(kernel.unimplemented for kernel in program.kernels):
-        assert made["ops"][0]["mark"] == "unimplemented"
-    assert spyre_twins.text(made)
+    made = picture(compile(lambda a: torch.exp(torch.erf(a)), [X]))
+    assert [(op["func"], op["mark"]) for op in made["ops"]] == [("erf", "unimplemented"), ("exp", "")]
+    why = "erf has no OpFunc: the kernel is a stub that raises when it is run"
+    assert [one["text"] for one in made["ops"][0]["why"]] == [why]
+    assert why in spyre_twins.text(made)
+    assert why in spyre_twins.html(made)
 
 
 def test_texts_have_every_file(program):
