@@ -1,14 +1,14 @@
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 """Every pass of a Triton matmul, against Triton itself.
 
-    python -m benchmarks.triton [--arch sm_80] [--block 64 64 32] [--warps 4] [--runs 5]
+    python -m benchmarks.triton [--arch sm_80] [--block 64 64 32] [--warps 4] [--runs 5] [--rounds 5]
 
 Prints the median seconds and the ratios of
   plain     `triton.compile` with a cold cache
   irwidget  the same kernel, down to the binary, with the text and the source lines of every pass read
   dump      `triton.compile` with MLIR_ENABLE_DUMP=1, stderr read through a pipe
-each in a process of its own. `first` is the first compilation of a process (Triton then hashes its own
-libraries), `warm` the median of the others.
+each in a process of its own, in turns, `--rounds` times. `first` is the first compilation of a process, with nothing
+cached (Triton then hashes its own libraries), `warm` the median of the others; printed are the medians of the rounds.
 """
 
 from __future__ import annotations
@@ -127,12 +127,18 @@ def main() -> None:
     parser.add_argument("--block", type=int, nargs=3, default=[64, 64, 32])
     parser.add_argument("--warps", type=int, default=4)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         child(arguments.child, arguments)
         return
-    found = {mode: measure(mode, arguments) for mode in ("plain", "irwidget", "dump")}
+    modes = ("plain", "irwidget", "dump")
+    rounds = [{mode: measure(mode, arguments) for mode in modes} for _ in range(arguments.rounds)]
+    found = {
+        mode: values | {which: statistics.median(one[mode][which] for one in rounds) for which in ("first", "warm")}
+        for mode, values in rounds[0].items()
+    }
     for mode, values in found.items():
         shown = "  ".join(f"{name} {value}" for name, value in values.items() if isinstance(value, int))
         print(f"{mode:9} first {values['first']:.2f} s  warm {values['warm']:.2f} s  {shown}")
