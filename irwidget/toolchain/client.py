@@ -14,7 +14,7 @@ import threading
 from multiprocessing.connection import Connection, Pipe
 from typing import IO, Any
 
-from irwidget.toolchain import events, processes
+from irwidget.toolchain import events, processes, scratch
 
 _TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError")
 
@@ -67,6 +67,7 @@ class Worker:
         with contextlib.suppress(OSError):
             os.close(self._lifeline)
         self._lifeline = -1
+        scratch.clear(self.process.pid)
 
     @property
     def alive(self) -> bool:

@@ -12,14 +12,13 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from irwidget.dumps import Diagnostic, Step
-from irwidget.toolchain import events, graphs, llvm_state, mlir
+from irwidget.toolchain import events, graphs, llvm_state, mlir, scratch
 from irwidget.toolchain.language import detect
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
@@ -128,7 +127,7 @@ def _input(run: Run, state: State) -> str:
 
 def _run(run: Run, before: State, step: Step, command: list[str]) -> State:
     """Run a program on the IR; what it prints is the new IR, nothing means that it only looked."""
-    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+    with scratch.folder() as folder:
         source, result = os.path.join(folder, "in"), os.path.join(folder, "out")
         text = _input(run, before)
         if any("{in}" in word for word in command):
@@ -198,7 +197,7 @@ def _hex(data: bytes, most: int = 4096) -> str:
 
 def _mlir_passes(run: Run, state: State, step: Step, program: Program, arguments: list[str]) -> Iterator[Pass]:
     """mlir-opt once, with a file after every pass: only then are its passes known."""
-    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+    with scratch.folder() as folder:
         tree = os.path.join(folder, "tree")
         command = [
             program.path, *arguments, "--mlir-print-debuginfo", "--mlir-disable-threading",

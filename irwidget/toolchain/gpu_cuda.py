@@ -7,13 +7,12 @@ import os
 import re
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from irwidget.dumps import Content, Step
-from irwidget.toolchain import events, llvm, llvm_state, mlir, triton_lines
+from irwidget.toolchain import events, llvm, llvm_state, mlir, scratch, triton_lines
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
@@ -88,7 +87,7 @@ def ptxas(run: Run, state: State, step: Step) -> Iterator[Pass]:
 def _assemble(step: Step, ptx: str) -> tuple[str, str, bytes]:
     """What ptxas said, the listing of the machine code, and the cubin. Raises PassFailed."""
     assembler = "ptxas-blackwell" if re.search(r"sm_1[0-9]{2}", step.arguments) else "ptxas"
-    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+    with scratch.folder() as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
         said = _call([program(assembler), "-v", *shlex.split(step.arguments), source, "-o", cubin])

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from irwidget.dumps import Step
 from irwidget.errors import near
-from irwidget.toolchain import events, triton_glue, triton_state
+from irwidget.toolchain import events, scratch, triton_glue, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, State, StepFailed, TextState, refuse
 
@@ -98,7 +97,7 @@ def _linked(text: str, names: list[str], triple: str) -> Any:
     module = llvm.to_module(shell, llvm.context())
     if triple:
         llvm.attach_datalayout(module, triple, "", "")
-    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+    with scratch.folder() as folder:
         path = Path(folder, "kernel.ll")
         path.write_text(text)
         llvm.link_extern_libs(module, [str(path)])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from typing import Any
 
 from irwidget.dumps import Step
 from irwidget.errors import ToolError, UsageError, near
-from irwidget.toolchain import events, triton_facts, triton_glue, triton_state
+from irwidget.toolchain import events, scratch, triton_facts, triton_glue, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed
 from irwidget.toolchain.triton_archs import Arch, find
@@ -267,7 +266,7 @@ def disassemble(cubin: bytes) -> str:
     """
     from triton import knobs  # pyright: ignore[reportMissingImports]
 
-    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+    with scratch.folder() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
         command = [knobs.nvidia.nvdisasm.path, "-c", "-gi", str(path)]

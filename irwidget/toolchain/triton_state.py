@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from irwidget.dumps import Content
 from irwidget.errors import ToolError
-from irwidget.toolchain import triton_lines
+from irwidget.toolchain import scratch, triton_lines
 
 _last: tuple[str, str, Content] = ("", "", Content(""))
 """Language, raw text and content rendered last: passes that change nothing are rendered once."""
@@ -106,7 +105,7 @@ def parse(text: str, load_dialects: Callable[[Any], None]) -> Any:
     context = ir.context()
     ir.load_dialects(context)
     load_dialects(context)
-    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+    with scratch.folder() as folder:
         path = Path(folder, "kernel.mlir")
         path.write_text(text)
         module = ir.parse_mlir_module(str(path), context)

@@ -6,6 +6,7 @@ About twelve minutes on two cores, and never more than twenty: random programs s
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -63,7 +64,10 @@ def main() -> int:
             report.run("hostile places", lambda: scenarios.hostile_places(Path(scratch)))
         report.run("kernel restarts", lambda: scenarios.kernel_restarts(3))
 
-    report.run("left behind", lambda: scenarios.leftovers(everything))
+    with tempfile.TemporaryDirectory() as own:  # other programs use /tmp, too
+        os.environ["TMPDIR"] = tempfile.tempdir = own
+        report.run("left behind", lambda: scenarios.leftovers(everything))
+        tempfile.tempdir = None
     return report.end()
 
 

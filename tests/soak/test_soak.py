@@ -9,5 +9,7 @@ def test_random_programs_raise_nothing_but_our_errors() -> None:
     assert scenarios.random_programs(6, number=0).total() == 6
 
 
-def test_interrupts_and_kills_leave_a_right_next_lowering_and_nothing_behind() -> None:
+def test_interrupts_and_kills_leave_a_right_next_lowering_and_nothing_behind(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     scenarios.leftovers(lambda: (scenarios.interrupts(2, number=3), scenarios.worker_kills(2, number=4)))
