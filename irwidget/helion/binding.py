@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import torch
+
 from irwidget.dumps import Location
 from irwidget.errors import ExportError, UsageError
 from irwidget.helion import internals
@@ -38,6 +40,8 @@ class Binding:
     name: str
     block_sizes: dict[int, int] = field(default_factory=dict[int, int])
     """Tile size of each block that the configuration or the shapes decide."""
+    free: frozenset[Any] = frozenset()
+    """Symbols of a dynamically bound kernel that stay open: those that no tile's shape depends on."""
 
     def extent(self, block_id: int) -> int | None:
         """How many lanes of a reduction block exist; None for a tile's block, or where only run time knows."""
@@ -128,6 +132,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
         raise _binding_error(owner, error) from error
     binding = Binding(private, bound, arguments, _configuration(bound, config, owner), owner.fn.__name__)
     with binding.entered():
+        binding.free = _free_symbols(binding)
         binding.block_sizes.update(_block_sizes(binding))
         tiles = [info.block_id for info in binding.env.block_sizes if not info.reduction]
         unknown = [block for block in tiles if block not in binding.block_sizes]
@@ -195,6 +200,37 @@ def _configuration(bound: Any, config: Any, kernel: Any) -> Any:
     except Exception as error:
         raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {error}") from error
     return config
+
+
+def _free_symbols(binding: Binding) -> frozenset[Any]:
+    """The host's sizes and numbers that Helion left symbolic, less those that a tile's shape depends on.
+
+    Tiles have shapes that are known in advance, as Triton's have: Helion itself
+    compiles anew for another size of a dim that a kernel takes whole.
+    """
+    from irwidget.helion.symbols import expression
+
+    if binding.env.settings.static_shapes:
+        return frozenset()
+    shapes = [info.size for info in binding.env.block_sizes if info.reduction]
+    for info in binding.env.block_sizes:
+        if not info.reduction:
+            with contextlib.suppress(KeyError, IndexError):
+                shapes.append(info.from_config(binding.config))
+    for graph in binding.graphs:
+        for node in graph.graph.nodes:
+            value = node.meta.get("val")
+            if isinstance(value, torch.Tensor) and internals.target_name(node.target) != "_host_tensor":
+                shapes += value.shape
+    replace, known = binding.env.shape_env.replace, binding.host.expr_to_origin
+    fixed = {symbol for size in shapes if size is not None for symbol in replace(expression(size)).free_symbols}
+
+    def is_open(symbol: Any) -> bool:
+        same = replace(symbol)  # what Helion found it equal to
+        origin = known.get(same)
+        return same not in fixed and origin is not None and origin.origin.is_host()
+
+    return frozenset(filter(is_open, internals.backed_values(binding.env.shape_env)))
 
 
 def _block_sizes(binding: Binding) -> dict[int, int]:

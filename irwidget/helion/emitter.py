@@ -58,7 +58,7 @@ class HostTensor:
     shape: tuple[int, ...]
     """Sizes; negative where they are known only at run time."""
     strides: tuple[int, ...] | None
-    """In elements; None for a contiguous tensor."""
+    """In elements, negative where they are known only at run time; None for a contiguous tensor."""
     value: ir.Value
     written: bool
     """Whether the kernel writes to this memory, by this name or another."""
@@ -126,6 +126,7 @@ class Emitter:
             module = ir.Module.create(location)
             function = self._function(module, location)
             with self.builder.at(ir.InsertionPoint(self._block)):
+                self._read_sizes()
                 for position, graph_id in enumerate(self.binding.device_ir.root_ids):
                     self._root(position, graph_id)
                 self.builder.location = location
@@ -188,6 +189,7 @@ class Emitter:
         """Emit a graph at the current place; its placeholders stand for `arguments`. Returns its outputs."""
         pending = list(arguments)
         outputs: list[Any] = []
+        outer = dict(self.symbol_values)  # what is computed in a region is not known outside
         self._frames.append(_Frame(str(info.name), self._frames[-1].location))
         try:
             for node in info.graph.nodes:
@@ -203,6 +205,7 @@ class Emitter:
                     self._run_node(node)
         finally:
             self._frames.pop()
+            self.symbol_values = outer
         return outputs
 
     def _run_node(self, node: Any) -> None:
@@ -317,20 +320,24 @@ class Emitter:
 
     # --- arguments --------------------------------------------------------------------
 
+    def _read_sizes(self) -> None:
+        """Read what the function's arguments say of the sizes that the kernel leaves open."""
+        for fake, tensor in self.tensors.items():
+            for dim, size in enumerate(map(expression, fake.shape)):
+                if size in self.binding.free and size not in self.symbol_values:
+                    where = [tensor.value, self.builder.size(dim)]
+                    self.symbol_values[size] = self.builder.value("memref.dim", where, self.builder.index)
+
     def _add_tensor(self, fake: Any, written: set[Any]) -> None:
         if fake in self.tensors:
             return
         origin = self.binding.host.tensor_to_origin[fake]
         shape = tuple(-1 if (s := self.static(size)) is None else int(s) for size in fake.shape)
-        strides: tuple[int, ...] | None = None
-        known = [self.static(stride) for stride in fake.stride()]
-        if -1 not in shape and None not in known:
-            strides = tuple(int(stride or 0) for stride in known)
-            if strides == _contiguous(shape):
-                strides = None
-        kdynamic = ir.ShapedType.get_dynamic_size()
+        strides = self._strides(fake)
+        kdynamic, dynamic_stride = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
         kind = self.builder.memref_type(
-            [size if size >= 0 else kdynamic for size in shape], self._element(fake.dtype), strides
+            [size if size >= 0 else kdynamic for size in shape], self._element(fake.dtype),
+            None if strides is None else [stride if stride >= 0 else dynamic_stride for stride in strides],
         )
         name = self._unique(origin.suggest_var_name())
         location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()), context=self.context)
@@ -338,6 +345,17 @@ class Emitter:
         self.tensors[fake] = HostTensor(
             name, origin.host_str(), fake.dtype, shape, strides, value, _storage(fake) in written
         )
+
+    def _strides(self, fake: Any) -> tuple[int, ...] | None:
+        """In elements, negative where known only at run time; None for a contiguous tensor."""
+        step: Any = 1
+        contiguous = True
+        for size, stride in zip(reversed(fake.shape), reversed(fake.stride()), strict=True):
+            contiguous = contiguous and step == (stride if isinstance(stride, int) else expression(stride))
+            step = step * (size if isinstance(size, int) else expression(size))
+        if contiguous:
+            return None
+        return tuple(-1 if (s := self.static(stride)) is None else int(s) for stride in fake.stride())
 
     def _element(self, dtype: torch.dtype) -> ir.Type:
         try:
@@ -393,12 +411,3 @@ class Emitter:
 
 def _storage(fake: Any) -> Any:
     return fake.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
-
-
-def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    strides: list[int] = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))

@@ -25,6 +25,7 @@ from irwidget.helion.binding import Binding
 from irwidget.helion.emitter import HostScalar, HostTensor
 from irwidget.helion.jit import PASS_FAILED
 from irwidget.helion.runner import runner
+from irwidget.helion.symbols import expression, static_value
 
 TIMEOUT = 120.0
 """Seconds that one launch may take by default."""
@@ -47,13 +48,12 @@ def run(program: Program, binding: Binding, tensors: Sequence[Any], timeout: flo
     """Call Helion's host function with our kernel as the launched one. Returns what the kernel returns.
 
     Raises:
-        UsageError: meta tensors, or shapes other than those that were bound.
+        UsageError: meta tensors, or shapes that the module is not made for.
         PassError: the module cannot be taken to the LLVM dialect.
         ToolError: the kernel crashed or ran out of time.
     """
     arguments = tuple(tensors)
-    for bound, given in zip(binding.arguments, arguments, strict=False):
-        _check(bound, given)
+    _check(binding, arguments)
     host = host_function(binding)
 
     def launch(_kernel: Any, _grid: Any, *_args: Any, **_options: Any) -> None:
@@ -83,15 +83,27 @@ def _evaluate(expression: str, scope: dict[str, Any]) -> Any:
     return eval(expression, scope)
 
 
-def _check(bound: Any, given: Any) -> None:
-    if not isinstance(given, torch.Tensor):
-        return
-    if given.device.type == "meta":
-        raise UsageError("Running needs tensors with data; these are meta tensors.")
-    if isinstance(bound, torch.Tensor) and (bound.shape != given.shape or bound.dtype != given.dtype):
-        raise UsageError(
-            f"The kernel was lowered for {tuple(bound.shape)} {bound.dtype}, not {tuple(given.shape)} {given.dtype}."
-        )
+def _check(binding: Binding, arguments: Sequence[Any]) -> None:
+    """Refuse what the module was not made for: dims that stayed open take any size, equal ones the same."""
+    sizes: dict[Any, int] = {}
+    replace = binding.env.shape_env.replace
+    for fake, given in zip(binding.bound.fake_args, arguments, strict=False):
+        if not isinstance(given, torch.Tensor) or not isinstance(fake, torch.Tensor):
+            continue
+        if given.device.type == "meta":
+            raise UsageError("Running needs tensors with data; these are meta tensors.")
+        with binding.entered():
+            wanted = [static_value(binding, size) for size in fake.shape]
+        fits = given.dtype == fake.dtype and given.ndim == fake.ndim
+        for size, symbol, number in zip(given.shape, fake.shape, wanted, strict=False):
+            expected = sizes.setdefault(replace(expression(symbol)), size) if number is None else number
+            fits = fits and size == expected and (number is not None or size > 1)
+        if not fits:
+            shape = ", ".join("?" if number is None else str(number) for number in wanted)
+            opened = " (? is any size but 0 and 1)" if "?" in shape else ""
+            raise UsageError(
+                f"The kernel was lowered for ({shape}) {fake.dtype}{opened}, not {tuple(given.shape)} {given.dtype}."
+            )
 
 
 @dataclass
@@ -131,8 +143,9 @@ def _check_layout(host: HostTensor, tensor: torch.Tensor) -> None:
     if expected is None:
         if not tensor.is_contiguous():
             raise UsageError(f"{host.name} must be contiguous, as it was when the kernel was lowered.")
-    elif any(s != e and n > 1 for s, e, n in zip(tensor.stride(), expected, tensor.shape, strict=True)):
-        raise UsageError(f"{host.name} has strides {tensor.stride()}; the kernel was lowered for {expected}.")
+    elif any(s != e and n > 1 and e >= 0 for s, e, n in zip(tensor.stride(), expected, tensor.shape, strict=True)):
+        made_for = ", ".join(str(e) if e >= 0 else "?" for e in expected)
+        raise UsageError(f"{host.name} has strides {tensor.stride()}; the kernel was lowered for ({made_for}).")
 
 
 def _in_subprocess(program: Program, arguments: list[dict[str, Any]], regions: Any, size: int, timeout: float) -> None:

@@ -141,12 +141,17 @@ def _classify_one(emitter: Emitter, host: HostTensor, item: Any, dim: int) -> In
     block = emitter.block_of(symbol) if _is_block_size(emitter, symbol) else None
     if block is not None:
         return _tile(emitter, block, symbol)
-    position = scalars.as_index(emitter, emitter.value(item))
+    position = _from_start(emitter, host, dim, scalars.as_index(emitter, emitter.value(item)))
     if isinstance(position, int) and host.shape[dim] >= 0:
-        if position < 0:
-            position += host.shape[dim]
         position = max(0, min(position, host.shape[dim] - 1))  # out of range only in branches that never run
     return ScalarIndex(position)
+
+
+def _from_start(emitter: Emitter, host: HostTensor, dim: int, position: Size) -> Size:
+    """A position that may count from the end, as a negative number does."""
+    if not isinstance(position, int) or position >= 0:
+        return position
+    return emitter.builder.add(host.shape[dim] if host.shape[dim] >= 0 else extent(emitter, host, dim), position)
 
 
 def _is_block_size(emitter: Emitter, symbol: Any) -> bool:
@@ -173,11 +178,10 @@ def _slice(emitter: Emitter, host: HostTensor, item: slice, dim: int) -> SliceIn
     step = 1 if item.step is None else emitter.value(item.step)
     if not isinstance(step, int) or step < 1:
         raise UnsupportedError("a slice needs a positive step that is known in advance")
-    stop: Any = host.shape[dim] if item.stop is None else scalars.as_index(emitter, emitter.value(item.stop))
-    if isinstance(start, int) and start < 0:
-        start += host.shape[dim]
-    if isinstance(stop, int) and stop < 0 and item.stop is not None:
-        stop += host.shape[dim]
+    start = _from_start(emitter, host, dim, start)
+    stop: Any = host.shape[dim]
+    if item.stop is not None:
+        stop = _from_start(emitter, host, dim, scalars.as_index(emitter, emitter.value(item.stop)))
     if isinstance(stop, int) and host.shape[dim] >= 0:
         stop = min(stop, host.shape[dim])
     if isinstance(start, int) and isinstance(stop, int) and stop >= 0:

@@ -117,6 +117,11 @@ def private_kernel(kernel: Any) -> Any:
     return kernel_type(kernel.fn, configs=list(kernel.configs), settings=settings)
 
 
+def backed_values(shape_env: Any) -> Any:
+    """What symbols stood for when the kernel was bound."""
+    return getattr(shape_env, "backed_var_to_val", None) or shape_env.var_to_val
+
+
 def origins() -> Any:
     """The module that says where Helion's symbols and tensors come from."""
     return module("_compiler.variable_origin")

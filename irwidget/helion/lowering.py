@@ -99,11 +99,12 @@ class HelionLowering:
     def run(self, *tensors: Any, timeout: float = execute.TIMEOUT, opt_level: int = 2) -> Any:
         """Run the module on the CPU inside Helion's generated host function. Returns what the kernel returns.
 
-        Without arguments, runs on those that the kernel was bound to. `opt_level`
-        is LLVM's; 0 compiles ten times faster.
+        Without arguments, runs on those that the kernel was bound to. One bound with
+        `static_shapes=False` takes other sizes, too, where no tile's shape depends
+        on them. `opt_level` is LLVM's; 0 compiles ten times faster.
 
         Raises:
-            UsageError: meta tensors, or shapes that were not bound.
+            UsageError: meta tensors, or shapes that the module is not made for.
             PassError: the module cannot be taken to LLVM.
             ToolError: the kernel crashed or took longer than `timeout` seconds.
         """

@@ -61,6 +61,9 @@ def _symbol(emitter: Emitter, symbol: Any) -> Any:
     number = symbol_value(emitter.binding, symbol, emitter.binding.block_sizes)
     if number is not None:
         return number
+    same = emitter.binding.env.shape_env.replace(symbol)
+    if same != symbol:
+        return emit(emitter, same)
     info = emitter.binding.host.expr_to_origin.get(symbol)
     if info is None:
         raise UnsupportedError(f"the symbol {symbol} is not bound to a value")

@@ -63,7 +63,7 @@ def as_number(expr: Any) -> Number | None:
 
 
 def symbol_value(binding: Binding, symbol: Any, sizes: Mapping[int, int]) -> Number | None:
-    """The number a symbol stands for: a tile size, a size of an argument, a tunable."""
+    """The number a symbol stands for: a tile size, a size of an argument, a tunable; None where it stays open."""
     origins = internals.origins()
     info = binding.host.expr_to_origin.get(symbol)
     origin: Any = None if info is None else info.origin
@@ -78,8 +78,7 @@ def symbol_value(binding: Binding, symbol: Any, sizes: Mapping[int, int]) -> Num
     for block in binding.env.block_sizes:
         if block.symbol() == symbol:
             return sizes.get(block.block_id)
-    if shape_env.is_unbacked_symint(symbol):
+    if symbol in binding.free or shape_env.is_unbacked_symint(symbol):
         return None
-    values = getattr(shape_env, "backed_var_to_val", None) or shape_env.var_to_val
-    known = values.get(symbol)
+    known = internals.backed_values(shape_env).get(symbol)
     return None if known is None else as_number(known)

@@ -1,0 +1,131 @@
+"""Kernels bound with `static_shapes=False`: one lowering is right for other sizes, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import helion
+import helion.language as hl
+import pytest
+import torch
+
+from irwidget.errors import UsageError
+from irwidget.helion import emit_kernel, lower_kernel
+from tests.helion import kernels_idioms as idioms
+from tests.helion import kernels_matmul as mm
+from tests.helion import kernels_pointwise as pw
+from tests.helion.cases import difference, randint, randn
+
+
+@helion.kernel(static_shapes=False)
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        out[rows, :] = torch.nn.functional.softmax(x[rows, :], dim=1)
+    return out
+
+
+@helion.kernel(static_shapes=False)
+def mean_and_ends(x: torch.Tensor) -> torch.Tensor:
+    m, n = x.size()
+    out = torch.empty([m], dtype=x.dtype, device=x.device)
+    for rows in hl.tile(m):
+        total = hl.zeros([rows], dtype=torch.float32)
+        for columns in hl.tile(n):
+            total = total + x[rows, columns].sum(1)
+        out[rows] = total / n + x[rows, -1] * x[rows, n // 2]
+    return out
+
+
+@helion.kernel(static_shapes=False)
+def twice_the_middle(x: torch.Tensor) -> torch.Tensor:
+    """The same computed size in two loops."""
+    out = torch.zeros_like(x)
+    for rows in hl.tile(x.size(0)):
+        for columns in hl.tile(x.size(1) // 2):
+            out[rows, columns] = x[rows, columns] + 1
+        for columns in hl.tile(x.size(1) // 2, x.size(1)):
+            out[rows, columns] = x[rows, columns] * 2
+    return out
+
+
+def eager_middle(x: torch.Tensor) -> torch.Tensor:
+    half = x.size(1) // 2
+    return torch.cat([x[:, :half] + 1, x[:, half:] * 2], 1)
+
+
+def eager_mean_and_ends(x: torch.Tensor) -> torch.Tensor:
+    return x.mean(1) + x[:, -1] * x[:, x.size(1) // 2]
+
+
+def products(m: int, k: int, n: int) -> tuple[torch.Tensor, ...]:
+    return randn(m, k), randn(k, n), randn(n)
+
+
+def routed(tokens: int, k: int, n: int, experts: int) -> tuple[Any, ...]:
+    expert = randint(0, experts, tokens)
+    counts = torch.bincount(expert, minlength=experts).to(torch.int32)
+    starts = (counts.cumsum(0) - counts).to(torch.int32)
+    order = torch.argsort(expert, stable=True).to(torch.int32)
+    return randn(tokens, k), randn(experts, k, n), counts, starts, order, int(counts.max())
+
+
+def eager_routed(a: Any, w: Any, counts: Any, starts: Any, order: Any, _capacity: int) -> Any:
+    out = torch.zeros(a.size(0), w.size(2))
+    for e, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
+        rows = order[start : start + count].long()
+        out[rows] = a[rows] @ w[e]
+    return out
+
+
+CASES: list[tuple[Any, Callable[..., Any], list[tuple[Any, ...]]]] = [
+    (pw.add_dynamic, torch.add, [(randn(33, 20), randn(33, 20)), (randn(100, 51), randn(100, 51))]),
+    (
+        mm.matmul_relu_dynamic, lambda x, y, b: torch.relu(x @ y + b),
+        [products(50, 70, 45), products(33, 19, 101), products(2, 128, 16)],
+    ),
+    (
+        mm.matmul_relu_dynamic, lambda x, y, b: torch.relu(x @ y + b),
+        [(randn(70, 50).t(), *products(50, 70, 45)[1:]), (randn(19, 33).t(), *products(33, 19, 101)[1:])],
+    ),
+    (softmax, lambda x: x.softmax(1), [(randn(33, 20),), (randn(100, 20),)]),
+    (mean_and_ends, eager_mean_and_ends, [(randn(33, 20),), (randn(100, 51),)]),
+    (twice_the_middle, eager_middle, [(randn(33, 20),), (randn(7, 90),)]),
+    (idioms.moe_matmul, eager_routed, [routed(40, 24, 20, 3), routed(70, 50, 33, 5)]),
+]  # fmt: skip
+NAMES = ["add", "matmul", "transposed", "softmax", "mean_and_ends", "twice_the_middle", "moe_matmul"]
+
+
+@pytest.mark.parametrize("aten", [
+    "linalg-on-tensors", *(pytest.param(a, marks=pytest.mark.heavy) for a in ("raw", "tosa", "stablehlo")),
+])  # fmt: skip
+@pytest.mark.parametrize(("kernel", "eager", "inputs"), CASES, ids=NAMES)
+def test_one_lowering_is_right_for_several_sizes(kernel: Any, eager: Any, inputs: list[tuple[Any, ...]], aten: str):
+    lowering = emit_kernel(kernel, inputs[0]).lower(aten, dumps=False)
+    assert lowering.verify() is None
+    for arguments in inputs:
+        assert difference(lowering.run(*arguments, opt_level=0), eager(*arguments)) < 2e-5
+
+
+def test_sizes_are_open_where_no_tile_depends_on_them():
+    lowering = lower_kernel(softmax, (randn(33, 20),), dumps=False)
+    assert "%x: memref<?x20xf32>" in lowering.mlir
+    assert "memref.dim" in lowering.mlir
+
+
+@pytest.mark.parametrize(("shape", "why"), [
+    ((33, 21), "the row is one tile"),
+    ((1, 20), "Helion binds anew for a size of 1"),
+    ((33,), "another rank"),
+])  # fmt: skip
+def test_sizes_that_a_lowering_is_not_made_for_are_refused(shape: tuple[int, ...], why: str):
+    lowering = lower_kernel(softmax, (randn(33, 20),), dumps=False)
+    with pytest.raises(UsageError, match=r"lowered for \(\?, 20\) torch.float32 \(\? is any size but 0 and 1\)"):
+        lowering.run(randn(*shape))
+
+
+def test_sizes_that_are_equal_must_stay_equal():
+    lowering = lower_kernel(pw.add_dynamic, (randn(33, 20), randn(33, 20)), dumps=False)
+    with pytest.raises(UsageError, match="not \\(34, 20\\)"):
+        lowering.run(randn(33, 20), randn(34, 20))
