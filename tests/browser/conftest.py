@@ -36,6 +36,14 @@ def chromium() -> Iterator[sync_api.Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def tab(chromium: sync_api.Browser) -> Iterator[sync_api.Page]:
+    """A page for all tests of a file, to open offline pages in."""
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    yield page
+    page.close()
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = Server(tmp_path_factory.mktemp("jupyter"))

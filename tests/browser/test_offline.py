@@ -66,13 +66,6 @@ class Page:
         self.page.wait_for_timeout(60)
 
 
-@pytest.fixture(scope="module")
-def tab(chromium):
-    page = chromium.new_page(viewport={"width": 1400, "height": 900})
-    yield page
-    page.close()
-
-
 @pytest.fixture
 def shown(tab, tmp_path):
     return lambda *traces: Page(tab, tmp_path / "page.html", list(traces))

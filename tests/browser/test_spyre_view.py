@@ -11,7 +11,7 @@ from irwidget.spyre import TensorSpec, compile, spyre_hint
 from irwidget.spyre.execute import _Run
 from irwidget.spyre.superdsc import start_address
 from irwidget.spyre.tiles import tiled_ops
-from irwidget.views import page
+from irwidget.views import page as offline
 
 AXE = Path(__file__).parents[2] / "js/node_modules/axe-core/axe.min.js"
 
@@ -36,7 +36,7 @@ class Page:
 
     def __init__(self, page, path: Path, program) -> None:
         self.page, self.errors = page, []
-        path.write_text(page_of(program))
+        path.write_text(offline([], programs=[program]))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.goto(path.as_uri())
         self.view = page.locator(".irw-s[data-ready]")
@@ -57,17 +57,6 @@ class Page:
             "() => { const { shown, settled } = document.querySelector('.irw-s').dataset; return shown === settled; }"
         )
         return self.view.get_attribute("data-shown")
-
-
-def page_of(program) -> str:
-    return page([], programs=[program])
-
-
-@pytest.fixture(scope="module")
-def tab(chromium):
-    page = chromium.new_page(viewport={"width": 1400, "height": 1000})
-    yield page
-    page.close()
 
 
 @pytest.fixture
