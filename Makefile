@@ -6,7 +6,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: lab test demo notebooks gallery docs dist soak report venv system js lint lock clean
+.PHONY: lab test demo notebooks gallery docs dist ranges soak report venv system js lint lock clean
 
 lab: venv
 	$(BIN)/jupyter lab $(ROOT) notebooks/01-first-lowering.ipynb
@@ -34,6 +34,11 @@ docs: venv
 # A wheel and an sdist; tests/dist installs the wheel into a clean environment.
 dist: venv
 	$(BIN)/python -m build --no-isolation --outdir dist
+
+# The oldest and the newest versions that pyproject.toml allows, each in an environment of its own, and the tests there.
+ranges:
+	$(PYTHON) tests/dist/ranges.py oldest build/oldest
+	$(PYTHON) tests/dist/ranges.py newest build/newest
 
 # Hundreds of random programs, crashes, interrupts, full disks; prints what it found.
 soak: venv

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import settings
 from torch import nn
 
 from irwidget.toolchain import client
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

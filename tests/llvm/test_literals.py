@@ -66,7 +66,7 @@ def test_zeros_denormals_infinities_and_nan_payloads_round_trip(type_name: str) 
 
 
 @pytest.mark.parametrize("type_name", ["float", "double", "fp128", "x86_fp80"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_any_bits_round_trip(type_name: str, data: st.DataObject) -> None:
     form = literals.FORMATS[type_name]
@@ -80,7 +80,7 @@ def test_any_bits_round_trip(type_name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("type_name", ["float", "double"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_short_decimals_round_trip(type_name: str, data: st.DataObject) -> None:
     """Numbers that LLVM 24 prints as decimals, each rounded to its own type."""
@@ -91,7 +91,7 @@ def test_short_decimals_round_trip(type_name: str, data: st.DataObject) -> None:
     assert read_by_llvm_22(literals.rewrite(written_by_llvm_24(values, type_name)), type_name) == values
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(digits=st.integers(0, 10**12), power=st.integers(-60, 25))
 def test_decimals_round_once(digits: int, power: int) -> None:
     """Exact arithmetic, held against Python's own single rounding."""

@@ -168,7 +168,7 @@ SIZES = st.sampled_from([1, 2, 3, 7, 30, 33, 64, 65, 96, 100, 128, 192, 250])
 
 
 @pytest.mark.heavy
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(SIZES, min_size=1, max_size=3), st.integers(1, 32), st.sampled_from(["float16", "float32"]), st.data())
 def test_any_shape_dtype_order_and_core_count(shape, cores, dtype, data):
     order = data.draw(st.permutations(range(len(shape))))
@@ -181,7 +181,7 @@ def test_any_shape_dtype_order_and_core_count(shape, cores, dtype, data):
     torch.testing.assert_close(total.float(), x.float().sum(dim), rtol=2e-3, atol=2e-2)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.tuples(*[st.sampled_from([1, 3, 32, 50, 64, 100, 128])] * 3), st.integers(1, 32), st.booleans())
 def test_any_matmul(sizes, cores, transposed):
     m, k, n = sizes
