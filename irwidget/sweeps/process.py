@@ -7,25 +7,15 @@ import os
 import pickle
 import signal
 import subprocess
-import tempfile
 import threading
 from multiprocessing.connection import Connection, Pipe
-from typing import IO, Any
+from typing import Any
 
 from irwidget.sweeps.cells import Cell, Status, Task
 from irwidget.toolchain import processes
 
 GRACE = 20.0
 """Seconds on top of a task's own time: the start of the process, and what the passes' own time-out takes to act."""
-
-_TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError", "Fatal")
-
-
-def _log() -> IO[bytes]:
-    """A file that needs no directory where the system has such, else a temporary one."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("irwidget-sweep-log"), "w+b")
-    return tempfile.TemporaryFile()
 
 
 class Child:
@@ -34,7 +24,7 @@ class Child:
     def __init__(self) -> None:
         ours, theirs = Pipe()
         lifeline, self._lifeline = os.pipe()
-        self._log = _log()
+        self._log = processes.log()
         self.process = subprocess.Popen(
             processes.command("irwidget.sweeps.child", str(theirs.fileno()), str(lifeline), here=True),
             pass_fds=(theirs.fileno(), lifeline), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -54,10 +44,8 @@ class Child:
             return pickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError):
             self.kill()
-            code = self.process.returncode
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
-            said = self._last_words()
-            return _ended(task, "crashed", f"the process of the cell {how}" + (f": {said}" if said else ""))
+            how = processes.epitaph(self.process.returncode, self._log)
+            return _ended(task, "crashed", f"the process of the cell {how}")
 
     def kill(self) -> None:
         """End it and what it started."""
@@ -71,16 +59,6 @@ class Child:
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
-
-    def _last_words(self) -> str:
-        """The last line of its stderr that is no stack dump."""
-        with contextlib.suppress(OSError, ValueError):
-            self._log.seek(0, os.SEEK_END)
-            self._log.seek(max(0, self._log.tell() - 100_000))
-            lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines()]
-            telling = [line for line in lines if any(word in line for word in _TELLING)]
-            return telling[-1][:500] if telling else ""
-        return ""
 
     @property
     def alive(self) -> bool:

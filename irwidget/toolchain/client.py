@@ -9,14 +9,11 @@ import os
 import queue
 import signal
 import subprocess
-import tempfile
 import threading
 from multiprocessing.connection import Connection, Pipe
-from typing import IO, Any
+from typing import Any
 
 from irwidget.toolchain import events, processes, scratch
-
-_TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError")
 
 
 class WorkerDied(Exception):
@@ -28,7 +25,7 @@ class Worker:
 
     def __init__(self, memory_limit: int) -> None:
         self.memory_limit = memory_limit
-        self._log: IO[bytes] = _memory_file()
+        self._log = processes.log()
         ours, theirs = Pipe()
         lifeline, self._lifeline = os.pipe()
         self.process = subprocess.Popen(
@@ -77,24 +74,7 @@ class Worker:
         """How it ended, in words, with the last thing it said."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(5)
-        code = self.process.returncode
-        if code is None:
-            how = "stopped answering"
-        elif code < 0:
-            how = f"was killed by {signal.Signals(-code).name}"
-        else:
-            how = f"exited with status {code}"
-        said = self._last_words()
-        return f"{how}: {said}" if said else how
-
-    def _last_words(self) -> str:
-        """The line of its stderr that tells most; stack dumps are left out."""
-        with contextlib.suppress(OSError, ValueError):
-            self._log.seek(0)
-            lines = self._log.read().decode(errors="replace").splitlines()
-            telling = [line for line in lines if any(word in line for word in _TELLING)]
-            return telling[-1].strip()[:500] if telling else ""
-        return ""
+        return processes.epitaph(self.process.returncode, self._log)
 
     def _read(self) -> None:
         while True:
@@ -139,13 +119,6 @@ class Stream:
 def default_memory_limit() -> int:
     """Three quarters of the machine's memory, in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
-
-
-def _memory_file() -> IO[bytes]:
-    """A file that needs no directory where the system has such, else a temporary one."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("irwidget-worker-log"), "w+b")
-    return tempfile.TemporaryFile()
 
 
 _current: Worker | None = None
