@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("helion")
@@ -12,8 +10,10 @@ import torch
 
 from irwidget import helion as irhelion
 from irwidget import views
-from tests.browser.test_offline import AXE
+from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
 from tests.helion import kernels_matmul as mm
+
+expect = pytest.importorskip("playwright.sync_api").expect
 
 NODE = "for_loop_0.acc"
 
@@ -83,6 +83,30 @@ def test_a_node_lights_its_source_line_and_its_mlir(page, low):
     assert not page.tab.errors
 
 
+_RIBBON = """view => {
+    const [, nodes, mlir] = view.querySelectorAll(".irw-k-rows");
+    const lit = [nodes, mlir].flatMap((list) => [...list.querySelectorAll(".irw-k-lit")]);
+    const boxes = lit.map((row) => row.getBoundingClientRect());
+    const [top, bottom] = [Math.min(...boxes.map((box) => box.top)), Math.max(...boxes.map((box) => box.bottom))];
+    const drawn = view.querySelectorAll(".irw-k-ties path")[1].getBoundingClientRect();
+    return Math.abs(drawn.top - top) < 2 && Math.abs(drawn.bottom - bottom) < 2 && Math.round(drawn.top);
+}"""
+"""The top of the ribbon between a node and its MLIR, or false when it does not stand where these do."""
+
+
+def test_ribbons_join_what_is_lit_and_follow_a_scroll(page):
+    page.focus_node("acc = aten.addmm")
+    expect(page.view.locator(".irw-k-ties path")).to_have_count(2)
+    before = page.view.evaluate(_RIBBON)
+    assert before
+    page.columns.nth(1).evaluate("list => { list.style.maxHeight = '200px'; list.scrollTop = 40; }")
+    moved = f"before => {{ const top = ({_RIBBON})(document.querySelector('.irw-k')); return top && top < before; }}"
+    page.tab.wait_for_function(moved, arg=before)
+    page.tab.set_viewport_size({"width": 600, "height": 700})
+    expect(page.view.locator(".irw-k-ties")).to_be_hidden()
+    page.tab.set_viewport_size({"width": 1400, "height": 700})
+
+
 def test_keys_pin_move_between_columns_and_clear(page, low):
     link = next(link for link in low.links if link.node == NODE)
     page.focus_node("acc = aten.addmm")
@@ -120,16 +144,12 @@ def test_stages_symbols_and_the_form_in_place(page, low):
     assert "materialize_in_destination" not in under
 
 
-@pytest.mark.skipif(not Path(AXE).exists(), reason="axe-core is not installed: npm --prefix js ci")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(page, scheme):
-    page.tab.emulate_media(color_scheme=scheme)
+@needs_axe
+def test_axe_finds_nothing(page):
     page.focus_node("acc = aten.addmm")
     page.tab.keyboard.press("Enter")
-    page.tab.add_script_tag(path=str(AXE))
     for form in ("Columns", "In place"):
         page.view.get_by_role("button", name=form).click()
-        page.tab.wait_for_timeout(100)
-        found = page.tab.evaluate("axe.run('.irw-k').then(({violations}) => violations)")
-        brief = [(one["id"], node["html"][:200], node["failureSummary"]) for one in found for node in one["nodes"]]
-        assert brief == [], form
+        for how in LOOKS:
+            with looking(page.tab, how):
+                assert violations(page.tab, ".irw-k") == [], (form, how)

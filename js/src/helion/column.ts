@@ -2,6 +2,7 @@
 
 import { freshId, h } from "../dom";
 import { colourOf, colours } from "../ir";
+import type { Band } from "./ties";
 
 export interface Row {
   readonly text: string;
@@ -35,6 +36,8 @@ export class Column {
   private readonly heading = h("div", { class: "irw-k-title" });
   private rows: readonly Row[] = [];
   private elements: HTMLElement[] = [];
+  /** The rows of each node. */
+  private places = new Map<number, number[]>();
   private at = -1;
   /** The row under the pointer. */
   private under = -1;
@@ -61,6 +64,8 @@ export class Column {
     const coloured = rows.length <= MANY;
     this.elements = rows.map((row) => rowElement(row, coloured ? language : ""));
     this.list.replaceChildren(...this.elements);
+    this.places = new Map();
+    for (const [i, { nodes }] of rows.entries()) for (const node of nodes) this.places.set(node, [...(this.places.get(node) ?? []), i]);
     this.at = -1;
     const again = key === undefined ? -1 : rows.findIndex(({ nodes }) => nodes.includes(key));
     this.put(again);
@@ -85,6 +90,22 @@ export class Column {
     this.scrollTo(found);
   }
 
+  /** Where the rows of some nodes stand, or on which edge of what is in sight. */
+  bands(nodes: Iterable<number>): Band[] {
+    const { top } = this.list.getBoundingClientRect();
+    const inSight = (y: number): number => top + Math.min(Math.max(y - this.list.scrollTop, 0), this.list.clientHeight);
+    const rows = [...new Set([...nodes].flatMap((node) => this.places.get(node) ?? []))].sort((a, b) => a - b);
+    const bands: Band[] = [];
+    for (let i = 0; i < rows.length; ) {
+      let end = i;
+      while (rows[end + 1] === rows[end]! + 1) end++;
+      const [first, last] = [this.elements[rows[i]!]!, this.elements[rows[end]!]!];
+      bands.push({ top: inSight(first.offsetTop), bottom: inSight(last.offsetTop + last.offsetHeight) });
+      i = end + 1;
+    }
+    return bands;
+  }
+
   focus(): void {
     this.list.focus({ preventScroll: true });
   }
@@ -107,7 +128,7 @@ export class Column {
   private scrollTo(index: number): void {
     const element = this.elements[index]!;
     const { list } = this;
-    const top = element.offsetTop - list.offsetTop;
+    const top = element.offsetTop;
     if (top < list.scrollTop) list.scrollTop = top - element.offsetHeight;
     else if (top + element.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 3;
   }

@@ -8,6 +8,7 @@ import { Column, type Row } from "./column";
 import { absent, describe, type Kernel, linesOf, type Stage } from "./data";
 import { inPlace } from "./inplace";
 import style from "./style.css?inline";
+import { type Tie, Ties } from "./ties";
 
 const KEYS = ["stage", "pinned", "hide_symbols", "form"] as const;
 const NONE: ReadonlySet<number> = new Set();
@@ -17,6 +18,7 @@ class KernelLinks implements View {
   private kernel!: Kernel;
   private readonly columns: readonly [Column, Column, Column];
   private readonly body = h("div", { class: "irw-k-body" });
+  private readonly ties = new Ties(this.body, () => this.gaps());
   private readonly status = h("div", { class: "irw-status", role: "status" });
   private readonly name = h("b", {});
   private readonly stages: HTMLSelectElement;
@@ -25,6 +27,7 @@ class KernelLinks implements View {
   private readonly unfold: HTMLButtonElement;
   private readonly state: Watch<(typeof KEYS)[number]>;
   private hovered: ReadonlySet<number> | null = null;
+  private lit = NONE;
   private current: ReadonlySet<number> = NONE;
   private numbers = new Map<string, number>();
 
@@ -119,7 +122,7 @@ class KernelLinks implements View {
     for (const [value, button] of this.forms) button.setAttribute("aria-pressed", String(form === value));
     this.unfold.hidden = form === "columns";
     if (form === "columns") {
-      if (!this.columns[0].element.isConnected) this.body.replaceChildren(...this.columns.map(({ element }) => element));
+      if (!this.columns[0].element.isConnected) this.body.replaceChildren(...this.columns.map(({ element }) => element), this.ties.element);
       this.drawColumns();
     } else {
       const { pinned } = this;
@@ -145,6 +148,8 @@ class KernelLinks implements View {
     const { kernel, stage, pinned } = this;
     const group = this.hovered ?? (this.current.size > 0 ? this.current : pinned);
     for (const column of this.columns) column.light(group, pinned);
+    this.lit = group;
+    this.ties.later();
     const shown = group.size > 0 ? group : pinned;
     const lost = shown.size > 0 && linesOf(stage, shown).length === 0;
     this.columns[0].title("", "");
@@ -156,6 +161,24 @@ class KernelLinks implements View {
         : `${kernel.name}: each line with its MLIR of ${stage.index} ${stage.name}`;
   }
 
+  /** From the lines of the source to their nodes, and from each node to its MLIR. */
+  private gaps() {
+    const [source, nodes, mlir] = this.columns;
+    const { pinned, kernel } = this;
+    const shown = [...new Set([...pinned, ...this.lit])];
+    const between = (from: Column, to: Column, group: readonly number[]): Tie[] => {
+      const ends = to.bands(group);
+      const isPinned = !group.some((node) => this.lit.has(node));
+      return from.bands(group).flatMap((left) => ends.map((right) => ({ left, right, pinned: isPinned })));
+    };
+    const byRow = new Map<number, number[]>();
+    for (const node of shown) byRow.set(kernel.nodes[node]!.row, [...(byRow.get(kernel.nodes[node]!.row) ?? []), node]);
+    return [
+      { left: source.element, right: nodes.element, ties: [...byRow.values()].flatMap((group) => between(source, nodes, group)) },
+      { left: nodes.element, right: mlir.element, ties: shown.flatMap((node) => between(nodes, mlir, [node])) },
+    ];
+  }
+
   private unfoldAll(): void {
     const all = [...this.body.querySelectorAll("details")];
     const open = all.some((one) => !one.open);
@@ -163,6 +186,7 @@ class KernelLinks implements View {
   }
 
   close(): void {
+    this.ties.close();
     this.state.close();
   }
 }
