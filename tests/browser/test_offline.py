@@ -10,9 +10,8 @@ import pytest
 import irwidget
 from irwidget import views
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Trace, dump
+from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
 from tests.views.lowerings import PROGRAM, lower
-
-AXE = Path(__file__).parents[2] / "js/node_modules/axe-core/axe.min.js"
 
 
 class Page:
@@ -510,26 +509,21 @@ def test_a_million_lines_never_block_the_page_for_a_second(shown, tab):
     assert tab.evaluate("longest") < 1000, "milliseconds, while it is used"
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm --prefix js ci")
-@pytest.mark.parametrize("how", ["light", "dark", "forced colors"])
+@needs_axe
+@pytest.mark.parametrize("how", LOOKS)
 def test_axe_finds_nothing(shown, trace, tab, how):
-    forced = "active" if how == "forced colors" else "none"
-    tab.emulate_media(color_scheme="dark" if how == "dark" else "light", forced_colors=forced)
     failure = Failure("mlir-opt", "cse", "no", reproducer="mlir-opt x")
-    page = shown(Trace(trace.target, trace.dumps, name="m", failure=failure, sources=trace.sources, facts={"a": 1}))
-    page.choose(10)
-    page.press("a", "c")
-    page.press("/")
-    page.view.locator(".irw-query").fill("memref")
-    tab.add_script_tag(path=str(AXE))
-    for keys in ([], ["s"], ["?"]):
-        page.view.locator(".irw-list").focus()
-        page.press(*keys)
-        page.page.wait_for_timeout(150)
-        found = tab.evaluate("axe.run('.irw').then(({violations}) => violations)")
-        brief = [(one["id"], node["html"][:200], node["failureSummary"]) for one in found for node in one["nodes"]]
-        assert brief == [], keys
-    tab.emulate_media(color_scheme="light", forced_colors="none")
+    with looking(tab, how):
+        page = shown(Trace(trace.target, trace.dumps, name="m", failure=failure, sources=trace.sources, facts={"a": 1}))
+        page.choose(10)
+        page.press("a", "c")
+        page.press("/")
+        page.view.locator(".irw-query").fill("memref")
+        for keys in ([], ["s"], ["?"]):
+            page.view.locator(".irw-list").focus()
+            page.press(*keys)
+            page.page.wait_for_timeout(150)
+            assert violations(tab, ".irw") == [], keys
 
 
 def test_dumps_on_their_way_do_not_hold_up_an_export(tab, tmp_path, trace):

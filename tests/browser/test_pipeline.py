@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from tests.browser.accessibility import looking, needs_axe, violations
 from tests.browser.test_lab import eventually, python
-from tests.browser.test_offline import AXE
 
 SHOW = """\
 import irwidget
@@ -92,6 +92,7 @@ def test_what_is_refused_is_said(notebook, view):
     assert view.locator("b").first.inner_text() == "<b>f</b>"
 
 
+@needs_axe
 def test_everything_that_takes_the_focus_keeps_its_keys_and_axe_is_content(notebook, view):
     view.get_by_role("button", name="Add step").click()
     view.get_by_label("Tool").select_option("mlir-opt")
@@ -102,13 +103,13 @@ def test_everything_that_takes_the_focus_keeps_its_keys_and_axe_is_content(noteb
              .map(element => element.outerHTML.slice(0, 120))"""
     )
     assert loose == []
-    notebook.page.evaluate(AXE.read_text() + ";0")
     for theme in ("Dark", "Light"):
         change = "theme => jupyterapp.commands.execute('apputils:change-theme', { theme })"
         notebook.page.evaluate(change, f"JupyterLab {theme}")
         view.and_(notebook.page.locator(f"[data-theme={theme.lower()}]")).wait_for()
-        found = notebook.page.evaluate("async () => (await axe.run('.irw-pl')).violations")
-        assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found] == []
+        assert violations(notebook.page, ".irw-pl") == [], theme
+    with looking(notebook.page, "forced colors"):
+        assert violations(notebook.page, ".irw-pl") == []
     view.locator(".irw-pl-pass").focus()
     notebook.page.keyboard.press("Escape")
     notebook.page.keyboard.press("Escape")

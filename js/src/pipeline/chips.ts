@@ -27,7 +27,7 @@ export class Chips {
       const options = Object.entries(step.options).map(([name, value]) => `${name}=${value}`).join(" ");
       const chip = h(
         "div", {
-          role: "option", id: `${this.id}-${i}`, "aria-selected": String(i === selected), "aria-label": spoken(step, i, steps.length),
+          role: "option", id: `${this.id}-${i}`, "aria-selected": String(i === selected),
           class: "irw-pl-chip", "data-state": step.enabled ? step.state : "off", "data-step": step.id || undefined,
           "data-route": step.id === 0, title: `${step.tool} ${step.text || step.label}`.trim(),
           draggable: step.id ? "true" : undefined, click: () => this.on.choose(i),
@@ -38,9 +38,10 @@ export class Chips {
             if (this.dragged && step.id) this.on.move(this.dragged, i - own);
           },
         },
-        h("span", { class: "irw-pl-tool" }, step.tool),
-        h("span", { class: "irw-pl-name" }, step.label, ...(options ? [h("span", { class: "irw-pl-given" }, ` ${options}`)] : [])),
-        h("span", { class: "irw-pl-state" }, [sign(step), time].filter(Boolean).join(" ")),
+        h("span", { class: "irw-said-only" }, spoken(step, i, steps.length)),
+        h("span", { class: "irw-pl-tool", "aria-hidden": "true" }, step.tool),
+        h("span", { class: "irw-pl-name", "aria-hidden": "true" }, step.label, ...(options ? [h("span", { class: "irw-pl-given" }, ` ${options}`)] : [])),
+        h("span", { class: "irw-pl-state", "aria-hidden": "true" }, [sign(step), time].filter(Boolean).join(" ")),
       );
       return chip;
     }));

@@ -47,9 +47,10 @@ export class Cores {
     (bar.firstChild as HTMLElement).style.width = `${Math.min(100, 100 * (idle ? 0 : used))}%`;
     const cell = h("div", {
       role: "gridcell", ...(idle || !colour ? {} : { "data-hue": colour.hue, style: depth(colour) }), class: idle ? "irw-s-core irw-s-idle" : "irw-s-core", tabindex: -1, ...OWN_KEYS, "data-core": core, "data-key": `core ${core}`,
-      "aria-label": `core ${core}: ${said}; LX ${Math.round(100 * (idle ? 0 : used))} % of ${bytes(program.lx.capacity)}`,
       click: () => this.chosen(core),
-    }, h("b", {}, String(core)), h("span", {}, idle ? "idle" : slice), bar);
+    },
+      h("span", { class: "irw-said-only" }, `core ${core}: ${said}; LX ${Math.round(100 * (idle ? 0 : used))} % of ${bytes(program.lx.capacity)}`),
+      h("b", { "aria-hidden": "true" }, String(core)), h("span", { "aria-hidden": "true" }, idle ? "idle" : slice), bar);
     this.cells.push(cell);
     return cell;
   }
