@@ -23,7 +23,7 @@ import json
 import re
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -269,13 +269,18 @@ def repeated(names: Sequence[str]) -> list[str]:
 
 def last_change(trace: Trace) -> int:
     """The last stage whose text differs from the one before of its scope; the last stage when none does."""
+    last = len(trace.dumps) - 1
+    return next(_changes(trace, range(last, -1, -1)), last)
+
+
+def _changes(trace: Trace, among: Iterable[int]) -> Iterator[int]:
+    """Those stages whose text is here and differs from the one before of their scope."""
     texts = [dump.text if dump.ready else None for dump in trace.dumps]
     before = predecessors(trace.dumps)
-    for i in reversed(range(len(texts))):
+    for i in among:
         old, new = texts[before[i]] if before[i] >= 0 else None, texts[i]
         if old is not None and new is not None and old != new:
-            return i
-    return len(texts) - 1
+            yield i
 
 
 def has_graphs(traces: Sequence[Trace]) -> bool:
@@ -284,6 +289,13 @@ def has_graphs(traces: Sequence[Trace]) -> bool:
 
 
 def opening(trace: Trace) -> tuple[int, int]:
-    """The two stages that a view opens with: the last change, or the only stage twice."""
-    right = last_change(trace)
-    return max(predecessors(trace.dumps)[right], 0), right
+    """The two stages that a view opens with: the last change, or the only stage twice.
+
+    A Helion kernel's last change only names its values: it opens with the first that a pass made of its MLIR.
+    """
+    before = predecessors(trace.dumps)
+    language = [dump.language for dump in trace.dumps]
+    passes = [i for i, old in enumerate(before) if trace.nodes and language[old] == language[i] == "mlir"]
+    right = next(_changes(trace, passes), None)
+    right = last_change(trace) if right is None else right
+    return max(before[right], 0), right

@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any
 
 from irwidget.dumps import Dump, Trace
-from irwidget.views.packing import blank, facts_of, last_change, lines_of, predecessors, repeated, scope_of
+from irwidget.views.packing import blank, facts_of, lines_of, opening, predecessors, repeated, scope_of
 
 LARGE = 5000
 """Lines of the final dump from which on the twins show only the list of passes."""
@@ -154,9 +154,9 @@ def _capped(lines: list[str], most: int) -> list[str]:
 
 
 def _diff(trace: Trace) -> Iterator[str]:
-    """The unified diff of the last change, renumbering apart; the text itself when there is one dump."""
+    """The unified diff that views open with, renumbering apart; the text itself when there is one dump."""
     labels = repeated([dump.name for dump in trace.dumps])
-    at = last_change(trace)
+    _, at = opening(trace)
     old = predecessors(trace.dumps)[at]
     after = lines_of(trace.dumps[at].text)
     if old < 0:

@@ -110,6 +110,15 @@ def test_shown_with_the_passes_below_and_twins():
     assert page.count('data-bundle="helion"') == page.count('id="irw-bundle-helion"') == 1
 
 
+def test_the_passes_open_with_the_first_that_changes_the_mlir(low):
+    shown = views.show([low.trace])
+    names = [dump.name for dump in low.trace.dumps]
+    assert (names[shown.passes.left], names[shown.passes.right]) == (
+        "torch-reduce-op-variants", "torch-decompose-complex-ops",
+    )
+    assert "+++ 4 torch-decompose-complex-ops" in views.text([low.trace])
+
+
 def test_a_kernel_lowering_displays_itself(low):
     data = low._repr_mimebundle_()
     assert "torch.addmm" in data["text/plain"]
