@@ -102,7 +102,10 @@ def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
 def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `irwidget.Pipeline` that the arguments ask for. Raises UsageError for what it lacks."""
     options = lower_options(parsed)
-    for flag, name, usual in (("no-dumps", "dumps", True), ("check", "check", False), ("route", "route", "robust")):
-        if options.pop(name) != usual:
-            raise UsageError(f"--interactive shows every pass of the usual route: leave out --{flag}")
+    refused = {
+        "no-dumps": not options.pop("dumps"), "check": options.pop("check"), "route": options.pop("route") != "robust",
+        "all": parsed.all, "text": parsed.text, "html": parsed.html,
+    }
+    if flag := next((flag for flag, given in refused.items() if given), None):
+        raise UsageError(f"--interactive shows every pass of the usual route in a widget: leave out --{flag}")
     return {**options, "pipeline": options["pipeline"] or ""}

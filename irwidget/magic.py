@@ -40,6 +40,7 @@ class LowerMagics(Magics):
         parsed = arguments.parse(line, "%%lower", objects=False)
         if _answered(parsed):
             return
+        options = arguments.pipeline_options(parsed) if parsed.interactive else {}
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
         if "raw_ir" in wanted:
             text = cell if parsed.source == "text" else self._printed(line, cell)
@@ -49,7 +50,7 @@ class LowerMagics(Magics):
         else:
             candidates = self._run_cell(line, cell, parsed)
         if parsed.interactive:
-            self._edit(candidates, [parsed.model or "", *arguments.split(parsed.inputs)], parsed)
+            self._edit(candidates, [parsed.model or "", *arguments.split(parsed.inputs)], parsed, options)
         else:
             self._lower(candidates, wanted, parsed)
 
@@ -69,18 +70,20 @@ class LowerMagics(Magics):
         values = [_variable(self.shell.user_ns, name) for name in names]
         candidate = Candidate(names[0], values[0], (Call(tuple(values[1:]), told=True),))
         if parsed.interactive:
-            self._edit([candidate], names, parsed)
+            self._edit([candidate], names, parsed, arguments.pipeline_options(parsed))
         else:
             self._lower([candidate], wanted, parsed)
 
-    def _edit(self, candidates: Sequence[Candidate], names: Sequence[str], parsed: argparse.Namespace) -> None:
+    def _edit(
+        self, candidates: Sequence[Candidate], names: Sequence[str], parsed: argparse.Namespace,
+        options: Mapping[str, Any],
+    ) -> None:
         """Show the pipeline widget of each model, and bind it to `_pipeline`; `names` are the user's."""
         from IPython.display import display
 
         from irwidget.editor.widget import Pipeline
         from irwidget.views.base import Stack, replace
 
-        options = arguments.pipeline_options(parsed)
         made: dict[str, Pipeline] = {}
         for candidate in candidates:
             name = parsed.name or candidate.name

@@ -332,6 +332,13 @@ def test_a_cell_with_several_models_opens_them_all(shell, capsys):
         one.close()
 
 
+@pytest.mark.parametrize("line", ["--check", "--html page.html", "--text", "--all", "--to tosa", "--route explorer"])
+def test_a_cell_is_not_run_for_what_cannot_be_edited(shell, line):
+    with pytest.raises(UsageError):
+        shell.run_cell_magic("lower", f"--interactive {line}", "ran = True")
+    assert "ran" not in shell.user_ns
+
+
 @pytest.mark.parametrize("line", ["net x --check", "nut x", "net x --to spyre_fx", "net x --no-dumps"])
 def test_the_magic_refuses_what_it_cannot_do(shell, line):
     with pytest.raises(UsageError):
