@@ -173,22 +173,24 @@ def _sections(parts: Iterable[bytes]) -> list[bytes]:
 
 
 _ANCHOR = re.compile(r"any|module|builtin\.module|[a-z]\w*(?:\.[a-z]\w*)+")
+_LOOP = re.compile(r"%.* in function ")
 
 
 def predecessors(dumps: Sequence[Dump]) -> list[int]:
     """For each dump, the one that it is compared with: the last of the same function or kernel, or -1.
 
     A dump of the whole module follows the last such dump, also when a pass ran on one function in it: MLIR's passes
-    name the operation that they ran on, `func.func`, and their dumps show all. The first dump of a function `kernel:
-    f` follows the last of its kernel, and that of a kernel the last of the module. What puts several kernels together
-    in another language has nothing of its own to follow: it is compared with its neighbour.
+    name the operation that they ran on, `func.func`, and their dumps show all. The first dump of a loop `%l in function
+    f` follows the last of `f`, that of a function `kernel: f` the last of its kernel, and that of a kernel or function
+    the last of the module. What puts several kernels together in another language has nothing of its own to follow: it
+    is compared with its neighbour.
     """
     last: dict[str, int] = {}
     found: list[int] = []
     for i, dump in enumerate(dumps):
         scope = scope_of(dump)
         outer, colon, _ = scope.partition(": ")
-        candidates = [scope, outer, ""] if colon else [scope, ""]
+        candidates = [scope, _LOOP.sub("", scope), outer if colon else "", ""]
         at = next((last[one] for one in candidates if one in last), i - 1)
         joined = not scope and at >= 0 and dumps[at].language != dump.language
         found.append(i - 1 if joined else at)

@@ -258,12 +258,13 @@ def test_a_failure_crosses_with_its_diagnostics():
         ("m:module l:k1 l:k2 l:k1 l:k2 p:module", [-1, 0, 0, 1, 2, 4]),
         ("l:k l:k:f l:k:g l:k:f l:k", [-1, 0, 0, 1, 0]),
         ("l:f l:g l:f", [-1, 0, 0]),
+        ("l:module l:f l:%bb_in_function_f l:%bb_in_function_f l:%bb_in_function_g", [-1, 0, 1, 2, 0]),
     ],
 )
 def test_a_dump_is_compared_with_the_last_of_its_scope(scopes, before):
     languages = {"m": "mlir", "l": "llvm", "p": "ptx"}
     split = [word.split(":", 1) for word in scopes.split()]
-    dumps = [dump("p", "", step="s", language=languages[a], scope=b.replace(":", ": ")) for a, b in split]
+    dumps = [dump("p", "", step="s", language=languages[a], scope=b.replace(":", ": ").replace("_", " ")) for a, b in split]
     assert predecessors(dumps) == before
 
 
