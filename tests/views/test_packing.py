@@ -263,8 +263,8 @@ def test_a_failure_crosses_with_its_diagnostics():
 )
 def test_a_dump_is_compared_with_the_last_of_its_scope(scopes, before):
     languages = {"m": "mlir", "l": "llvm", "p": "ptx"}
-    split = [word.split(":", 1) for word in scopes.split()]
-    dumps = [dump("p", "", step="s", language=languages[a], scope=b.replace(":", ": ").replace("_", " ")) for a, b in split]
+    split = [word.replace("_", " ").split(":", 1) for word in scopes.split()]
+    dumps = [dump("p", "", step="s", language=languages[a], scope=b.replace(":", ": ")) for a, b in split]
     assert predecessors(dumps) == before
 
 
