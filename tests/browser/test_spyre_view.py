@@ -12,8 +12,7 @@ from irwidget.spyre.execute import _Run
 from irwidget.spyre.superdsc import start_address
 from irwidget.spyre.tiles import tiled_ops
 from irwidget.views import page as offline
-
-AXE = Path(__file__).parents[2] / "js/node_modules/axe-core/axe.min.js"
+from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
 
 
 def attention(x, w):
@@ -176,18 +175,16 @@ def test_a_loop_moves_tiles_and_addresses(shown):
     assert page.view.locator("output").inner_text() == "M 3 of 4"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(shown, program, theme):
+@needs_axe
+def test_axe_finds_nothing(shown, program):
     page = shown(program)
-    page.page.emulate_media(color_scheme=theme)
     page.view.get_by_text("OpSpec, SuperDSC, bundle.mlir").click()
     page.view.locator(".irw-s-code .irw-s-lit").first.wait_for()
     for summary in page.view.locator("summary", has_text="Table").all():
         summary.click()
-    page.page.add_script_tag(path=str(AXE))
-    found = page.page.evaluate("axe.run('.irw-s')")
-    page.page.emulate_media(color_scheme="light")
-    assert [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in found["violations"]] == []
+    for how in LOOKS:
+        with looking(page.page, how):
+            assert violations(page.page, ".irw-s") == [], how
 
 
 def test_the_notebook_compiles_again_and_shares_the_selection(open_notebook):

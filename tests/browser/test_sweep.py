@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import irwidget
+from tests.browser.accessibility import AXE, LOOKS, looking, violations
 
 IR = "func.func @f(%x: f32) -> f32 {\\n  %y = arith.addf %x, %x : f32\\n  return %y : f32\\n}"
 SWEEP = f"""
@@ -31,4 +32,7 @@ def test_a_click_opens_the_pass_diff_offline(chromium, tmp_path):
     page.goto((tmp_path / "sweep.html").as_uri())
     page.locator(".irw-w-cell").click()
     page.frame_locator("iframe").locator(".cm-line", has_text="arith.addf").first.wait_for()
+    for how in LOOKS if AXE.exists() else ():
+        with looking(page, how):
+            assert violations(page, ".irw-w") == [], how
     page.close()
