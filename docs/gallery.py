@@ -6,10 +6,11 @@ Each notebook runs in a process of its own; the page of one is what `python -m i
 from __future__ import annotations
 
 import html
-import json
 import subprocess
 import sys
 from pathlib import Path
+
+from irwidget.notebooks import introduction
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -22,15 +23,6 @@ li { border: 1px solid light-dark(#d9dce1, #383d45); border-radius: 8px; padding
 li a { font-weight: 600; text-decoration: none; }
 p { margin: 6px 0 0; }
 """
-
-
-def described(notebook: Path) -> tuple[str, str]:
-    """The title of a notebook and the paragraph below it."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    text = next(("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"), notebook.stem)
-    title, _, rest = text.partition("\n")
-    first = rest.strip().split("\n\n")[0].replace("\n", " ")
-    return title.lstrip("# "), first.replace("`", "").replace("*", "")
 
 
 def main(folder: Path, out: Path) -> int:
@@ -48,7 +40,7 @@ def main(folder: Path, out: Path) -> int:
         if made.returncode:
             failed += 1
             continue
-        title, text = described(notebook)
+        title, text = introduction(notebook)
         cards.append(f'<li><a href="{page.name}">{html.escape(title)}</a><p>{html.escape(text)}</p></li>')
     (out / "index.html").write_text(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -64,7 +64,7 @@ def _export(words: list[str]) -> None:
         return
     path = Path(parsed.names[0])
     target = Path(parsed.html or path.with_suffix(".html").name)
-    page(notebooks.lowerings(path), path.stem, target)
+    page(notebooks.lowerings(path), notebooks.introduction(path)[0], target)
     print(f"wrote {target} ({target.stat().st_size / 2**20:.1f} MB)")
 
 

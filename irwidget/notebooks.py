@@ -21,7 +21,7 @@ def lowerings(path: Path) -> list[Lowering]:
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
-    sources = list(_code(path))
+    sources = list(_cells(path, "code"))
     shell = InteractiveShell()
     found: dict[int, Lowering] = {}
     before = os.getcwd()
@@ -52,11 +52,21 @@ def _lowering(shown: Any) -> Lowering:
     return Lowering(shown.trace, shown if isinstance(shown, SpyreProgram) else None)
 
 
-def _code(path: Path) -> Iterator[str]:
+def introduction(path: Path) -> tuple[str, str]:
+    """The title of a notebook and the paragraph below it, as plain text; the file's name where it has no text.
+
+    Raises UsageError when it is no notebook.
+    """
+    title, _, rest = next(_cells(path, "markdown"), path.stem).partition("\n")
+    first = rest.strip().split("\n\n")[0].replace("\n", " ")
+    return title.lstrip("# "), first.replace("`", "").replace("*", "")
+
+
+def _cells(path: Path, kind: str) -> Iterator[str]:
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path} is no notebook: {error}") from None
     for cell in cells:
-        if cell["cell_type"] == "code":
+        if cell["cell_type"] == kind:
             yield "".join(cell["source"])
