@@ -29,7 +29,7 @@ gallery: venv
 
 docs: venv
 	COLUMNS=100 $(BIN)/python docs/generate.py
-	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs build/docs
+	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going -b html docs build/docs
 
 # A wheel and an sdist; tests/dist installs the wheel into a clean environment.
 dist: venv

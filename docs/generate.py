@@ -13,10 +13,10 @@ from irwidget.toolchain import lock
 
 DOCS = Path(__file__).resolve().parent
 SOURCES = {
-    "pytorch": "a PyTorch module, function or ExportedProgram",
-    "triton": "a Triton launch",
-    "helion": "a Helion kernel",
-    "spyre": "a PyTorch module or function, for IBM Spyre",
+    "pytorch": "PyTorch",
+    "triton": "Triton launch",
+    "helion": "Helion kernel",
+    "spyre": "PyTorch, for IBM Spyre",
     "raw": "IR text",
 }
 
@@ -28,11 +28,12 @@ def types() -> str:
         "# IR types", "",
         "Written by `make docs` from `irwidget.targets()` and `toolchain.lock`. `%lower --targets` prints the table,",
         "`%lower --doctor` says which of them work on your machine. What is embedded comes with irwidget;",
-        "the others are extras: `pip install 'irwidget[triton,helion]'`. No IR type needs a GPU.", "",
+        "the others are extras: `pip install 'irwidget[triton,helion]'`. No IR type needs a GPU. PyTorch stands for a",
+        "module, a function or an ExportedProgram.", "",
         "| IR type | starts from | what it is | language | needs |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for target in irwidget.targets().values():
-        needs = [f"{tool.name} {tool.version}" for tool in tools if target.name in tool.targets]
+        needs = [tool.name for tool in tools if target.name in tool.targets]
         cells = (f"`{target.name}`", SOURCES[target.source], target.summary, target.language, ", ".join(needs))
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", "## The tools", "", "| package | version | LLVM inside | kind |", "|---|---|---|---|"]
