@@ -1,7 +1,10 @@
-"""Run every benchmark again and write what it prints into docs/benchmarks.md: `python -m benchmarks.report [NAME ...]`.
+"""Run every benchmark again and write what it prints into docs/benchmarks.md:
+
+    python -m benchmarks.report [--quick] [NAME ...]
 
 The file keeps its text; what stands between `<!-- begin NAME -->` and `<!-- end NAME -->` is replaced, and added at the
-end where it is not there yet. One benchmark runs at a time, so that they do not measure each other.
+end where it is not there yet. One benchmark runs at a time, so that they do not measure each other. `--quick` runs each
+as briefly as it can and only prints: it shows that they work.
 """
 
 from __future__ import annotations
@@ -29,7 +32,15 @@ COMMANDS = {
     "helion families": ["benchmarks/helion.py", "--table"],
     "spyre": ["benchmarks/spyre.py"],
     "viewer": ["-m", "benchmarks.viewer"],
+    "viewer of Spyre": ["-m", "benchmarks.viewer.spyre"],
     "support": ["-m", "benchmarks.support_table"],
+}
+QUICK = {
+    "lower": ["--rounds", "1"],
+    "triton": ["--rounds", "1", "--runs", "1"],
+    "viewer": ["--sizes", "1k", "--no-rerun"],
+    "viewer of Spyre": ["--times", "1"],
+    "support": ["mlp"],
 }
 
 
@@ -51,9 +62,9 @@ def machine() -> str:
     return f"{platform.machine()}, {cores} cores, Python {platform.python_version()}, {versions}"
 
 
-def run(name: str) -> tuple[str, bool]:
+def run(name: str, *, quick: bool) -> tuple[str, bool]:
     """What a benchmark printed, as Markdown, and whether it ended well."""
-    command = COMMANDS[name]
+    command = [*COMMANDS[name], *(QUICK.get(name, []) if quick else [])]
     started = time.monotonic()
     done = subprocess.run(
         [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT, check=False
@@ -66,16 +77,21 @@ def run(name: str) -> tuple[str, bool]:
     return f"{shown}\n\n{body}", done.returncode == 0
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    quick = "--quick" in arguments
+    names = [argument for argument in arguments if argument != "--quick"]
     unknown = set(names) - set(COMMANDS)
     if unknown:
         print(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
     failed: list[str] = []
     for name in names or COMMANDS:
-        block, well = run(name)
+        block, well = run(name, quick=quick)
         if not well:
             failed.append(name)
+            continue
+        if quick:
+            print(f"## {name}\n\n{block}\n", flush=True)
             continue
         page = SUPPORT if name == "support" else PAGE
         page.write_text(replaced(page.read_text(encoding="utf-8"), name, block), encoding="utf-8")
