@@ -72,6 +72,7 @@ export class Compare {
         moved: (pane, line, column) => this.moved(pane, line, column),
         blamed: (pane, line) => this.hooks.blamed(this.spot(pane, line)),
         scrolled: (pane) => this.scrolled(pane),
+        measured: () => this.resized(),
       });
     this.panes = [make(this.hosts[0]), make(this.hosts[1])];
     this.active = this.panes[1];
@@ -163,9 +164,7 @@ export class Compare {
       this.linked = { left: new Set(), right: new Set() };
     }
     this.drawRuler(a.length, b.length);
-    if (!pair.wrap || mode !== "split") return;
-    if (fresh && this.measure()) this.draw(false);
-    else requestAnimationFrame(() => this.followByLine(this.panes[1], this.panes[0], 3));
+    if (pair.wrap && mode === "split") requestAnimationFrame(() => this.followByLine(this.panes[1], this.panes[0], 3));
   }
 
   private content(pair: Pair, column: Column, side: SideName) {
@@ -187,7 +186,7 @@ export class Compare {
     };
   }
 
-  /** How many characters fit on a row is known once the panes are there; tells whether it has changed. */
+  /** How many characters fit on a row is known once the panes have been measured; tells whether it has changed. */
   private measure(): boolean {
     const before = this.columns;
     const fit = ({ view }: Pane): number => Math.floor((view.contentDOM.clientWidth - PADDING) / view.defaultCharacterWidth);
@@ -195,7 +194,7 @@ export class Compare {
     return before[0] !== this.columns[0] || before[1] !== this.columns[1];
   }
 
-  /** The width has changed. */
+  /** The width has changed, or what is known of it. */
   resized(): void {
     if (!this.pair?.wrap || this.mode !== "split") return;
     if (this.measure()) this.draw(false);

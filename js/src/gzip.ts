@@ -19,7 +19,7 @@ export async function readCode(bytes: BufferSource): Promise<Blob> {
 export async function importCode<T>(bytes: BufferSource): Promise<T> {
   const url = URL.createObjectURL(await readCode(bytes));
   try {
-    return (await import(url)) as T;
+    return (await import(/* @vite-ignore */ url)) as T;
   } finally {
     URL.revokeObjectURL(url);
   }

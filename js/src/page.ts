@@ -1,33 +1,8 @@
-/** The host of an offline page: a model without a kernel for each view of the page. */
+/** The host of an offline page: it gives each view of the page its model and its code. */
 
 import { importCode } from "./gzip";
-import type { Model } from "./model";
 import type { Host, Render } from "./mount";
-
-type Listener = Parameters<Model["on"]>[1];
-
-class PageModel implements Model {
-  private readonly listeners = new Map<string, Set<Listener>>();
-
-  constructor(private readonly state: Record<string, unknown>) {}
-
-  get(key: string): unknown {
-    return this.state[key];
-  }
-  set(key: string, value: unknown): void {
-    if (this.state[key] === value) return;
-    this.state[key] = value;
-    for (const listener of this.listeners.get(`change:${key}`) ?? []) (listener as () => void)();
-  }
-  save_changes(): void {}
-  on(event: string, callback: Listener): void {
-    if (!this.listeners.has(event)) this.listeners.set(event, new Set());
-    this.listeners.get(event)!.add(callback);
-  }
-  off(event: string, callback: Listener): void {
-    this.listeners.get(event)?.delete(callback);
-  }
-}
+import { PageModel } from "./pagemodel";
 
 function decode(base64: string): Uint8Array<ArrayBuffer> {
   const text = atob(base64);

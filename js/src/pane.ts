@@ -36,6 +36,8 @@ export interface Hooks {
   readonly moved: (pane: Pane, line: number, column: number) => void;
   readonly blamed: (pane: Pane, line: number) => void;
   readonly scrolled: (pane: Pane) => void;
+  /** The pane knows how wide its letters are, or how high its lines. */
+  readonly measured?: () => void;
 }
 
 class GapWidget extends WidgetType {
@@ -155,6 +157,7 @@ export class Pane {
         overlay((line) => look(column, line).class, (line) => this.hooks.text(column.mates[line] ?? -1), marks),
         content.wrap ? EditorView.lineWrapping : [],
         EditorView.updateListener.of((update) => {
+          if (update.geometryChanged && update.transactions.length === 0) this.hooks.measured?.();
           if (!update.selectionSet) return;
           const { head } = update.state.selection.main;
           const line = update.state.doc.lineAt(head);
