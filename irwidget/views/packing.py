@@ -220,10 +220,13 @@ def _value(value: Any) -> str:
             return "yes" if value else "no"
         case float():
             return f"{value:.3g}"
+        case None:
+            return "none"
         case Mapping():
-            return ", ".join(f"{name} {_value(inner)}" for name, inner in value.items())
+            return ", ".join(f"{name} {_value(inner)}" for name, inner in value.items() if inner not in (None, ""))
         case list() | tuple():
-            return ", ".join(_value(inner) for inner in value)
+            between = "; " if any(isinstance(inner, Mapping) for inner in value) else ", "
+            return between.join(_value(inner) for inner in value)
         case _:
             return str(value)
 

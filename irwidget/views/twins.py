@@ -55,10 +55,16 @@ def _facts(trace: Trace) -> str:
     return "; ".join(f"{name} {value}" for name, value in facts_of(_exact(trace.facts)))
 
 
-def _exact(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _exact(facts: Any) -> Any:
     """The facts without measured numbers, which differ from machine to machine, and without empty ones."""
-    inner = {name: _exact(value) if isinstance(value, Mapping) else value for name, value in facts.items()}
-    return {name: value for name, value in inner.items() if not isinstance(value, float) and value not in (None, "")}
+    match facts:
+        case Mapping():
+            kept = {name: value for name, value in facts.items() if not isinstance(value, float)}
+            return {name: _exact(value) for name, value in kept.items() if value not in (None, "")}
+        case list() | tuple():
+            return [_exact(fact) for fact in facts]
+        case _:
+            return facts
 
 
 class _Row(tuple[str, str, str, str]):
