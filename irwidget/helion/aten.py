@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -170,14 +171,8 @@ def conform(emitter: Emitter, value: ir.Value, dtype: torch.dtype, fake: torch.T
         value = cast(emitter, value, dtype, fake.dtype)
     wanted = [emitter.static(size) for size in fake.shape]
     shape = list(value.type.shape)
-    if None not in wanted and shape != wanted:
-        count, total = 1, 1
-        for size in shape:
-            count *= size
-        for size in wanted:
-            total *= size
-        if count == total:
-            return emitter.builder.reshape(value, wanted)
+    if None not in wanted and shape != wanted and math.prod(shape) == math.prod(wanted):
+        return emitter.builder.reshape(value, wanted)
     return value
 
 
@@ -280,39 +275,41 @@ for _name in ("addmm", "baddbmm"):
         register_handler(f"aten.{_name}.{_overload}", _matmul_node(True))
 
 
-def _shift(target: Any) -> Callable[[Emitter, Any], Any]:
-    """`>>` and `<<` as the bitwise shifts, which lower everywhere."""
+def _binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any]:
+    """An op that torch-mlir does not lower, as `target`, whose second operand is a tensor.
+
+    With `alike`, it is made one of the first's dtype and shape.
+    """
 
     def emit(emitter: Emitter, node: Any) -> Any:
+        builder = emitter.builder
         call = normalise(emitter, node)
-        left = call.operands[call.args[0].position]
-        amount = call.args[1]
-        if isinstance(amount, Operand):
-            right = call.operands[amount.position]
-            right = (cast(emitter, right[0], right[1], left[1]), left[1])
+        left, second = call.operands[call.args[0].position], call.args[1]
+        if isinstance(second, Operand):
+            right, dtype = call.operands[second.position]
         else:
-            right = (emitter.builder.from_scalar(
-                emitter.builder.constant(amount, emitter.builder.element(left[1]))), left[1])
-        shape = list(left[0].type.shape)
-        right = (emitter.builder.broadcast(right[0], shape), right[1]) if len(right[0].type.shape) == 0 else right
-        return finish(emitter, node, [aten_call(emitter, target, left, right)])
+            dtype = left[1]
+            right = builder.from_scalar(builder.constant(second, builder.element(dtype)))
+        if alike:
+            right, dtype = cast(emitter, right, dtype, left[1]), left[1]
+            right = right if right.type.shape else builder.broadcast(right, list(left[0].type.shape))
+        return finish(emitter, node, [aten_call(emitter, target, left, (right, dtype))])
 
     return emit
 
 
 for _overload in ("Scalar", "Tensor"):
-    register_handler(f"aten.__rshift__.{_overload}", _shift(aten.bitwise_right_shift.Tensor))
-    register_handler(f"aten.__lshift__.{_overload}", _shift(aten.bitwise_left_shift.Tensor))
+    register_handler(f"aten.__rshift__.{_overload}", _binary(aten.bitwise_right_shift.Tensor, alike=True))
+    register_handler(f"aten.__lshift__.{_overload}", _binary(aten.bitwise_left_shift.Tensor, alike=True))
+for _name in ("fmod", "bitwise_or", "bitwise_xor"):
+    register_handler(f"aten.{_name}.Scalar", _binary(getattr(aten, _name).Tensor))
+register_handler("aten.clamp_min.Tensor", _binary(aten.maximum.default))
+register_handler("aten.clamp_max.Tensor", _binary(aten.minimum.default))
 
 
 @register_handler("aten.scalar_tensor.default")
 def _scalar_tensor(emitter: Emitter, node: Any) -> Any:
-    dtype = node.meta["val"].dtype
-    value = emitter.value(node.args[0])
-    element = emitter.builder.element(dtype)
-    if not isinstance(value, ir.Value):
-        return emitter.builder.from_scalar(emitter.builder.constant(value, element))
-    return emitter.builder.from_scalar(emitter.builder.convert(value, element))
+    return filled(emitter, emitter.value(node.args[0]), node)
 
 
 @register_handler("aten.full.default")
@@ -334,34 +331,6 @@ def filled(emitter: Emitter, value: Any, node: Any) -> ir.Value:
         scalar = builder.convert(value, element)
     shape = emitter.shape_of(node)
     return builder.fill(scalar, shape) if shape else builder.from_scalar(scalar)
-
-
-def _clamp_tensor(target: Any) -> Callable[[Emitter, Any], Any]:
-    def emit(emitter: Emitter, node: Any) -> Any:
-        call = normalise(emitter, node)
-        return finish(emitter, node, emitter.importer.call(emitter.builder, Call(target, call.args, {}, call.operands)))
-
-    return emit
-
-
-def _scalar_as_tensor(target: Any) -> Callable[[Emitter, Any], Any]:
-    """Overloads with a number that torch-mlir does not lower: the number becomes a 0-d tensor."""
-
-    def emit(emitter: Emitter, node: Any) -> Any:
-        call = normalise(emitter, node)
-        tensor, number = call.operands[call.args[0].position], call.args[1]
-        if isinstance(number, Operand):
-            other = call.operands[number.position]
-        else:
-            element = emitter.builder.element(tensor[1])
-            other = (emitter.builder.from_scalar(emitter.builder.constant(number, element)), tensor[1])
-        return finish(emitter, node, [aten_call(emitter, target, tensor, other)])
-
-    return emit
-
-
-for _name in ("fmod", "bitwise_or", "bitwise_xor"):
-    register_handler(f"aten.{_name}.Scalar", _scalar_as_tensor(getattr(aten, _name).Tensor))
 
 
 @register_handler("aten.squeeze.dims")
@@ -386,7 +355,3 @@ def _bitcast(emitter: Emitter, node: Any) -> ir.Value:
         [(value, list(range(len(shape))))], shape, element,
         lambda args, _: builder.value("arith.bitcast", [args[0]], element),
     )
-
-
-register_handler("aten.clamp_min.Tensor", _clamp_tensor(aten.maximum.default))
-register_handler("aten.clamp_max.Tensor", _clamp_tensor(aten.minimum.default))

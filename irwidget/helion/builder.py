@@ -6,6 +6,7 @@ become attributes where MLIR has a place for them and constants elsewhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -37,6 +38,16 @@ def element_type_name(dtype: torch.dtype) -> str:
 def is_float(element: ir.Type) -> bool:
     """Whether an element type is a floating-point one."""
     return not isinstance(element, (ir.IntegerType, ir.IndexType))
+
+
+def static(sizes: Sequence[Size]) -> list[int]:
+    """Sizes as an attribute has them: DYNAMIC for those that are operands."""
+    return [size if isinstance(size, int) else DYNAMIC for size in sizes]
+
+
+def at_run_time(sizes: Sequence[Size]) -> list[ir.Value]:
+    """The sizes that are operands."""
+    return [size for size in sizes if not isinstance(size, int)]
 
 
 class Builder:
@@ -115,6 +126,10 @@ class Builder:
         return ir.Operation.create(
             name, list(results), list(operands), attributes or {}, None, regions, loc=self.location, ip=self.point,
         )
+
+    def block(self, operation: ir.Operation, *arguments: ir.Type, region: int = 0) -> ir.Block:
+        """The block of a region, which had none, with arguments of these types."""
+        return operation.regions[region].blocks.append(*arguments, arg_locs=[self.location] * len(arguments))
 
     def value(
         self, name: str, operands: Sequence[ir.Value], result: ir.Type,
@@ -231,13 +246,16 @@ class Builder:
     def fill(self, value: ir.Value, shape: Sequence[int]) -> ir.Value:
         """A tensor that is `value` everywhere."""
         destination = self.empty(shape, value.type)
-        made = self.op(
-            "linalg.fill", [value, destination], [destination.type], {"operandSegmentSizes": self.segments(1, 1)}, 1,
-        )
-        block = made.regions[0].blocks.append(value.type, value.type, arg_locs=[self.location, self.location])
+        return self.fill_into(value, destination, [destination.type]).results[0]
+
+    def fill_into(self, value: ir.Value, destination: ir.Value, results: Sequence[ir.Type]) -> ir.Operation:
+        """Fill a tensor, which is then the one of the `results`, or a buffer, which leaves none."""
+        segments = {"operandSegmentSizes": self.segments(1, 1)}
+        made = self.op("linalg.fill", [value, destination], results, segments, 1)
+        block = self.block(made, value.type, value.type)
         with self.at(ir.InsertionPoint(block)):
             self.op("linalg.yield", [block.arguments[0]])
-        return made.results[0]
+        return made
 
     def from_scalar(self, value: ir.Value) -> ir.Value:
         """A 0-d tensor that holds a scalar."""
@@ -270,7 +288,7 @@ class Builder:
         }
         made = self.op("linalg.generic", [v for v, _ in inputs] + [destination], [destination.type], attributes, 1)
         types = [value.type.element_type for value, _ in inputs] + [element]
-        block = made.regions[0].blocks.append(*types, arg_locs=[self.location] * len(types))
+        block = self.block(made, *types)
         indices: dict[int, ir.Value] = {}
 
         def index(dim: int) -> ir.Value:
@@ -300,7 +318,7 @@ class Builder:
             return tensor
         groups = _reassociation(source, shape)
         if groups is None:
-            flat = self.reshape(tensor, [_product(source)])
+            flat = self.reshape(tensor, [math.prod(source)])
             return self.reshape(flat, shape)
         name = "tensor.collapse_shape" if len(source) > len(shape) else "tensor.expand_shape"
         attributes = {
@@ -347,14 +365,15 @@ class Builder:
         self, name: str, operands: Sequence[ir.Value], offsets: Sequence[Size], sizes: Sequence[Size],
         strides: Sequence[int], result: ir.Type,
     ) -> ir.Value:
-        dynamic = [[v for v in group if not isinstance(v, int)] for group in (offsets, sizes)]
         attributes = {
-            "static_offsets": self.ints([v if isinstance(v, int) else DYNAMIC for v in offsets]),
-            "static_sizes": self.ints([v if isinstance(v, int) else DYNAMIC for v in sizes]),
+            "static_offsets": self.ints(static(offsets)),
+            "static_sizes": self.ints(static(sizes)),
             "static_strides": self.ints(list(strides)),
-            "operandSegmentSizes": self.segments(*[1] * len(operands), len(dynamic[0]), len(dynamic[1]), 0),
+            "operandSegmentSizes": self.segments(
+                *[1] * len(operands), len(at_run_time(offsets)), len(at_run_time(sizes)), 0
+            ),
         }
-        return self.value(name, [*operands, *dynamic[0], *dynamic[1]], result, attributes)
+        return self.value(name, [*operands, *at_run_time([*offsets, *sizes])], result, attributes)
 
     def convert(self, value: ir.Value, element: ir.Type, *, unsigned: bool = False) -> ir.Value:
         """A scalar as another element type, by C's rules; floats to bool by `!= 0`."""
@@ -395,13 +414,6 @@ class Builder:
             [(tensor, list(range(len(shape))))], shape, element,
             lambda args, _: self.convert(args[0], element, unsigned=unsigned),
         )
-
-
-def _product(sizes: Sequence[int]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
 
 
 def _reassociation(source: Sequence[int], target: Sequence[int]) -> list[list[int]] | None:

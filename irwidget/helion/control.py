@@ -11,7 +11,7 @@ import torch
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals
 from irwidget.helion.bindings import ir
-from irwidget.helion.builder import DYNAMIC, Size
+from irwidget.helion.builder import Size, at_run_time, static
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.scalars import as_bool, as_index
 
@@ -27,14 +27,13 @@ def grid_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRang
     begins = [as_index(emitter, emitter.value(r.begin)) for r in ranges]
     ends = [as_index(emitter, emitter.value(r.end)) for r in ranges]
     steps = [_step(emitter, block) for block in blocks]
-    dynamic = [[v for v in group if not isinstance(v, int)] for group in (begins, ends)]
     attributes = {
-        "staticLowerBound": builder.ints([v if isinstance(v, int) else DYNAMIC for v in begins]),
-        "staticUpperBound": builder.ints([v if isinstance(v, int) else DYNAMIC for v in ends]),
+        "staticLowerBound": builder.ints(static(begins)),
+        "staticUpperBound": builder.ints(static(ends)),
         "staticStep": builder.ints(steps),
-        "operandSegmentSizes": builder.segments(len(dynamic[0]), len(dynamic[1]), 0, 0),
+        "operandSegmentSizes": builder.segments(len(at_run_time(begins)), len(at_run_time(ends)), 0, 0),
     }
-    made = builder.op("scf.forall", [*dynamic[0], *dynamic[1]], [], attributes, 1)
+    made = builder.op("scf.forall", at_run_time([*begins, *ends]), [], attributes, 1)
     block = made.regions[0].blocks.append(
         *[builder.index] * len(blocks), arg_locs=[_named(emitter, f"tile_{b}") for b in blocks]
     )
@@ -44,7 +43,7 @@ def grid_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRang
             enter_loop(emitter, block_id, block.arguments[position], begins[position], ends[position], steps[position])
         yield
         end = builder.op("scf.forall.in_parallel", regions=1)
-        end.regions[0].blocks.append()
+        builder.block(end)
     emitter.loops = outer
 
 
@@ -81,7 +80,7 @@ def enter_loop(
 # --- device loops ---------------------------------------------------------------------
 
 
-def _carried(node: Any, info: Any) -> dict[int, Any]:
+def _carried(node: Any) -> dict[int, Any]:
     """Output index -> the node whose value it replaces, for outputs that a `_phi` joins with one."""
     carried: dict[int, Any] = {}
     for user in node.users:
@@ -105,24 +104,32 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     if len(node.args) > 4:
         given = [emitter.value(s) for s in node.args[4]]
         steps = [s if isinstance(s, int) else known for s, known in zip(given, steps, strict=True)]
-    carried = _carried(node, info)
+    carried = _carried(node)
     outer_args = list(node.args[3])
     inits, positions = _initial_values(emitter, node, info, carried)
     arguments = [emitter.value(a) for a in outer_args]
 
     def body(values: list[ir.Value]) -> list[ir.Value]:
-        now = list(arguments)
-        for position, init in enumerate(positions):
-            replaced = carried.get(init)
-            for slot, outer in enumerate(outer_args):
-                if replaced is not None and outer is replaced:
-                    now[slot] = values[position]
-        outputs = emitter.run_graph(info, now)
-        return [_as_type(emitter, outputs[p], inits[i]) for i, p in enumerate(positions)]
+        outputs = emitter.run_graph(info, _current(arguments, outer_args, carried, positions, values))
+        return [as_type(emitter, outputs[p], inits[i].type) for i, p in enumerate(positions)]
 
     saved = dict(emitter.loops)
     results = _loop_nest(emitter, node, info, begins, ends, steps, inits, body)
     emitter.loops = saved
+    return _outputs(info, positions, results)
+
+
+def _current(
+    arguments: Sequence[Any], outer: Sequence[Any], carried: dict[int, Any], positions: Sequence[int],
+    values: Sequence[ir.Value],
+) -> list[Any]:
+    """A body's arguments, those that outputs replace by what they are in this turn."""
+    now = {id(carried[p]): value for p, value in zip(positions, values, strict=True) if p in carried}
+    return [now.get(id(node), argument) for node, argument in zip(outer, arguments, strict=True)]
+
+
+def _outputs(info: Any, positions: Sequence[int], results: Sequence[ir.Value]) -> list[Any]:
+    """The outputs of a graph, of which a loop has those at `positions` as results."""
     outputs: list[Any] = [None] * _output_count(info)
     for position, result in zip(positions, results, strict=True):
         outputs[position] = result
@@ -158,23 +165,18 @@ def _initial_values(
     return inits, positions
 
 
-def _as_type(emitter: Emitter, value: Any, like: ir.Value) -> ir.Value:
-    """A value with the type of the initial value it replaces."""
+def as_type(emitter: Emitter, value: Any, kind: ir.Type) -> ir.Value:
+    """A number, scalar or tensor as another type: elements converted, a tensor broadcast."""
     builder = emitter.builder
+    is_tensor = isinstance(kind, ir.RankedTensorType)
     if not isinstance(value, ir.Value):
-        element = like.type.element_type if isinstance(like.type, ir.RankedTensorType) else like.type
-        value = builder.constant(value, element)
-        if isinstance(like.type, ir.RankedTensorType):
-            value = builder.from_scalar(value)
-    if value.type == like.type:
+        value = builder.constant(value, kind.element_type if is_tensor else kind)
+        value = builder.from_scalar(value) if is_tensor else value
+    if value.type == kind:
         return value
-    if isinstance(like.type, ir.RankedTensorType):
-        value = builder.cast_tensor(value, like.type.element_type)
-        shape = list(like.type.shape)
-        if list(value.type.shape) != shape:
-            value = builder.broadcast(value, shape)
-        return value
-    return builder.convert(value, like.type)
+    if is_tensor:
+        return builder.broadcast(builder.cast_tensor(value, kind.element_type), list(kind.shape))
+    return builder.convert(value, kind)
 
 
 def _loop_nest(
@@ -212,32 +214,24 @@ def _while_loop(emitter: Emitter, node: Any) -> list[Any]:
     graphs = emitter.binding.device_ir.graphs
     condition, body_info = graphs[node.args[0]], graphs[node.args[1]]
     outer_args = list(node.args[2])
-    carried = _carried(node, body_info)
+    carried = _carried(node)
     inits, positions = _initial_values(emitter, node, body_info, carried)
     types = [v.type for v in inits]
     arguments = [emitter.value(a) for a in outer_args]
 
     def current(values: Sequence[ir.Value]) -> list[Any]:
-        now = list(arguments)
-        for position, value in zip(positions, values, strict=True):
-            for slot, outer in enumerate(outer_args):
-                if outer is carried.get(position):
-                    now[slot] = value
-        return now
+        return _current(arguments, outer_args, carried, positions, values)
 
     made = builder.op("scf.while", inits, types, regions=2)
-    before = made.regions[0].blocks.append(*types, arg_locs=[builder.location] * len(types))
+    before = builder.block(made, *types)
     with builder.at(ir.InsertionPoint(before)):
         test = emitter.run_graph(condition, current(list(before.arguments)))
         builder.op("scf.condition", [as_bool(emitter, test[0]), *before.arguments])
-    after = made.regions[1].blocks.append(*types, arg_locs=[builder.location] * len(types))
+    after = builder.block(made, *types, region=1)
     with builder.at(ir.InsertionPoint(after)):
         outputs = emitter.run_graph(body_info, current(list(after.arguments)))
-        builder.op("scf.yield", [_as_type(emitter, outputs[p], inits[i]) for i, p in enumerate(positions)])
-    results: list[Any] = [None] * _output_count(body_info)
-    for position, result in zip(positions, made.results, strict=True):
-        results[position] = result
-    return results
+        builder.op("scf.yield", [as_type(emitter, outputs[p], inits[i].type) for i, p in enumerate(positions)])
+    return _outputs(body_info, positions, made.results)
 
 
 # --- branches -----------------------------------------------------------------------------
@@ -288,20 +282,11 @@ def _branch(emitter: Emitter, node: Any, test: ir.Value, run: Callable[[int], li
         types.append(builder.tensor_type(emitter.shape(fake.shape), builder.element(fake.dtype)))
     made = builder.op("scf.if", [test], types, regions=2)
     for side in range(2):
-        block = made.regions[side].blocks.append()
+        block = builder.block(made, region=side)
         with builder.at(ir.InsertionPoint(block)):
             values = run(side)
-            builder.op("scf.yield", [_to_type(emitter, v, t) for v, t in zip(values, types, strict=True)])
+            builder.op("scf.yield", [as_type(emitter, v, t) for v, t in zip(values, types, strict=True)])
     return list(made.results)
-
-
-def _to_type(emitter: Emitter, value: Any, kind: ir.Type) -> ir.Value:
-    builder = emitter.builder
-    if not isinstance(value, ir.Value):
-        value = builder.from_scalar(builder.constant(value, kind.element_type))
-    value = builder.cast_tensor(value, kind.element_type)
-    shape = list(kind.shape)
-    return value if list(value.type.shape) == shape else builder.broadcast(value, shape)
 
 
 # --- joins ------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from irwidget.errors import UnsupportedError
 from irwidget.helion import internals, scalars
 from irwidget.helion.binding import Binding
 from irwidget.helion.bindings import ir
-from irwidget.helion.builder import Builder, Size
+from irwidget.helion.builder import DYNAMIC, Builder, Size
 from irwidget.helion.handlers import handler_for
 from irwidget.helion.nodes import AtenImporter
 from irwidget.helion.symbols import expression, static_value
@@ -334,10 +334,9 @@ class Emitter:
         origin = self.binding.host.tensor_to_origin[fake]
         shape = tuple(-1 if (s := self.static(size)) is None else int(s) for size in fake.shape)
         strides = self._strides(fake)
-        kdynamic, dynamic_stride = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
         kind = self.builder.memref_type(
-            [size if size >= 0 else kdynamic for size in shape], self._element(fake.dtype),
-            None if strides is None else [stride if stride >= 0 else dynamic_stride for stride in strides],
+            [size if size >= 0 else DYNAMIC for size in shape], self._element(fake.dtype),
+            None if strides is None else [stride if stride >= 0 else DYNAMIC for stride in strides],
         )
         name = self._unique(origin.suggest_var_name())
         location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()), context=self.context)

@@ -14,8 +14,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.passes.shape_prop import TensorMetadata
 from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
 
-from irwidget.errors import PassError, ToolError, UnsupportedError, UsageError
-from irwidget.helion import pipelines
+from irwidget.errors import UnsupportedError, UsageError
+from irwidget.helion import pipelines, refusals
 from irwidget.helion.aten import restored_arguments
 from irwidget.helion.nodes import AtenImporter, Operand, single_node_graph
 from irwidget.toolchain import mlir
@@ -128,16 +128,9 @@ class TorchMLIRNodeImporter:
         trace = Source(mlir.bytecode(module)).run(
             pipelines.node_steps(self.output_type), Options(elide=False)
         )
-        failure = trace.failure
-        if failure is None:
-            return trace.dumps[-1].text
-        message = f"{failure.pass_name}: {failure.message}"
-        if failure.kind == "tool":
-            raise ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
-        raise PassError(
-            message, tool=failure.tool, pass_name=failure.pass_name, diagnostics=failure.diagnostics,
-            reproducer=failure.reproducer,
-        )
+        if trace.failure is not None:
+            raise refusals.error_of(trace.failure, f"the node does not lower to {self.output_type}")
+        return trace.dumps[-1].text
 
 
 def _literal(argument: Any, places: dict[torch.fx.Node, Operand]) -> Any:

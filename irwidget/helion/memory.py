@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion.bindings import ir
-from irwidget.helion.builder import Size
+from irwidget.helion.builder import DYNAMIC, Size, at_run_time, static
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.indexing import (
     NewAxis,
@@ -66,13 +67,7 @@ def _load_tile(emitter: Emitter, node: Any, source: ir.Value) -> ir.Value:
 
 
 def _to_shape(emitter: Emitter, value: ir.Value, shape: list[int]) -> ir.Value:
-    count = 1
-    for size in value.type.shape:
-        count *= size
-    total = 1
-    for size in shape:
-        total *= size
-    if count == total:
+    if math.prod(value.type.shape) == math.prod(shape):
         return emitter.builder.reshape(value, shape)
     return emitter.builder.broadcast(value, shape)
 
@@ -132,13 +127,12 @@ class _View:
         for position, stride in zip(self.offsets, strides, strict=True):
             known = isinstance(position, int) and stride >= 0 and offset >= 0
             offset = offset + position * stride if known else -1
-        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
         kept = [d for d, keep in enumerate(self.kept) if keep]
         result = builder.memref_type(
-            [s if isinstance(s, int) else ir.ShapedType.get_dynamic_size() for s in (self.sizes[d] for d in kept)],
+            static([self.sizes[d] for d in kept]),
             builder.element(host.dtype),
-            [strides[d] * self.steps[d] if strides[d] >= 0 else dynamic for d in kept],
-            offset if offset >= 0 else dynamic,
+            [strides[d] * self.steps[d] if strides[d] >= 0 else DYNAMIC for d in kept],
+            offset if offset >= 0 else DYNAMIC,
         )
         return builder.subview(host.value, self.offsets, self.sizes, self.steps, result)
 
@@ -201,20 +195,18 @@ def _load_view(emitter: Emitter, host: HostTensor, subscript: Subscript) -> ir.V
 def _pad(emitter: Emitter, tensor: ir.Value, view: _View) -> ir.Value:
     builder = emitter.builder
     high = [builder.subtract(f, v) for f, v in zip(view.full, view.valid, strict=True)]
-    dynamic = [h for h in high if not isinstance(h, int)]
-    from irwidget.helion.builder import DYNAMIC
-
+    dynamic = at_run_time(high)
     rank = len(view.full)
     zero = builder.constant(0, tensor.type.element_type)
     made = builder.op(
         "tensor.pad", [tensor, *dynamic], [builder.tensor_type(view.full, tensor.type.element_type)],
         {
             "static_low": builder.ints([0] * rank),
-            "static_high": builder.ints([h if isinstance(h, int) else DYNAMIC for h in high]),
+            "static_high": builder.ints(static(high)),
             "operandSegmentSizes": builder.segments(1, 0, len(dynamic)),
         }, 1,
     )
-    block = made.regions[0].blocks.append(*[builder.index] * rank, arg_locs=[builder.location] * rank)
+    block = builder.block(made, *[builder.index] * rank)
     with builder.at(ir.InsertionPoint(block)):
         builder.op("tensor.yield", [zero])
     return made.results[0]
@@ -323,9 +315,7 @@ def _store_view(emitter: Emitter, host: HostTensor, subscript: Subscript, value:
     shape = [size for index, size in _dims(subscript) if not isinstance(index, NewAxis)]
     value = builder.reshape(value, shape)
     if view.padded or view.single:
-        dynamic = ir.ShapedType.get_dynamic_size()
-        result = [size if isinstance(size, int) else dynamic for size in view.valid]
-        value = builder.slice(value, [0] * len(shape), view.valid, [1] * len(shape), result)
+        value = builder.slice(value, [0] * len(shape), view.valid, [1] * len(shape), static(view.valid))
     target = view.subview(emitter, host)
     unit = ir.UnitAttr.get(emitter.context)
     builder.op("bufferization.materialize_in_destination", [value, target], [], {"restrict": unit, "writable": unit})

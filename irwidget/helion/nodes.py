@@ -37,6 +37,16 @@ class Call:
     kwargs: Mapping[str, Any]
     operands: tuple[tuple[ir.Value, torch.dtype], ...]
 
+    def filled(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments and keyword arguments with `values` for the operands."""
+
+        def fill(value: Any) -> Any:
+            if isinstance(value, Operand):
+                return values[value.position]
+            return [fill(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+        return tuple(fill(a) for a in self.args), {name: fill(value) for name, value in self.kwargs.items()}
+
     def __str__(self) -> str:
         shown = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.kwargs.items()]
         return f"{self.target}({', '.join(shown)})"
@@ -48,7 +58,6 @@ class _Imported:
     inputs: tuple[ir.Type, ...]
     dtypes: tuple[torch.dtype, ...]
     shapes: tuple[tuple[int, ...], ...]
-    single: bool
 
 
 class _Fakes:
@@ -138,16 +147,10 @@ class AtenImporter:
         Raises:
             UnsupportedError: PyTorch refuses the call for these shapes and dtypes.
         """
-        def fill(value: Any) -> Any:
-            if isinstance(value, Operand):
-                return inputs[value.position]
-            if isinstance(value, (list, tuple)):
-                return [fill(item) for item in value]
-            return value
-
+        args, kwargs = call.filled(inputs)
         try:
             with _disable_current_modes(), _fakes().mode:
-                return call.target(*(fill(a) for a in call.args), **{k: fill(v) for k, v in call.kwargs.items()})
+                return call.target(*args, **kwargs)
         except Exception as error:
             raise UnsupportedError(f"PyTorch refuses {call}: {type(error).__name__}: {error}") from error
 
@@ -165,7 +168,6 @@ class AtenImporter:
         return _Imported(
             function, tuple(argument.type for argument in function.regions[0].blocks[0].arguments),
             tuple(r.dtype for r in results), tuple(tuple(int(s) for s in r.shape) for r in results),
-            isinstance(result, torch.Tensor),
         )
 
 
@@ -180,15 +182,7 @@ def single_node_graph(call: Call, inputs: Sequence[torch.Tensor], result: Any) -
         node.meta["val"] = fake
         placeholders.append(node)
 
-    def fill(value: Any) -> Any:
-        if isinstance(value, Operand):
-            return placeholders[value.position]
-        if isinstance(value, (list, tuple)):
-            return [fill(item) for item in value]
-        return value
-
-    kwargs = {k: fill(v) for k, v in call.kwargs.items()}
-    node = graph.call_function(call.target, tuple(fill(a) for a in call.args), kwargs)
+    node = graph.call_function(call.target, *call.filled(placeholders))
     node.meta["val"] = result if isinstance(result, torch.Tensor) else tuple(result)
     if isinstance(result, torch.Tensor):
         graph.output((node,))

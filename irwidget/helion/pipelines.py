@@ -3,7 +3,8 @@
 These are torch-mlir's own pipelines without the passes that insist on tensors
 at function boundaries (a kernel's function takes buffers), and without those
 that find nothing to do: there is one function to inline, nothing is quantised,
-and one canonicalize at the end makes the same module as one after each stage.
+and a canonicalize at the end of each step makes the same module as one after
+every few passes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ ATEN = ("raw", "linalg-on-tensors", "tosa", "stablehlo")
 """The forms that ATen nodes can take in the module."""
 
 _TORCH = (
-    "builtin.module(func.func(torch-reduce-op-variants,torch-decompose-complex-ops,torch-recompose-complex-ops))"
+    "builtin.module(func.func(torch-reduce-op-variants,torch-decompose-complex-ops,torch-recompose-complex-ops,"
+    "canonicalize))"
 )
 
 _CLEAN = "cse,torch-finalizing-backend-type-conversion,canonicalize,cse"

@@ -52,7 +52,7 @@ def emit(emitter: Emitter, expr: Any) -> Any:
     if kind in _FUNCTIONS:
         return _FUNCTIONS[kind](emitter, expr)
     if kind in _RELATIONS:
-        left, right = _promote(emitter, emit(emitter, expr.args[0]), emit(emitter, expr.args[1]))
+        left, right = promote(emitter, emit(emitter, expr.args[0]), emit(emitter, expr.args[1]))
         return emitter.builder.compare(_RELATIONS[kind], left, right)
     raise UnsupportedError(f"the run-time expression {expr} uses {kind}, which has no arith form")
 
@@ -111,7 +111,7 @@ def tile_property(emitter: Emitter, name: str, block_id: int) -> Any:
             raise UnsupportedError(f"{name} has no value in MLIR")
 
 
-def _promote(emitter: Emitter, *values: Any) -> list[ir.Value]:
+def promote(emitter: Emitter, *values: Any) -> list[ir.Value]:
     """SSA values of one type: f64 when any is a float, index otherwise."""
     builder = emitter.builder
     floating = any(
@@ -125,7 +125,7 @@ def _promote(emitter: Emitter, *values: Any) -> list[ir.Value]:
 
 def arithmetic(emitter: Emitter, name: str, *operands: Any) -> Any:
     """`add`, `sub`, `mul`, `floordiv`, `mod`, `truediv`, `min` or `max` of numbers and SSA scalars."""
-    values = _promote(emitter, *operands)
+    values = promote(emitter, *operands)
     builder = emitter.builder
     if name == "truediv":
         values = [builder.convert(v, builder.f64) for v in values]
@@ -172,7 +172,7 @@ def _power(emitter: Emitter, expr: Any) -> Any:
 
 
 def _ceil_div(emitter: Emitter, expr: Any) -> ir.Value:
-    left, right = _promote(emitter, *(emit(emitter, a) for a in expr.args))
+    left, right = promote(emitter, *(emit(emitter, a) for a in expr.args))
     return emitter.builder.binary("ceildivsi", left, right)
 
 
@@ -199,17 +199,17 @@ def _piecewise(emitter: Emitter, expr: Any) -> Any:
         if result is None:
             result = value
             continue
-        yes, no = _promote(emitter, value, result)
+        yes, no = promote(emitter, value, result)
         result = emitter.builder.select(as_bool(emitter, emit(emitter, condition)), yes, no)
     return result
 
 
 def _to_float(emitter: Emitter, expr: Any) -> ir.Value:
-    return emitter.builder.convert(_promote(emitter, emit(emitter, expr.args[0]))[0], emitter.builder.f64)
+    return emitter.builder.convert(promote(emitter, emit(emitter, expr.args[0]))[0], emitter.builder.f64)
 
 
 def _to_int(emitter: Emitter, expr: Any) -> ir.Value:
-    value = _promote(emitter, emit(emitter, expr.args[0]))[0]
+    value = promote(emitter, emit(emitter, expr.args[0]))[0]
     return emitter.builder.to_index(emitter.builder.convert(value, emitter.builder.i64))
 
 

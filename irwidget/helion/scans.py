@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from irwidget.helion.bindings import ir
+from irwidget.helion.control import as_type
 from irwidget.helion.handlers import register_handler
 
 if TYPE_CHECKING:
@@ -43,14 +45,7 @@ def _combine(emitter: Emitter, node: Any, left: list[ir.Value], right: list[ir.V
     flat: list[Any] = []
     for output in outputs:
         flat += output if isinstance(output, (list, tuple)) else [output]
-    builder = emitter.builder
-    results: list[ir.Value] = []
-    for output, like in zip(flat, left, strict=True):
-        if not isinstance(output, ir.Value):
-            output = builder.from_scalar(builder.constant(output, like.type.element_type))
-        output = builder.cast_tensor(output, like.type.element_type)
-        results.append(builder.broadcast(output, list(like.type.shape)))
-    return results
+    return [as_type(emitter, output, like.type) for output, like in zip(flat, left, strict=True)]
 
 
 def _dim(node: Any, rank: int, position: int = 2) -> int:
@@ -77,7 +72,7 @@ def _scan(emitter: Emitter, node: Any) -> Any:
     inits = [*carries, *results]
     types = [value.type for value in inits]
     made = builder.op("scf.for", [builder.size(1), builder.size(length), builder.size(1), *inits], types, regions=1)
-    block = made.regions[0].blocks.append(builder.index, *types, arg_locs=[builder.location] * (len(types) + 1))
+    block = builder.block(made, builder.index, *types)
     with builder.at(ir.InsertionPoint(block)):
         counter, *state = list(block.arguments)
         position = builder.subtract(length - 1, counter) if reverse else counter
@@ -99,9 +94,7 @@ def _reduce(emitter: Emitter, node: Any) -> Any:
     inputs = _inputs(emitter, node)
     tuple_input = bool(node.args[4]) if len(node.args) > 4 else False
     if node.args[2] is None:
-        total = 1
-        for size in inputs[0].type.shape:
-            total *= size
+        total = math.prod(inputs[0].type.shape)
         inputs, dim = [builder.reshape(tensor, [total]) for tensor in inputs], 0
     else:
         dim = _dim(node, len(inputs[0].type.shape))
@@ -109,7 +102,7 @@ def _reduce(emitter: Emitter, node: Any) -> Any:
     inits = [_slice_at(emitter, tensor, dim, 0) for tensor in inputs]
     types = [value.type for value in inits]
     made = builder.op("scf.for", [builder.size(1), builder.size(length), builder.size(1), *inits], types, regions=1)
-    block = made.regions[0].blocks.append(builder.index, *types, arg_locs=[builder.location] * (len(types) + 1))
+    block = builder.block(made, builder.index, *types)
     with builder.at(ir.InsertionPoint(block)):
         counter, *state = list(block.arguments)
         current = [_slice_at(emitter, tensor, dim, counter) for tensor in inputs]

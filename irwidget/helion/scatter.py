@@ -47,7 +47,7 @@ def each_lane(
             _guarded(emitter, host, subscript, value, mask, lanes, write)
             return
         made = builder.op("scf.for", [builder.size(0), builder.size(subscript.shape[dim]), builder.size(1)], regions=1)
-        block = made.regions[0].blocks.append(builder.index, arg_locs=[builder.location])
+        block = builder.block(made, builder.index)
         with builder.at(ir.InsertionPoint(block)):
             counter = block.arguments[0]
             last = subscript.shape[dim] - 1
@@ -87,7 +87,7 @@ def _guarded(
         write(builder.extract(value, lanes), where, lane)
         return
     made = builder.op("scf.if", [inside], regions=2)
-    block = made.regions[0].blocks.append()
+    block = builder.block(made)
     with builder.at(ir.InsertionPoint(block)):
         write(builder.extract(value, lanes), where, lane)
         builder.op("scf.yield")
@@ -168,11 +168,7 @@ def _old_values(emitter: Emitter, node: Any, host: HostTensor, subscript: Subscr
     element = builder.element(host.dtype)
     kind = builder.memref_type(subscript.shape, element)
     buffer = builder.value("memref.alloc", [], kind, {"operandSegmentSizes": builder.segments(0, 0)})
-    zeros = builder.constant(0, element)
-    made = builder.op("linalg.fill", [zeros, buffer], [], {"operandSegmentSizes": builder.segments(1, 1)}, 1)
-    block = made.regions[0].blocks.append(element, element, arg_locs=[builder.location] * 2)
-    with builder.at(ir.InsertionPoint(block)):
-        builder.op("linalg.yield", [block.arguments[0]])
+    builder.fill_into(builder.constant(0, element), buffer, [])
     return buffer
 
 
@@ -187,7 +183,7 @@ def _read_modify_write(
     element = builder.element(host.dtype)
     before = builder.value("memref.load", [host.value, *where], element)
     made = builder.op("memref.generic_atomic_rmw", [host.value, *where], [element], regions=1)
-    block = made.regions[0].blocks.append(element, arg_locs=[builder.location])
+    block = builder.block(made, element)
     with builder.at(ir.InsertionPoint(block)):
         current = block.arguments[0]
         if name == "atomic_cas":

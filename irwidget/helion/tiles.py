@@ -48,7 +48,7 @@ def _operator(name: str) -> Callable[[Emitter, Any], Any]:
         if all(isinstance(v, (bool, int, float)) for v in operands):
             return node.target(*operands)
         if name in _COMPARISONS:
-            left, right = scalars._promote(emitter, *operands)  # pyright: ignore[reportPrivateUsage]
+            left, right = scalars.promote(emitter, *operands)
             return emitter.builder.compare(name, left, right)
         if name == "neg":
             return scalars.arithmetic(emitter, "sub", 0, operands[0])
