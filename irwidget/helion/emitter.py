@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from irwidget.dumps import Location, Node
+from irwidget.dumps import Diagnostic, Location, Node
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals, scalars
 from irwidget.helion.binding import Binding
@@ -85,6 +85,7 @@ class Emission:
     """Every emitted node by name, in the order of emission."""
     seconds: float = 0.0
     aten_nodes: int = 0
+    remarks: tuple[Diagnostic, ...] = ()
 
 
 class PlacedError(UnsupportedError):

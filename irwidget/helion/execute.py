@@ -99,7 +99,7 @@ def _check(binding: Binding, arguments: Sequence[Any]) -> None:
             expected = sizes.setdefault(replace(expression(symbol)), size) if number is None else number
             fits = fits and size == expected and (number is not None or size > 1)
         if not fits:
-            shape = ", ".join("?" if number is None else str(number) for number in wanted)
+            shape = ", ".join("?" if number is None else str(number) for number in wanted) + "," * (len(wanted) == 1)
             opened = " (? is any size but 0 and 1)" if "?" in shape else ""
             raise UsageError(
                 f"The kernel was lowered for ({shape}) {fake.dtype}{opened}, not {tuple(given.shape)} {given.dtype}."

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 SAVED_ARGUMENTS = "irwidget_arguments"
@@ -40,14 +41,15 @@ def is_kernel(obj: object) -> bool:
 def target_name(target: Any) -> str:
     """The name by which handlers know an FX target.
 
-    `aten.add.Tensor` for an ATen overload, `load`, `_for_loop`, ... for an op of
-    Helion's language, `_operator.add` for Python's operators.
+    `aten.add.Tensor` for an ATen overload, `load`, `_for_loop`, `sym_float`, ...
+    for an op of Helion's language and any function, `_operator.add` for Python's
+    operators.
     """
     if isinstance(target, str):
         return target
     own_module = str(getattr(target, "__module__", ""))
     name = str(getattr(target, "__name__", target))
-    if own_module.startswith("helion."):
+    if own_module.startswith("helion.") or isinstance(target, FunctionType):
         return name
     if own_module == operator.add.__module__:
         return f"{own_module}.{name}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from irwidget.dumps import Diagnostic, Dump, Step, Trace, dump
-from irwidget.errors import UsageError, near
+from irwidget.errors import UnsupportedError, UsageError, near
 from irwidget.helion import display as printing
 from irwidget.helion import execute, linking, pipelines, refusals, triton, verify
 from irwidget.helion.binding import Binding, bind
@@ -213,7 +213,19 @@ def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> Emitted
     started = time.perf_counter()
     binding = bind(kernel, args, config)
     bound = time.perf_counter() - started
-    return EmittedKernel(binding, Emitter(binding, shared_context()).emit(), bound)
+    return EmittedKernel(binding, _emit(binding), bound)
+
+
+def _emit(binding: Binding) -> Emission:
+    """The raw module: with open sizes where Helion left them open, unless an op needs their numbers."""
+    try:
+        return Emitter(binding, shared_context()).emit()
+    except UnsupportedError as error:
+        if not binding.free:
+            raise
+        reason = f"the sizes are those that the kernel was bound with: {error}"
+    binding.free = frozenset()
+    return replace(Emitter(binding, shared_context()).emit(), remarks=(Diagnostic("remark", reason),))
 
 
 def _lowering(
@@ -242,9 +254,9 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
     steps = pipelines.steps(aten)
     source = Source(mlir.bytecode(raw), name="import", step="import nodes", seconds=emission.seconds)
     trace = source.run(steps, options, target="helion_mlir")
-    remarks: tuple[Diagnostic, ...] = ()
+    remarks = emission.remarks
     if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
-        remarks = refusals.taken_to_linalg(source, steps, options, emission.nodes, aten)
+        remarks += refusals.taken_to_linalg(source, steps, options, emission.nodes, aten)
         steps = pipelines.steps(aten, instead=True)
         trace = source.run(steps, options, target="helion_mlir")
     if trace.failure is not None:

@@ -50,6 +50,15 @@ def twice_the_middle(x: torch.Tensor) -> torch.Tensor:
     return out
 
 
+@helion.kernel(static_shapes=False)
+def tenth_power(x: torch.Tensor) -> torch.Tensor:
+    (n,) = x.size()
+    out = torch.empty_like(x)
+    for tile in hl.tile(n):
+        out[tile] = x[tile] * n**10
+    return out
+
+
 def eager_middle(x: torch.Tensor) -> torch.Tensor:
     half = x.size(1) // 2
     return torch.cat([x[:, :half] + 1, x[:, half:] * 2], 1)
@@ -123,6 +132,16 @@ def test_sizes_that_a_lowering_is_not_made_for_are_refused(shape: tuple[int, ...
     lowering = lower_kernel(softmax, (randn(33, 20),), dumps=False)
     with pytest.raises(UsageError, match=r"lowered for \(\?, 20\) torch.float32 \(\? is any size but 0 and 1\)"):
         lowering.run(randn(*shape))
+
+
+def test_sizes_stay_as_bound_where_an_op_needs_their_numbers():
+    lowering = lower_kernel(tenth_power, (randn(5),), dumps=False)
+    assert difference(lowering.run(randn(5)), randn(5) * 5**10) < 1e-6
+    (remark,) = lowering.diagnostics
+    assert remark.severity == "remark"
+    assert "has no arith form" in remark.message
+    with pytest.raises(UsageError, match=r"lowered for \(5,\) torch.float32, not \(6,\)"):
+        lowering.run(randn(6))
 
 
 def test_sizes_that_are_equal_must_stay_equal():
