@@ -35,7 +35,7 @@ def main(end: str, folder: Path) -> int:
     python = folder / "bin" / "python"
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
     # torch first: pip would look for a newer one, with gigabytes of CUDA, while it resolves the rest
-    subprocess.run([*pip, "torch==2.13.0"], check=True)
+    subprocess.run([*pip, next(entry for entry in oldest() if entry.startswith("torch=="))], check=True)
     subprocess.run([*pip, "--upgrade", "--upgrade-strategy", "eager", "--editable", f"{ROOT}[triton,helion,sweep,dev]"],
                    check=True)  # fmt: skip
     subprocess.run([python, "-m", "pip", "list", "--format=freeze"], check=True)

@@ -16,7 +16,7 @@ UNARY: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "mean": lambda x: x - x.mean(-1, keepdim=True),
     "amax": lambda x: x - x.amax(-1, keepdim=True),
     "transpose": lambda x: x.transpose(0, 1).contiguous().transpose(0, 1),
-    "half": lambda x: x[:, : max(1, x.shape[1] // 2)].repeat(1, 2)[:, : x.shape[1]], "clamp": lambda x: x.clamp(-1, 1),
+    "half": lambda x: x[:, : max(1, x.shape[1] // 2)].repeat(1, 3)[:, : x.shape[1]], "clamp": lambda x: x.clamp(-1, 1),
     "where": lambda x: torch.where(x > 0, x, -0.5 * x), "norm": lambda x: f.layer_norm(x, x.shape[-1:]),
     "cumsum": lambda x: x.cumsum(-1), "flip": lambda x: x.flip(0), "double": lambda x: x.double().sin().float(),
     "round": lambda x: torch.round(x * 4) / 4, "sort": lambda x: x.sort(-1).values, "int": lambda x: x.int().float(),
