@@ -39,14 +39,15 @@ def mean_and_ends(x: torch.Tensor) -> torch.Tensor:
 
 
 @helion.kernel(static_shapes=False)
-def twice_the_middle(x: torch.Tensor) -> torch.Tensor:
-    """The same computed size in two loops."""
+def two_halves(x: torch.Tensor) -> torch.Tensor:
+    """The same computed sizes around and in two loops."""
     out = torch.zeros_like(x)
+    n = x.size(1)
     for rows in hl.tile(x.size(0)):
-        for columns in hl.tile(x.size(1) // 2):
-            out[rows, columns] = x[rows, columns] + 1
-        for columns in hl.tile(x.size(1) // 2, x.size(1)):
-            out[rows, columns] = x[rows, columns] * 2
+        for columns in hl.tile(n // 2):
+            out[rows, columns] = x[rows, columns] + n // 3
+        for columns in hl.tile(n // 2, n):
+            out[rows, columns] = x[rows, columns] * (n // 3)
     return out
 
 
@@ -59,9 +60,9 @@ def tenth_power(x: torch.Tensor) -> torch.Tensor:
     return out
 
 
-def eager_middle(x: torch.Tensor) -> torch.Tensor:
-    half = x.size(1) // 2
-    return torch.cat([x[:, :half] + 1, x[:, half:] * 2], 1)
+def eager_halves(x: torch.Tensor) -> torch.Tensor:
+    half, third = x.size(1) // 2, x.size(1) // 3
+    return torch.cat([x[:, :half] + third, x[:, half:] * third], 1)
 
 
 def eager_mean_and_ends(x: torch.Tensor) -> torch.Tensor:
@@ -100,10 +101,10 @@ CASES: list[tuple[Any, Callable[..., Any], list[tuple[Any, ...]]]] = [
     ),
     (softmax, lambda x: x.softmax(1), [(randn(33, 20),), (randn(100, 20),)]),
     (mean_and_ends, eager_mean_and_ends, [(randn(33, 20),), (randn(100, 51),)]),
-    (twice_the_middle, eager_middle, [(randn(33, 20),), (randn(7, 90),)]),
+    (two_halves, eager_halves, [(randn(33, 20),), (randn(7, 90),)]),
     (idioms.moe_matmul, eager_routed, [routed(40, 24, 20, 3), routed(70, 50, 33, 5)]),
 ]  # fmt: skip
-NAMES = ["add", "matmul", "transposed", "softmax", "mean_and_ends", "twice_the_middle", "moe_matmul"]
+NAMES = ["add", "matmul", "transposed", "softmax", "mean_and_ends", "two_halves", "moe_matmul"]
 
 
 @pytest.mark.parametrize("aten", [
