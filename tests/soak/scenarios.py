@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -131,6 +132,7 @@ class _Struck:
         assert all(dump.text for dump in low.dumps)
 
 
+@cache
 def _durations() -> tuple[float, float]:
     """Seconds of the lowering as a whole, and of its passes: moments are drawn from within."""
     next_is_right()
