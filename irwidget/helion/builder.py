@@ -7,6 +7,7 @@ become attributes where MLIR has a place for them and constants elsewhere.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -211,31 +212,23 @@ class Builder:
 
     def add(self, left: Size, right: Size) -> Size:
         """Sum of two sizes, folded where both are numbers."""
-        if isinstance(left, int) and isinstance(right, int):
-            return left + right
-        if isinstance(right, int) and right == 0:
-            return left
-        if isinstance(left, int) and left == 0:
-            return right
-        return self.binary("addi", self.size(left), self.size(right))
+        return self._arith("addi", operator.add, 0, *((right, left) if isinstance(left, int) else (left, right)))
 
     def subtract(self, left: Size, right: Size) -> Size:
         """Difference of two sizes, folded where both are numbers."""
-        if isinstance(left, int) and isinstance(right, int):
-            return left - right
-        if isinstance(right, int) and right == 0:
-            return left
-        return self.binary("subi", self.size(left), self.size(right))
+        return self._arith("subi", operator.sub, 0, left, right)
 
     def multiply(self, left: Size, right: Size) -> Size:
         """Product of two sizes, folded where both are numbers."""
-        if isinstance(left, int) and isinstance(right, int):
-            return left * right
-        if isinstance(right, int) and right == 1:
-            return left
-        if isinstance(left, int) and left == 1:
-            return right
-        return self.binary("muli", self.size(left), self.size(right))
+        return self._arith("muli", operator.mul, 1, *((right, left) if isinstance(left, int) else (left, right)))
+
+    def _arith(self, name: str, compute: Callable[[int, int], int], neutral: int, left: Size, right: Size) -> Size:
+        if isinstance(right, int):
+            if isinstance(left, int):
+                return compute(left, right)
+            if right == neutral:
+                return left
+        return self.binary(name, self.size(left), self.size(right))
 
     # --- tensors --------------------------------------------------------------
 
