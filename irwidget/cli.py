@@ -72,7 +72,7 @@ def _lower(words: list[str]) -> None:
     """Run a Python file as a cell and lower what it asks for."""
     from irwidget import views
     from irwidget.commands import lower_all, targets_of
-    from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
+    from irwidget.frontends.pairing import Call, Candidate, collected, explore, find
     from irwidget.lowering import page
     from irwidget.progress import ProgressLine
 
@@ -85,7 +85,7 @@ def _lower(words: list[str]) -> None:
         parsed.to = parsed.to or "raw_ir"
         candidates = [Candidate(path.name, source, (Call((), told=True),))]
     else:
-        with Collector() as pairs:
+        with collected(source) as pairs:
             namespace: dict[str, Any] = runpy.run_path(str(path), {"__explore__": explore})
         candidates = pairs or find(source, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
     with ProgressLine(enabled=False) as progress:

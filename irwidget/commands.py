@@ -30,8 +30,8 @@ def lower_all(
     """Lower each model to each IR type. One that fails does not cost the others: what went wrong is returned."""
     done: dict[str, Lowering] = {}
     problems: list[BaseException] = []
-    for candidate in candidates:
-        name = parsed.name if parsed.name and len(candidates) == 1 else candidate.name
+    for name, candidate in _named(candidates).items():
+        name = parsed.name if parsed.name and len(candidates) == 1 else name
         options = {**arguments.lower_options(parsed), "name": name, "progress": progress.report}
         make = cast("Callable[..., dict[str, Lowering]]", partial(lower, to=list(wanted), **options))
         progress.begin(name)
@@ -44,6 +44,15 @@ def lower_all(
         if problems and isinstance(problems[-1], LoweringInterrupted):
             break
     return done, problems
+
+
+def _named(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
+    """The candidates by names that tell them apart: `plus`, `plus_2`."""
+    named: dict[str, Candidate] = {}
+    for candidate in candidates:
+        names = (candidate.name, *(f"{candidate.name}_{number}" for number in range(2, len(candidates) + 1)))
+        named[next(name for name in names if name not in named)] = candidate
+    return named
 
 
 def _key(name: str, target: str, candidates: Sequence[Candidate], wanted: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from irwidget import arguments, routes
 from irwidget.commands import first_that_fits, lower_all, targets_of
 from irwidget.errors import UsageError, near
-from irwidget.frontends.pairing import Call, Candidate, Collector, explore, find
+from irwidget.frontends.pairing import Call, Candidate, collected, explore, find
 from irwidget.lowering import Lowering, page, shown
 from irwidget.progress import ProgressLine
 
@@ -45,7 +45,7 @@ class LowerMagics(Magics):
         if "raw_ir" in wanted:
             text = cell if parsed.source == "text" else self._printed(line, cell)
             candidates = [Candidate("IR", text, (Call((), told=True),))]
-        elif wanted and all(name.startswith("triton_") for name in wanted):
+        elif wanted and all(name.startswith("triton_") for name in wanted) and "helion.kernel" not in cell:
             candidates = self._run_triton(line, cell, wanted, parsed)
         else:
             candidates = self._run_cell(line, cell, parsed)
@@ -141,7 +141,7 @@ class LowerMagics(Magics):
         kept = namespace.get("__explore__")
         namespace["__explore__"] = explore
         try:
-            with Collector() as pairs:
+            with collected(source) as pairs:
                 result = self.shell.run_cell(source, store_history=False)
         finally:
             namespace.pop("__explore__", None)

@@ -1,19 +1,21 @@
 """Find what a cell wants lowered: its models and the inputs that go with each.
 
 As PyTorch Explorer pairs them (`explore(model, input)`, else modules with the
-tensors that fit), and further: a closing call `model(x, mask=m)` says it,
-parameters find variables of their own name, several inputs, functions; a
-submodule is no model of its own.
+tensors that fit), and further: a closing call `model(x, mask=m)` says it, and so
+does any call of a Helion kernel; parameters find variables of their own name,
+several inputs, functions; a submodule is no model of its own.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from irwidget import helion
@@ -58,16 +60,34 @@ def explore(model: Any, *inputs: Any, name: str | None = None, **kwargs: Any) ->
     pairs.append(Candidate(name or _class_name(model), model, (Call(inputs, kwargs, told=True),)))
 
 
-class Collector:
-    """Collects the `explore` calls made while a cell runs."""
+@contextlib.contextmanager
+def collected(source: str) -> Generator[list[Candidate]]:
+    """Collect the `explore` calls made while a cell runs and, where its source speaks of Helion, its kernels' calls."""
+    pairs: list[Candidate] = []
+    token = _pairs.set(pairs)
+    try:
+        with contextlib.ExitStack() as stack:
+            if "helion" in source:
+                from irwidget.helion import eagerly
 
-    def __enter__(self) -> list[Candidate]:
-        pairs: list[Candidate] = []
-        self._token = _pairs.set(pairs)
-        return pairs
+                stack.enter_context(eagerly.calls(partial(_note, pairs)))
+            yield pairs
+    finally:
+        _pairs.reset(token)
 
-    def __exit__(self, *exception: object) -> None:
-        _pairs.reset(self._token)
+
+def _note(pairs: list[Candidate], kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """A kernel that is called again with inputs of the same shapes and types is the same to lower."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    def looks(call: Call) -> list[object]:
+        leaves = pytree.tree_leaves((call.args, dict(call.kwargs)))
+        return [(v.shape, v.stride(), v.dtype) if isinstance(v, torch.Tensor) else v for v in leaves]
+
+    call = Call(args, kwargs, told=True)
+    if not any(pair.model is kernel and looks(pair.calls[0]) == looks(call) for pair in pairs):
+        pairs.append(Candidate(kernel.name, kernel, (call,)))
 
 
 def find(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
-import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,7 @@ from torch.utils import _pytree as pytree
 from irwidget import checking
 from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import internals
+from irwidget.helion import eagerly
 from irwidget.helion.binding import Binding
 
 if TYPE_CHECKING:
@@ -41,10 +39,7 @@ def eager(binding: Binding) -> tuple[torch.Tensor, ...]:
     arguments = copy.deepcopy(binding.arguments)
     if any(isinstance(leaf, torch.Tensor) and leaf.device.type == "meta" for leaf in pytree.tree_leaves(arguments)):
         raise UnsupportedError("the kernel was bound to meta tensors, which hold no data")
-    _cpu_ops()
-    settings = copy.deepcopy(binding.kernel.settings)
-    settings.ref_mode = internals.module("runtime.ref_mode").RefMode.EAGER
-    kernel = internals.module("runtime.kernel").Kernel(binding.kernel.fn, configs=[binding.config], settings=settings)
+    kernel = eagerly.kernel(binding.kernel, [binding.config])
     try:
         with torch.no_grad():
             result = kernel(*arguments)
@@ -80,25 +75,3 @@ def _verdict(name: str, lowering: HelionLowering, expected: tuple[torch.Tensor, 
 def _tensors(values: Any) -> tuple[torch.Tensor, ...]:
     leaves: Sequence[Any] = pytree.tree_leaves(values)
     return tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
-
-
-@functools.cache
-def _cpu_ops() -> Any:
-    """Products with a result type, which Helion's eager mode calls and PyTorch has for CUDA only.
-
-    PyTorch releases them with the library object, so it is kept.
-    """
-    library: Any = importlib.import_module("torch.library").Library("aten", "IMPL")
-
-    def product(a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        return a.to(dtype) @ b.to(dtype)
-
-    def added(
-        c: torch.Tensor, a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype, *, beta: float = 1, alpha: float = 1
-    ) -> torch.Tensor:
-        return beta * c.to(dtype) + alpha * product(a, b, dtype)
-
-    for name, function in {"mm": product, "bmm": product, "addmm": added, "baddbmm": added}.items():
-        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}.dtype", "CPU"):  # pyright: ignore[reportPrivateUsage]
-            library.impl(f"{name}.dtype", function, "CPU")
-    return library

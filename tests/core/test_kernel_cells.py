@@ -80,6 +80,18 @@ def test_a_helion_kernel_lowers(options, sign, run, shell):  # noqa: F811
     assert sign in shell.user_ns["_lowering"].text
 
 
+@pytest.mark.parametrize("target", ["helion_mlir", "llvm_ir", "triton_ir"])
+def test_a_helion_kernel_lowers_as_it_is_called(target, run, shell):  # noqa: F811
+    """The call also runs, in Helion's eager mode where there is no GPU."""
+    from helion.runtime.kernel import Kernel
+
+    call = Kernel.__call__
+    calls = "c, d = torch.ones(3, 4), torch.ones(5)\nfor _ in range(2): e = plus(c, c)\nf = plus(d, b=d)\n"
+    run(f"%%lower --to {target} --text{HELION}{calls}assert e.sum() == 24 and f.sum() == 10")
+    assert list(shell.user_ns["_lowering"]) == ["plus", "plus_2"]
+    assert Kernel.__call__ is call
+
+
 def test_a_custom_pipeline_goes_on_from_a_kernel(run, shell):  # noqa: F811
     run(f"%%lower --to helion_mlir --text --pipeline 'mlir-opt --scf-forall-to-for | mlir-opt --cse'{HELION}")
     low = shell.user_ns["_lowering"]

@@ -1,0 +1,65 @@
+"""Helion kernels in Helion's own eager mode, op by op, for machines without a GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import importlib
+from collections.abc import Callable, Generator
+from typing import Any
+
+import torch
+
+from irwidget.helion import internals
+
+
+def kernel(of: Any, configs: list[Any]) -> Any:
+    """A copy of a Helion kernel that runs in eager mode."""
+    _cpu_ops()
+    settings = copy.deepcopy(of.settings)
+    settings.ref_mode = internals.module("runtime.ref_mode").RefMode.EAGER
+    return internals.module("runtime.kernel").Kernel(of.fn, configs=configs, settings=settings)
+
+
+@contextlib.contextmanager
+def calls(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> Generator[None]:
+    """Meanwhile, tell `note` of every call `kernel(*args, **kwargs)`; without a GPU, eager mode answers it."""
+    kind = internals.module("runtime.kernel").Kernel
+    eager = internals.module("runtime.ref_mode").RefMode.EAGER
+    original = kind.__call__
+
+    def call(called: Any, *args: Any, **kwargs: Any) -> Any:
+        if called.settings.ref_mode != eager:
+            note(called, args, kwargs)
+            if not torch.cuda.is_available():
+                called = kernel(called, called.configs)
+        return original(called, *args, **kwargs)
+
+    kind.__call__ = call
+    try:
+        yield
+    finally:
+        kind.__call__ = original
+
+
+@functools.cache
+def _cpu_ops() -> Any:
+    """Products with a result type, which Helion's eager mode calls and PyTorch has for CUDA only.
+
+    PyTorch releases them with the library object, so it is kept.
+    """
+    library: Any = importlib.import_module("torch.library").Library("aten", "IMPL")
+
+    def product(a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return a.to(dtype) @ b.to(dtype)
+
+    def added(
+        c: torch.Tensor, a: torch.Tensor, b: torch.Tensor, dtype: torch.dtype, *, beta: float = 1, alpha: float = 1
+    ) -> torch.Tensor:
+        return beta * c.to(dtype) + alpha * product(a, b, dtype)
+
+    for name, function in {"mm": product, "bmm": product, "addmm": added, "baddbmm": added}.items():
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}.dtype", "CPU"):  # pyright: ignore[reportPrivateUsage]
+            library.impl(f"{name}.dtype", function, "CPU")
+    return library
