@@ -187,7 +187,8 @@ def lower(
     `obj` is an `nn.Module`, an `ExportedProgram`, a function, or IR text; `inputs`
     are its example inputs (tensors or any pytree) and `kwargs` its keyword inputs.
     `to` names an IR type of `irwidget.targets()`; a list of names gives a dict, and
-    exports the object once. `dynamic_shapes` is torch.export's.
+    exports the object once. `name` is what the result is called, `dynamic_shapes` is
+    torch.export's, and `route="explorer"` takes PyTorch Explorer's fixed list of passes.
 
     `pipeline` is a custom pipeline that goes on from there
     (`mlir-opt --canonicalize | user-tool ./mine`); its tools run embedded where
