@@ -8,6 +8,7 @@ exported again, and every tool is a process of its own (needs mlir-22-tools and 
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import time
 import warnings
@@ -88,9 +89,11 @@ def ten_types(name: str, make: Make) -> None:
         assert all(lowering.text for lowering in made.values())
 
     together()
-    theirs, ours = seconds(separately), seconds(together)
-    print(f"{name:14} ten IR types: separately {theirs:5.2f} s ({len(failed)} failed: {', '.join(failed) or 'none'}), "
-          f"lower(to=[...]) {ours:5.2f} s with every dump: {theirs / ours:.1f} x faster")
+    rows = [(seconds(separately), seconds(together)) for _ in range(3)]
+    theirs, ours = (statistics.median(column) for column in zip(*rows, strict=True))
+    print(f"{name:14} ten IR types: separately {theirs:5.2f} s ({len(failed) // len(rows)} failed: "
+          f"{', '.join(dict.fromkeys(failed)) or 'none'}), lower(to=[...]) {ours:5.2f} s: {theirs / ours:.1f} x faster "
+          "(until the results are there; texts of the dumps follow)")
 
 
 def slowest_type(name: str, make: Make) -> None:

@@ -87,10 +87,8 @@ def child(mode: str, arguments: argparse.Namespace) -> None:
     """Time one way of compiling; the first compilation apart."""
     what = special(arguments)
     compile_once: Callable[[Specialization], dict[str, int]] = irwidget if mode == "irwidget" else plain
-    if mode == "irwidget":  # %load_ext starts the worker in the background
-        from irwidget.toolchain import client
-
-        client.worker()
+    if mode == "irwidget":  # %load_ext has started the worker, as Triton has been imported
+        Source("module {}").run(())
     seconds: list[float] = []
     counts: dict[str, int] = {}
     for _ in range(arguments.runs + 1):

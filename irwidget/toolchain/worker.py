@@ -47,6 +47,10 @@ def _die_with_parent(lifeline: int) -> None:
             os._exit(0)
 
 
+_GRACE = 0.01
+"""Seconds to wait for another request before printing: several IR types are asked for one after another."""
+
+
 def serve(connection: Connection) -> None:
     """Answer requests until the parent hangs up. New requests come before unfinished printing."""
     session = Session()
@@ -64,6 +68,7 @@ def serve(connection: Connection) -> None:
                     if isinstance(event, events.Finished | events.Failed | events.Lost):
                         break
                 printing.append((number, stream))
+                connection.poll(_GRACE)
             else:
                 number, stream = printing[0]
                 event = next(stream, None)
