@@ -29,6 +29,7 @@ import triton
 import triton.language as tl
 
 from irwidget.frontends.triton.launch import Specialization, backend_of, specialize, stand_in, ttir
+from irwidget.toolchain import client
 from irwidget.toolchain.run import Source
 from irwidget.toolchain.triton_archs import find
 
@@ -87,7 +88,8 @@ def child(mode: str, arguments: argparse.Namespace) -> None:
     """Time one way of compiling; the first compilation apart."""
     what = special(arguments)
     compile_once: Callable[[Specialization], dict[str, int]] = irwidget if mode == "irwidget" else plain
-    if mode == "irwidget":  # %load_ext has started the worker, as Triton has been imported
+    if mode == "irwidget":  # both sides begin with Triton imported: %%lower has the worker do it while the cell runs
+        client.prepare("triton")
         Source("module {}").run(())
     seconds: list[float] = []
     counts: dict[str, int] = {}

@@ -120,7 +120,9 @@ class LowerMagics(Magics):
     def _run_triton(self, line: str, cell: str, wanted: Sequence[str], parsed: argparse.Namespace) -> list[Candidate]:
         """Run the cell and note its launches, without a GPU if there is none."""
         from irwidget.frontends import triton
+        from irwidget.toolchain import client
 
+        client.prepare("triton")
         arch = parsed.arch or (triton.default_arch(wanted[0]) if len(wanted) == 1 else None)
         # A launch returns a compiled kernel, which is nothing to show.
         launches = triton.run_cell(self.shell, f"# %%lower {line}\n{cell}\nNone", arch)

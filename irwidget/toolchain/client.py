@@ -42,7 +42,7 @@ class Worker:
         self._lock = threading.Lock()
         threading.Thread(target=self._read, name="irwidget-worker", daemon=True).start()
 
-    def submit(self, request: events.Request) -> Stream:
+    def submit(self, request: events.Request | events.Prepare) -> Stream:
         """Send a request. Raises WorkerDied when the worker is gone."""
         with self._lock:
             number = next(self._numbers)
@@ -137,6 +137,12 @@ def worker(memory_limit: int | None = None) -> Worker:
                 _current.kill()  # what it had started, and our end of its lifeline
             _current = Worker(wanted)
         return _current
+
+
+def prepare(module: str) -> None:
+    """Have the worker import a module meanwhile, as it will be needed soon."""
+    with contextlib.suppress(WorkerDied):
+        worker().submit(events.Prepare(module))
 
 
 def shutdown() -> None:

@@ -54,6 +54,13 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Prepare:
+    """Asks the worker to import a module before it is needed; nothing is answered."""
+
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
 class PassStarted:
     """Pass `index` (1-based; 0 is the input) begins."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib
 import os
 import resource
 import signal
@@ -62,6 +63,11 @@ def serve(connection: Connection) -> None:
                     session.tidy()
             if not printing or connection.poll():
                 number, request = connection.recv()
+                if isinstance(request, events.Prepare):
+                    with contextlib.suppress(Exception):  # what needs it says it better
+                        importlib.import_module(request.module)
+                    connection.send((number, None))
+                    continue
                 stream = execute(request, session)
                 for event in stream:
                     connection.send((number, event))
