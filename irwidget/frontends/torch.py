@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from irwidget.dumps import Diagnostic, Location
 from irwidget.errors import ExportError, UsageError
-from irwidget.frontends.quiet import quiet_export
+from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
 from irwidget.toolchain.locations import is_user_file
 
@@ -56,7 +56,7 @@ def export(
 
     label = name or model_name(model)
     try:
-        with quiet_export(), whole_user_stacks(), _some_temporary_folder():
+        with quiet_export(), whole_user_stacks(), no_collection(), _some_temporary_folder():
             if isinstance(model, torch.export.ExportedProgram):
                 program = model
             else:
