@@ -140,14 +140,13 @@ def measure(name: str, kernel: Any, args: tuple[Any, ...]) -> None:
     binding = bind(kernel, args)
     context = mlir.new_context()
     recorder = Recorder(binding, context)
-    emission = recorder.emit()  # the calls hold values of it
+    _kept = recorder.emit()  # the calls hold values of it
     calls = recorder.calls
     nodes = sum(len(info.graph.nodes) for info in binding.graphs)
     took = best(lambda: whole(binding, context))
     ours = best(lambda: together(calls, context))
     single = best(lambda: node_by_node(calls, context, set_up_and_run), 3)
     kept = best(lambda: node_by_node(calls, context, run_steps), 3)
-    del emission
     print(
         f"{name:17} {nodes:4} nodes {len(calls):3} ATen {took:6.1f} ms {took / max(1, len(calls)):5.2f} ms/ATen node; "
         f"ATen alone {ours:5.1f} ms, one by one {single:6.1f} ms, ratio {single / ours:5.1f} ({kept / ours:4.1f})"

@@ -89,6 +89,7 @@ def child(mode: str, arguments: argparse.Namespace) -> None:
     what = special(arguments)
     compile_once: Callable[[Specialization], dict[str, int]] = irwidget if mode == "irwidget" else plain
     if mode == "irwidget":  # both sides begin with Triton imported: %%lower has the worker do it while the cell runs
+        client.worker()
         client.prepare("triton")
         Source("module {}").run(())
     seconds: list[float] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import inspect
 import itertools
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -67,7 +68,7 @@ def collected(source: str) -> Generator[list[Candidate]]:
     token = _pairs.set(pairs)
     try:
         with contextlib.ExitStack() as stack:
-            if "helion" in source:
+            if "helion" in source and importlib.util.find_spec("helion"):
                 from irwidget.helion import eagerly
 
                 stack.enter_context(eagerly.calls(partial(_note, pairs)))

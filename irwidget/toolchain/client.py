@@ -140,9 +140,10 @@ def worker(memory_limit: int | None = None) -> Worker:
 
 
 def prepare(module: str) -> None:
-    """Have the worker import a module meanwhile, as it will be needed soon."""
-    with contextlib.suppress(WorkerDied):
-        worker().submit(events.Prepare(module))
+    """Have the worker, if there is one, import a module meanwhile, as it will be needed soon."""
+    if _current is not None:
+        with contextlib.suppress(WorkerDied):
+            _current.submit(events.Prepare(module))
 
 
 def shutdown() -> None:

@@ -1,5 +1,7 @@
 """%%lower on cells with Triton and Helion kernels, in a real IPython shell."""
 
+import sys
+
 import pytest
 
 import irwidget
@@ -90,6 +92,16 @@ def test_a_helion_kernel_lowers_as_it_is_called(target, run, shell):  # noqa: F8
     run(f"%%lower --to {target} --text{HELION}{calls}assert e.sum() == 24 and f.sum() == 10")
     assert list(shell.user_ns["_lowering"]) == ["plus", "plus_2"]
     assert Kernel.__call__ is call
+
+
+def test_a_cell_may_speak_of_helion_where_it_is_not_installed(run, shell, monkeypatch):  # noqa: F811
+    from irwidget.helion import internals
+
+    internals.module.cache_clear()
+    for name in ("helion", "helion.runtime.kernel"):
+        monkeypatch.setitem(sys.modules, name, None)
+    run("%%lower --to tosa_mlir --text\nimport torch\nm, x = torch.nn.ReLU(), torch.ones(2)  # as in helion")
+    assert "tosa.clamp" in shell.user_ns["_lowering"].text
 
 
 def test_a_custom_pipeline_goes_on_from_a_kernel(run, shell):  # noqa: F811
