@@ -4,10 +4,11 @@ Prints, for each kernel, the milliseconds from Device IR to the finished module
 (emission and passes, no dumps, verified), per ATen node. Then the ATen nodes
 alone, both ways: ours, imported into one module and lowered together, against
 one text round trip each: import, both stages, print, inline, parse, which
-verifies. That side sets its pass managers up for each node, as helion-mlir
-does; the figure in brackets lets it keep them, as ours does. Last, the growth
-of the time with the number of nodes. Both sides run warm, in one process, in
-one run. `--table` prints how far each family of kernels gets.
+verifies. That side runs its pipelines by torch-mlir's helper, as helion-mlir
+does; the figure in brackets lets it keep its pass managers, as ours does, and
+verify in the parser alone. Last, the growth of the time with the number of
+nodes. Both sides run warm, in one process, in turns. `--table` prints how far
+each family of kernels gets.
 """
 
 # ruff: noqa: E402 - the path comes first
@@ -25,8 +26,8 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])  # not the folder of this
 import helion
 import helion.language as hl
 import torch
+from torch_mlir.compiler_utils import run_pipeline_with_repro_report
 from torch_mlir.extras.fx_importer import FxImporter
-from torch_mlir.passmanager import PassManager  # pyright: ignore[reportAttributeAccessIssue, reportMissingImports]
 
 from irwidget.dumps import Step
 from irwidget.helion import TextBuilder, inline_torch_mlir_output, pipelines
@@ -55,15 +56,16 @@ def chain(x: torch.Tensor, length: hl.constexpr) -> torch.Tensor:
     return out
 
 
-def best(run: Callable[[], Any], times: int = 9) -> float:
-    """Milliseconds of processor time of the cheapest of several runs: other load on the machine does not count."""
-    cheapest, spent = float("inf"), 0.0
-    while times > 0 or spent < 0.3:
-        started = time.process_time()
-        run()
-        took = time.process_time() - started
-        cheapest, spent, times = min(cheapest, took), spent + took, times - 1
-    return cheapest * 1000
+def best(*runs: Callable[[], Any]) -> list[float]:
+    """Milliseconds of processor time of the cheapest run of each. They take turns: other load meets all alike."""
+    cheapest, began, rounds = [float("inf")] * len(runs), time.perf_counter(), 0
+    while rounds < 5 or time.perf_counter() - began < 1:
+        for place, run in enumerate(runs):
+            started = time.process_time()
+            run()
+            cheapest[place] = min(cheapest[place], time.process_time() - started)
+        rounds += 1
+    return [seconds * 1000 for seconds in cheapest]
 
 
 class Recorder(Emitter):
@@ -114,11 +116,14 @@ def together(calls: list[Call], context: Any) -> None:
 
 
 def set_up_and_run(module: Any, steps: Sequence[Step]) -> None:
-    """Run steps with pass managers of their own."""
+    """Run steps as helion-mlir does, by torch-mlir's own helper."""
     for step in steps:
-        manager = PassManager.parse(step.arguments, context=module.context)
-        manager.enable_verifier(False)
-        manager.run(module)
+        run_pipeline_with_repro_report(module, step.arguments, step.name)
+
+
+def run_kept(module: Any, steps: Sequence[Step]) -> None:
+    """Run steps with the pass managers that ours keeps."""
+    run_steps(module.operation, steps)
 
 
 def node_by_node(calls: list[Call], context: Any, run: Callable[[Any, Sequence[Step]], None]) -> None:
@@ -130,27 +135,31 @@ def node_by_node(calls: list[Call], context: Any, run: Callable[[Any, Sequence[S
         importer = FxImporter(context=context)
         graph = single_node_graph(call, inputs, helper.run_fake(call, inputs))
         importer.import_stateless_graph(graph, func_name="main")
-        run(importer.module.operation, pipelines.node_steps(ATEN))
+        run(importer.module, pipelines.node_steps(ATEN))
         text = str(importer.module)
         inline_torch_mlir_output(text, [f"%x{i}" for i in range(len(inputs))], builder)
         mlir.parse(text, context)
 
 
-def measure(name: str, kernel: Any, args: tuple[Any, ...]) -> None:
+def measure(name: str, kernel: Any, args: tuple[Any, ...]) -> tuple[float, float]:
+    """Print a kernel's row. Returns the milliseconds of its ATen nodes, together and one by one."""
     binding = bind(kernel, args)
     context = mlir.new_context()
     recorder = Recorder(binding, context)
     _kept = recorder.emit()  # the calls hold values of it
     calls = recorder.calls
     nodes = sum(len(info.graph.nodes) for info in binding.graphs)
-    took = best(lambda: whole(binding, context))
-    ours = best(lambda: together(calls, context))
-    single = best(lambda: node_by_node(calls, context, set_up_and_run), 3)
-    kept = best(lambda: node_by_node(calls, context, run_steps), 3)
+    took, ours, single, kept = best(
+        lambda: whole(binding, context),
+        lambda: together(calls, context),
+        lambda: node_by_node(calls, context, set_up_and_run),
+        lambda: node_by_node(calls, context, run_kept),
+    )
     print(
         f"{name:17} {nodes:4} nodes {len(calls):3} ATen {took:6.1f} ms {took / max(1, len(calls)):5.2f} ms/ATen node; "
         f"ATen alone {ours:5.1f} ms, one by one {single:6.1f} ms, ratio {single / ours:5.1f} ({kept / ours:4.1f})"
     )
+    return ours, single
 
 
 def main() -> None:
@@ -163,19 +172,23 @@ def main() -> None:
     def empty(*shape: int) -> torch.Tensor:
         return torch.empty(*shape, device=meta)
 
-    measure("add", pw.add, (empty(1000), empty(1000)))
-    measure("softmax_two_pass", pw.softmax_two_pass, (empty(512, 1000), ))
-    measure("layer_norm", pw.layer_norm, (empty(512, 1024), empty(1024), empty(1024)))
-    measure("matmul", mm.matmul, (empty(512, 256), empty(256, 512)))
-    measure("attention", mm.attention, (empty(2, 4, 512, 64),) * 3)
-    measure("jagged_softmax", mm.jagged_softmax, (torch.randn(40, 13), torch.tensor([0, 5, 20, 40])))
+    rows = [
+        measure("add", pw.add, (empty(1000), empty(1000))),
+        measure("softmax_two_pass", pw.softmax_two_pass, (empty(512, 1000),)),
+        measure("layer_norm", pw.layer_norm, (empty(512, 1024), empty(1024), empty(1024))),
+        measure("matmul", mm.matmul, (empty(512, 256), empty(256, 512))),
+        measure("attention", mm.attention, (empty(2, 4, 512, 64),) * 3),
+        measure("jagged_softmax", mm.jagged_softmax, (torch.randn(40, 13), torch.tensor([0, 5, 20, 40]))),
+    ]
+    ours, single = map(sum, zip(*rows, strict=True))
+    print(f"the ATen nodes of all six: {ours:.1f} ms, one by one {single:.1f} ms, ratio {single / ours:.1f}")
     print("\nTime against number of nodes (a chain of exp and mul, no two nodes alike):")
     first: tuple[int, float] | None = None
     for length in (10, 40, 160):
         binding = bind(chain, (empty(1000), length))
         context = mlir.new_context()
         nodes = emit_kernel(chain, (empty(1000), length)).emission.aten_nodes
-        took = best(lambda binding=binding, context=context: whole(binding, context), 3)
+        (took,) = best(lambda binding=binding, context=context: whole(binding, context))
         first = first or (nodes, took)
         print(
             f"{nodes:5} ATen nodes {took:8.1f} ms: {nodes / first[0]:5.1f} times the nodes, "

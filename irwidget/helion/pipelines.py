@@ -20,13 +20,13 @@ _TORCH = (
     "canonicalize))"
 )
 
-_CLEAN = "cse,torch-finalizing-backend-type-conversion,canonicalize,cse"
+_CLEAN = "torch-finalizing-backend-type-conversion,canonicalize,cse"
 
 _OUTPUT = {
     "linalg-on-tensors": (
         "builtin.module(func.func(convert-torch-to-tmtensor{allow-non-finites=true},"
         "convert-torch-to-linalg{allow-non-finites=true},cse,convert-torch-to-scf,convert-torch-to-arith,"
-        f"convert-torch-to-tensor,memref-expand,resolve-shaped-type-result-dims,{_CLEAN}))"
+        f"convert-torch-to-tensor,resolve-shaped-type-result-dims,{_CLEAN}))"
     ),
     "tosa": (
         "builtin.module(func.func(convert-torch-to-tosa{require-full-tosa-conversion=false},convert-torch-to-arith,"
@@ -34,7 +34,7 @@ _OUTPUT = {
     ),
     "stablehlo": (
         "builtin.module(func.func(convert-torch-to-stablehlo{allow-non-finites=true},chlo-legalize-to-stablehlo,"
-        f"convert-torch-to-arith,{_CLEAN},stablehlo-canonicalize-dynamism,canonicalize))"
+        f"convert-torch-to-arith,cse,{_CLEAN},stablehlo-canonicalize-dynamism,canonicalize))"
     ),
 }
 
