@@ -78,10 +78,14 @@ def lower(module: Any, pipelines: list[str]) -> None:
         if function.operation.name == "func.func":
             function.operation.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get(module.context)
     for position, pipeline in enumerate(pipelines):
-        if position == len(pipelines) - TO_BUFFERS and _holds_float8(module):
-            from irwidget.helion import float8
+        if position == len(pipelines) - TO_BUFFERS and _holds_narrow_floats(module):
+            from irwidget.helion import narrow_floats
 
-            float8.expand(module)
+            narrow_floats.expand(module)
+        if position == len(pipelines) - 1:
+            from irwidget.helion import products
+
+            products.reorder(module.operation)
         for planned in mlir.plan(pipeline, module.context):
             try:
                 mlir.run(planned, module, verify=False)
@@ -91,9 +95,9 @@ def lower(module: Any, pipelines: list[str]) -> None:
                 raise SystemExit(PASS_FAILED) from None
 
 
-def _holds_float8(module: Any) -> bool:
+def _holds_narrow_floats(module: Any) -> bool:
     text = str(module)
-    return "f8E4M3FN" in text or "f8E5M2" in text
+    return "f8E4M3FN" in text or "f8E5M2" in text or ("f64" in text and "f16" in text)
 
 
 def launch(folder: Path) -> None:

@@ -1,7 +1,8 @@
-"""Eight-bit floats as integer arithmetic, which LLVM's pipelines have no lowering for.
+"""Conversions of narrow floats that have no lowering to LLVM, or no function at run time.
 
-Rewrites `arith.extf` and `arith.truncf` between f32 and f8E4M3FN or f8E5M2, in a
-module on its way to LLVM. Widening moves the bits of the small number to those of
+Rewrites, in a module on its way to LLVM, `arith.truncf` from f64 to sixteen bits
+as two by way of f32, and `arith.extf` and `arith.truncf` between f32 and f8E4M3FN
+or f8E5M2 as integer arithmetic. Widening moves the bits of the small number to those of
 an f32 and scales by a power of two, which is exact for subnormals too; narrowing
 does the reverse and rounds to nearest, ties to even. What does not fit becomes
 NaN (f8E4M3FN) or infinity (f8E5M2), as in PyTorch.
@@ -19,7 +20,7 @@ _FORMATS = {"f8E4M3FN": (3, 7), "f8E5M2": (2, 15)}
 
 
 def expand(module: Any) -> None:
-    """Replace every conversion from and to an eight-bit float, in place."""
+    """Replace every such conversion, in place."""
     builder = Builder(module.context)
     for function in module.body.operations:
         if function.operation.name == "func.func":
@@ -35,7 +36,9 @@ def _conversions(root: Any) -> list[Any]:
         for block in region.blocks:
             for view in block.operations:
                 operation = view.operation
-                if operation.name in ("arith.extf", "arith.truncf") and _small(operation) in _FORMATS:
+                if operation.name in ("arith.extf", "arith.truncf") and (
+                    _small(operation) in _FORMATS or _is_double_to_half(operation)
+                ):
                     found.append(operation)
                 found += _conversions(operation)
     return found
@@ -46,13 +49,19 @@ def _small(operation: Any) -> str:
     return str(narrow.type)
 
 
+def _is_double_to_half(operation: Any) -> bool:
+    return str(operation.operands[0].type) == "f64" and operation.results[0].type.width == 16
+
+
 def _replace(builder: Builder, operation: Any) -> None:
     builder.location = operation.location
-    bits, bias = _FORMATS[_small(operation)]
     with builder.at(ir.InsertionPoint(operation)):
         operand, result = operation.operands[0], operation.results[0]
         f32 = ir.F32Type.get(builder.context)
-        if operation.name == "arith.extf":
+        bits, bias = _FORMATS.get(_small(operation), (0, 0))
+        if not bits:
+            value = builder.convert(builder.convert(operand, f32), result.type)
+        elif operation.name == "arith.extf":
             value = builder.convert(_widen(builder, operand, bits, bias), result.type)
         else:
             value = _narrow(builder, builder.convert(operand, f32), result.type, bits, bias)
