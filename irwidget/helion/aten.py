@@ -11,6 +11,7 @@ import torch
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals
 from irwidget.helion.bindings import ir
+from irwidget.helion.builder import WIDER, Builder, is_float
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.nodes import Call, Operand
 
@@ -75,6 +76,8 @@ class _Arguments:
         """Whether a number became a 0-d tensor because only run time knows it."""
 
     def add(self, value: ir.Value, dtype: torch.dtype) -> Operand:
+        if dtype in WIDER:
+            value, dtype = cast(self.emitter, value, dtype, WIDER[dtype]), WIDER[dtype]
         for position, (known, known_dtype) in enumerate(self.operands):
             if known == value and known_dtype == dtype:
                 return Operand(position)
@@ -86,6 +89,8 @@ class _Arguments:
             return [self.convert(item) for item in argument]
         if isinstance(argument, torch.device):
             return torch.device("cpu")
+        if isinstance(argument, torch.dtype):
+            return WIDER.get(argument, argument)
         if isinstance(argument, torch.fx.Node):
             return self._node(argument)
         if isinstance(argument, (torch.SymInt, torch.SymFloat, torch.SymBool)):
@@ -194,9 +199,15 @@ def aten_call(emitter: Emitter, target: Any, *args: Any, **kwargs: Any) -> tuple
 
 
 def cast(emitter: Emitter, value: ir.Value, source: torch.dtype, target: torch.dtype) -> ir.Value:
-    """A tensor converted to another dtype."""
+    """A tensor converted to another dtype; torch-mlir does not know unsigned ones in all output types."""
     if source == target:
         return value
+    if source in WIDER:
+        wide = emitter.builder.cast_tensor(value, emitter.builder.element(WIDER[source]), unsigned=True)
+        return cast(emitter, wide, WIDER[source], target)
+    if target in WIDER:
+        wide = cast(emitter, value, source, WIDER[target])
+        return emitter.builder.cast_tensor(wide, emitter.builder.element(target))
     return aten_call(emitter, prims.convert_element_type.default, (value, source), target)[0]
 
 
@@ -339,6 +350,36 @@ def filled(emitter: Emitter, value: Any, node: Any) -> ir.Value:
 @register_handler("aten.unsqueeze.default")
 def _squeeze(emitter: Emitter, node: Any) -> ir.Value:
     return emitter.builder.reshape(emitter.tensor(restored_arguments(node)[0][0]), emitter.shape_of(node))
+
+
+def _elementwise(
+    compute: Callable[[Builder, list[ir.Value]], ir.Value], result: torch.dtype | None = None
+) -> Callable[[Emitter, Any], Any]:
+    """An op on tensors alone that arith and math have and torch-mlir does not."""
+
+    def emit(emitter: Emitter, node: Any) -> Any:
+        call, shape = normalise(emitter, node), emitter.shape_of(node)
+        operands = [call.operands[argument.position] for argument in call.args]
+        kind = result or operands[0][1]
+        inputs = [(emitter.builder.broadcast(value, shape), list(range(len(shape)))) for value, _ in operands]
+        made = emitter.builder.generic(
+            inputs, shape, emitter.builder.element(kind), lambda arguments, _: compute(emitter.builder, arguments)
+        )
+        return finish(emitter, node, [(made, kind)])
+
+    return emit
+
+
+def _sign_bit(builder: Builder, arguments: list[ir.Value]) -> ir.Value:
+    value = arguments[0]
+    if is_float(value.type):
+        value = builder.value("arith.bitcast", [value], ir.IntegerType.get_signless(value.type.width))
+    return builder.compare("lt", value, builder.constant(0, value.type))
+
+
+register_handler("aten.signbit.default", _elementwise(_sign_bit, torch.bool))
+register_handler("aten.erfc.default", _elementwise(lambda b, a: b.value("math.erfc", a, a[0].type)))
+register_handler("aten.copysign.Tensor", _elementwise(lambda b, a: b.value("math.copysign", a, a[0].type)))
 
 
 @register_handler("aten.view.dtype")

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from irwidget.errors import UnsupportedError
 from irwidget.helion.bindings import ir
 
 DYNAMIC = -9223372036854775808
@@ -29,6 +30,12 @@ _ELEMENT_TYPES = {
     torch.float8_e4m3fn: "f8E4M3FN", torch.float8_e5m2: "f8E5M2",
     torch.float8_e4m3fnuz: "f8E4M3FNUZ", torch.float8_e5m2fnuz: "f8E5M2FNUZ",
 }
+
+
+WIDER = {
+    torch.uint8: torch.int32, torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64,
+}
+"""The signed dtype that stands for an unsigned one in calculations."""
 
 
 def element_type_name(dtype: torch.dtype) -> str:
@@ -309,6 +316,8 @@ class Builder:
         shape = list(shape)
         if source == shape:
             return tensor
+        if math.prod(source) != math.prod(shape):
+            raise UnsupportedError(f"a tile of the shape {source} cannot take the shape {shape}")
         groups = _reassociation(source, shape)
         if groups is None:
             flat = self.reshape(tensor, [math.prod(source)])

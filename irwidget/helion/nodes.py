@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import _disable_current_modes  # pyright: igno
 from torch_mlir.extras.fx_importer import FxImporter
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion import decompositions
 from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Builder
 from irwidget.helion.inline import splice
@@ -159,7 +160,7 @@ class AtenImporter:
         if result is None:
             result = self.run_fake(call, inputs)
             _fakes().remember(key, result)
-        graph = single_node_graph(call, inputs, result)
+        graph = _decomposed(call, inputs) or single_node_graph(call, inputs, result)
         try:
             function = self._importer.import_stateless_graph(graph, func_name=f"node{len(self._cache)}").operation
         except Exception as error:
@@ -169,6 +170,20 @@ class AtenImporter:
             function, tuple(argument.type for argument in function.regions[0].blocks[0].arguments),
             tuple(r.dtype for r in results), tuple(tuple(int(s) for s in r.shape) for r in results),
         )
+
+
+def _decomposed(call: Call, inputs: Sequence[torch.Tensor]) -> torch.fx.Graph | None:
+    """A graph of several nodes for a call that torch-mlir does not lower well."""
+    function = decompositions.decomposition(call.target, dict(call.kwargs), inputs)
+    if function is None:
+        return None
+
+    def run(*values: torch.Tensor) -> torch.Tensor:
+        args, kwargs = call.filled(values)
+        return function(*args, **kwargs)
+
+    with _disable_current_modes(), _fakes().mode:
+        return decompositions.trace(run, inputs)
 
 
 def single_node_graph(call: Call, inputs: Sequence[torch.Tensor], result: Any) -> torch.fx.Graph:

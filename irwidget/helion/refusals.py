@@ -72,8 +72,9 @@ def _unsupported(
     where = f"{place}: " if place else ""
     what = f"{node.target} (node {node.name})" if node else op
     others = ", ".join(_working(source, options, aten))
+    rule = "it" if op == "torch.operator" else op
     return UnsupportedError(
-        f"{where}{what} cannot be lowered to {aten}: torch-mlir has no rule that takes {op} there. "
+        f"{where}{what} cannot be lowered to {aten}: torch-mlir has no rule for {rule}. "
         f"The kernel lowers to: {others}."
     )
 

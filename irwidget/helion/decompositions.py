@@ -1,0 +1,140 @@
+"""ATen calls that torch-mlir lowers wrongly or not at all, in terms of calls that it lowers well.
+
+The masked lanes of a tile read zero, so a division must take zeros: integer
+division by zero ends the process, and torch-mlir's reciprocal asserts that
+there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+
+aten: Any = torch.ops.aten
+prims: Any = torch.ops.prims
+
+Decomposition = Callable[..., torch.Tensor]
+Condition = Callable[[dict[str, Any], Sequence[torch.Tensor]], bool]
+
+_table: dict[Any, tuple[Decomposition, Condition | None]] = {}
+
+
+def _decomposes(*targets: Any, when: Condition | None = None) -> Callable[[Decomposition], Decomposition]:
+    def add(function: Decomposition) -> Decomposition:
+        _table.update(dict.fromkeys(targets, (function, when)))
+        return function
+
+    return add
+
+
+def decomposition(target: Any, kwargs: dict[str, Any], inputs: Sequence[torch.Tensor]) -> Decomposition | None:
+    """What to import in place of a call on `inputs`; None where the call itself is fine."""
+    function, when = _table.get(target, (None, None))
+    return function if when is None or when(kwargs, inputs) else None
+
+
+def _integers(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return not any(value.is_floating_point() for value in inputs)
+
+
+def trace(function: Decomposition, inputs: Sequence[torch.Tensor]) -> torch.fx.Graph:
+    """The ATen graph of a function of `inputs` (fake tensors of the active mode)."""
+    return make_fx(function)(*map(torch.empty_like, inputs)).graph  # equal inputs are one fake tensor
+
+
+@_decomposes(aten.reciprocal.default)
+def _reciprocal(x: torch.Tensor) -> torch.Tensor:
+    return torch.div(torch.ones_like(x), x)
+
+
+@_decomposes(aten.sign.default, aten.sgn.default)
+def _sign(x: torch.Tensor) -> torch.Tensor:
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
+
+
+@_decomposes(aten.hypot.default)
+def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Scaled by the longer side, whose square may not fit."""
+    long, short = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
+    scaled = long * torch.sqrt(1 + (short / long) ** 2)
+    return torch.where((long == 0) | torch.isinf(long), long, scaled)
+
+
+@_decomposes(aten.gelu.default, when=lambda kwargs, _: kwargs.get("approximate") == "tanh")
+def _gelu(x: torch.Tensor, *, approximate: str) -> torch.Tensor:
+    """Torch-mlir's is off by 4e-5."""
+    return 0.5 * x * (1 + torch.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+
+
+@_decomposes(aten.pow.Tensor_Scalar, when=_integers)
+def _power(x: torch.Tensor, exponent: int) -> torch.Tensor:
+    """By squaring; PyTorch has refused negative exponents."""
+    result = torch.ones_like(x)
+    while exponent:
+        result = result * x if exponent & 1 else result
+        x, exponent = x * x, exponent >> 1
+    return result
+
+
+@_decomposes(aten.relu.default, when=_integers)
+def _relu(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x > 0, x, torch.zeros_like(x))
+
+
+def _bytes(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return any(value.dtype == torch.int8 for value in inputs)
+
+
+def _widened(target: Any) -> Decomposition:
+    """On integers that torch-mlir does not crash on."""
+    return lambda x, *args, **kwargs: target(x.int(), *args, **kwargs).to(x.dtype)
+
+
+for _target in (aten.max.default, aten.min.default, aten.amax.default, aten.amin.default):
+    _decomposes(_target, when=_bytes)(_widened(_target))
+
+
+def _not_zero(divisor: Any) -> Any:
+    if not isinstance(divisor, torch.Tensor):
+        return divisor
+    return torch.where(divisor == 0, torch.ones_like(divisor), divisor)
+
+
+@_decomposes(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
+def _remainder(x: Any, divisor: Any) -> torch.Tensor:
+    """With the divisor's sign, which stablehlo's remainder does not have."""
+    dtype = torch.result_type(x, divisor)
+    shape = (x if isinstance(x, torch.Tensor) else divisor).shape
+    x, divisor = (v if isinstance(v, torch.Tensor) else torch.full(shape, v, dtype=dtype) for v in (x, divisor))
+    left = torch.fmod(x, divisor if dtype.is_floating_point else _not_zero(divisor))
+    zero = 0.0 if dtype.is_floating_point else 0  # torch-mlir folds 0.3 > 0 as integers
+    return torch.where(torch.where(divisor > zero, left < zero, left > zero), left + divisor, left)
+
+
+@_decomposes(aten.neg.default, when=_integers)
+def _negative(x: torch.Tensor) -> torch.Tensor:
+    """Tosa's negate needs integers wider than those that it takes."""
+    return torch.sub(torch.zeros_like(x), x)
+
+
+@_decomposes(aten.fmod.Tensor, when=_integers)
+def _fmod(x: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
+    return torch.fmod(x, _not_zero(divisor))
+
+
+@_decomposes(aten.div.Tensor_mode, when=_integers)
+def _div(x: torch.Tensor, divisor: Any, *, rounding_mode: str | None) -> torch.Tensor:
+    wide = x.int() if x.dtype == torch.int8 else x
+    return torch.div(wide, _not_zero(divisor), rounding_mode=rounding_mode).to(torch.result_type(x, divisor))
+
+
+@_decomposes(aten.floor_divide.default, when=_integers)
+def _floor_divide(x: torch.Tensor, divisor: Any) -> torch.Tensor:
+    return _div(x, divisor, rounding_mode="floor")
+
+
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+    _decomposes(getattr(prims, _name).default)(getattr(torch, _name))

@@ -1,0 +1,113 @@
+"""Single ops that torch-mlir lowers wrongly, crashes on or does not know, in every output type, on partial tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import helion
+import helion.language as hl
+import pytest
+import torch
+
+from irwidget.helion import emit_kernel
+
+FLOATS = torch.linspace(-3, 3, 50)
+OTHERS = torch.linspace(2, -2, 50) + 0.01
+INTEGERS = torch.arange(-25, 25, dtype=torch.int32)
+DIVISORS = torch.where(INTEGERS % 7 == 0, 3, INTEGERS % 7 - 9).int()
+BYTES = torch.arange(3, 253, 5, dtype=torch.uint8)
+
+
+@helion.kernel()
+def apply(x: torch.Tensor, y: torch.Tensor, f: Callable[..., torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
+    out = torch.empty(x.shape, dtype=dtype, device=x.device)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = f(x[tile], y[tile])
+    return out
+
+
+def check(f: Callable[..., Any], x: torch.Tensor, y: torch.Tensor, aten: tuple[str, ...], block: int = 16) -> None:
+    expected = f(x, y)
+    kernel = emit_kernel(apply, (x, y, f, expected.dtype), {"block_sizes": [block]})
+    for form in aten:
+        lowering = kernel.lower(form, dumps=False)
+        assert lowering.verify() is None, form
+        actual = lowering.run(opt_level=0)
+        torch.testing.assert_close(actual, expected.expand(50), rtol=2e-6, atol=1e-6, equal_nan=True, msg=form)
+
+
+ALL = ("linalg-on-tensors", "tosa", "stablehlo")
+
+FLOAT_OPS: dict[str, Callable[..., Any]] = {
+    "reciprocal": lambda x, y: torch.reciprocal(x),
+    "sign": lambda x, y: torch.sign(x) + torch.sgn(y),
+    "signbit": lambda x, y: torch.signbit(x),
+    "copysign": lambda x, y: torch.copysign(x, y),
+    "hypot": lambda x, y: torch.hypot(x * 1e30, y * 1e30),
+    "erfc": lambda x, y: torch.erfc(x),
+    "gelu tanh": lambda x, y: torch.nn.functional.gelu(x, approximate="tanh"),
+    "softshrink": lambda x, y: torch.nn.functional.softshrink(x),
+    "remainder": lambda x, y: x % y,
+    "remainder of a number": lambda x, y: x % 0.7 + x % -0.7,
+    "isclose": lambda x, y: torch.isclose(x, y, atol=1.0),
+    "to bytes": lambda x, y: (x * 40 + 128).to(torch.uint8),
+    "doubles to halves": lambda x, y: (x.double() / 3).half(),
+}
+
+INTEGER_OPS: dict[str, Callable[..., Any]] = {
+    "floor": lambda i, j: i // j,
+    "trunc": lambda i, j: torch.div(i, j, rounding_mode="trunc"),
+    "remainder": lambda i, j: i % j,
+    "remainder of a number": lambda i, j: i % 4 - i % -4,
+    "fmod": lambda i, j: torch.fmod(i, j),
+    "power": lambda i, j: i**5,
+    "relu": lambda i, j: torch.relu(i),
+    "negative": lambda i, j: -i,
+    "sign": lambda i, j: torch.sign(i),
+    "to bytes": lambda i, j: i.to(torch.uint8),
+}
+
+BYTE_OPS: dict[str, Callable[..., Any]] = {
+    "wraps": lambda q, r: q + r * 3,
+    "shifts": lambda q, r: (q >> 4) | (r << 3),
+    "complement": lambda q, r: ~q - 1,
+    "compares": lambda q, r: (q > 130) & (q < r + 1),
+    "to float": lambda q, r: q.float() * 0.5,
+    "divides": lambda q, r: q // r + q % r,
+    "least": lambda q, r: torch.minimum(q, r) + torch.maximum(q, r),
+}
+
+WHOLE: dict[str, Callable[..., Any]] = {
+    "max": lambda i, j: i.max(),
+    "min": lambda i, j: i.min(),
+    "sum": lambda i, j: i.sum(),
+}
+
+
+@pytest.mark.parametrize("name", FLOAT_OPS)
+def test_floats(name):
+    check(FLOAT_OPS[name], FLOATS, OTHERS, ALL)
+
+
+@pytest.mark.parametrize("name", INTEGER_OPS)
+def test_integers(name):
+    check(INTEGER_OPS[name], INTEGERS, DIVISORS, ALL)
+
+
+@pytest.mark.parametrize("name", ["floor", "remainder", "negative"])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64], ids=str)
+def test_narrow_and_wide_integers(name, dtype):
+    check(INTEGER_OPS[name], INTEGERS.to(dtype), DIVISORS.to(dtype), ALL)
+
+
+@pytest.mark.parametrize("name", BYTE_OPS)
+def test_bytes(name):
+    check(BYTE_OPS[name], BYTES, BYTES.flip(0), ALL)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8], ids=str)
+def test_reductions_of_bytes(name, dtype):
+    values = (BYTES - 3).to(dtype)
+    check(WHOLE[name], values[:50], values[:50], ALL, block=64)
