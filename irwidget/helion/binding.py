@@ -203,7 +203,7 @@ def _configuration(bound: Any, config: Any, kernel: Any) -> Any:
 
 
 def _free_symbols(binding: Binding) -> frozenset[Any]:
-    """The host's sizes and numbers that Helion left symbolic, less those that a tile's shape depends on.
+    """The host's sizes and numbers that Helion left symbolic, less those that a tile's shape depends on, or of 0 or 1.
 
     Tiles have shapes that are known in advance, as Triton's have: Helion itself
     compiles anew for another size of a dim that a kernel takes whole.
@@ -225,12 +225,17 @@ def _free_symbols(binding: Binding) -> frozenset[Any]:
     replace, known = binding.env.shape_env.replace, binding.host.expr_to_origin
     fixed = {symbol for size in shapes if size is not None for symbol in replace(expression(size)).free_symbols}
 
+    values = internals.backed_values(binding.env.shape_env)
+
     def is_open(symbol: Any) -> bool:
         same = replace(symbol)  # what Helion found it equal to
-        origin = known.get(same)
-        return same not in fixed and origin is not None and origin.origin.is_host()
+        if same in fixed or same not in known:
+            return False
+        origin = known[same].origin
+        small = isinstance(origin, internals.origins().TensorSizeOrigin) and values[symbol] in (0, 1)
+        return origin.is_host() and not small
 
-    return frozenset(filter(is_open, internals.backed_values(binding.env.shape_env)))
+    return frozenset(filter(is_open, values))
 
 
 def _block_sizes(binding: Binding) -> dict[int, int]:

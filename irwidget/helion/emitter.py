@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from irwidget.dumps import Diagnostic, Location, Node
-from irwidget.errors import UnsupportedError
+from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import internals, scalars
 from irwidget.helion.binding import Binding
 from irwidget.helion.bindings import ir
@@ -230,6 +230,11 @@ class Emitter:
             raise
         except UnsupportedError as error:
             raise PlacedError(self._refusal(node, location, str(error))) from error
+        except IRWidgetError:
+            raise
+        except Exception as error:
+            reason = f"its rule failed with {type(error).__name__}: {error}"
+            raise PlacedError(self._refusal(node, location, reason)) from error
         finally:
             self.builder.location = outer
         self.values[node] = result

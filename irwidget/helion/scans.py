@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from irwidget.helion.bindings import ir
 from irwidget.helion.control import as_type
 from irwidget.helion.handlers import register_handler
@@ -93,11 +91,12 @@ def _reduce(emitter: Emitter, node: Any) -> Any:
     builder = emitter.builder
     inputs = _inputs(emitter, node)
     tuple_input = bool(node.args[4]) if len(node.args) > 4 else False
+    before = list(inputs[0].type.shape)
     if node.args[2] is None:
-        total = math.prod(inputs[0].type.shape)
+        total = math.prod(before)
         inputs, dim = [builder.reshape(tensor, [total]) for tensor in inputs], 0
     else:
-        dim = _dim(node, len(inputs[0].type.shape))
+        dim = _dim(node, len(before))
     length = inputs[0].type.shape[dim]
     inits = [_slice_at(emitter, tensor, dim, 0) for tensor in inputs]
     types = [value.type for value in inits]
@@ -107,9 +106,8 @@ def _reduce(emitter: Emitter, node: Any) -> Any:
         counter, *state = list(block.arguments)
         current = [_slice_at(emitter, tensor, dim, counter) for tensor in inputs]
         builder.op("scf.yield", _combine(emitter, node, state, current))
-    fakes = node.meta["val"] if isinstance(node.meta["val"], (list, tuple)) else [node.meta["val"]]
-    out = [
-        builder.reshape(value, emitter.shape(fake.shape)) if isinstance(fake, torch.Tensor) else value
-        for value, fake in zip(made.results, fakes, strict=True)
-    ]
+    out = list(made.results)
+    if len(node.args) > 3 and node.args[3]:
+        kept = [1 if node.args[2] is None or d == dim else size for d, size in enumerate(before)]
+        out = [builder.reshape(value, kept) for value in out]
     return out if tuple_input else out[0]

@@ -230,8 +230,10 @@ def lane_mask(
 
 
 @register_handler("_mask_to")
-def _mask_to(emitter: Emitter, node: Any) -> ir.Value:
+def _mask_to(emitter: Emitter, node: Any) -> ir.Value | None:
     builder = emitter.builder
+    if emitter.value(node.args[0]) is None:  # an intermediate of Inductor's, see _extra
+        return None
     tensor, fill = emitter.tensor(node.args[0]), emitter.value(node.args[1])
     sizes = node.meta["val"].shape
     loops = ragged_loops(emitter, sizes)
@@ -257,7 +259,12 @@ def _mask_to(emitter: Emitter, node: Any) -> ir.Value:
 def _subscript(emitter: Emitter, node: Any) -> ir.Value:
     if any(not (i is None or (isinstance(i, slice) and i == slice(None))) for i in node.args[1]):
         raise UnsupportedError("a tile can only be indexed with None and `:`")
-    return emitter.builder.reshape(emitter.tensor(node.args[0]), emitter.shape_of(node))
+    builder, value, shape = emitter.builder, emitter.tensor(node.args[0]), emitter.shape_of(node)
+    known, kept = list(value.type.shape), [size for size, i in zip(shape, node.args[1], strict=True) if i is not None]
+    if known != kept:  # Helion has padded the dim meanwhile; the lanes beyond are masked
+        padded = builder.fill(builder.constant(0, value.type.element_type), kept)
+        value = builder.insert(value, padded, [0] * len(known), known, [1] * len(known))
+    return builder.reshape(value, shape)
 
 
 @register_handler("split")

@@ -360,6 +360,12 @@ CASES += [
          lambda a, b: torch.stack([a.float(), b.float()]), tolerance=0),
     Case("views", idioms.reinterpret, lambda: (randn(50),),
          lambda x: torch.fmod(((x.view(torch.int32) | 1) ^ 2).view(torch.float32), 3.0)),
+    Case("scan", idioms.reduced_pairs, lambda: (randn(20, 33),), lambda x: (x.sum(1), x.amax(1))),
+    Case("views", idioms.nibbles, lambda: (randint(0, 256, 50, dtype=torch.uint8),),
+         lambda q: torch.stack([q & 15, q >> 4], 1).float()),
+    Case("gather", idioms.stencil, lambda: (randn(50),),
+         lambda x: (F.pad(x, (1, 0))[:-1] + F.pad(x, (0, 1))[1:]) / 4 + x / 2),
+    Case("sum", idioms.largest, lambda: (randn(20, 33), 4), lambda x, n: x.topk(n, 1).values),
     Case("jagged", idioms.host_sized, lambda: (torch.tensor([3, 7, 1]), randn(3, 9)),
          lambda n, x: torch.where(torch.arange(7)[None] < n[:, None], x[:, :7], 0.0)),
 ]

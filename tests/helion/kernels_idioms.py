@@ -390,3 +390,61 @@ def host_sized(lengths: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         inside = columns.index[None, :] < lengths[rows][:, None]
         out[rows, columns] = torch.where(inside, x[rows, columns], 0.0)
     return out
+
+
+def sum_and_max(s: torch.Tensor, m: torch.Tensor, t: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return s + t, torch.maximum(m, n)
+
+
+@helion.kernel()
+def reduced_pairs(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """A reduction of two tensors at once, with a combine function."""
+    totals, peaks = torch.empty_like(x[:, 0]), torch.empty_like(x[:, 0])
+    for rows in hl.tile(x.size(0)):
+        row = x[rows, :]
+        totals[rows], peaks[rows] = hl.reduce(sum_and_max, (row, row), dim=1, other=(0.0, float("-inf")))
+    return totals, peaks
+
+
+@helion.kernel()
+def nibbles(packed: torch.Tensor) -> torch.Tensor:
+    """Two unsigned numbers in each byte."""
+    out = torch.empty([packed.size(0), 2], dtype=torch.float32, device=packed.device)
+    for tile in hl.tile(packed.size(0)):
+        byte = packed[tile]
+        out[tile, 0] = (byte & 15).to(torch.float32)
+        out[tile, 1] = (byte >> 4).to(torch.float32)
+    return out
+
+
+@helion.kernel()
+def stencil(x: torch.Tensor) -> torch.Tensor:
+    """Neighbours beyond both ends count as zero."""
+    (n,) = x.size()
+    out = torch.empty_like(x)
+    for tile in hl.tile(n):
+        left = hl.load(x, [tile.index - 1], extra_mask=tile.index >= 1)
+        right = hl.load(x, [tile.index + 1], extra_mask=tile.index + 1 < n)
+        out[tile] = (left + right) / 4 + x[tile] / 2
+    return out
+
+
+@helion.kernel()
+def largest(x: torch.Tensor, count: hl.constexpr) -> torch.Tensor:
+    """The largest elements of each row, one after the other."""
+    m, n = x.size(0), hl.specialize(x.size(1))
+    out = torch.empty([m, count], dtype=x.dtype, device=x.device)
+    for rows in hl.tile(m):
+        row, columns = x[rows, :], hl.arange(n)
+        for place in hl.static_range(count):  # pyright: ignore[reportArgumentType]
+            out[rows, place] = row.amax(1)
+            row = torch.where(columns[None, :] == row.argmax(1)[:, None], float("-inf"), row)
+    return out
+
+
+@helion.kernel()
+def variances(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0)], dtype=x.dtype, device=x.device)
+    for rows in hl.tile(x.size(0)):
+        out[rows] = x[rows, :].var(1)
+    return out

@@ -52,6 +52,23 @@ def two_halves(x: torch.Tensor) -> torch.Tensor:
 
 
 @helion.kernel(static_shapes=False)
+def scaled(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] * scale[0]
+    return out
+
+
+@helion.kernel(static_shapes=False)
+def first_columns(x: torch.Tensor) -> torch.Tensor:
+    """Helion pads the row to 32, and with it the tile of 20 that it meets."""
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        out[rows, :] = torch.where(hl.arange(20)[None, :] < 5, x[rows, :], 0.0)
+    return out
+
+
+@helion.kernel(static_shapes=False)
 def tenth_power(x: torch.Tensor) -> torch.Tensor:
     (n,) = x.size()
     out = torch.empty_like(x)
@@ -102,9 +119,11 @@ CASES: list[tuple[Any, Callable[..., Any], list[tuple[Any, ...]]]] = [
     (softmax, lambda x: x.softmax(1), [(randn(33, 20),), (randn(100, 20),)]),
     (mean_and_ends, eager_mean_and_ends, [(randn(33, 20),), (randn(100, 51),)]),
     (two_halves, eager_halves, [(randn(33, 20),), (randn(7, 90),)]),
+    (scaled, torch.mul, [(randn(33), randn(1)), (randn(100), randn(1))]),
+    (first_columns, lambda x: x * (torch.arange(20) < 5), [(randn(33, 20),), (randn(100, 20),)]),
     (idioms.moe_matmul, eager_routed, [routed(40, 24, 20, 3), routed(70, 50, 33, 5)]),
 ]  # fmt: skip
-NAMES = ["add", "matmul", "transposed", "softmax", "mean_and_ends", "two_halves", "moe_matmul"]
+NAMES = ["add", "matmul", "transposed", "softmax", "mean_and_ends", "two_halves", "scaled", "columns", "moe"]
 
 
 @pytest.mark.parametrize("aten", [

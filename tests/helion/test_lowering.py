@@ -18,6 +18,7 @@ from irwidget.errors import ExportError, ToolError, UnsupportedError, UsageError
 from irwidget.helion import lowering as lowering_module
 from irwidget.helion import verify
 from irwidget.helion.handlers import _handlers
+from tests.helion import kernels_idioms as idioms
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
 from tests.helion.cases import CASES, difference
@@ -230,6 +231,21 @@ def test_handlers_of_third_parties(monkeypatch: pytest.MonkeyPatch):
 
     x = torch.randn(50)
     assert difference(irhelion.lower_kernel(pw.exp_forward, (x,)).run(x), x * 2) == 0
+
+
+def test_a_failing_handler_is_named_with_the_node_and_its_line(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("irwidget.helion.handlers._handlers", dict(_handlers))
+    irhelion.register_handler("aten.exp.default", lambda emitter, node: emitter.nothing_of_that_name)
+    with pytest.raises(UnsupportedError, match=r"kernels_pointwise.py:\d+.*aten.exp.default.*rule failed with Attr"):
+        irhelion.lower_kernel(pw.exp_forward, (torch.randn(50),))
+
+
+def test_a_reduction_that_helion_splits_is_lowered_whole():
+    """Helion cannot compile it, so it cannot be run either."""
+    lowering = irhelion.lower_kernel(idioms.variances, (torch.randn(20, 33),))
+    assert lowering.verify() is None
+    with pytest.raises(ExportError, match="Helion cannot generate the host function"):
+        lowering.run()
 
 
 # --- crashes and wrong memory ---------------------------------------------------------------
