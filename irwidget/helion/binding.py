@@ -124,7 +124,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     _check_arguments(owner, arguments)
     private = internals.private_kernel(owner)
     try:
-        with internals.saved_arguments(), internals.pretended_processors():
+        with internals.saved_arguments(), internals.pretended_gpu():
             arguments = tuple(private.normalize_args(*arguments))
             isolated = getattr(private, "_bind_isolated", None)
             bound = isolated(arguments) if isolated is not None else private.bind(arguments)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from irwidget import checking
+from irwidget import checking, devices
 from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import eagerly
@@ -41,7 +41,7 @@ def eager(binding: Binding) -> tuple[torch.Tensor, ...]:
         raise UnsupportedError("the kernel was bound to meta tensors, which hold no data")
     kernel = eagerly.kernel(binding.kernel, [binding.config])
     try:
-        with torch.no_grad():
+        with torch.no_grad(), devices.without_gpu():
             result = kernel(*arguments)
     except Exception as error:
         reason = str(error).strip().partition("\n")[0]

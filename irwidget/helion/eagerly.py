@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from irwidget import devices
 from irwidget.helion import internals
 
 
@@ -24,7 +25,10 @@ def kernel(of: Any, configs: list[Any]) -> Any:
 
 @contextlib.contextmanager
 def calls(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> Generator[None]:
-    """Meanwhile, tell `note` of every call `kernel(*args, **kwargs)`; without a GPU, eager mode answers it."""
+    """Meanwhile, tell `note` of every call `kernel(*args, **kwargs)`.
+
+    Without a GPU, eager mode answers it, and `device="cuda"` is the CPU.
+    """
     kind = internals.module("runtime.kernel").Kernel
     eager = internals.module("runtime.ref_mode").RefMode.EAGER
     original = kind.__call__
@@ -38,7 +42,8 @@ def calls(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> Gener
 
     kind.__call__ = call
     try:
-        yield
+        with devices.without_gpu():
+            yield
     finally:
         kind.__call__ = original
 

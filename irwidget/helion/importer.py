@@ -22,6 +22,13 @@ from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 
 
+class NodeMetadata(TensorMetadata):
+    """FX's `tensor_meta`, whose fields can be read by name too, as those of helion-mlir's: `meta["shape"]`."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return getattr(self, key) if isinstance(key, str) else super().__getitem__(key)
+
+
 def synthesize_tensor_meta(val: Any) -> Any:
     """Shape, dtype, requires_grad, stride, memory format and quantisation of a tensor, as FX's `tensor_meta`.
 
@@ -31,7 +38,7 @@ def synthesize_tensor_meta(val: Any) -> Any:
         return type(val)(synthesize_tensor_meta(item) for item in val)
     if not isinstance(val, torch.Tensor):
         return None
-    return TensorMetadata(
+    return NodeMetadata(
         shape=val.shape, dtype=val.dtype, requires_grad=val.requires_grad, stride=val.stride(),
         memory_format=_memory_format(val), is_quantized=val.is_quantized, qparams={},
     )

@@ -100,10 +100,12 @@ PROCESSORS = 132
 
 
 @contextmanager
-def pretended_processors() -> Generator[None]:
-    """Let persistent kernels ask how many multiprocessors there are on a machine without a GPU."""
+def pretended_gpu() -> Generator[None]:
+    """Without a GPU, tell how many multiprocessors it has, and have what is made on it made on the CPU."""
+    from irwidget import devices
+
     runtime = module("runtime")
-    with _patching:
+    with _patching, devices.without_gpu():
         real = runtime.get_num_sm
         runtime.get_num_sm = lambda *_args, **_options: PROCESSORS
         try:

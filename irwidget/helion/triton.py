@@ -56,7 +56,7 @@ def launches(binding: Binding) -> list[Launch]:
 
     try:
         host = binding.bound.compile_config(binding.config, allow_print=False)
-        with internals.pretended_processors():
+        with internals.pretended_gpu():
             host(*binding.arguments, _launcher=record)
     except Exception as error:
         raise ExportError(

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+import torch
 
 import irwidget
 
@@ -92,6 +93,35 @@ def test_a_helion_kernel_lowers_as_it_is_called(target, run, shell):  # noqa: F8
     run(f"%%lower --to {target} --text{HELION}{calls}assert e.sum() == 24 and f.sum() == 10")
     assert list(shell.user_ns["_lowering"]) == ["plus", "plus_2"]
     assert Kernel.__call__ is call
+
+
+ON_A_GPU = """
+import helion, helion.language as hl, torch
+from helion._testing import DEVICE
+
+@helion.kernel()
+def ramp(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    weights = torch.arange(x.size(0), device="cuda", dtype=x.dtype)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] * weights[tile]
+    return out
+
+x = torch.ones(50, device=DEVICE).cuda()
+y = ramp(x)
+torch.testing.assert_close(y, torch.arange(50.0).to("cuda"))
+"""
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("target", ["helion_mlir --check", "triton_ir"])
+def test_a_helion_cell_that_names_the_gpu_works_without_one(target, run, shell):  # noqa: F811
+    run(f"%%lower --to {target} --text{ON_A_GPU}")
+    low = shell.user_ns["_lowering"]
+    assert low.name == "ramp"
+    assert target == "triton_ir" or low.trace.facts["check"]["ok"]
+    with pytest.raises(AssertionError, match="CUDA"):
+        torch.ones(1, device="cuda")
 
 
 def test_a_cell_may_speak_of_helion_where_it_is_not_installed(run, shell, monkeypatch):  # noqa: F811

@@ -66,7 +66,8 @@ def test_synthesises_tensor_meta():
     assert meta[0].memory_format is torch.contiguous_format
     assert meta[1].stride == (1, 2)
     assert meta[1].memory_format is None
-    assert not meta[0].is_quantized
+    assert not meta[0]["is_quantized"]
+    assert meta[0][1] is meta[0]["dtype"] is torch.float32
     assert synthesize_tensor_meta(3) is None
 
 

@@ -9,7 +9,6 @@ Everything is put back at the end.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -20,9 +19,10 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
+from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.toolchain.triton_archs import Arch
 
-_CPU, _CUDA = torch.device("cpu"), torch.device("cuda", 0)
+_CUDA = torch.device("cuda", 0)
 _missing = object()
 
 
@@ -48,7 +48,7 @@ class _FakeMode(FakeTensorMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.depth += 1
         try:
-            return super().__torch_dispatch__(func, types, args, _on_cpu_kwargs(kwargs))
+            return super().__torch_dispatch__(func, types, args, on_cpu_kwargs(kwargs))
         finally:
             self.depth -= 1
 
@@ -62,22 +62,6 @@ def fake_mode() -> _FakeMode:
     if _fake is None:
         _fake = _FakeMode(allow_non_fake_inputs=True)
     return _fake
-
-
-def _on_cpu(value: Any) -> Any:
-    """A device moved to the CPU; everything else as it is."""
-    if isinstance(value, torch.device):
-        return _CPU if value.type == "cuda" else value
-    if isinstance(value, str) and re.fullmatch(r"cuda(:\d+)?", value):
-        return "cpu"
-    return value
-
-
-def _on_cpu_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    kwargs = dict(kwargs or {})
-    if "device" in kwargs:
-        kwargs["device"] = _CPU if isinstance(kwargs["device"], int) else _on_cpu(kwargs["device"])
-    return kwargs
 
 
 class _Pretend(TorchFunctionMode):
@@ -95,7 +79,7 @@ class _Pretend(TorchFunctionMode):
             return answer(*args, **(kwargs or {}))
         self.fake.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
-            return func(*[_on_cpu(arg) for arg in args], **_on_cpu_kwargs(kwargs))
+            return func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
         finally:
             self.fake.depth -= 1
 
@@ -243,7 +227,7 @@ class _Generator(torch.Generator):
     """torch.Generator, on the CPU."""
 
     def __new__(cls, device: Any = "cpu") -> _Generator:
-        return super().__new__(cls, _on_cpu(device))  # pyright: ignore[reportCallIssue]
+        return super().__new__(cls, on_cpu(device))  # pyright: ignore[reportCallIssue]
 
 
 def _not_compiled(model: Any = None, **options: Any) -> Any:
