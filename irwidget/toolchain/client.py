@@ -10,6 +10,7 @@ import queue
 import signal
 import subprocess
 import threading
+from concurrent.futures import Future
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -40,21 +41,23 @@ class Worker:
         self._numbers = itertools.count()
         self._streams: dict[int, Stream] = {}
         self._lock = threading.Lock()
-        threading.Thread(target=self._read, name="irwidget-worker", daemon=True).start()
+        self._epitaph = processes.SILENT
+        self._reader = threading.Thread(target=self._read, name="irwidget-worker", daemon=True)
+        self._reader.start()
 
     def submit(self, request: events.Request | events.Prepare) -> Stream:
         """Send a request. Raises WorkerDied when the worker is gone."""
-        with self._lock:
-            number = next(self._numbers)
-            stream = self._streams[number] = Stream(self)
-            try:
+        try:
+            with self._lock:
+                number = next(self._numbers)
+                stream = self._streams[number] = Stream(self)
                 self._connection.send((number, request))
-            except (OSError, ValueError):
-                raise WorkerDied(self.epitaph()) from None
-            except BaseException:  # half a message is on its way: nothing more can be said to this worker
-                self.kill()
-                raise
-            return stream
+        except (OSError, ValueError):
+            raise WorkerDied(self.epitaph()) from None
+        except BaseException:  # half a message is on its way: nothing more can be said to this worker
+            self.kill()
+            raise
+        return stream
 
     def kill(self) -> None:
         """End it and the programs that it runs at once, inside native code too."""
@@ -64,6 +67,7 @@ class Worker:
         with contextlib.suppress(OSError):
             os.close(self._lifeline)
         self._lifeline = -1
+        self._reader.join(_WAIT)
         scratch.clear(self.process.pid)
 
     @property
@@ -72,9 +76,8 @@ class Worker:
 
     def epitaph(self) -> str:
         """How it ended, in words, with the last thing it said."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(5)
-        return processes.epitaph(self.process.returncode, self._log)
+        self._reader.join(_WAIT)
+        return self._epitaph
 
     def _read(self) -> None:
         while True:
@@ -88,13 +91,19 @@ class Worker:
             stream.events.put(event)
             if event is None:
                 del self._streams[number]
-        with self._lock:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_WAIT)
+        with self._log:
+            self._epitaph = processes.epitaph(self.process.returncode, self._log)
+        with self._lock, self._connection:
             waiting, self._streams = self._streams, {}
         for stream in waiting.values():
             stream.events.put(_END)
 
 
 _END = WorkerDied("the worker is gone")
+_WAIT = 5
+"""Seconds for a worker that has hung up to end."""
 
 
 class Stream:
@@ -126,24 +135,38 @@ _starting = threading.Lock()
 
 
 def worker(memory_limit: int | None = None) -> Worker:
-    """The kernel's worker, started when there is none, when the last one died or had another memory limit (bytes)."""
-    global _current
+    """The kernel's worker, started when there is none, when the last one died or had another memory limit (bytes).
+
+    A thread starts it: an interrupt half way would leave a process that nobody knows of.
+    """
     wanted = memory_limit or default_memory_limit()
-    with _starting:
-        if _current is not None and _current.alive and _current.memory_limit != wanted:
-            _current.kill()
-        if _current is None or not _current.alive:
-            if _current is not None:
-                _current.kill()  # what it had started, and our end of its lifeline
-            _current = Worker(wanted)
-        return _current
+    current = _current
+    if current is not None and current.alive and current.memory_limit == wanted:
+        return current
+    ready: Future[Worker] = Future()
+    threading.Thread(target=_start, args=(wanted, ready), name="irwidget-start", daemon=True).start()
+    return ready.result()
+
+
+def _start(memory_limit: int, ready: Future[Worker]) -> None:
+    global _current
+    try:
+        with _starting:
+            if _current is None or not _current.alive or _current.memory_limit != memory_limit:
+                if _current is not None:
+                    _current.kill()  # what it had started too, and our end of its lifeline
+                _current = Worker(memory_limit)
+            ready.set_result(_current)
+    except BaseException as error:
+        ready.set_exception(error)
 
 
 def prepare(module: str) -> None:
     """Have the worker, if there is one, import a module meanwhile, as it will be needed soon."""
-    if _current is not None:
+    current = _current
+    if current is not None:
         with contextlib.suppress(WorkerDied):
-            _current.submit(events.Prepare(module))
+            current.submit(events.Prepare(module))
 
 
 def shutdown() -> None:

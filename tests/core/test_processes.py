@@ -2,11 +2,17 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
+
+import psutil
+import pytest
 
 import irwidget
-from irwidget.toolchain import client, processes
+from irwidget.toolchain import client, events, processes
 
 MODULE = "import json, os, sys; print(json.dumps([sys.argv, sys.path, __name__, dict(os.environ)]))"
 
@@ -35,3 +41,30 @@ def test_a_users_tool_is_another_pythons_to_run(tmp_path):
     client.shutdown()
     low = irwidget.lower("func.func @f() {\n  return\n}\n", to="raw_ir", pipeline=f"user-tool {tool}")
     assert low.text.splitlines()[0] == f"// {os.environ.get('PYTHONPATH', '')}"
+
+
+def test_an_interrupt_while_the_worker_starts_leaves_no_process():
+    def children() -> list[psutil.Process]:
+        client.shutdown()
+        return psutil.Process().children()
+
+    before = len(children())
+    for millisecond in range(12):
+        timer = threading.Timer(millisecond / 1000, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+            timer.start()
+            client.worker()
+            time.sleep(10)
+        assert len(children()) <= before
+
+
+def test_a_worker_that_is_gone_leaves_no_descriptor():
+    client.shutdown()
+    before = psutil.Process().num_fds()
+    for _ in range(3):
+        worker = client.worker()
+        worker.process.kill()
+        with pytest.raises(client.WorkerDied, match="was killed by SIGKILL"):
+            worker.submit(events.Prepare("json")).next()
+    client.shutdown()
+    assert psutil.Process().num_fds() == before

@@ -295,15 +295,16 @@ def leftovers(work: Callable[[], object]) -> str:
     """Do some work; no process, file descriptor or temporary file may be there after it that was not before it."""
     next_is_right()
 
-    def look() -> tuple[int, int, set[str]]:
+    def look() -> tuple[list[str], int, set[str]]:
         client.shutdown()
         me = psutil.Process()
-        return len(me.children(recursive=True)), me.num_fds(), set(os.listdir(tempfile.gettempdir()))
+        found = [str(child) for child in me.children(recursive=True)]
+        return found, me.num_fds(), set(os.listdir(tempfile.gettempdir()))
 
     before = look()
     work()
     processes, descriptors, made = look()
-    assert processes <= before[0], processes - before[0]
+    assert len(processes) <= len(before[0]), (before[0], processes)
     assert descriptors <= before[1] + 2, descriptors - before[1]  # not one per worker
     assert made <= before[2], made - before[2]
     return "no process, no file descriptor, no temporary file"
