@@ -26,7 +26,7 @@ _OUTPUT = {
     "linalg-on-tensors": (
         "builtin.module(func.func(convert-torch-to-tmtensor{allow-non-finites=true},"
         "convert-torch-to-linalg{allow-non-finites=true},cse,convert-torch-to-scf,convert-torch-to-arith,"
-        f"convert-torch-to-tensor,resolve-shaped-type-result-dims,{_CLEAN}))"
+        f"convert-torch-to-tensor,{_CLEAN}))"
     ),
     "tosa": (
         "builtin.module(func.func(convert-torch-to-tosa{require-full-tosa-conversion=false},convert-torch-to-arith,"
