@@ -338,7 +338,6 @@ refuse(
     "aten.randn_like.default", "aten.bernoulli.p", "aten.native_dropout.default", "aten.randint.low",
     "prims.inductor_random.default", "prims.inductor_seed.default",
 )
-refuse("scaled products exist only as hardware instructions", "dot_scaled")
 refuse(
     "quantised loads exist only as hardware instructions",
     "float4_e2m1fn_x2_to_float32", "load_float4_e2m1fn_x16_to_float16", "load_bfloat16_x16_to_float16",

@@ -160,6 +160,16 @@ def dist(*shape: int, log: bool = False) -> torch.Tensor:
     return randn(*shape).log_softmax(-1) if log else randn(*shape).softmax(-1)
 
 
+def eager_scaled(
+    x: torch.Tensor, x_scale: torch.Tensor, y: torch.Tensor, y_scale: torch.Tensor, *_: str
+) -> torch.Tensor:
+    def wide(scale: torch.Tensor) -> torch.Tensor:
+        return torch.exp2(scale.float() - 127).repeat_interleave(32, dim=1)
+
+    return 2 * (x.float() * wide(x_scale)) @ (y.float() * wide(y_scale).T)
+
+
+
 CASES = [
     Case("add", pw.add, lambda: (randn(100, 37), randn(37, 100).T), torch.add),
     Case("add", pw.add_dynamic, lambda: (f16(33, 1), randn(33, 20)), torch.add),
@@ -353,6 +363,17 @@ CASES += [
     Case("fp8", idioms.fp8_matmul,
          lambda: (randn(20, 32).to(torch.float8_e4m3fn), randn(32, 20).to(torch.float8_e4m3fn)),
          lambda x, y: (x.float() @ y.float()).half(), tolerance=2e-2),
+    *(
+        Case("fp8", idioms.scaled_matmul,
+             lambda x=x, y=y, x_format=x_format, y_format=y_format: (
+                 randn(20, 128).to(x), randint(120, 128, 20, 4, dtype=torch.uint8), randn(128, 24).to(y),
+                 randint(120, 128, 24, 4, dtype=torch.uint8), x_format, y_format,
+             ),
+             eager_scaled, name=f"scaled_{x_format}_{y_format}", tolerance=1e-4)
+        for x_format, x, y_format, y in [
+            ("e4m3", torch.float8_e4m3fn, "e5m2", torch.float8_e5m2), ("bf16", torch.bfloat16, "fp16", torch.float16),
+        ]
+    ),
     Case("fp8", idioms.to_fp8, lambda: (torch.cat([randn(2000) * 2.0 ** randint(-18, 6, 2000), torch.zeros(1)]),),
          lambda x: (x.to(torch.float8_e4m3fn), x.to(torch.float8_e5m2)), tolerance=0),
     Case("fp8", idioms.from_fp8,

@@ -355,6 +355,28 @@ def fp8_matmul(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 @helion.kernel()
+def scaled_matmul(
+    x: torch.Tensor, x_scale: torch.Tensor, y: torch.Tensor, y_scale: torch.Tensor,
+    x_format: hl.constexpr, y_format: hl.constexpr,
+) -> torch.Tensor:
+    m, k = x.size()
+    n = y.size(1)
+    out = torch.empty([m, n], dtype=torch.float32, device=x.device)
+    for rows, columns in hl.tile([m, n]):
+        acc = hl.dot_scaled(
+            x[rows, :], x_scale[rows, :], x_format, y[:, columns], y_scale[columns, :], y_format,
+        )
+        for inner in hl.tile(k, block_size=64):
+            groups = inner.begin // 32 + hl.arange(2)
+            acc = hl.dot_scaled(
+                x[rows, inner], x_scale[rows, groups], x_format, y[inner, columns], y_scale[columns, groups], y_format,
+                acc=acc,
+            )
+        out[rows, columns] = acc
+    return out
+
+
+@helion.kernel()
 def to_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     a = torch.empty(x.size(), dtype=torch.float8_e4m3fn, device=x.device)
     b = torch.empty(x.size(), dtype=torch.float8_e5m2, device=x.device)

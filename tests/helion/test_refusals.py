@@ -9,6 +9,7 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import lower_kernel
+from tests.helion import kernels_idioms as idioms
 from tests.helion import kernels_pointwise as pw
 from tests.helion.cases import difference
 
@@ -60,16 +61,16 @@ def test_what_tosa_lacks_becomes_linalg_and_is_named():
     assert "tosa.exp" in low.mlir
     assert "math.acos" in low.mlir
     assert [str(d).partition("test_refusals.py:")[2] for d in low.diagnostics] == [
-        "22: remark: aten.acos.default has no tosa form in torch-mlir: it became linalg"
+        "23: remark: aten.acos.default has no tosa form in torch-mlir: it became linalg"
     ]
     assert difference(low.run(X), X.acos() + X.exp()) < 1e-6
 
 
 @pytest.mark.parametrize(("kernel", "x", "aten", "message"), [
     (inverse_error, X, "tosa",
-     r"test_refusals\.py:30: aten\.erfinv\.default \(node \S+\.erfinv\) cannot be lowered to tosa: .* to: raw\."),
+     r"test_refusals\.py:31: aten\.erfinv\.default \(node \S+\.erfinv\) cannot be lowered to tosa: .* to: raw\."),
     (largest, torch.randn(20, 30), "linalg-on-tensors",
-     r"test_refusals\.py:38: aten\.topk\.default .* linalg-on-tensors: .*tm_tensor\.sort.* to: raw, tosa, stablehlo\."),
+     r"test_refusals\.py:39: aten\.topk\.default .* linalg-on-tensors: .*tm_tensor\.sort.* to: raw, tosa, stablehlo\."),
 ])  # fmt: skip
 def test_a_refused_node_is_named_with_the_types_that_take_it(kernel, x, aten: str, message: str):
     with pytest.raises(UnsupportedError, match=message):
@@ -87,3 +88,10 @@ def test_rolled_reductions_are_lowered_at_full_extent():
     low = lower_kernel(pw.softmax, (x,), config=helion.Config(block_sizes=[4], reduction_loops=[16]))
     assert "tensor<4x100xf32>" in low.mlir
     assert difference(low.run(opt_level=0), x.softmax(1)) < 1e-6
+
+
+def test_a_scaled_product_of_four_bit_floats_is_refused():
+    packed, scale = torch.zeros(64, 64, dtype=torch.uint8), torch.zeros(64, 2, dtype=torch.uint8)
+    args = (packed, scale, packed, scale, "e2m1", "e2m1")
+    with pytest.raises(UnsupportedError, match=r"dot_scaled \(node .* e2m1 held in torch\.uint8 is for hardware"):
+        lower_kernel(idioms.scaled_matmul, args)
