@@ -41,7 +41,7 @@ class Worker:
         self._numbers = itertools.count()
         self._streams: dict[int, Stream] = {}
         self._lock = threading.Lock()
-        self._epitaph = processes.SILENT
+        self._epitaph = processes.epitaph(None, self._log)
         self._reader = threading.Thread(target=self._read, name="irwidget-worker", daemon=True)
         self._reader.start()
 
@@ -139,12 +139,9 @@ def worker(memory_limit: int | None = None) -> Worker:
 
     A thread starts it: an interrupt half way would leave a process that nobody knows of.
     """
-    wanted = memory_limit or default_memory_limit()
-    current = _current
-    if current is not None and current.alive and current.memory_limit == wanted:
-        return current
     ready: Future[Worker] = Future()
-    threading.Thread(target=_start, args=(wanted, ready), name="irwidget-start", daemon=True).start()
+    arguments = (memory_limit or default_memory_limit(), ready)
+    threading.Thread(target=_start, args=arguments, name="irwidget-start", daemon=True).start()
     return ready.result()
 
 

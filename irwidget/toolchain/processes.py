@@ -10,7 +10,6 @@ import tempfile
 from typing import IO
 
 _TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError", "Fatal")
-SILENT = "stopped answering"
 _READ = 100_000
 """Bytes at the end of a log in which to look for what it says."""
 
@@ -36,7 +35,7 @@ def log() -> IO[bytes]:
 def epitaph(status: int | None, log: IO[bytes]) -> str:
     """How a process ended, in words, with the line of its log that tells most; stack dumps are left out."""
     if status is None:
-        how = SILENT
+        how = "stopped answering"
     else:
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
     with contextlib.suppress(OSError, ValueError):

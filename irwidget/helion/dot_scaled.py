@@ -50,8 +50,7 @@ def _scaled(emitter: Emitter, node: Any, scale: Any, form: Any, *, k: int) -> tu
 def _power(builder: Builder, byte: ir.Value) -> ir.Value:
     """2 ** (byte - 127): the byte is the exponent of an f32, and that of zero is subnormal."""
     f32, i32 = builder.element(torch.float32), builder.element(torch.int32)
-    exponent = builder.value("arith.extui", [byte], i32)
-    bits = builder.value("arith.shli", [exponent, builder.constant(23, i32)], i32)
-    is_zero = builder.compare("eq", exponent, builder.constant(0, i32))
-    bits = builder.value("arith.select", [is_zero, builder.constant(1 << 22, i32), bits], i32)
+    bits = builder.value("arith.extui", [byte], i32)
+    bits = builder.value("arith.shli", [bits, builder.constant(23, i32)], i32)
+    bits = builder.value("arith.maxsi", [bits, builder.constant(1 << 22, i32)], i32)
     return builder.value("arith.bitcast", [bits], f32)
