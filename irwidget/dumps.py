@@ -129,6 +129,11 @@ class Dump:
     def ready(self) -> bool:
         return self.is_ready()
 
+    @property
+    def arrived(self) -> str | None:
+        """The text; None while it is on its way."""
+        return self.text if self.known is not None or self.ready else None
+
 
 def dump(
     name: str, text: str, *, step: str, language: str = "mlir", changed: bool = True,

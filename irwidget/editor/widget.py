@@ -47,8 +47,7 @@ class ResultDiff(PassDiff):
             self.data = packer.data
             self.graph = bundle("graph") if has_graphs(self.traces) else None
             self.left, self.right = left, right
-        if not packer.complete:
-            self._fill(packer, (left, right))
+        self._fill(packer, (left, right))
 
 
 class Pipeline(base.View):

@@ -312,6 +312,8 @@ class _Texts:
 
     def ready(self, index: int) -> bool:
         """Whether `load` would answer at once."""
+        if self._arrived > index:
+            return True  # Also while another thread holds the lock and waits for a later one.
         if not self._lock.acquire(blocking=False):
             return False
         try:

@@ -280,7 +280,7 @@ def last_change(trace: Trace) -> int:
 
 def _changes(trace: Trace, among: Iterable[int]) -> Iterator[int]:
     """Those stages whose text is here and differs from the one before of their scope."""
-    texts = [dump.text if dump.ready else None for dump in trace.dumps]
+    texts = [dump.arrived for dump in trace.dumps]
     before = predecessors(trace.dumps)
     for i in among:
         old, new = texts[before[i]] if before[i] >= 0 else None, texts[i]

@@ -81,8 +81,10 @@ class PassDiff(base.View):
             **{"left": left, "right": right} | state,
         )  # fmt: skip
         self.on_msg(self._asked)
-        if not packer.complete:
-            threading.Thread(target=self._fill, args=(packer, (self.left, self.right)), daemon=True).start()
+        if packer.complete:
+            self._fill(packer, (left, right))
+        else:
+            threading.Thread(target=self._fill, args=(packer, (left, right)), daemon=True).start()
 
     @traitlets.validate("left", "right")
     def _stage(self, proposal: Any) -> int:
@@ -137,7 +139,10 @@ class PassDiff(base.View):
             self.send({"id": number})
 
     def _fill(self, packer: Packer, chosen: tuple[int, int]) -> None:
-        """Send the rest: what was too much to be packed at once, and the dumps that are still on their way."""
+        """Send the rest: what was too much to be packed at once, and the dumps that are still on their way.
+
+        `chosen` is where the view opened when some had not arrived: unless the user has moved on, it follows.
+        """
         sent = time.monotonic()
         late = False
         traces = packer.traces
@@ -159,7 +164,7 @@ class PassDiff(base.View):
                 return
         with self.hold_sync():
             self.data = packer.data
-            if late and chosen == (self.left, self.right):
+            if chosen == (self.left, self.right):
                 self.left, self.right = opening(traces[self.trace])
 
     def close(self) -> None:

@@ -58,6 +58,22 @@ def test_an_interrupt_while_the_worker_starts_leaves_no_process():
         assert len(children()) <= before
 
 
+def test_a_dump_that_has_arrived_is_ready_while_another_thread_waits_for_the_next():
+    body = "  call @f() : () -> ()\n" * 20_000
+    low = irwidget.lower(
+        f"func.func @f() {{\n{body}  return\n}}\n", to="raw_ir", pipeline="mlir-opt --cse --convert-func-to-llvm"
+    )
+    low.dumps[1].load()
+    worker = client.worker().process
+    worker.send_signal(signal.SIGSTOP)
+    try:
+        threading.Thread(target=low.dumps[2].load, daemon=True).start()
+        assert [one.ready for one in low.dumps] == [True, True, False]
+    finally:
+        worker.send_signal(signal.SIGCONT)
+    assert low.dumps[2].load().text == low.text
+
+
 def test_a_worker_that_is_gone_leaves_no_descriptor():
     client.shutdown()
     before = psutil.Process().num_fds()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -26,6 +27,13 @@ def test_two_runs_have_the_same_twins(trace):
     assert [one.seconds for one in again.dumps] != [one.seconds for one in trace.dumps]
     assert views.text([again]) == views.text([trace])
     assert views.html([again]) == views.html([trace])
+
+
+def test_a_text_that_is_here_ahead_of_its_dump_counts_for_the_last_change():
+    *before, last = (dump(name, name, step="s") for name in ("input", "sroa", "cse"))
+    ahead = replace(last, known="cse", is_ready=lambda: False)
+    assert views.html([Trace("t", (*before, ahead))]) == views.html([Trace("t", (*before, last))])
+    assert "+++ 2 cse" in views.text([Trace("t", (*before, ahead))])
 
 
 def test_the_text_lists_the_passes_and_the_last_change(trace):

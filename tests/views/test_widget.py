@@ -89,6 +89,13 @@ def test_what_is_there_is_shown_at_once_and_the_rest_when_it_arrives():
     assert lines == [[["a"], ["b"], ["c"]]]
 
 
+def test_it_follows_to_the_last_change_however_soon_that_arrives():
+    states = iter([False, False])  # Not there when the view looks where to open, and there ever after.
+    late = Dump("cse", "s", "mlir", lambda: Content("c\n"), is_ready=lambda: next(states, True))
+    widget = views.show([Trace("t", (dump("input", "a\n", step="s"), dump("p1", "b\n", step="s"), late))])
+    wait_for(widget, lambda: (widget.left, widget.right) == (1, 2))
+
+
 def test_a_selection_made_meanwhile_is_kept():
     late = Late("a\n", "b\n", "b\n")
     widget = views.show([Trace("t", (dump("input", "x\n", step="s"), *late.dumps))])
