@@ -29,6 +29,7 @@ from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    from irwidget.helion import HelionLowering
     from irwidget.spyre import SpyreProgram
 
 TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -42,10 +43,14 @@ TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
 class Lowering:
     """One model or kernel on its way to one IR type: the trace, plus what a user does with it."""
 
-    def __init__(self, trace: Trace, program: SpyreProgram | None = None) -> None:
+    def __init__(
+        self, trace: Trace, program: SpyreProgram | None = None, kernel: HelionLowering | None = None
+    ) -> None:
         self.trace = trace
         self.program = program
         """The compiled program of a Spyre target."""
+        self.kernel = kernel
+        """The lowered kernel of a Helion target that is MLIR: its module, links and in-place form."""
 
     @property
     def target(self) -> str:
@@ -96,6 +101,19 @@ class Lowering:
         if dump.inside is None:
             raise UsageError(f"Dump {index} is of {dump.step}: only dumps of opt and llc have passes inside")
         return dump.inside()
+
+    def run(self, *tensors: Any) -> Any:
+        """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.
+
+        Raises UsageError for other targets, and what `HelionLowering.run` and `SpyreProgram.run` raise.
+        """
+        runs = self.kernel or self.program
+        if runs is None:
+            raise UsageError(
+                f"This lowering to {self.target} cannot be run: that takes a Helion kernel's helion_mlir, llvm_mlir or "
+                "llvm_ir without a custom pipeline, or a target of Spyre. check=True executes a model"
+            )
+        return runs.run(*tensors)
 
     def save(self, path: str | Path) -> Path:
         """Write the final IR to a file."""
@@ -318,7 +336,7 @@ class Start:
         program = self._spyre_program if target.source == "spyre" else None
         given = {**self.target_options, "check": self.check} if target.source == "helion" else self.target_options
         try:
-            trace = kernels.lower(
+            trace, kernel = kernels.lower(
                 target.source, target.name, program or self.obj, self.inputs, self.kwargs, options, given
             )
         except Interrupted as stop:
@@ -326,12 +344,12 @@ class Start:
         if self.given_name:
             trace = replace(trace, name=self.given_name)
         if trace.failure or not extra:
-            return _finished(Lowering(trace, program=program))
+            return _finished(Lowering(trace, program, kernel))
         after = _run(raw.source(trace.dumps[-1].text), extra, target.name, options, trace)
         return Lowering(replace(
             after.trace, dumps=(*trace.dumps, *after.dumps[1:]), steps=(*trace.steps, *extra), nodes=trace.nodes,
             tools={**trace.tools, **after.tools}, facts={**trace.facts, **after.trace.facts},
-        ), program=program)
+        ), program)
 
     @cached_property
     def _spyre_program(self) -> SpyreProgram:

@@ -11,16 +11,20 @@ from irwidget.errors import UsageError
 from irwidget.toolchain.run import Options
 
 if TYPE_CHECKING:
+    from irwidget.helion import HelionLowering
     from irwidget.spyre import SpyreProgram
 
 
 def lower(
     source: str, to: str, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], run: Options,
     given: Mapping[str, Any],
-) -> Trace:
-    """Lower by the front end of `source`: `triton`, `helion` or `spyre`. `given` are the user's target options."""
+) -> tuple[Trace, HelionLowering | None]:
+    """Lower by the front end of `source`: `triton`, `helion` or `spyre`. `given` are the user's target options.
+
+    Returns the trace, and what runs a Helion kernel's module where there is one.
+    """
     if source == "spyre":
-        return _spyre(to, obj, inputs, kwargs, given)
+        return _spyre(to, obj, inputs, kwargs, given), None
     from irwidget import helion
 
     is_helion = helion.is_kernel(obj)
@@ -29,8 +33,8 @@ def lower(
             raise UsageError(f"{to} starts from a Helion kernel (@helion.kernel), not from a {type(obj).__name__}")
         return _helion(to, obj, _positional(obj, inputs, kwargs), run, given)
     if is_helion:
-        return _helion_to_triton(to, obj, _positional(obj, inputs, kwargs), run, given)
-    return _triton(to, obj, inputs, kwargs, run, given)
+        return _helion_to_triton(to, obj, _positional(obj, inputs, kwargs), run, given), None
+    return _triton(to, obj, inputs, kwargs, run, given), None
 
 
 def kind_of(obj: Any) -> str:
@@ -63,11 +67,13 @@ def _triton(
     return triton.lower(obj, *inputs, to=to, run=run, **{**kwargs, **given})
 
 
-def _helion(to: str, obj: Any, inputs: tuple[Any, ...], run: Options, given: Mapping[str, Any]) -> Trace:
-    from irwidget import helion
+def _helion(
+    to: str, obj: Any, inputs: tuple[Any, ...], run: Options, given: Mapping[str, Any]
+) -> tuple[Trace, HelionLowering | None]:
+    from irwidget.helion import lowering
 
     how = {"isolate": run.isolate, "timeout": run.timeout, "dumps": run.dumps, "elide": run.elide}
-    return helion.lower(obj, inputs, to=to, **how, **given)
+    return lowering.lowered(obj, inputs, to, **how, **given)
 
 
 def _helion_to_triton(to: str, obj: Any, inputs: tuple[Any, ...], run: Options, given: Mapping[str, Any]) -> Trace:

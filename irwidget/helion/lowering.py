@@ -317,12 +317,20 @@ def lower(
         UsageError: no such target.
         and what `lower_kernel` raises.
     """
+    return lowered(kernel, args, to, aten, config, check, **options)[0]
+
+
+def lowered(
+    kernel: Any, args: Sequence[Any], to: str, aten: str = "linalg-on-tensors", config: Any = None,
+    check: bool | Literal["each"] = False, **options: Any,
+) -> tuple[Trace, HelionLowering | None]:
+    """As `lower`, with what runs the kernel's module where the target has one."""
     if to not in TARGETS:
         raise UsageError(f"Helion kernels do not lower to {to!r}. {near(to, TARGETS)}")
     if to in ("helion_mlir", "llvm_mlir", "llvm_ir"):
         lowering = lower_kernel(kernel, args, aten, config, **options)
         trace = lowering.trace if to == "helion_mlir" else _to_llvm(lowering, to, _options(options))
-        return checked(trace, lowering, each=check == "each") if check else trace
+        return checked(trace, lowering, each=check == "each") if check else trace, lowering
     if check:
         raise UsageError(f"{to} is not executed here; --check works with helion_mlir, llvm_mlir and llvm_ir.")
     _options(options)
@@ -336,4 +344,4 @@ def lower(
         text = triton.source(binding)
         dumps = (device_ir, dump("to-triton", text, step="Triton", language="python"))
         steps = (*steps, Step("helion", "to_triton_code", "Triton"))
-    return Trace(to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources)
+    return Trace(to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources), None

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch_mlir import ir
 
+import irwidget
 from irwidget import helion as irhelion
 from irwidget.errors import ExportError, ToolError, UnsupportedError, UsageError
 from irwidget.helion import lowering as lowering_module
@@ -103,6 +104,27 @@ def test_targets():
     assert "llvm.func" in irhelion.lower(mm.matmul, (X, Y), to="llvm_mlir", aten="stablehlo").dumps[-1].text
     with pytest.raises(UsageError, match="Did you mean helion_mlir"):
         irhelion.lower(mm.matmul, (X, Y), to="helion_mlr")
+
+
+@pytest.mark.parametrize("to", ["helion_mlir", "llvm_mlir", "llvm_ir"])
+def test_what_lower_gives_runs_and_has_the_links(to):
+    low = irwidget.lower(mm.matmul, X, Y, to=to)
+    torch.testing.assert_close(low.run(X, Y), X @ Y)
+    assert low.kernel.links
+
+
+@pytest.mark.parametrize(
+    ("obj", "options"),
+    [
+        (torch.nn.Linear(70, 90), {"to": "tosa_mlir"}),
+        (mm.matmul, {"to": "helion_device_ir"}),
+        (mm.matmul, {"to": "helion_mlir", "pipeline": "mlir-opt --cse"}),
+    ],
+)
+def test_what_cannot_run_says_so(obj, options):
+    low = irwidget.lower(obj, *((X,) if obj is not mm.matmul else (X, Y)), **options)
+    with pytest.raises(UsageError, match="cannot be run"):
+        low.run(X, Y)
 
 
 def test_meta_tensors_bind_and_lower_but_do_not_run():

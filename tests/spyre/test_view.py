@@ -239,6 +239,7 @@ def test_lowering_to_spyre_shows_the_program_above_its_passes():
     assert isinstance(both, Lowered)
     assert len(both.views) == 1
     assert irwidget.lower(one.program, to="spyre_opspec").program is one.program
+    assert one.run(x, w).shape == (256, 1024)
 
 
 def test_a_llama_block_is_a_picture():
