@@ -29,6 +29,7 @@ from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+    from irwidget.frontends.kernels import Kernel
     from irwidget.helion import HelionLowering
     from irwidget.spyre import SpyreProgram
 
@@ -284,7 +285,7 @@ class Start:
     ) -> None:
         self.obj, self.inputs, self.kwargs, self.dynamic_shapes = obj, inputs, kwargs, dynamic_shapes
         self.given_name = name
-        self.check = check
+        self.check: bool | Literal["each"] = check
         self.target_options = target_options
 
     def prepare(self, target: routes.Target) -> None:
@@ -331,14 +332,11 @@ class Start:
 
     def _lower_kernel(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """By the object's own front end; a custom pipeline goes on from the text that it gives."""
-        from irwidget.frontends import kernels, raw
+        from irwidget.frontends import raw
 
-        program = self._spyre_program if target.source == "spyre" else None
-        given = {**self.target_options, "check": self.check} if target.source == "helion" else self.target_options
+        program = self._kernel.program if target.source == "spyre" else None
         try:
-            trace, kernel = kernels.lower(
-                target.source, target.name, program or self.obj, self.inputs, self.kwargs, options, given
-            )
+            trace, kernel = self._kernel.lower(target.source, target.name, options, self.check)
         except Interrupted as stop:
             raise _interrupted(Lowering(stop.trace)) from None
         if self.given_name:
@@ -352,10 +350,10 @@ class Start:
         ), program)
 
     @cached_property
-    def _spyre_program(self) -> SpyreProgram:
-        from irwidget.frontends import kernels
+    def _kernel(self) -> Kernel:
+        from irwidget.frontends.kernels import Kernel
 
-        return kernels.program(self.obj, self.inputs, self.kwargs, self.target_options)
+        return Kernel(self.obj, self.inputs, self.kwargs, self.target_options)
 
     def _check_model(self) -> None:
         from irwidget.frontends import kernels

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 from irwidget.dumps import Trace
 from irwidget.errors import UsageError
@@ -12,29 +13,90 @@ from irwidget.toolchain.run import Options
 
 if TYPE_CHECKING:
     from irwidget.helion import HelionLowering
+    from irwidget.helion.binding import Binding
     from irwidget.spyre import SpyreProgram
 
 
-def lower(
-    source: str, to: str, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], run: Options,
-    given: Mapping[str, Any],
-) -> tuple[Trace, HelionLowering | None]:
-    """Lower by the front end of `source`: `triton`, `helion` or `spyre`. `given` are the user's target options.
+class Kernel:
+    """An object with a front end of its own, and its inputs: bound or compiled once for all IR types.
 
-    Returns the trace, and what runs a Helion kernel's module where there is one.
+    `given` are the user's target options.
     """
-    if source == "spyre":
-        return _spyre(to, obj, inputs, kwargs, given), None
-    from irwidget import helion
 
-    is_helion = helion.is_kernel(obj)
-    if source == "helion":
-        if not is_helion:
-            raise UsageError(f"{to} starts from a Helion kernel (@helion.kernel), not from a {type(obj).__name__}")
-        return _helion(to, obj, _positional(obj, inputs, kwargs), run, given)
-    if is_helion:
-        return _helion_to_triton(to, obj, _positional(obj, inputs, kwargs), run, given), None
-    return _triton(to, obj, inputs, kwargs, run, given), None
+    def __init__(self, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        self.obj, self.inputs, self.kwargs, self.given = obj, inputs, kwargs, given
+
+    def lower(
+        self, source: str, to: str, run: Options, check: bool | Literal["each"]
+    ) -> tuple[Trace, HelionLowering | None]:
+        """Lower by the front end of `source`: `triton`, `helion` or `spyre`.
+
+        Returns the trace, and what runs a Helion kernel's module where there is one.
+        """
+        from irwidget import helion
+
+        if source == "spyre":
+            from irwidget import spyre
+
+            return spyre.lower(self.program, (), to=to), None
+        if helion.is_kernel(self.obj):
+            return self._helion(to, run, check) if source == "helion" else (self._helion_to_triton(to, run), None)
+        if source == "helion":
+            raise UsageError(f"{to} starts from a Helion kernel (@helion.kernel), not from a {type(self.obj).__name__}")
+        return self._triton(to, run), None
+
+    @cached_property
+    def program(self) -> SpyreProgram:
+        """The Spyre program; an object that is one already is given back."""
+        from irwidget import spyre
+
+        if isinstance(self.obj, spyre.SpyreProgram):
+            return self.obj
+        if self.kwargs:
+            raise UsageError("Spyre programs take positional inputs only; bind keywords with functools.partial")
+        return spyre.compile(self.obj, list(self.inputs), **self.given)
+
+    @cached_property
+    def _binding(self) -> Binding:
+        """The Helion kernel bound to its arguments in order, as it wants them."""
+        from irwidget.helion.binding import bind
+
+        try:
+            inputs = inspect.signature(self.obj.fn).bind(*self.inputs, **self.kwargs).args
+        except TypeError:
+            inputs = self.inputs
+        return bind(self.obj, inputs, self.given.get("config"))
+
+    def _helion(self, to: str, run: Options, check: bool | Literal["each"]) -> tuple[Trace, HelionLowering | None]:
+        from irwidget.helion import lowering
+
+        how = {"isolate": run.isolate, "timeout": run.timeout, "dumps": run.dumps, "elide": run.elide}
+        return lowering.lowered(self._binding, to, check=check, **how, **self._rest)
+
+    @property
+    def _rest(self) -> dict[str, Any]:
+        """The options that are left when a Helion kernel has been bound."""
+        return {name: value for name, value in self.given.items() if name != "config"}
+
+    def _helion_to_triton(self, to: str, run: Options) -> Trace:
+        """Helion's generated Triton kernel, by Triton's own route; the first of its launches."""
+        from irwidget.frontends import triton
+        from irwidget.helion.triton import launches
+
+        recorded = launches(self._binding)
+        if not recorded:
+            raise UsageError(f"{self._binding.name} launches no Triton kernel")
+        first = recorded[0]
+        options = {**first.options, **self._rest}
+        return triton.lower(first.kernel, *first.arguments, to=to, run=run, grid=first.grid, **options)
+
+    def _triton(self, to: str, run: Options) -> Trace:
+        from irwidget.frontends import triton
+
+        if not (isinstance(self.obj, str) or triton.is_kernel(self.obj) or hasattr(self.obj, "compiled")):
+            kind = f"a {type(self.obj).__name__}"
+            raise UsageError(f"{to} starts from a Triton kernel (@triton.jit), its launch or its text, not from {kind}")
+        return triton.lower(self.obj, *self.inputs, to=to, run=run, **{**self.kwargs, **self.given})
 
 
 def kind_of(obj: Any) -> str:
@@ -45,66 +107,3 @@ def kind_of(obj: Any) -> str:
     if helion.is_kernel(obj):
         return "Helion"
     return "Triton" if triton.is_kernel(obj) or isinstance(obj, triton.Launch) else ""
-
-
-def _positional(kernel: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A Helion kernel's arguments in order, as it wants them."""
-    try:
-        return inspect.signature(kernel.fn).bind(*inputs, **kwargs).args
-    except TypeError:
-        return inputs
-
-
-def _triton(
-    to: str, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], run: Options, given: Mapping[str, Any]
-) -> Trace:
-    from irwidget.frontends import triton
-
-    if not (isinstance(obj, str) or triton.is_kernel(obj) or hasattr(obj, "compiled")):
-        raise UsageError(
-            f"{to} starts from a Triton kernel (@triton.jit), its launch or its text, not from a {type(obj).__name__}"
-        )
-    return triton.lower(obj, *inputs, to=to, run=run, **{**kwargs, **given})
-
-
-def _helion(
-    to: str, obj: Any, inputs: tuple[Any, ...], run: Options, given: Mapping[str, Any]
-) -> tuple[Trace, HelionLowering | None]:
-    from irwidget.helion import lowering
-
-    how = {"isolate": run.isolate, "timeout": run.timeout, "dumps": run.dumps, "elide": run.elide}
-    return lowering.lowered(obj, inputs, to, **how, **given)
-
-
-def _helion_to_triton(to: str, obj: Any, inputs: tuple[Any, ...], run: Options, given: Mapping[str, Any]) -> Trace:
-    """Helion's generated Triton kernel, by Triton's own route; the first of its launches."""
-    from irwidget.frontends import triton
-    from irwidget.helion.binding import bind
-    from irwidget.helion.triton import launches
-
-    rest = dict(given)
-    binding = bind(obj, inputs, rest.pop("config", None))
-    recorded = launches(binding)
-    if not recorded:
-        raise UsageError(f"{binding.name} launches no Triton kernel")
-    first = recorded[0]
-    return triton.lower(first.kernel, *first.arguments, to=to, run=run, grid=first.grid, **{**first.options, **rest})
-
-
-def _spyre(
-    to: str, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], given: Mapping[str, Any]
-) -> Trace:
-    from irwidget import spyre
-
-    return spyre.lower(program(obj, inputs, kwargs, given), (), to=to)
-
-
-def program(obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], given: Mapping[str, Any]) -> SpyreProgram:
-    """The Spyre program of an object; one that is a program already is given back."""
-    from irwidget import spyre
-
-    if isinstance(obj, spyre.SpyreProgram):
-        return obj
-    if kwargs:
-        raise UsageError("Spyre programs take positional inputs only; bind keywords with functools.partial")
-    return spyre.compile(obj, list(inputs), **given)

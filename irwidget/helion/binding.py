@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import linecache
+import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,6 +43,8 @@ class Binding:
     """Tile size of each block that the configuration or the shapes decide."""
     free: frozenset[Any] = frozenset()
     """Symbols of a dynamically bound kernel that stay open: those that no tile's shape depends on."""
+    seconds: float = 0.0
+    """How long it took."""
 
     def extent(self, block_id: int) -> int | None:
         """How many lanes of a reduction block exist; None for a tile's block, or where only run time knows."""
@@ -119,6 +122,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     """
     if not internals.is_kernel(kernel):
         raise UsageError(f"{kernel!r} is not a Helion kernel: decorate a function with @helion.kernel().")
+    started = time.perf_counter()
     owner = getattr(kernel, "kernel", kernel)
     arguments = tuple(args)
     _check_arguments(owner, arguments)
@@ -138,6 +142,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
         unknown = [block for block in tiles if block not in binding.block_sizes]
     if unknown:
         binding.block_sizes.update(_host_sizes(binding, unknown))
+    binding.seconds = time.perf_counter() - started
     return binding
 
 

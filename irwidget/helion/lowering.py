@@ -113,7 +113,7 @@ class HelionLowering:
 
     def as_raw(self) -> HelionLowering:
         """The same kernel with its ATen nodes as they were imported."""
-        return EmittedKernel(self.binding, self.emission, 0.0).lower("raw", dumps=False)
+        return EmittedKernel(self.binding, self.emission).lower("raw", dumps=False)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page that needs no kernel and no network; written to `path` when given."""
@@ -196,7 +196,6 @@ class EmittedKernel:
 
     binding: Binding
     emission: Emission
-    bind_seconds: float
 
     def lower(self, aten: str = "linalg-on-tensors", **options: Any) -> HelionLowering:
         """As `lower_kernel`, from here on."""
@@ -204,16 +203,14 @@ class EmittedKernel:
         started = time.perf_counter()
         trace, module = _passes(self.binding, self.emission, aten, _options(options))
         passes = time.perf_counter() - started
-        seconds = {"bind": self.bind_seconds, "emit": self.emission.seconds, "passes": passes}
+        seconds = {"bind": self.binding.seconds, "emit": self.emission.seconds, "passes": passes}
         return _lowering(self.binding, self.emission, aten, trace, module, seconds)
 
 
 def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> EmittedKernel:
     """Bind a kernel and emit it, once for several output types. Arguments and errors as `lower_kernel`."""
-    started = time.perf_counter()
     binding = bind(kernel, args, config)
-    bound = time.perf_counter() - started
-    return EmittedKernel(binding, _emit(binding), bound)
+    return EmittedKernel(binding, _emit(binding))
 
 
 def _emit(binding: Binding) -> Emission:
@@ -317,27 +314,24 @@ def lower(
         UsageError: no such target.
         and what `lower_kernel` raises.
     """
-    return lowered(kernel, args, to, aten, config, check, **options)[0]
+    return lowered(bind(kernel, args, config), to, aten, check, **options)[0]
 
 
 def lowered(
-    kernel: Any, args: Sequence[Any], to: str, aten: str = "linalg-on-tensors", config: Any = None,
-    check: bool | Literal["each"] = False, **options: Any,
+    binding: Binding, to: str, aten: str = "linalg-on-tensors", check: bool | Literal["each"] = False, **options: Any
 ) -> tuple[Trace, HelionLowering | None]:
-    """As `lower`, with what runs the kernel's module where the target has one."""
+    """As `lower`, of a kernel that is bound already, with what runs its module where the target has one."""
     if to not in TARGETS:
         raise UsageError(f"Helion kernels do not lower to {to!r}. {near(to, TARGETS)}")
+    pipelines.check(aten)
+    how = _options(options)
     if to in ("helion_mlir", "llvm_mlir", "llvm_ir"):
-        lowering = lower_kernel(kernel, args, aten, config, **options)
-        trace = lowering.trace if to == "helion_mlir" else _to_llvm(lowering, to, _options(options))
+        lowering = EmittedKernel(binding, _emit(binding)).lower(aten, **options)
+        trace = lowering.trace if to == "helion_mlir" else _to_llvm(lowering, to, how)
         return checked(trace, lowering, each=check == "each") if check else trace, lowering
     if check:
         raise UsageError(f"{to} is not executed here; --check works with helion_mlir, llvm_mlir and llvm_ir.")
-    _options(options)
-    started = time.perf_counter()
-    binding = bind(kernel, args, config)
-    seconds = time.perf_counter() - started
-    device_ir = dump("device-ir", binding.device_ir_text, step="Device IR", language="fx", seconds=seconds)
+    device_ir = dump("device-ir", binding.device_ir_text, step="Device IR", language="fx", seconds=binding.seconds)
     dumps = (device_ir,)
     steps = (_STAGES[0],)
     if to == "helion_triton":

@@ -113,6 +113,13 @@ def test_what_lower_gives_runs_and_has_the_links(to):
     assert low.kernel.links
 
 
+def test_several_targets_bind_once_and_are_those_of_each_alone():
+    wanted = ["helion_device_ir", "helion_triton", "helion_mlir", "llvm_ir", "triton_ir"]
+    lows = irwidget.lower(mm.matmul, X, Y, to=wanted)
+    assert lows["helion_mlir"].kernel.binding is lows["llvm_ir"].kernel.binding
+    assert {to: irwidget.lower(mm.matmul, X, Y, to=to).text for to in wanted} == {to: lows[to].text for to in wanted}
+
+
 @pytest.mark.parametrize(
     ("obj", "options"),
     [
