@@ -267,22 +267,24 @@ class Builder:
 
     def generic(
         self, inputs: Sequence[tuple[ir.Value, Sequence[int | None]]], shape: Sequence[int], element: ir.Type,
-        body: Callable[[list[ir.Value], Callable[[int], ir.Value]], ir.Value],
+        body: Callable[[list[ir.Value], Callable[[int], ir.Value]], ir.Value], *,
+        over: int | None = None, start: ir.Value | None = None,
     ) -> ir.Value:
-        """An element-wise `linalg.generic` over `shape`.
+        """A `linalg.generic` over `shape`: element-wise, or with `over` a reduction along one more dim of that size.
 
-        Each input comes with, for each of its dims, the output dim that walks
-        it (None: index 0). `body` gets the elements and a function that gives
-        the current index along an output dim.
+        Each input comes with, for each of its dims, the dim that walks it
+        (None: index 0). `body` gets the elements and a function that gives the
+        current index along a dim; in a reduction, which begins with `start`,
+        the result so far comes last.
         """
-        destination = self.empty(shape, element)
-        rank = len(shape)
-        maps = [self._projection(rank, dims) for _, dims in inputs]
-        maps.append(ir.AffineMap.get_identity(rank, self.context))
+        destination = self.empty(shape, element) if start is None else self.fill(start, shape)
+        rank = len(shape) + (over is not None)
+        maps = [self._projection(rank, dims) for _, dims in [*inputs, (destination, range(len(shape)))]]
+        kinds = ["parallel"] * len(shape) + ["reduction"] * (over is not None)
         attributes = {
             "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps], self.context),
             "iterator_types": ir.ArrayAttr.get(
-                [ir.Attribute.parse("#linalg.iterator_type<parallel>", self.context)] * rank, self.context
+                [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>", self.context) for kind in kinds], self.context
             ),
             "operandSegmentSizes": self.segments(len(inputs), 1),
         }
@@ -299,7 +301,7 @@ class Builder:
             return indices[dim]
 
         with self.at(ir.InsertionPoint(block)):
-            result = body(list(block.arguments)[:-1], index)
+            result = body(list(block.arguments)[: len(inputs) + (over is not None)], index)
             self.op("linalg.yield", [result])
         return made.results[0]
 

@@ -24,7 +24,7 @@ from irwidget.toolchain.run import Options, Source
 
 TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton", "llvm_mlir", "llvm_ir")
 
-for _room in ("aten", "control", "tiles", "memory", "scatter", "scans", "dot_scaled", "reductions"):
+for _room in ("aten", "control", "tiles", "memory", "scatter", "scans", "sorting", "dot_scaled", "reductions"):
     importlib.import_module(f"irwidget.helion.{_room}")  # each registers its handlers
 
 

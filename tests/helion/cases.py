@@ -282,6 +282,11 @@ def with_bias(acc: torch.Tensor, tile: Any) -> torch.Tensor:
     return torch.relu(acc + BIAS[tile[1]])
 
 
+def eager_route(logits: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    gates, experts = torch.softmax(logits, -1).topk(k)
+    return gates / gates.sum(-1, keepdim=True), experts
+
+
 def eager_moe(a: Any, w: Any, counts: Any, starts: Any, order: Any, capacity: int) -> Any:
     out = torch.zeros(a.shape[0], w.shape[2])
     for e in range(len(w)):
@@ -385,6 +390,9 @@ CASES += [
          lambda q: torch.stack([q & 15, q >> 4], 1).float()),
     Case("gather", idioms.stencil, lambda: (randn(50),),
          lambda x: (F.pad(x, (1, 0))[:-1] + F.pad(x, (0, 1))[1:]) / 4 + x / 2),
+    Case("sort", idioms.route, lambda: (randn(20, 12), 2), eager_route),
+    Case("sort", idioms.sort_rows, lambda: (randn(20, 33), True), lambda x, _: tuple(x.sort(descending=True))),
+    Case("sort", idioms.least, lambda: (randn(20, 33), 4), lambda x, k: x.topk(k, largest=False).values),
     Case("sum", idioms.largest, lambda: (randn(20, 33), 4), lambda x, n: x.topk(n, 1).values),
     Case("jagged", idioms.host_sized, lambda: (torch.tensor([3, 7, 1]), randn(3, 9)),
          lambda n, x: torch.where(torch.arange(7)[None] < n[:, None], x[:, :7], 0.0)),

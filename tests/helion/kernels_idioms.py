@@ -470,3 +470,36 @@ def variances(x: torch.Tensor) -> torch.Tensor:
     for rows in hl.tile(x.size(0)):
         out[rows] = x[rows, :].var(1)
     return out
+
+
+@helion.kernel()
+def route(logits: torch.Tensor, k: hl.constexpr) -> tuple[torch.Tensor, torch.Tensor]:
+    """Which k experts take each token, and with what weight."""
+    tokens = logits.size(0)
+    weights = torch.empty([tokens, k], dtype=logits.dtype, device=logits.device)
+    experts = torch.empty([tokens, k], dtype=torch.int64, device=logits.device)
+    for tile in hl.tile(tokens):
+        gates = torch.softmax(logits[tile, :], dim=-1)
+        chosen, where = torch.topk(gates, k, dim=-1)
+        weights[tile, :] = chosen / chosen.sum(-1, keepdim=True)
+        experts[tile, :] = where
+    return weights, experts
+
+
+@helion.kernel()
+def sort_rows(x: torch.Tensor, descending: hl.constexpr) -> tuple[torch.Tensor, torch.Tensor]:
+    out, order = torch.empty_like(x), torch.empty_like(x, dtype=torch.int64)
+    for rows in hl.tile(x.size(0)):
+        values, where = torch.sort(x[rows, :], dim=-1, descending=descending)
+        out[rows, :] = values
+        order[rows, :] = where
+    return out, order
+
+
+@helion.kernel()
+def least(x: torch.Tensor, k: hl.constexpr) -> torch.Tensor:
+    out = torch.empty([x.size(0), k], dtype=x.dtype, device=x.device)
+    for rows in hl.tile(x.size(0)):
+        values, _where = torch.topk(x[rows, :], k, largest=False)
+        out[rows, :] = values
+    return out

@@ -1,0 +1,53 @@
+"""Sorted tiles: the order of PyTorch's stable sort for every dtype, with NaN, infinities, equals and masked lanes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from irwidget.helion import emit_kernel, lower_kernel
+from tests.helion import kernels_idioms as idioms
+from tests.helion.cases import randint, randn
+
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+INTEGERS = (torch.int32, torch.int64, torch.int8, torch.uint8, torch.bool)
+
+
+def rows(dtype: torch.dtype) -> torch.Tensor:
+    if not dtype.is_floating_point:
+        return randint(0, 2 if dtype == torch.bool else 250, 9, 13, dtype=torch.int64).to(dtype)
+    x = randn(9, 13).to(dtype)
+    x[::2, 3], x[1::3, 5], x[::4, 12], x[:, 7] = float("nan"), float("inf"), -float("inf"), x[:, 2]
+    x[4, 8] = float("nan")
+    return x
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=str)
+def test_sort_is_that_of_pytorch(dtype, descending):
+    x = rows(dtype)
+    values, order = lower_kernel(idioms.sort_rows, (x, descending), dumps=False).run(opt_level=0)
+    expected = torch.sort(x, descending=descending, stable=True)
+    torch.testing.assert_close(values, expected.values, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(order, expected.indices)
+
+
+def test_of_a_tile_with_masked_lanes_none_is_taken():
+    x = -randn(9, 13).abs() - 1  # masked lanes read 0, which would be the largest
+    kernel = emit_kernel(idioms.route, (x, 3))
+    for form in ("raw", "linalg-on-tensors", "tosa", "stablehlo"):
+        weights, experts = kernel.lower(form, dumps=False).run(opt_level=0)
+        gates, expected = torch.softmax(x, -1).topk(3)
+        torch.testing.assert_close(weights, gates / gates.sum(-1, keepdim=True))
+        assert torch.equal(experts, expected)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 20), st.data())
+def test_the_least_of_any_shape(m, n, data):
+    k = data.draw(st.integers(1, n))
+    x = randn(m + 1, n + 1)
+    least = lower_kernel(idioms.least, (x, k), dumps=False).run(opt_level=0)
+    assert torch.equal(least, x.sort().values[:, :k])
