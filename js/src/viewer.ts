@@ -394,11 +394,7 @@ export class Viewer implements View {
 
   private openDialog(dialog: HTMLDialogElement): void {
     this.element.querySelector("dialog")?.remove();
-    const back = (this.root as Document).activeElement;
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      if (back instanceof HTMLElement) back.focus();
-    });
+    dialog.addEventListener("close", () => dialog.remove()); // The browser has given the focus back, and it may have moved on.
     this.element.append(dialog);
     dialog.showModal();
   }

@@ -2,17 +2,20 @@
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
+from typing import cast
 
 import psutil
 import pytest
 
 import irwidget
-from irwidget.toolchain import client, events, processes
+from irwidget.dumps import Content
+from irwidget.toolchain import client, events, processes, run
 
 MODULE = "import json, os, sys; print(json.dumps([sys.argv, sys.path, __name__, dict(os.environ)]))"
 
@@ -59,19 +62,23 @@ def test_an_interrupt_while_the_worker_starts_leaves_no_process():
 
 
 def test_a_dump_that_has_arrived_is_ready_while_another_thread_waits_for_the_next():
-    body = "  call @f() : () -> ()\n" * 20_000
-    low = irwidget.lower(
-        f"func.func @f() {{\n{body}  return\n}}\n", to="raw_ir", pipeline="mlir-opt --cse --convert-func-to-llvm"
-    )
-    low.dumps[1].load()
-    worker = client.worker().process
-    worker.send_signal(signal.SIGSTOP)
-    try:
-        threading.Thread(target=low.dumps[2].load, daemon=True).start()
-        assert [one.ready for one in low.dumps] == [True, True, False]
-    finally:
-        worker.send_signal(signal.SIGCONT)
-    assert low.dumps[2].load().text == low.text
+    printed: queue.SimpleQueue[events.Event] = queue.SimpleQueue()
+    waits = threading.Event()
+
+    class Stream:
+        def next(self, timeout: float | None = None) -> events.Event:
+            if timeout is None and printed.empty():
+                waits.set()
+            return printed.get(timeout=timeout) if timeout != 0 else printed.get_nowait()
+
+    texts = run._Texts(cast("run._Execution", None), Stream(), 2)
+    printed.put(events.Printed(0, Content("a")))
+    assert texts.load(0).text == "a"
+    threading.Thread(target=texts.load, args=[1], daemon=True).start()
+    assert waits.wait(10)
+    assert (texts.ready(0), texts.ready(1)) == (True, False)
+    printed.put(events.Printed(1, Content("b")))
+    assert texts.load(1).text == "b"
 
 
 def test_a_worker_that_is_gone_leaves_no_descriptor():

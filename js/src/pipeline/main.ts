@@ -336,10 +336,7 @@ class PipelineEditor implements View {
     const rows = KEYS.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, ...key.split(" ").flatMap((one) => [h("kbd", {}, one), " "])), h("td", {}, what)));
     const dialog = h("dialog", { class: "irw-help", "aria-label": "Keys of the steps", ...OWN_KEYS },
       h("table", {}, h("tbody", {}, ...rows)), h("button", { type: "button", ...OWN_KEYS, click: () => dialog.close() }, "Close"));
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      this.chips.element.focus();
-    });
+    dialog.addEventListener("close", () => dialog.remove());
     this.element.append(dialog);
     dialog.showModal();
   }
