@@ -94,8 +94,8 @@ class Kernel:
         from irwidget.frontends import triton
 
         if not (isinstance(self.obj, str) or triton.is_kernel(self.obj) or hasattr(self.obj, "compiled")):
-            kind = f"a {type(self.obj).__name__}"
-            raise UsageError(f"{to} starts from a Triton kernel (@triton.jit), its launch or its text, not from {kind}")
+            kind = type(self.obj).__name__
+            raise UsageError(f"{to} starts from a Triton kernel (@triton.jit), its launch or text, not from a {kind}")
         return triton.lower(self.obj, *self.inputs, to=to, run=run, **{**self.kwargs, **self.given})
 
 

@@ -323,7 +323,6 @@ def lowered(
     """As `lower`, of a kernel that is bound already, with what runs its module where the target has one."""
     if to not in TARGETS:
         raise UsageError(f"Helion kernels do not lower to {to!r}. {near(to, TARGETS)}")
-    pipelines.check(aten)
     how = _options(options)
     if to in ("helion_mlir", "llvm_mlir", "llvm_ir"):
         lowering = EmittedKernel(binding, _emit(binding)).lower(aten, **options)

@@ -17,24 +17,25 @@ if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
 
 
-@register_handler("aten.sort.default")
-def _sort(emitter: Emitter, node: Any) -> Any:
-    args, kwargs = restored_arguments(node)
-    given = {**dict(zip(("dim", "descending"), args[1:], strict=False)), **kwargs}
-    return _sorted(emitter, node, given.get("dim", -1), descending=given.get("descending", False))
+def _ordered(skipped: int, flag: str, default: bool) -> Callable[[Emitter, Any], Any]:
+    """An op that takes a tile, `skipped` other arguments, a dim, and whether the greatest come first."""
+
+    def emit(emitter: Emitter, node: Any) -> Any:
+        (source, *rest), kwargs = restored_arguments(node)
+        named = zip(("dim", flag), rest[skipped:], strict=False)
+        given: dict[str, Any] = {"dim": -1, flag: default, **dict(named), **kwargs}
+        return _sorted(emitter, node, source, given["dim"], descending=given[flag])
+
+    return emit
 
 
-@register_handler("aten.topk.default")
-def _topk(emitter: Emitter, node: Any) -> Any:
-    args, kwargs = restored_arguments(node)
-    given = {**dict(zip(("dim", "largest"), args[2:], strict=False)), **kwargs}
-    return _sorted(emitter, node, given.get("dim", -1), descending=given.get("largest", True))
+register_handler("aten.sort.default", _ordered(0, "descending", False))
+register_handler("aten.topk.default", _ordered(1, "largest", True))
 
 
-def _sorted(emitter: Emitter, node: Any, dim: int, *, descending: bool) -> Any:
+def _sorted(emitter: Emitter, node: Any, source: Any, dim: int, *, descending: bool) -> Any:
     """Values and indices in order, as many as the node has; equal ones as they stood, NaN as the greatest."""
     builder = emitter.builder
-    source = restored_arguments(node)[0][0]
     dtype: torch.dtype = source.meta["val"].dtype
     wide = _comparable(dtype)
     tensor = cast(emitter, emitter.tensor(source), dtype, wide)

@@ -497,6 +497,15 @@ def sort_rows(x: torch.Tensor, descending: hl.constexpr) -> tuple[torch.Tensor, 
 
 
 @helion.kernel()
+def sort_tiles(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        values, _where = torch.sort(x[tile], descending=True)
+        out[tile] = values
+    return out
+
+
+@helion.kernel()
 def least(x: torch.Tensor, k: hl.constexpr) -> torch.Tensor:
     out = torch.empty([x.size(0), k], dtype=x.dtype, device=x.device)
     for rows in hl.tile(x.size(0)):

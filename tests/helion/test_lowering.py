@@ -121,15 +121,15 @@ def test_several_targets_bind_once_and_are_those_of_each_alone():
 
 
 @pytest.mark.parametrize(
-    ("obj", "options"),
+    ("obj", "inputs", "options"),
     [
-        (torch.nn.Linear(70, 90), {"to": "tosa_mlir"}),
-        (mm.matmul, {"to": "helion_device_ir"}),
-        (mm.matmul, {"to": "helion_mlir", "pipeline": "mlir-opt --cse"}),
+        (torch.nn.Linear(70, 90), (X,), {"to": "tosa_mlir"}),
+        (mm.matmul, (X, Y), {"to": "helion_device_ir"}),
+        (mm.matmul, (X, Y), {"to": "helion_mlir", "pipeline": "mlir-opt --cse"}),
     ],
 )
-def test_what_cannot_run_says_so(obj, options):
-    low = irwidget.lower(obj, *((X,) if obj is not mm.matmul else (X, Y)), **options)
+def test_what_cannot_run_says_so(obj, inputs, options):
+    low = irwidget.lower(obj, *inputs, **options)
     with pytest.raises(UsageError, match="cannot be run"):
         low.run(X, Y)
 
