@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import sys
@@ -44,3 +45,24 @@ def epitaph(status: int | None, log: IO[bytes]) -> str:
         telling = [line for line in lines if any(word in line for word in _TELLING)]
         return f"{how}: {telling[-1][:500]}" if telling else how
     return how
+
+
+def die_with_parent(lifeline: int) -> None:
+    """Ask the system for SIGIO, which ends the process, when the parent's end of a pipe closes.
+
+    A thread could not watch for it: MLIR's passes hold Python's lock.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        if os.read(lifeline, 1) == b"":
+            os._exit(0)
+
+
+def address_space() -> int:
+    """The bytes of address space that this process has; 0 where the system does not say."""
+    with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return 0

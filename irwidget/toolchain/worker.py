@@ -9,43 +9,26 @@ lowerings while it is idle, and dies with its parent even inside native code.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import importlib
-import os
 import resource
-import signal
 import sys
 from collections import deque
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
-from irwidget.toolchain import events
+from irwidget.toolchain import events, processes
 from irwidget.toolchain.engine import execute
 from irwidget.toolchain.tool import Session
 
 
 def main() -> None:
     connection_fd, lifeline_fd, memory_limit = (int(argument) for argument in sys.argv[1:4])
-    _die_with_parent(lifeline_fd)
+    processes.die_with_parent(lifeline_fd)
     if memory_limit:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     serve(Connection(connection_fd))
-
-
-def _die_with_parent(lifeline: int) -> None:
-    """Ask the system for SIGIO, which ends the process, when the parent's end of a pipe closes.
-
-    A thread could not watch for it: MLIR's passes hold Python's lock.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGIO, signal.SIG_DFL)
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
-    with contextlib.suppress(BlockingIOError):
-        if os.read(lifeline, 1) == b"":
-            os._exit(0)
 
 
 _GRACE = 0.01

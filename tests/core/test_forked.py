@@ -1,0 +1,59 @@
+"""Work in a copy of this process: values and errors come back, crashes do not."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from irwidget.toolchain import forked
+
+
+class _Unpicklable(Exception):
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+def _raise(error):
+    raise error
+
+
+def test_the_value_is_computed_elsewhere_on_the_objects_of_this_process():
+    here = object()
+    assert forked.call(lambda: (id(here), os.getpid())) != (id(here), os.getpid())
+    assert forked.call(lambda: id(here)) == id(here)
+    assert len(forked.call(lambda: b"x" * 10_000_000)) == 10_000_000
+
+
+def test_errors_come_back_by_value_or_as_text():
+    with pytest.raises(ZeroDivisionError, match="division"):
+        forked.call(lambda: 1 // 0)
+    with pytest.raises(RuntimeError, match="_Unpicklable: what"):
+        forked.call(lambda: _raise(_Unpicklable("what", 2)))
+
+
+def test_a_crash_is_told_in_words():
+    with pytest.raises(forked.Died, match="SIGSEGV"):
+        forked.call(lambda: os.kill(os.getpid(), signal.SIGSEGV))
+    with pytest.raises(forked.Died, match="exited with status 3"):
+        forked.call(lambda: os._exit(3))
+
+
+def test_a_copy_that_takes_too_long_is_ended():
+    began = time.monotonic()
+    with pytest.raises(forked.TimedOut):
+        forked.call(lambda: time.sleep(60), seconds=0.3)
+    assert time.monotonic() - began < 5
+
+
+def test_memory_is_limited_beyond_what_this_process_has():
+    with pytest.raises(MemoryError):
+        forked.call(lambda: bytes(1 << 30), memory=1 << 28)
+
+
+def test_torch_computes_in_the_copy_after_its_threads_were_used_here():
+    import torch
+
+    matrix = torch.randn(600, 600)
+    want = matrix @ matrix
+    assert torch.allclose(forked.call(lambda: matrix @ matrix), want, rtol=1e-3, atol=1e-3)
