@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from irwidget.verdicts import Verdict
+
 Severity = Literal["error", "warning", "remark", "note"]
 
 
@@ -112,6 +114,8 @@ class Dump:
     """Runs the passes that this one is made of, one by one; its own text is the last. None when there are none."""
     known: str | None = field(default=None, repr=False, compare=False)
     """The text where it is here before `load` answers: a run's result comes ahead of its dumps."""
+    step_number: int = -1
+    """The position of the step in `Trace.steps`; -1 for the input."""
 
     @property
     def text(self) -> str:
@@ -177,6 +181,8 @@ class Trace:
     attachments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Binary results by file name: `kernel.cubin`, `kernel.hsaco`."""
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Numbers beside the IR: registers, shared memory, `check` errors ..."""
+    """Numbers beside the IR: registers, shared memory ..."""
+    check: Verdict | None = None
+    """How the result compares with eager PyTorch; None when nobody asked."""
     nodes: tuple[Node, ...] = ()
     """The graph that it started from, in order, where the front end links it to the IR."""

@@ -11,7 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from irwidget import checking, helion, pipelines, routes
+from irwidget import helion, pipelines, routes
+from irwidget.checking import check as checking
+from irwidget.checking import expected as expectations
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
 from irwidget.errors import (
     ExportError,
@@ -25,6 +27,7 @@ from irwidget.errors import (
 )
 from irwidget.expand import openable
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
+from irwidget.verdicts import Verdict, not_checked
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -93,6 +96,11 @@ class Lowering:
         """Where and why it stopped early; None when it is complete."""
         return self.trace.failure
 
+    @property
+    def check(self) -> Verdict | None:
+        """How the result compares with eager PyTorch; None when `check` was not asked for."""
+        return self.trace.check
+
     def expand(self, index: int) -> tuple[Dump, ...]:
         """The LLVM passes inside dump `index`, of `opt` or `llc`, that changed something; run when asked for.
 
@@ -139,6 +147,7 @@ class Lowering:
             "failure": dataclasses.asdict(trace.failure) if trace.failure else None,
             "sources": dict(trace.sources),
             "facts": dict(trace.facts),
+            "check": dataclasses.asdict(trace.check) if trace.check else None,
         }
 
     def display(self) -> None:
@@ -213,9 +222,10 @@ def lower(
     (`mlir-opt --canonicalize | user-tool ./mine`); its tools run embedded where
     they can, and as real programs with `external=True`.
 
-    `check=True` executes the result on the CPU and compares it with eager
-    PyTorch (`trace.facts["check"]`); `check="each"` executes every dump that can
-    stand alone and names the first pass after which the result differs.
+    `check=True` executes the result on the CPU and compares every element with eager
+    PyTorch, as exactly as float64 says what it should be; `low.check` is the verdict.
+    `check="each"` executes every dump that can stand alone. What cannot be executed is
+    `not checked`, with the reason.
 
     `dumps=False` keeps the last dump only, `elide=False` prints large constants,
     `timeout` is in seconds for all passes together, `memory` in GiB for the worker
@@ -301,7 +311,9 @@ class Start:
             self._check_model()
             from irwidget.frontends import torchscript
 
-            return Lowering(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name))
+            return self._not_checked(
+                Lowering(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name)), "a TorchScript graph"
+            )
         if target.name in ("llvm_mlir", "llvm_ir") and helion.is_kernel(self.obj):
             target = replace(target, source="helion")
         if target.source in ("triton", "helion", "spyre"):
@@ -311,9 +323,22 @@ class Start:
         source, frame = self._imported
         lowering = _run(source, (*target.steps, *extra), target.name, options, frame)
         if self.check:
-            lowering.trace = checking.check(
-                source, lowering.trace, options, self._expected, each=self.check == "each"
-            )
+            lowering.trace = checking.with_verdict(lowering.trace, self._verdict(source, lowering.trace, options))
+        return lowering
+
+    def _verdict(self, source: Source, trace: Trace, options: Options) -> Verdict:
+        """The result's, by the model itself; its own failure does not cost the lowering."""
+        if isinstance(self._expected, str):
+            return not_checked(self._expected)
+        try:
+            return checking.check(source, trace, options, self._expected, each=self.check == "each")
+        except Interrupted:
+            raise _interrupted(Lowering(trace)) from None
+
+    def _not_checked(self, lowering: Lowering, what: str) -> Lowering:
+        """The lowering; where a check was asked for, it says that there is none."""
+        if self.check and lowering.check is None:
+            lowering.trace = checking.with_verdict(lowering.trace, not_checked(f"{what} is not executed"))
         return lowering
 
     @property
@@ -328,7 +353,8 @@ class Start:
         from irwidget.frontends import raw
 
         steps = extra or raw.checks(self.obj)
-        return _run(raw.source(self.obj), steps, target.name, options, Trace("", (), name=self.given_name or "IR"))
+        lowering = _run(raw.source(self.obj), steps, target.name, options, Trace("", (), name=self.given_name or "IR"))
+        return self._not_checked(lowering, "IR of your own has no eager PyTorch to compare with: it")
 
     def _lower_kernel(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """By the object's own front end; a custom pipeline goes on from the text that it gives."""
@@ -342,12 +368,13 @@ class Start:
         if self.given_name:
             trace = replace(trace, name=self.given_name)
         if trace.failure or not extra:
-            return _finished(Lowering(trace, program, kernel))
+            return self._not_checked(_finished(Lowering(trace, program, kernel)), f"{target.name} of a kernel")
         after = _run(raw.source(trace.dumps[-1].text), extra, target.name, options, trace)
-        return Lowering(replace(
+        whole = Lowering(replace(
             after.trace, dumps=(*trace.dumps, *after.dumps[1:]), steps=(*trace.steps, *extra), nodes=trace.nodes,
             tools={**trace.tools, **after.tools}, facts={**trace.facts, **after.trace.facts},
         ), program)
+        return self._not_checked(whole, "what a custom pipeline makes of a kernel")
 
     @cached_property
     def _kernel(self) -> Kernel:
@@ -377,8 +404,18 @@ class Start:
         return frontend.export(self.obj, self.inputs, self.kwargs, self.dynamic_shapes, self.name)
 
     @cached_property
-    def _expected(self) -> checking.Expected:
-        return checking.expect(self.obj, self.inputs, dict(self.kwargs), self._program)
+    def _expected(self) -> expectations.Expected | str:
+        """What the model should return; or why that is not known."""
+        try:
+            return expectations.expect(
+                self.obj, self.inputs, self.kwargs, self._exported, seconds=checking.SECONDS
+            )
+        except expectations.Unchecked as error:
+            return str(error)
+
+    @cached_property
+    def _exported(self) -> expectations.Program:
+        return expectations.Program.of(self._program)
 
     @cached_property
     def _imported(self) -> tuple[Source, Trace]:
@@ -386,6 +423,8 @@ class Start:
         from irwidget.frontends import torch as frontend
 
         self._check_model()
+        if self.check:
+            _ = self._exported  # the import changes the graph
         started = time.perf_counter()
         imported = frontend.import_program(self._program, self.name)
         seconds = time.perf_counter() - started

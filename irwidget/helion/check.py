@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils import _pytree as pytree
 
-from irwidget import checking, devices
+from irwidget import devices
+from irwidget.checking.check import SECONDS, last, with_verdict
+from irwidget.checking.expected import Result, array
+from irwidget.checking.judge import judge
 from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import eagerly
 from irwidget.helion.binding import Binding
+from irwidget.verdicts import Verdict, not_checked
 
 if TYPE_CHECKING:
     from irwidget.helion.lowering import HelionLowering
 
 _OF_TILES = ("tile_begin", "tile_end", "tile_id", "tile_count", "tile_block_size", "_if")
 """Ops by which a result can depend on how the work is cut into tiles."""
+_SHAKEN = 4
+"""Runs of eager mode on inputs that are off by one rounding: how far they spread is how far a right result may be."""
 
 
 def checked(trace: Trace, lowering: HelionLowering, *, each: bool) -> Trace:
-    """The trace with a verdict in `facts["check"]`: the final module's, and with `each` that of the raw one, too."""
+    """The trace with the verdict on the final module; with `each`, that on the raw one as well."""
     raw = [("import", lowering.as_raw())] if each and lowering.aten != "raw" else []
     outputs = _expected(lowering.binding)
     verdicts = [_verdict(name, which, outputs) for name, which in [*raw, (lowering.trace.dumps[-1].name, lowering)]]
-    return checking.with_verdicts(trace, verdicts, each)
+    said = next((verdict for verdict in verdicts if verdict.state == "differs"), last(trace, verdicts[-1]))
+    return with_verdict(trace, replace(said, each=tuple(verdicts) if each else ()))
 
 
 def eager(binding: Binding) -> tuple[torch.Tensor, ...]:
@@ -36,7 +45,11 @@ def eager(binding: Binding) -> tuple[torch.Tensor, ...]:
     Raises:
         UnsupportedError: meta tensors, or a kernel that the eager mode cannot run.
     """
-    arguments = copy.deepcopy(binding.arguments)
+    return _eager(binding, copy.deepcopy(binding.arguments))
+
+
+def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
+    """Eager mode on arguments that may be changed."""
     if any(isinstance(leaf, torch.Tensor) and leaf.device.type == "meta" for leaf in pytree.tree_leaves(arguments)):
         raise UnsupportedError("the kernel was bound to meta tensors, which hold no data")
     kernel = eagerly.kernel(binding.kernel, [binding.config])
@@ -49,26 +62,57 @@ def eager(binding: Binding) -> tuple[torch.Tensor, ...]:
     return _tensors((result, arguments))
 
 
-def _expected(binding: Binding) -> tuple[torch.Tensor, ...] | str:
-    """What eager mode returns, or why there is nothing."""
+def _expected(binding: Binding) -> list[Result] | str:
+    """What eager mode returns and how far a right result may be from it; or why there is nothing."""
     try:
-        return eager(binding)
+        wanted = eager(binding)
+        samples = [_eager(binding, _shaken(binding.arguments, seed)) for seed in range(_SHAKEN)]
     except UnsupportedError as error:
         return str(error)
+    longest = max((max(tensor.shape, default=1) for tensor in _tensors(binding.arguments)), default=1)
+    growth = 4 * (1 + math.sqrt(longest) / 2)
+    return [_result(i, want, [sample[i] for sample in samples], growth) for i, want in enumerate(wanted)]
 
 
-def _verdict(name: str, lowering: HelionLowering, expected: tuple[torch.Tensor, ...] | str) -> checking.Verdict:
+def _shaken(arguments: Any, seed: int) -> Any:
+    """A copy of the arguments with every float moved by at most one place."""
+    random = torch.Generator().manual_seed(seed)
+
+    def shake(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
+            return copy.deepcopy(leaf)
+        eps = torch.finfo(leaf.dtype).eps
+        noise = 1 + (torch.rand(leaf.shape, generator=random, dtype=torch.float64) * 2 - 1) * eps
+        return (leaf.to(torch.float64) * noise).to(leaf.dtype)
+
+    return pytree.tree_map(shake, arguments)
+
+
+def _result(number: int, want: torch.Tensor, samples: Sequence[torch.Tensor], growth: float) -> Result:
+    label = f"result {number}"
+    if not want.is_floating_point():
+        return Result(label, want, others=tuple(s for s in samples if s.shape == want.shape))
+    wide = want.to(torch.float64)
+    moved = [(sample.to(torch.float64) - wide).abs().nan_to_num() for sample in samples if sample.shape == want.shape]
+    spread = torch.stack(moved).amax(0) if moved else torch.zeros_like(wide)
+    info = torch.finfo(want.dtype)
+    floor = growth * info.eps * wide.abs().nan_to_num(nan=0.0, posinf=0.0).clamp(max=info.max)
+    return Result(label, want, allowed=growth * spread + floor + info.smallest_normal)
+
+
+def _verdict(name: str, lowering: HelionLowering, expected: list[Result] | str) -> Verdict:
     if isinstance(expected, str):
-        return checking.Verdict(name, False, reason=expected)
+        return not_checked(expected)
     arguments = copy.deepcopy(lowering.binding.arguments)
+    index = next(i for i, dump in reversed(list(enumerate(lowering.trace.dumps))) if name in ("import", dump.name))
     try:
-        results = _tensors((lowering.run(*arguments, opt_level=0, timeout=checking.SECONDS), arguments))
+        results = _tensors((lowering.run(*arguments, opt_level=0, timeout=SECONDS), arguments))
     except IRWidgetError as error:
-        return checking.Verdict(name, False, reason=str(error).splitlines()[0])
-    verdict = checking.compare(name, results, expected)
-    if not verdict.ok and any(node.target in _OF_TILES for node in lowering.trace.nodes):
+        return Verdict("not checked", name, index, str(error).splitlines()[0])
+    verdict = judge(name, index, [array(result) for result in results], expected)
+    if verdict.state == "differs" and any(node.target in _OF_TILES for node in lowering.trace.nodes):
         reason = "eager mode takes each loop as one tile, and this kernel's result depends on its tiles"
-        return checking.Verdict(name, False, reason=reason)
+        return Verdict("not checked", name, index, reason)
     return verdict
 
 

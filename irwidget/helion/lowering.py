@@ -308,7 +308,7 @@ def lower(
     """Lower a Helion kernel to `helion_device_ir`, `helion_mlir`, `helion_triton`, `llvm_mlir` or `llvm_ir`.
 
     `check=True` runs the module on the CPU and compares it with Helion's eager
-    mode (`facts["check"]`); `"each"` also runs the module as it was imported.
+    mode (`Trace.check`); `"each"` also runs the module as it was imported.
 
     Raises:
         UsageError: no such target.
@@ -328,8 +328,6 @@ def lowered(
         lowering = EmittedKernel(binding, _emit(binding)).lower(aten, **options)
         trace = lowering.trace if to == "helion_mlir" else _to_llvm(lowering, to, how)
         return checked(trace, lowering, each=check == "each") if check else trace, lowering
-    if check:
-        raise UsageError(f"{to} is not executed here; --check works with helion_mlir, llvm_mlir and llvm_ir.")
     device_ir = dump("device-ir", binding.device_ir_text, step="Device IR", language="fx", seconds=binding.seconds)
     dumps = (device_ir,)
     steps = (_STAGES[0],)

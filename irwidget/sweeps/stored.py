@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from irwidget import verdicts
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Step, Trace
 from irwidget.errors import UsageError
 
-VERSION = 1
+VERSION = 2
 
 
 def write(trace: Trace) -> bytes:
@@ -34,6 +35,7 @@ def write(trace: Trace) -> bytes:
         "diagnostics": [asdict(diagnostic) for diagnostic in trace.diagnostics],
         "failure": asdict(trace.failure) if trace.failure else None,
         "facts": json.loads(json.dumps(dict(trace.facts), default=str)),
+        "check": verdicts.to_json(trace.check) if trace.check else None,
         "places": [asdict(place) for place in places], "dumps": dumps,
     }  # fmt: skip
     return gzip.compress(json.dumps(data, separators=(",", ":")).encode(), compresslevel=6, mtime=0)
@@ -56,6 +58,7 @@ def read(data: bytes) -> Trace:
         found["target"], tuple(dumps), tuple(Step(**step) for step in found["steps"]),
         tuple(map(_diagnostic, found["diagnostics"])), found["tools"], _failure(found["failure"]), found["name"],
         found["sources"], facts=found["facts"],
+        check=verdicts.from_json(found["check"]) if found["check"] else None,
     )
 
 

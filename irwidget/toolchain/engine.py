@@ -28,6 +28,8 @@ def execute(request: events.Request, session: Session) -> Iterator[events.Event]
             yield events.Lost()
             return
         snapshots.append(state.snapshot())
+        if request.keep_constants and not request.first_step:
+            run.held.snapshots[()] = [snapshots[0]]
         yield events.PassEnded(0, 0.0, state.language)
         yield from _run_steps(run, state, snapshots)
         final = snapshots[-1].render(request.elide)
@@ -65,6 +67,7 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
     for number in range(request.first_step, len(request.steps)):
         step = request.steps[number]
         run.step = number
+        kept: list[State] = []
         for planned in tools.find(step.tool)(run, state, step):
             if index == request.stop_after:
                 return
@@ -82,7 +85,12 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
             yield events.PassEnded(index, time.perf_counter() - started, state.language)
             if request.dumps:
                 snapshots.append(state.snapshot())
-        run.held.states[request.steps[: number + 1]] = state.snapshot()
+            if request.keep_constants:
+                kept.append(snapshots[-1] if request.dumps else state.snapshot())
+        done = request.steps[: number + 1]
+        run.held.states[done] = state.snapshot()
+        if request.keep_constants:
+            run.held.snapshots[done] = kept
     if not request.dumps:
         snapshots.append(state)
 

@@ -17,12 +17,22 @@ class Array:
     shape: tuple[int, ...]
 
 
+Value = Array | int | float | bool
+"""What a program takes and returns: tensors and numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What to call `@main` with, and the rank and the bytes per element of each of its results."""
+    """What to call `@main` with, and what it returns."""
 
-    inputs: tuple[Array, ...]
-    results: tuple[tuple[int, int], ...]
+    inputs: tuple[tuple[Value, ...], ...]
+    """One set of arguments for each call."""
+    results: tuple[int | None, ...]
+    """For each result, the bytes of an element; None for a number."""
+    seconds: float
+    """How long it may take, compilation included."""
+    dump: int = -1
+    """Which dump of the last step before is executed."""
 
 
 @dataclass(frozen=True, slots=True)

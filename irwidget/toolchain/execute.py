@@ -1,82 +1,53 @@
-"""Execute a module on the CPU with MLIR's ExecutionEngine, on real inputs: the tool behind `--check`.
+"""Execute the IR of one dump on the CPU, on real inputs: the tool behind `--check`.
 
-The IR is copied, taken to the LLVM dialect by the pipeline that the step gives,
-compiled and called. It runs in the worker: wrong IR may well crash.
+MLIR is copied and taken to LLVM IR by the pipeline that the step gives; LLVM IR is taken as it is. It is compiled and
+called in a copy of the worker, since wrong IR may well crash.
 """
 
 from __future__ import annotations
 
-import ctypes
-import itertools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irwidget.dumps import Step
-from irwidget.toolchain import mlir
-from irwidget.toolchain.events import Array, Invocation
+from irwidget.toolchain import events, jit, mlir, translate
 from irwidget.toolchain.mlir_opt import as_mlir
-from irwidget.toolchain.tool import Pass, Run, State, refuse
+from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, refuse
 
 RESULTS = "results"
-"""The fact that holds what `@main` returned: a tuple of Array."""
+"""The fact that holds what `@main` returned: for each call a tuple of events.Value."""
+CRASHED = "crashed"
+"""The name of the pass that is to blame when the compiled program itself ends its process."""
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """Execute `@main` on the request's invocation; the IR itself goes on unchanged."""
-    start = as_mlir(run, state, step)
+    """Execute `@main` of a dump of the steps before on the request's invocation; the IR itself goes on unchanged."""
     invocation = run.request.invocation
     if invocation is None:
         raise refuse(step, "execute needs the inputs of @main")
+    kept = run.held.snapshots.get(run.request.steps[:-1])
+    chosen = kept[invocation.dump] if kept else state
 
     def apply(before: State) -> State:
-        module = mlir.parse(mlir.bytecode(start.module), start.module.operation.context)
-        for planned in mlir.plan(step.arguments, module.context):
-            mlir.run(planned, module)
-        run.facts[RESULTS] = call(module, invocation)
+        text, constants = _llvm_ir(run, chosen, step)
+        limits = jit.Limits(invocation.seconds)
+        try:
+            run.facts[RESULTS] = jit.run(text, invocation, constants, limits)
+        except (jit.NotExecutable, jit.TookTooLong) as error:
+            raise StepFailed(events.Failed("tool", str(error), "execute", step.tool)) from None
+        except jit.Crashed as error:
+            raise StepFailed(events.Failed("tool", str(error), CRASHED, step.tool)) from None
         return before
 
     yield Pass("execute", apply)
 
 
-def call(module: Any, invocation: Invocation) -> tuple[Array, ...]:
-    """Call `@main` of a module in the LLVM dialect.
-
-    A memref is a pointer twice, an offset, sizes and strides there: one word
-    each as an argument, and the same words in a struct as a result.
-    """
-    from torch_mlir.execution_engine import ExecutionEngine  # pyright: ignore[reportMissingImports]
-
-    engine = ExecutionEngine(module, opt_level=1)
-    buffers = [ctypes.create_string_buffer(array.data, max(1, len(array.data))) for array in invocation.inputs]
-    words: list[int] = []
-    for array, buffer in zip(invocation.inputs, buffers, strict=True):
-        address = ctypes.addressof(buffer)
-        words += [address, address, 0, *array.shape, *_strides(array.shape)]
-    arguments = (ctypes.c_int64 * max(1, len(words)))(*words)
-    results = (ctypes.c_int64 * max(1, sum(3 + 2 * rank for rank, _ in invocation.results)))()
-    pointers = [ctypes.addressof(arguments) + 8 * i for i in range(len(words))]
-    pointers += [ctypes.addressof(results)] if invocation.results else []
-    packed = (ctypes.c_void_p * max(1, len(pointers)))(*pointers)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.raw_lookup("main"))(ctypes.addressof(packed))
-    taken = iter(results)
-    return tuple(
-        _read(list(itertools.islice(taken, 3 + 2 * rank)), rank, itemsize) for rank, itemsize in invocation.results
-    )
-
-
-def _strides(shape: Sequence[int]) -> list[int]:
-    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-
-
-def _read(words: Sequence[int], rank: int, itemsize: int) -> Array:
-    """A result's elements, row-major whatever its strides."""
-    _, aligned, offset, *rest = words
-    shape, strides = rest[:rank], rest[rank:]
-    if strides == _strides(shape):
-        return Array(ctypes.string_at(aligned + offset * itemsize, math.prod(shape) * itemsize), tuple(shape))
-    data = bytearray()
-    for index in itertools.product(*map(range, shape)):
-        place = offset + sum(i * stride for i, stride in zip(index, strides, strict=True))
-        data += ctypes.string_at(aligned + place * itemsize, itemsize)
-    return Array(bytes(data), tuple(shape))
+def _llvm_ir(run: Run, state: State, step: Step) -> tuple[str, Mapping[str, Any]]:
+    """LLVM IR of a state, and the bytes of the globals that it leaves out."""
+    if isinstance(state, TextState) and state.language == "llvm":
+        return state.text, run.held.constants
+    start = as_mlir(run, state, step)
+    module = mlir.parse(mlir.bytecode(start.module), start.module.operation.context)
+    for planned in mlir.plan(step.arguments, module.context):
+        mlir.run(planned, module)
+    return translate.bare(module.operation)

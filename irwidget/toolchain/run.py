@@ -260,6 +260,7 @@ class _Execution:
             lambda: texts.load(index),
             started.options, ended.seconds if ended else self.source.seconds, started.scope,
             is_ready=lambda: texts.ready(index), pipeline=started.pipeline,
+            step_number=started.step if ended else -1,
         )
 
     def _remember(self, dumps: tuple[Dump, ...], step_of: list[int]) -> None:

@@ -74,6 +74,10 @@ class Held:
 
     context: Any = None
     states: dict[tuple[Step, ...], State] = field(default_factory=dict[tuple[Step, ...], State])
+    snapshots: dict[tuple[Step, ...], list[State]] = field(default_factory=dict[tuple[Step, ...], list[State]])
+    """Of runs whose dumps may be executed: the IR after each pass of the last of these steps; of none, the input."""
+    constants: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    """Of such runs, the values of the globals that LLVM IR leaves out, by name."""
 
 
 @dataclass(slots=True)

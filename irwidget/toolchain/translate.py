@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irwidget.dumps import Diagnostic, Location, Step
-from irwidget.toolchain import literals, locations, mlir
+from irwidget.toolchain import constants, literals, locations, mlir
 from irwidget.toolchain.gpu_kernels import Kernels
 from irwidget.toolchain.llvm_state import LINES, DebugText
 from irwidget.toolchain.mlir_opt import as_mlir
@@ -73,15 +73,31 @@ def translate(module: Any, run: Run) -> DebugText:
     """
     _refuse_untranslatable(module)
     if run.request.elide:
+        if run.request.keep_constants:
+            run.held.constants.update(_values(module))
         _elide_globals(module)
     lines = _number_lines(module)
     mlir.passmanager.PassManager.parse(_DEBUG_SCOPES, context=module.context).run(module.operation)
+    return DebugText("llvm", _text(module), lines=lines)
+
+
+def bare(module: Any) -> tuple[str, Mapping[str, bytes]]:
+    """LLVM IR without lines of a module, which is changed, and the values of the globals that it leaves out.
+
+    Raises PassFailed as `translate` does.
+    """
+    _refuse_untranslatable(module)
+    values = _values(module)
+    _elide_globals(module)
+    return _text(module), values
+
+
+def _text(module: Any) -> str:
     from torch_mlir.dialects import llvm  # pyright: ignore[reportMissingImports]
 
     to_llvm_ir: Any = llvm.translate_module_to_llvmir  # pyright: ignore[reportAttributeAccessIssue]
-
     try:
-        return DebugText("llvm", literals.rewrite(to_llvm_ir(module.operation)), lines=lines)
+        return literals.rewrite(to_llvm_ir(module.operation))
     except literals.UnknownLiteral as error:
         raise mlir.PassFailed(f"LLVM 22 cannot read a constant: {error}", ()) from None
 
@@ -129,10 +145,9 @@ def _refuse_untranslatable(module: Any) -> None:
     raise mlir.PassFailed(message, (Diagnostic("error", f"cannot translate {found[0].name}", where),))
 
 
-def _elide_globals(module: Any) -> None:
-    """Make large constants external symbols. They stay what they are to the optimiser: memory that it cannot see."""
+def _large_globals(module: Any) -> Iterator[Any]:
+    """The globals whose values are elided."""
     ir = mlir.ir
-    external = ir.Attribute.parse("#llvm.linkage<external>", context=module.context)
     for operation in _body(module):
         attributes = operation.attributes
         if operation.operation.name != "llvm.mlir.global" or "value" not in attributes:
@@ -140,10 +155,24 @@ def _elide_globals(module: Any) -> None:
         value = attributes["value"]
         if not isinstance(value.type, ir.RankedTensorType | ir.VectorType):
             continue
-        if math.prod(value.type.shape) <= LARGE_GLOBAL or _is_zero(value):
-            continue
-        del attributes["value"]
-        attributes["linkage"] = external
+        if math.prod(value.type.shape) > LARGE_GLOBAL and not _is_zero(value):
+            yield operation
+
+
+def _values(module: Any) -> dict[str, bytes]:
+    """What the globals hold whose values are elided, by name."""
+    return {
+        operation.attributes["sym_name"].value: constants.values(operation.attributes["value"])
+        for operation in _large_globals(module)
+    }
+
+
+def _elide_globals(module: Any) -> None:
+    """Make large constants external symbols. They stay what they are to the optimiser: memory that it cannot see."""
+    external = mlir.ir.Attribute.parse("#llvm.linkage<external>", context=module.context)
+    for operation in list(_large_globals(module)):
+        del operation.attributes["value"]
+        operation.attributes["linkage"] = external
 
 
 def _is_zero(value: Any) -> bool:

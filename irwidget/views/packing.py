@@ -155,7 +155,7 @@ def _described(trace: Trace) -> dict[str, Any]:
     return {
         "name": trace.name,
         "target": trace.target,
-        "facts": facts_of(trace.facts),
+        "facts": facts_of(trace),
         "failure": failure_of(trace.failure),
         "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
         "stages": [
@@ -209,9 +209,10 @@ def lines_of(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n")
 
 
-def facts_of(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Facts as short labels and values; nested ones are joined into one value."""
-    return [(str(name), _value(value)) for name, value in facts.items()]
+def facts_of(trace: Trace) -> list[tuple[str, str]]:
+    """Facts as short labels and values, the verdict of a check first; nested ones are joined into one value."""
+    check = [("check", trace.check.brief)] if trace.check else []
+    return [*check, *((str(name), _value(value)) for name, value in trace.facts.items())]
 
 
 def _value(value: Any) -> str:

@@ -11,6 +11,7 @@ import html as escaping
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import groupby
 from typing import Any
@@ -52,7 +53,7 @@ def _title(trace: Trace) -> str:
 
 
 def _facts(trace: Trace) -> str:
-    return "; ".join(f"{name} {value}" for name, value in facts_of(_exact(trace.facts)))
+    return "; ".join(f"{name} {value}" for name, value in facts_of(replace(trace, facts=_exact(trace.facts))))
 
 
 def _exact(facts: Any) -> Any:
@@ -110,8 +111,8 @@ def _text(trace: Trace) -> str:
     rows = [("#", "pass", "gone", "new"), *_rows(trace)]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     lines = [_title(trace)]
-    if trace.facts:
-        lines.append(_facts(trace))
+    if facts := _facts(trace):
+        lines.append(facts)
     for number, name, gone, new in rows:
         line = f"{number:>{widths[0]}}  {name:<{widths[1]}}  {gone:>{widths[2]}}  {new:>{widths[3]}}"
         lines.append(line.rstrip())
@@ -129,7 +130,7 @@ def _html(trace: Trace) -> str:
         for number, name, gone, new in _rows(trace)
     )
     parts = [
-        f"<p><strong>{say(_title(trace))}</strong>{say('. ' + _facts(trace)) if trace.facts else ''}</p>",
+        f"<p><strong>{say(_title(trace))}</strong>{say('. ' + facts) if (facts := _facts(trace)) else ''}</p>",
         f"<table><thead><tr><th>#</th><th>pass</th><th>gone</th><th>new</th></tr></thead><tbody>{rows}</tbody></table>",
     ]
     if failed := _failed(trace):

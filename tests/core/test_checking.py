@@ -1,4 +1,4 @@
-"""--check: results of executed IR against eager PyTorch."""
+"""--check: every element of every result against an exact evaluation of the same program."""
 
 import stat
 import sys
@@ -8,79 +8,258 @@ import torch
 from torch import nn
 
 import irwidget
+from irwidget.checking.expected import Result
+from irwidget.checking.judge import judge
+from irwidget.toolchain.events import Array
+from irwidget.verdicts import Element, Verdict, from_json, to_json
 
 
 class Several(nn.Module):
-    """Several results of several dtypes, one of them a transposed view, and a scalar."""
+    """Several results of several dtypes, one of them a transposed view, a scalar, and a number before a tensor."""
 
     def forward(self, x, y):
-        return torch.softmax(x @ y, -1), (x @ y).T, (x > 0), x.sum(), torch.argmax(y, 0)
+        return torch.softmax(x @ y, -1), (x @ y).T, (x > 0), 7, x.sum(), torch.argmax(y, 0), x.shape[0] * 2
 
 
 class Counter(nn.Module):
     def __init__(self):
         super().__init__()
         self.register_buffer("seen", torch.zeros(3))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
     def forward(self, x):
         self.seen.add_(x)
+        self.count.add_(1)
         return self.seen * 2
+
+
+def in_place(x):
+    x.add_(1)
+    return x * 2
 
 
 PROGRAMS = {
     "mlp": (nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4)), (torch.randn(3, 16),)),
     "several": (Several(), (torch.randn(2, 3), torch.randn(3, 4))),
     "gelu": (nn.GELU(), (torch.randn(20),)),
-    "mutated buffer": (Counter(), (torch.randn(3),)),
+    "mutated buffers": (Counter(), (torch.randn(3),)),
+    "mutated input": (in_place, (torch.randn(3),)),
     "half": (nn.Linear(16, 4).half(), (torch.randn(3, 16).half(),)),
     "bfloat16": (nn.Linear(16, 4).bfloat16(), (torch.randn(3, 16).bfloat16(),)),
     "double": (nn.Linear(16, 4).double(), (torch.randn(3, 16).double(),)),
+    "complex": (lambda x: x * x, (torch.randn(5, dtype=torch.complex64),)),
+    "an integer": (lambda x: 7, (torch.randn(3),)),
+    "a float": (lambda x: x.sum().item(), (torch.randn(3),)),
+    "large integers": (lambda x: x + 1, (torch.tensor([2**53, 2**62, -(2**55)]),)),
+    "no element": (lambda x: x * 2, (torch.empty(0, 3),)),
+    "constant input": (lambda x, n, flag=True: x * n if flag else x, (torch.randn(3), 3)),
+    "infinite": (lambda x: torch.where(x > 0, torch.inf, x), (torch.randn(6),)),
+    "not a number": (lambda x: torch.log(x), (torch.randn(6),)),
+    "a long sum": (lambda x: (x * 0 + 0.1).sum(), (torch.randn(4096),)),
+    "large weights": (nn.Linear(40, 30), (torch.randn(2, 40),)),
 }
-TARGETS = ["linalg_on_tensors_mlir", "stablehlo_mlir", "llvm_mlir"]
+TARGETS = ["linalg_on_tensors_mlir", "llvm_mlir", "llvm_ir"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_lowered_programs_equal_eager(program):
+def test_right_programs_are_equal_at_every_level(program):
     model, inputs = PROGRAMS[program]
-    before = [tensor.clone() for tensor in model.buffers()]
+    held = [*inputs, *(model.buffers() if isinstance(model, nn.Module) else ())]
+    before = [tensor.clone() if isinstance(tensor, torch.Tensor) else tensor for tensor in held]
     for target, low in irwidget.lower(model, *inputs, to=TARGETS, check=True).items():
-        verdict = low.trace.facts["check"]
-        assert verdict["ok"], (target, verdict)
-        assert low.diagnostics[-1].message.startswith("check: after ")
-    for kept, now in zip(before, model.buffers(), strict=True):
-        assert torch.equal(kept, now)
+        assert low.check.state == "equal", (target, str(low.check))
+        assert low.check.index == max(i for i, dump in enumerate(low.dumps) if dump.changed)
+        assert low.diagnostics[-1].message == f"check: {low.check}"
+    for kept, now in zip(before, held, strict=True):
+        assert torch.equal(kept, now) if isinstance(now, torch.Tensor) else kept == now
+
+
+def test_open_sizes_and_symbolic_results():
+    batch = torch.export.Dim("batch")
+
+    def sized(x):
+        return x.shape[0], x * 2
+
+    low = irwidget.lower(sized, torch.randn(4, 3), to="llvm_ir", dynamic_shapes=({0: batch},), check=True)
+    assert low.check.state == "equal"
 
 
 def test_the_cnn_equals_eager_at_every_level(cnn):
-    low = irwidget.lower(cnn, torch.randn(2, 3, 8, 8), to="llvm_mlir", check="each")
-    verdicts = low.trace.facts["check each"]
-    assert len(verdicts) > 4
-    assert all(verdict["ok"] for verdict in verdicts if verdict["max_abs"] is not None)
-    assert sum(verdict["max_abs"] is not None for verdict in verdicts) > 4
-    assert low.trace.facts["first wrong pass"] is None
+    low = irwidget.lower(cnn, torch.randn(2, 3, 8, 8), to="llvm_ir", check="each")
+    states = [one.state for one in low.check.each]
+    assert low.check.state == "equal"
+    assert "differs" not in states
+    assert states.count("equal") > 5
+    assert all(one.reason for one in low.check.each if one.state == "not checked")
 
 
 @pytest.fixture
-def wrong(tmp_path):
-    """A tool that turns every addition into a subtraction."""
-    path = tmp_path / "wrong"
-    path.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.stdin.read().replace('arith.addf', 'arith.subf'))\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
+def rewriting(tmp_path):
+    """Makes a tool that replaces one text by another; gives its path."""
+    def make(old, new):
+        path = tmp_path / "wrong"
+        path.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.stdin.read().replace({old!r}, {new!r}))\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    return make
 
 
-def test_a_wrong_rewrite_is_found_and_named(wrong, mlp):
-    pipeline = f"mlir-opt --canonicalize | user-tool {wrong} | mlir-opt --cse"
-    low = irwidget.lower(mlp, torch.randn(2, 4), to="linalg_on_tensors_mlir", pipeline=pipeline, check="each")
-    assert low.trace.facts["first wrong pass"] == "wrong"
+WRONG = {
+    "five times too large": (lambda x: x * 1e-5, "linalg_on_tensors_mlir", "1.000000e-05", "5.000000e-05"),
+    "exp2": (lambda x: torch.softmax(x, -1), "linalg_on_tensors_mlir", "math.exp ", "math.exp2 "),
+    "half twice": (lambda x: x.half() * 3, "linalg_on_tensors_mlir", "3.000000e+00", "6.000000e+00"),
+    "predicate": (lambda x: (x > 0.5).sum(), "linalg_on_tensors_mlir", "cmpf ogt", "cmpf olt"),
+    "dialect": (lambda x: x + x * 2, "llvm_mlir", "llvm.fadd", "llvm.fsub"),
+    "LLVM IR": (lambda x: x + x * 2, "llvm_ir", "fadd", "fsub"),
+    "integers": (lambda x: (x * 3).to(torch.int64) + 1, "llvm_ir", "add i64 %", "sub i64 %"),
+    "second result": (lambda x: (x * 2, x * 3), "linalg_on_tensors_mlir", "3.000000e+00", "3.100000e+00"),
+    "first result": (lambda x: (x * 2, x * 3), "linalg_on_tensors_mlir", "2.000000e+00", "2.100000e+00"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_rewrite_is_found_and_named(case, rewriting):
+    function, to, old, new = WRONG[case]
+    tool = rewriting(old, new)
+    low = irwidget.lower(function, torch.randn(4, 50), to=to, pipeline=f"user-tool {tool}", check=True)
+    assert new in low.text
+    assert (low.check.state, low.check.dump) == ("differs", "wrong"), str(low.check)
+    assert low.check.index == len(low.dumps) - 1
     assert low.diagnostics[-1].severity == "error"
-    assert "DIFFERS from eager" in low.diagnostics[-1].message
+    assert "DIFFERS from eager PyTorch after wrong" in low.diagnostics[-1].message
 
 
-def test_what_cannot_be_executed_says_so(monkeypatch, mlp):
-    from irwidget import checking
+def test_the_wrong_pass_is_named_among_those_that_keep_the_error(rewriting, mlp):
+    pipeline = f"mlir-opt --canonicalize | user-tool {rewriting('arith.addf', 'arith.subf')} | mlir-opt --cse"
+    for check in (True, "each"):
+        low = irwidget.lower(mlp, torch.randn(2, 4), to="linalg_on_tensors_mlir", pipeline=pipeline, check=check)
+        assert (low.check.state, low.check.dump) == ("differs", "wrong")
+        assert isinstance(low.check.element, Element)
+        assert low.check.error > 0.01 > low.check.eager_error
 
-    monkeypatch.setattr(checking, "LARGEST", 10)
-    low = irwidget.lower(mlp, torch.randn(2, 4), to="tosa_mlir", check=True)
-    assert low.trace.facts["check"]["max_abs"] is None
-    assert "larger than" in low.diagnostics[-1].message
+
+def test_one_large_element_hides_no_other():
+    def at_scale(x):
+        return torch.cat([x * 1e7, x])
+
+    def off(x):
+        return torch.cat([x * 1e7, x + 0.01])
+
+    x = torch.randn(5)
+    want = at_scale(x)
+    allowed = torch.full((10,), 1e-6, dtype=torch.float64) * want.abs()
+    result = Result("result 0", want, want.double(), allowed)
+    assert judge("p", 1, [_array(want)], [result]).state == "equal"
+    verdict = judge("p", 1, [_array(off(x))], [result])
+    assert (verdict.state, verdict.element.index[0] >= 5) == ("differs", True)
+
+
+def test_places_of_infinities_and_not_a_numbers_are_compared():
+    want = torch.tensor([1.0, torch.inf, torch.nan, -torch.inf])
+    result = Result("result 0", want, want.double(), torch.full((4,), 0.5, dtype=torch.float64))
+    assert judge("p", 1, [_array(want)], [result]).state == "equal"
+    for wrong in ([torch.nan, torch.inf, torch.nan, -torch.inf], [1.0, 3e38, torch.nan, -torch.inf],
+                  [1.0, torch.inf, 0.0, -torch.inf], [1.0, torch.inf, torch.nan, torch.inf],
+                  [torch.inf, torch.inf, torch.nan, -torch.inf]):
+        assert judge("p", 1, [_array(torch.tensor(wrong))], [result]).state == "differs", wrong
+
+
+def test_integers_are_compared_exactly():
+    want = torch.tensor([2**62 + 1, 5])
+    result = Result("result 0", want)
+    assert judge("p", 1, [_array(want)], [result]).state == "equal"
+    assert judge("p", 1, [_array(torch.tensor([2**62, 5]))], [result]).element == Element(
+        "result 0", (0,), 2**62, 2**62 + 1
+    )
+
+
+def test_shapes_and_numbers_are_compared():
+    two = Result("result 0", torch.ones(2))
+    assert "has shape [3], not [2]" in judge("p", 1, [_array(torch.ones(3))], [two]).reason
+    assert judge("p", 1, [8], [Result("result 0", 7)]).state == "differs"
+    assert judge("p", 1, [7], [Result("result 0", 7)]).state == "equal"
+
+
+NOT_CHECKED = {
+    "random": (lambda x: x + torch.rand(3), (torch.randn(3),), "llvm_ir", "random"),
+    "dropout": (nn.Dropout(), (torch.randn(3),), "llvm_ir", "random"),
+    "PTX": (nn.ReLU(), (torch.randn(3),), "nvptx", "PTX is not executed; the last dump that was"),
+    "AMDGCN": (nn.ReLU(), (torch.randn(3),), "amdgpu", "AMD's assembly is not executed; the last dump that was"),
+    "SPIR-V": (nn.ReLU(), (torch.randn(3),), "spirv", "SPIR-V is not executed; the last dump that was"),
+    "TorchScript": (nn.ReLU(), (torch.randn(3),), "torch_script_graph_ir", "a TorchScript graph is not executed"),
+    "text": ("module {}", (), "raw_ir", "no eager PyTorch"),
+    "without data": (nn.ReLU(), (torch.empty(3, device="meta"),), "llvm_ir", "hold no data"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_CHECKED)
+def test_what_is_not_executed_says_so(case):
+    model, inputs, to, reason = NOT_CHECKED[case]
+    low = irwidget.lower(model, *inputs, to=to, check=True)
+    assert low.check.state == "not checked"
+    assert reason in low.check.reason
+    assert low.diagnostics[-1].severity == "warning"
+
+
+class Raises(nn.Module):
+    """Fails when it is run, not when it is traced."""
+
+    def forward(self, x):
+        if not torch.compiler.is_exporting():
+            raise ValueError("not today")
+        return x * 2
+
+
+class Dies(nn.Module):
+    """Ends its process when it is run, not when it is traced."""
+
+    def forward(self, x):
+        if not torch.compiler.is_exporting():
+            import os
+            import signal
+
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return x * 2
+
+
+@pytest.mark.parametrize(("model", "reason"), [(Raises(), "eager PyTorch fails: ValueError: not today"),
+                                               (Dies(), "the eager run of the model was killed by SIGSEGV")])
+def test_the_failure_of_the_eager_run_costs_only_the_verdict(model, reason):
+    low = irwidget.lower(model, torch.randn(3), to="llvm_ir", check=True)
+    assert "define" in low.text
+    assert (low.check.state, low.check.reason) == ("not checked", reason)
+
+
+def test_a_program_that_crashes_differs(rewriting):
+    tool = rewriting("getelementptr inbounds nuw float, ptr %1,", "getelementptr inbounds nuw float, ptr null,")
+    low = irwidget.lower(nn.ReLU(), torch.randn(3), to="llvm_ir", pipeline=f"user-tool {tool}", check=True)
+    assert "ptr null" in low.text
+    assert low.check.state == "differs"
+    assert "the compiled program was killed by SIGSEGV" in low.check.reason
+
+
+def test_a_fault_that_these_inputs_do_not_show_is_found_with_others(rewriting):
+    """The weights of a row that nobody looks up are wrong."""
+    torch.manual_seed(0)
+    table = nn.Embedding(6, 2)
+    table.weight.data[3, 1] = 0.625
+    tool = rewriting("6.250000e-01", "7.250000e-01")
+    low = irwidget.lower(
+        table, torch.tensor([5, 0, 1, 2, 4, 4, 2, 1]), to="linalg_on_tensors_mlir", pipeline=f"user-tool {tool}",
+        elide=False, check=True,
+    )
+    if "7.250000e-01" in low.text:
+        assert low.check.state == "differs"
+        assert low.check.reason.startswith("on your inputs it is equal")
+
+
+def test_verdicts_are_kept_as_data():
+    inner = Verdict("differs", "p", 3, "far", 2.0, 1e-7, Element("result 0", (1, 2), 1 + 2j, 1 - 2j))
+    verdict = Verdict("not checked", reason="because", each=(inner, Verdict("equal", "q", 4, "", 0.0, 0.0)))
+    assert from_json(to_json(verdict)) == verdict
+    assert verdict.brief == "not checked (of 2 dumps: 1 differs, 1 equal)"
+
+
+def _array(tensor):
+    return Array(tensor.contiguous().numpy().tobytes(), tuple(tensor.shape))

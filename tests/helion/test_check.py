@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from irwidget.errors import UsageError
 from irwidget.helion.handlers import _handlers
 from irwidget.lowering import lower
 from tests.helion import kernels_matmul as mm
@@ -15,32 +14,36 @@ from tests.helion.cases import CASES
 X, Y = torch.randn(20, 30), torch.randn(30, 12)
 
 
-@pytest.mark.parametrize("to", ["helion_mlir", "llvm_ir"])
-def test_a_right_module_is_equal_to_eager(to: str):
-    low = lower(mm.matmul, X, Y, to=to, check=True)
-    assert low.trace.facts["check"]["ok"]
-    assert low.trace.facts["check"]["max_abs"] < 1e-5
+def test_a_right_module_is_equal_to_eager():
+    low = lower(mm.matmul, X, Y, to="helion_mlir", check=True)
+    assert low.check.state == "equal"
+    assert low.check.error < 1e-5
     assert "equal to eager" in str(low.diagnostics[-1])
+
+
+def test_of_llvm_ir_the_module_is_executed_that_it_is_made_of():
+    low = lower(mm.matmul, X, Y, to="llvm_ir", check=True)
+    assert low.check.state == "not checked"
+    assert "the last dump that was, after" in low.check.reason
 
 
 def test_a_wrong_node_differs_and_each_says_where(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(_handlers, "aten.exp.default", lambda e, n: e.tensor(n.args[0]))
     low = lower(pw.exp_forward, torch.randn(40), to="helion_mlir", check="each")
-    assert not low.trace.facts["check"]["ok"]
-    assert low.trace.facts["first wrong pass"] == "import"
+    assert (low.check.state, low.check.dump) == ("differs", "import")
     assert low.diagnostics[-1].severity == "error"
 
 
 def test_changed_arguments_are_compared():
     case = next(c for c in CASES if str(c) == "in_place")
-    assert lower(case.kernel, *case.inputs(), to="helion_mlir", check=True).trace.facts["check"]["ok"]
+    assert lower(case.kernel, *case.inputs(), to="helion_mlir", check=True).check.ok
 
 
 def test_what_cannot_be_compared_says_why():
     meta = torch.empty(8, 8, device="meta")
-    assert "meta tensors" in lower(pw.add, meta, meta, to="helion_mlir", check=True).trace.facts["check"]["reason"]
+    assert "meta tensors" in lower(pw.add, meta, meta, to="helion_mlir", check=True).check.reason
     case = next(c for c in CASES if str(c) == "branches")
     low = lower(case.kernel, *case.inputs(), to="helion_mlir", check=True, config=case.config)
-    assert "depends on its tiles" in low.trace.facts["check"]["reason"]
-    with pytest.raises(UsageError, match="helion_triton is not executed"):
-        lower(pw.add, X, X, to="helion_triton", check=True)
+    assert "depends on its tiles" in low.check.reason
+    text = lower(pw.add, X, X, to="helion_triton", check=True)
+    assert text.check.reason == "helion_triton of a kernel is not executed"

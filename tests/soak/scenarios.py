@@ -34,7 +34,7 @@ def next_is_right() -> None:
     """A lowering that executes and equals eager PyTorch."""
     torch.manual_seed(1)
     low = irwidget.lower(nn.Linear(3, 2), torch.randn(2, 3), to="linalg_on_tensors_mlir", check=True)
-    assert low.trace.facts["check"]["ok"], low.trace.facts["check"]
+    assert low.check.ok, low.check
     assert low.failure is None
 
 
@@ -62,7 +62,7 @@ def random_programs(count: int, number: int, seconds: float = 480) -> Counter[st
             return
         assert all(dump.text for dump in low.dumps), recipe
         if check:
-            assert low.trace.facts["check"]["ok"], (recipe, low.trace.facts["check"])
+            assert low.check.ok, (recipe, low.check)
             outcomes["equal to eager"] += 1
         else:
             outcomes["ok"] += 1

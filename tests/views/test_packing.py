@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Trace, dump
+from irwidget.verdicts import Verdict
 from irwidget.views import packing
 from irwidget.views.packing import Packer, blank, facts_of, last_change, lines_of, pack, predecessors
 from tests.views.lowerings import SOURCE, lower
@@ -281,8 +282,11 @@ def test_the_last_change(texts, at):
 
 
 def test_facts_are_short():
-    facts = {"check": {"max |diff|": 2.98e-08, "ok": True}, "registers": 32, "kernels": ["a", "b"]}
-    assert facts_of(facts) == [("check", "max |diff| 2.98e-08, ok yes"), ("registers", "32"), ("kernels", "a, b")]
+    facts = {"least": {"size": 2.98e-08, "ok": True}, "registers": 32, "kernels": ["a", "b"]}
+    trace = Trace("t", (), facts=facts, check=Verdict("differs", "cse"))
+    assert facts_of(trace) == [
+        ("check", "differs after cse"), ("least", "size 2.98e-08, ok yes"), ("registers", "32"), ("kernels", "a, b")
+    ]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,188 @@
+"""Execute the dumps of a lowering and find the first wrong pass.
+
+Each level is executed through the standard route from its dialect, so that a custom pass is judged by another path
+than its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from irwidget import llvm_routes
+from irwidget.checking.expected import Expected
+from irwidget.checking.judge import judge_all
+from irwidget.dumps import Diagnostic, Dump, Step, Trace
+from irwidget.toolchain.execute import CRASHED, RESULTS
+from irwidget.toolchain.run import Options, Source
+from irwidget.verdicts import Verdict
+
+SECONDS = 60.0
+"""The time-out of one execution, compilation included, when the user gives none."""
+
+_FROM_TORCH = (
+    "torchdynamo-export-to-torch-backend-pipeline{extra-library=},"
+    "torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"
+)
+_FROM_TOSA = "func.func(tosa-to-linalg-named,tosa-to-linalg,tosa-to-arith,tosa-to-tensor,tosa-to-scf)"
+_FROM_STABLEHLO = "func.func(chlo-legalize-to-stablehlo),stablehlo-legalize-to-linalg"
+_LLVM = "llvm"
+
+
+def check(source: Source, trace: Trace, options: Options, expected: Expected, *, each: bool) -> Verdict:
+    """The verdict on a lowering: that of its last dump; of a wrong one, that of the first wrong pass.
+
+    With `each` every dump that can stand alone is executed; otherwise the last that can, and when it is wrong, as many
+    before it as it takes to find the pass.
+    """
+    runner = _Runner(source, trace, options, expected)
+    runnable = [i for i, dump in enumerate(trace.dumps) if (i == 0 or dump.changed) and route(dump) is not None]
+    if not runnable:
+        return Verdict("not checked", reason=_never(trace.dumps[-1]))
+    if each:
+        return _from_the_start(_of_each(trace, [runner.verdict(i) for i in runnable]))
+    judged = next((v for v in map(runner.verdict, reversed(runnable)) if v.state != "not checked"), None)
+    if judged is None:
+        return runner.verdict(runnable[-1])
+    if judged.state == "differs":
+        return _from_the_start(_first_wrong(runner, [i for i in runnable if i <= (judged.index or 0)]))
+    return last(trace, judged, runner.verdict(runnable[-1]).reason)
+
+
+def _of_each(trace: Trace, verdicts: Sequence[Verdict]) -> Verdict:
+    wrong = next((verdict for verdict in verdicts if verdict.state == "differs"), None)
+    judged = [verdict for verdict in verdicts if verdict.state != "not checked"]
+    said = wrong or (last(trace, judged[-1], verdicts[-1].reason) if judged else verdicts[-1])
+    return replace(said, each=tuple(verdicts))
+
+
+def _from_the_start(verdict: Verdict) -> Verdict:
+    """A program that is wrong before any pass has run was imported wrongly, or what executes it is wrong."""
+    if verdict.state != "differs" or verdict.index != 0:
+        return verdict
+    why = "the import is wrong, or a pass of the standard route that executes it"
+    return replace(verdict, reason=f"{verdict.reason}; no pass had run yet: {why}")
+
+
+def last(trace: Trace, judged: Verdict, why: str = "") -> Verdict:
+    """The verdict on a whole lowering by that on the last dump that was executed: equal only where it ends in that.
+
+    `why` says why none after it was.
+    """
+    if judged.state == "not checked" or judged.index is None:
+        return judged
+    after = [dump for dump in trace.dumps[judged.index + 1 :] if dump.changed]
+    if not after:
+        return judged
+    reason = f"{why or _never(after[-1])}; the last dump that was, after {judged.dump}, is equal"
+    return replace(judged, state="not checked", reason=reason)
+
+
+def _first_wrong(runner: _Runner, candidates: list[int]) -> Verdict:
+    """Between a dump that is right and the last, which is wrong: the pass that made it so, by halving."""
+    low, high = -1, len(candidates) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = next((m for m in (*range(middle, high), *range(middle - 1, low, -1))
+                      if runner.verdict(candidates[m]).state != "not checked"), None)
+        if tried is None:
+            break
+        if runner.verdict(candidates[tried]).state == "differs":
+            high = tried
+        else:
+            low = tried
+    wrong = runner.verdict(candidates[high])
+    if low < 0 or candidates[high] - candidates[low] == 1:
+        return wrong
+    between = candidates[high] - candidates[low] - 1
+    right = runner.verdict(candidates[low]).dump
+    passes = f"{between} dump{'s' if between > 1 else ''}"
+    return replace(wrong, reason=f"{wrong.reason}; it was equal after {right}, and {passes} between were not executed")
+
+
+class _Runner:
+    """Executes dumps, each once."""
+
+    def __init__(self, source: Source, trace: Trace, options: Options, expected: Expected) -> None:
+        self.source, self.trace, self.options, self.expected = source, trace, options, expected
+        self._deadline = None if options.timeout is None else time.monotonic() + options.timeout
+        self._verdicts: dict[int, Verdict] = {}
+
+    def verdict(self, index: int) -> Verdict:
+        """Execute a dump, by its number."""
+        if index not in self._verdicts:
+            self._verdicts[index] = self._execute(index)
+        return self._verdicts[index]
+
+    def _execute(self, index: int) -> Verdict:
+        dump = self.trace.dumps[index]
+        seconds = SECONDS if self._deadline is None else min(SECONDS, self._deadline - time.monotonic())
+        if seconds <= 0:
+            return Verdict("not checked", dump.name, index, "the time limit was reached before it was executed")
+        steps, position = _place(self.trace, index)
+        how = replace(self.options, dumps=True, progress=None, invocation=self.expected.invocation(seconds, position))
+        trace = self.source.run((*steps, Step("execute", route(dump) or "")), how)
+        if trace.failure is None:
+            return judge_all(dump.name, index, trace.facts[RESULTS], self.expected.cases)
+        reason = trace.failure.message.splitlines()[0]
+        if trace.failure.pass_name == CRASHED:
+            return Verdict("differs", dump.name, index, f"the compiled program {reason}, and eager PyTorch returns")
+        return Verdict("not checked", dump.name, index, f"after {dump.name} it was not executed: {reason}")
+
+
+def _place(trace: Trace, index: int) -> tuple[tuple[Step, ...], int]:
+    """The steps up to a dump, and which of the last one's dumps it is."""
+    number = trace.dumps[index].step_number
+    first = next(i for i, dump in enumerate(trace.dumps) if dump.step_number == number)
+    complete = len(trace.dumps) > 2 or index == 0 or not trace.steps
+    return trace.steps[: number + 1], index - first if complete else -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """Dialects that stand alone, and the pipeline that leads on from them."""
+
+    found: Callable[[str], bool]
+    pipeline: str
+
+
+_LEVELS = (
+    _Level(lambda text: "!torch." in text, _FROM_TORCH),
+    _Level(lambda text: " chlo." in text or "stablehlo." in text, _FROM_STABLEHLO),
+    _Level(lambda text: "tosa." in text, _FROM_TOSA),
+)
+
+
+def route(dump: Dump) -> str | None:
+    """The standard pipeline from a dump's dialects to LLVM's, empty for LLVM IR; None when nothing executes it."""
+    text = dump.text
+    if dump.language == _LLVM:
+        return "" if " @main(" in text else None
+    if dump.language != "mlir" or "torch_c." in text or "@main" not in text or "gpu.module" in text:
+        return None
+    if "llvm.func @main" in text:
+        return "builtin.module(canonicalize)"
+    first = next((level.pipeline for level in _LEVELS if level.found(text)), "")
+    rest = [
+        step.arguments.removeprefix("builtin.module(").removesuffix(")")
+        for step in (llvm_routes.LOOPS, llvm_routes.TO_LLVM)
+    ]
+    return f"builtin.module({','.join(part for part in (first, *rest) if part)})"
+
+
+_NEVER = {"ptx": "PTX", "amdgcn": "AMD's assembly", "spirv": "SPIR-V", "sass": "SASS", "x86asm": "assembly"}
+
+
+def _never(dump: Dump) -> str:
+    """Why the IR after a pass is not executed."""
+    if dump.language in _NEVER:
+        return f"{_NEVER[dump.language]} is not executed"
+    return f"what {dump.name} leaves is no module with @main that can be executed"
+
+
+def with_verdict(trace: Trace, verdict: Verdict) -> Trace:
+    """The trace with the verdict, in words too."""
+    severity = "error" if verdict.state == "differs" else "warning" if verdict.state == "not checked" else "remark"
+    said = Diagnostic(severity, f"check: {verdict}")
+    return replace(trace, check=verdict, diagnostics=(*trace.diagnostics, said))

@@ -1,0 +1,221 @@
+"""Evaluate an exported program in float64, exactly or as if every operation rounded a little differently.
+
+The exact values say what a program means; the spread of evaluations with rounding noise says how far a right program
+of the original dtypes may be from them, element by element: cancellation, long sums and comparisons that sit on an
+edge are seen without a rule for each ("Monte Carlo arithmetic", Parker 1997).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.fx import Interpreter, Node
+from torch.utils import _pytree as pytree
+
+Values = tuple[Any, ...]
+
+_WIDE = {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
+_NARROW_SUMS = (torch.float16, torch.bfloat16)
+_EXACT = frozenset((  # noqa: SIM905
+    "abs alias amax amin argmax argmin broadcast_to cat ceil clamp clamp_max clamp_min clone constant_pad_nd "
+    "contiguous copy copysign detach diagonal embedding empty eq expand fill flip floor full gather ge gt index "
+    "index_select le lift_fresh_copy lt masked_fill max max_pool2d_with_indices maximum min minimum ne neg permute "
+    "relu repeat reshape roll round scalar_tensor scatter select select_scatter sign slice slice_scatter sort split "
+    "split_with_sizes squeeze stack sym_size t topk transpose tril triu trunc unbind unfold unsqueeze view where "
+    "zeros zeros_like ones ones_like new_zeros new_ones full_like new_full arange unsafe_index"
+).split())
+"""Operations of ATen that move or choose values and never round."""
+_UNIT = frozenset((  # noqa: SIM905
+    "expm1 log1p elu celu selu softplus mish sinh asinh atanh acosh tanh log_sigmoid_forward silu gelu sigmoid erfc "
+    "logit hardswish special_expm1 special_log1p"
+).split())
+"""Functions that are often composed of others of about one, as `exp(x) - 1`: what they lose is a part of one."""
+_FEW = 64
+"""An operation that was exact on at least so many elements is taken for one that does not round."""
+
+
+class Rounding(Interpreter):
+    """The program as eager PyTorch computes it; notes which operations were exact."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        super().__init__(module)
+        self.rounds: dict[str, bool] = {}
+
+    def run_node(self, n: Node) -> Any:
+        value = super().run_node(n)
+        if n.op == "call_function" and isinstance(n.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+            args, kwargs = self.fetch_args_kwargs_from_env(n)
+            self.rounds[n.name] = _name(n) not in _EXACT and not self._was_exact(n, args, kwargs, value)
+        return value
+
+    @staticmethod
+    def _was_exact(node: Node, args: Values, kwargs: Mapping[str, Any], value: Any) -> bool:
+        tensors = [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+        if sum(tensor.numel() for tensor in tensors) < _FEW:
+            return False
+        try:
+            wide = _call(node, *_widened((args, dict(kwargs))))
+        except Exception:
+            return False
+        leaves = pytree.tree_leaves(wide)
+        return all(torch.equal(_wide(one).nan_to_num(), _wide(other).nan_to_num()) for one, other in
+                   zip(tensors, leaves, strict=True))
+
+
+class Wide(Interpreter):
+    """The program in float64; with a seed, every operation that rounds does so at random."""
+
+    def __init__(self, module: torch.fx.GraphModule, rounds: Mapping[str, bool], seed: int | None = None) -> None:
+        super().__init__(module)
+        self._rounds = rounds
+        self._random = None if seed is None else torch.Generator().manual_seed(seed)
+
+    def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
+        return _widened(super().placeholder(target, args, kwargs))
+
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        return _widened(super().get_attr(target, args, kwargs))
+
+    def run_node(self, n: Node) -> Any:
+        if n.op != "call_function" or not isinstance(n.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+            return super().run_node(n)
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        noisy = self._random is not None and self._rounds.get(n.name, True)
+        eps = _eps(n)
+        growth = _growth(n, args) if noisy else 0.0
+        if noisy and eps:
+            args, kwargs = pytree.tree_map(lambda leaf: self._shaken(leaf, eps * growth), (args, dict(kwargs)))
+        value = self._compute(n, args, dict(kwargs))
+        if not noisy:
+            return value
+        wanted = [_dtype(meta) for meta in pytree.tree_leaves(n.meta.get("val"))]
+        leaves, spec = pytree.tree_flatten(value)
+        unit = 1.0 if _name(n) in _UNIT else 0.0
+        return pytree.tree_unflatten(
+            [self._shaken(leaf, _epsilon(dtype) * growth, unit) for leaf, dtype in zip(leaves, wanted, strict=True)],
+            spec,
+        )
+
+    def _shaken(self, leaf: Any, amount: float, least: float = 0.0) -> Any:
+        """Every element off by a random part, up to `amount`, of itself or, if that is more, of `least`."""
+        if not isinstance(leaf, torch.Tensor) or not (leaf.is_floating_point() or leaf.is_complex()):
+            return leaf
+        noise = torch.rand(leaf.shape, generator=self._random, dtype=torch.float64) * (2 * amount) - amount
+        return leaf * (1 + noise) if not least else leaf + noise * leaf.abs().clamp(min=least)
+
+    @staticmethod
+    def _compute(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
+        """In float64 where the operation has it and means the same, otherwise in its own dtypes."""
+        try:
+            value = _call(node, *_wide_dtypes(args, kwargs))
+            if _as_promised(value, node):
+                return value
+        except Exception:  # no such kernel for float64
+            pass
+        own = pytree.tree_map(lambda leaf: _narrowed(leaf, node), (args, kwargs))
+        return _widened(_call(node, *own))
+
+
+def _call(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
+    if _name(node) in ("empty", "new_empty", "empty_strided", "new_empty_strided", "empty_like"):
+        return pytree.tree_map(lambda leaf: torch.zeros(leaf.shape, dtype=_wide_dtype(leaf.dtype)), node.meta["val"])
+    target: Any = node.target
+    return target(*args, **kwargs)
+
+
+def _name(node: Node) -> str:
+    return str(getattr(node.target, "__name__", node.target)).split(".")[0]
+
+
+def _wide_dtype(dtype: torch.dtype) -> torch.dtype:
+    return torch.float64 if dtype.is_floating_point else _WIDE.get(dtype, dtype)
+
+
+def _wide(tensor: Any) -> torch.Tensor:
+    tensor = torch.as_tensor(tensor).detach()
+    return tensor.to(_wide_dtype(tensor.dtype))
+
+
+def _widened(values: Any) -> Any:
+    return pytree.tree_map(lambda leaf: _wide(leaf) if isinstance(leaf, torch.Tensor) else leaf, values)
+
+
+def _wide_dtypes(args: Values, kwargs: dict[str, Any]) -> tuple[Values, dict[str, Any]]:
+    """Arguments that name a dtype name the wide one."""
+    change = lambda leaf: _wide_dtype(leaf) if isinstance(leaf, torch.dtype) else leaf  # noqa: E731
+    return pytree.tree_map(change, (args, kwargs))
+
+
+def _narrowed(leaf: Any, node: Node) -> Any:
+    """Back to the float type that the program computes this operation in."""
+    if not isinstance(leaf, torch.Tensor) or not (leaf.is_floating_point() or leaf.is_complex()):
+        return leaf
+    given = [_dtype(argument.meta.get("val")) for argument in node.all_input_nodes]
+    narrow = next((dtype for dtype in given if dtype is not None and dtype.is_floating_point), None)
+    return leaf.to(narrow) if narrow and leaf.is_floating_point() else leaf
+
+
+def _dtype(meta: Any) -> torch.dtype | None:
+    return getattr(meta, "dtype", None)
+
+
+def _as_promised(value: Any, node: Node) -> bool:
+    """Whether results have the shapes and the wide form of the dtypes that the exported program gives."""
+    metas = pytree.tree_leaves(node.meta.get("val"))
+    leaves = pytree.tree_leaves(value)
+    if len(metas) != len(leaves):
+        return False
+    return all(
+        not isinstance(meta, torch.Tensor)
+        or (isinstance(leaf, torch.Tensor) and leaf.dtype == _wide_dtype(meta.dtype) and leaf.dim() == meta.dim())
+        for meta, leaf in zip(metas, leaves, strict=True)
+    )
+
+
+def _epsilon(dtype: torch.dtype | None) -> float:
+    """The distance from one to the next number; 0 for what does not round."""
+    return torch.finfo(dtype).eps if dtype is not None and (dtype.is_floating_point or dtype.is_complex) else 0.0
+
+
+def _eps(node: Node) -> float:
+    return max((_epsilon(_dtype(meta)) for meta in pytree.tree_leaves(node.meta.get("val"))), default=0.0)
+
+
+def _growth(node: Node, args: Values) -> float:
+    """How much more than one rounding the operation may lose: it grows with the length of its sums."""
+    length = _length(node, args)
+    if length <= 1:
+        return 1.0
+    narrow = any(_dtype(meta) in _NARROW_SUMS for meta in pytree.tree_leaves(node.meta.get("val")))
+    return 1.0 + math.sqrt(length) / 2 + (0.0 if narrow else length / 16)
+
+
+def _length(node: Node, args: Values) -> int:
+    """How many terms a sum in the operation has, at most."""
+    name = _name(node)
+    tensors = [leaf for leaf in pytree.tree_leaves(args) if isinstance(leaf, torch.Tensor)]
+    if not tensors:
+        return 1
+    if name in ("mm", "bmm", "matmul"):
+        return tensors[0].shape[-1]
+    if name in ("addmm", "baddbmm"):
+        return tensors[1].shape[-1]
+    if "convolution" in name:
+        return max(tensors[1].numel() // max(1, min(tensors[1].shape[:2])), 1)
+    if name in ("_softmax", "_log_softmax", "cumsum", "logsumexp", "cumprod", "logcumsumexp"):
+        return tensors[0].shape[args[1] if isinstance(args[1], int) else args[1][0]] if tensors[0].dim() else 1
+    if "layer_norm" in name:
+        return math.prod(args[1])
+    if "norm" in name:
+        return tensors[0].numel() // max(1, tensors[0].shape[1]) if tensors[0].dim() > 1 else tensors[0].numel()
+    metas = [meta for meta in pytree.tree_leaves(node.meta.get("val")) if isinstance(meta, torch.Tensor)]
+    smallest = min((int(math.prod(meta.shape)) for meta in metas if not _is_open(meta)), default=1)
+    return max(1, max(tensor.numel() for tensor in tensors) // max(1, smallest))
+
+
+def _is_open(meta: torch.Tensor) -> bool:
+    """Whether a size is a symbol."""
+    return any(isinstance(extent, torch.SymInt) for extent in meta.shape)

@@ -1,0 +1,370 @@
+"""What a program should return: eager PyTorch's results, their exact values, and how far each element may be off.
+
+It is found in a copy of the kernel, where the user's model runs on the user's objects and nothing that it changes
+stays changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irwidget.toolchain import forked
+from irwidget.toolchain.events import Array, Invocation, Value
+
+if TYPE_CHECKING:
+    import torch
+    from torch.export import ExportedProgram
+
+OTHERS = 2
+"""Sets of inputs made of the user's: a fault can hide behind values that happen to be these."""
+SAMPLES = 6
+"""Evaluations with rounding noise."""
+_MARGIN = 4.0
+"""The widest of a few samples is exceeded by more samples, but hardly so far."""
+_ULPS = 2.0
+
+
+class Unchecked(Exception):
+    """There is nothing to compare with; the message says why."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One result of a program."""
+
+    label: str
+    """`result 0`, `buffer 'seen'`, `input 'x'`."""
+    want: torch.Tensor | int | float | bool
+    """Eager PyTorch's."""
+    exact: torch.Tensor | None = None
+    """In float64 (or complex128); None for integers, and where float64 does not agree with eager."""
+    allowed: torch.Tensor | None = None
+    """For each element, how far a right result may be from `exact` (from `want` where that is None)."""
+    others: tuple[torch.Tensor, ...] = ()
+    """Values of integers and booleans that another rounding before them gives."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs of `@main` and what it should return for them."""
+
+    inputs: tuple[Value, ...]
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The user's inputs, and others made of them, with what `@main` should return."""
+
+    cases: tuple[Case, ...]
+
+    def invocation(self, seconds: float, dump: int) -> Invocation:
+        """How to execute a dump."""
+        import torch
+
+        wanted = [result.want for result in self.cases[0].results]
+        sizes = tuple(want.element_size() if isinstance(want, torch.Tensor) else None for want in wanted)
+        return Invocation(tuple(case.inputs for case in self.cases), sizes, seconds, dump)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What torch.export made of a model, as it was before an import, which changes the graph."""
+
+    module: torch.fx.GraphModule
+    inputs: tuple[Any, ...]
+    """torch's InputSpecs."""
+    outputs: tuple[Any, ...]
+    """torch's OutputSpecs."""
+    state: Mapping[str, torch.Tensor]
+    constants: Mapping[str, Any]
+
+    @staticmethod
+    def of(program: ExportedProgram) -> Program:
+        """Keep the graph of an exported program."""
+        import torch
+
+        graph = torch.fx.Graph()
+        result = graph.graph_copy(program.graph, {})
+        graph.output(result)
+        signature = program.graph_signature
+        return Program(
+            torch.fx.GraphModule(program.graph_module, graph), tuple(signature.input_specs),
+            tuple(signature.output_specs), program.state_dict, program.constants,
+        )
+
+    @property
+    def arguments(self) -> tuple[str | None, ...]:
+        """For each leaf of the inputs its placeholder; None for a constant, which is no argument of `@main`."""
+        from torch.export.graph_signature import ConstantArgument, InputKind
+
+        given = [spec.arg for spec in self.inputs if spec.kind == InputKind.USER_INPUT]
+        return tuple(None if isinstance(arg, ConstantArgument) else arg.name for arg in given)
+
+
+def expect(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program,
+    *, seconds: float, memory: int | None = None,
+) -> Expected:
+    """Run a model eagerly and evaluate its exported program, away from the kernel.
+
+    Raises Unchecked, with the reason, when there is nothing to compare with: random operations, inputs without data,
+    a model that fails, crashes or takes longer than `seconds`.
+    """
+    _refuse(program, args, kwargs)
+    try:
+        first = forked.call(lambda: _case(model, args, kwargs, program), seconds=seconds, memory=memory)
+    except forked.Died as death:
+        raise Unchecked(f"the eager run of the model {death}") from None
+    except forked.TimedOut:
+        raise Unchecked(f"the eager run of the model took longer than {seconds:g} s") from None
+    except MemoryError:
+        raise Unchecked("the eager run of the model needs more memory than it may have") from None
+    except Unchecked:
+        raise
+    except Exception as error:
+        said = next(iter(str(error).strip().splitlines()), "")
+        raise Unchecked(f"eager PyTorch fails: {type(error).__name__}: {said}".rstrip(": ")) from error
+    others = (_other(model, args, kwargs, program, seed, seconds, memory) for seed in range(OTHERS))
+    return Expected((first, *(case for case in others if case)))
+
+
+def _other(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program, seed: int, seconds: float,
+    memory: int | None,
+) -> Case | None:
+    """A case with other values of the same kind; None where eager PyTorch does not take them."""
+    def work() -> Case:
+        positional, named = resampled((args, dict(kwargs)), seed)
+        return _case(model, positional, named, program)
+
+    try:
+        return forked.call(work, seconds=seconds, memory=memory)
+    except Exception:
+        return None
+
+
+def resampled(values: Any, seed: int) -> Any:
+    """Inputs like these: floats and booleans drawn from theirs, integers between the least and the greatest.
+
+    What may be an order of its own (a sorted vector of boundaries or offsets) stays.
+    """
+    import torch
+    from torch.utils import _pytree as pytree
+
+    random = torch.Generator().manual_seed(seed)
+
+    def sample(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor) or leaf.numel() < 2 or _is_sorted(leaf):
+            return leaf
+        flat = leaf.detach().cpu().reshape(-1)
+        if leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
+            flat = flat[torch.randint(0, flat.numel(), flat.shape, generator=random)]
+        elif int(flat.max()) - int(flat.min()) < 2**31:
+            spread = torch.randint(0, int(flat.max()) - int(flat.min()) + 1, flat.shape, generator=random)
+            flat = (flat.min().to(torch.int64) + spread).to(leaf.dtype)
+        return flat.reshape(leaf.shape).to(leaf.device)
+
+    return pytree.tree_map(sample, values)
+
+
+def _is_sorted(tensor: Any) -> bool:
+    return tensor.dim() == 1 and not tensor.is_complex() and bool((tensor[1:] >= tensor[:-1]).all())
+
+
+def _refuse(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    import torch
+    from torch.utils import _pytree as pytree
+
+    for node in program.module.graph.nodes:
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            raise Unchecked(f"random: {node.target} gives other numbers on every run")
+    for leaf in [*pytree.tree_leaves((args, dict(kwargs))), *program.state.values()]:
+        if isinstance(leaf, torch.Tensor) and (leaf.is_meta or _is_fake(leaf)):
+            raise Unchecked("the inputs or weights are meta or fake tensors, which hold no data")
+
+
+def _is_fake(tensor: torch.Tensor) -> bool:
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return isinstance(tensor, FakeTensor)
+
+
+def _case(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program) -> Case:
+    import torch
+    from torch.utils import _pytree as pytree
+
+    from irwidget.checking.evaluate import Rounding, Wide
+
+    model, args, kwargs = _own(model, args, kwargs)
+    leaves = pytree.tree_leaves((args, dict(kwargs)))
+    names = program.arguments
+    before = [_value(leaf) for leaf, name in zip(leaves, names, strict=True) if name is not None]
+    with torch.no_grad(), _default_dtype(torch.get_default_dtype()):
+        named = {name: leaf for leaf, name in zip(leaves, names, strict=True) if name is not None}
+        fed = _placeholders(program, named)
+        rounding = Rounding(program.module)
+        rounding.run(*_copies(fed), enable_io_processing=False)
+        with _default_dtype(torch.float64):
+            exact, *samples = [
+                Wide(program.module, rounding.rounds, seed).run(*_copies(fed), enable_io_processing=False)
+                for seed in (None, *range(SAMPLES))
+            ]
+        call = model.module() if isinstance(model, torch.export.ExportedProgram) else model
+        returned = call(*args, **kwargs)
+        wanted = _wanted(program, returned, call, named)
+    made = (_result(label, want, one, [sample[i] for sample in samples])
+            for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True)))
+    return Case(tuple(before), tuple(made))
+
+
+def _own(model: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+    """The model and its inputs, to be changed at will: the copy of the process has its own, this process has not."""
+    import copy
+
+    return (model, args, kwargs) if forked.available() else copy.deepcopy((model, args, dict(kwargs)))
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: torch.dtype) -> Generator[None]:
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _copies(values: Sequence[Any]) -> list[Any]:
+    import torch
+
+    return [value.detach().clone() if isinstance(value, torch.Tensor) else value for value in values]
+
+
+def _placeholders(program: Program, named: Mapping[str, Any]) -> list[Any]:
+    """What the graph's placeholders stand for, in order."""
+    from torch.export.graph_signature import InputKind
+
+    values: list[Any] = []
+    for spec in program.inputs:
+        if spec.kind == InputKind.USER_INPUT:
+            values.append(named[spec.arg.name] if spec.arg.name in named else getattr(spec.arg, "value", None))
+        elif spec.target in program.state:
+            values.append(program.state[spec.target])
+        else:
+            values.append(program.constants[spec.target])
+    return values
+
+
+def _wanted(
+    program: Program, returned: Any, call: Any, named: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    """Each result of `@main` as eager PyTorch leaves it, with what it is."""
+    from torch.export.graph_signature import OutputKind
+    from torch.utils import _pytree as pytree
+
+    leaves = iter(pytree.tree_leaves(returned))
+    counter = itertools.count()
+    buffers = dict(call.named_buffers()) if hasattr(call, "named_buffers") else {}
+    parameters = dict(call.named_parameters()) if hasattr(call, "named_parameters") else {}
+    wanted: list[tuple[str, Any]] = []
+    for spec in program.outputs:
+        if spec.kind == OutputKind.BUFFER_MUTATION:
+            wanted.append((f"buffer {spec.target!r}", buffers[spec.target]))
+        elif spec.kind == OutputKind.USER_INPUT_MUTATION:
+            wanted.append((f"input {spec.target!r}", named[spec.target]))
+        elif spec.kind == OutputKind.USER_OUTPUT:
+            wanted.append((f"result {next(counter)}", next(leaves)))
+        elif spec.target in parameters:
+            wanted.append((f"parameter {spec.target!r}", parameters[spec.target]))
+        else:
+            raise Unchecked(f"the exported program has a result of a kind that is not compared: {spec.kind.name}")
+    return wanted
+
+
+def _result(label: str, want: Any, exact: Any, samples: Sequence[Any]) -> Result:
+    """A result with what it may be."""
+    import torch
+
+    if want is None:
+        raise Unchecked(f"{label} is None, which compiled code cannot return")
+    if not isinstance(want, torch.Tensor):
+        if not isinstance(want, bool | int | float):
+            raise Unchecked(f"{label} is a {type(want).__name__}, which compiled code cannot return")
+        return _number(label, want, exact, samples)
+    want = want.detach().cpu().contiguous().clone()
+    if not isinstance(exact, torch.Tensor) or exact.shape != want.shape:
+        return Result(label, want)
+    if not (want.is_floating_point() or want.is_complex()):
+        others = [sample for sample in (exact, *samples) if not torch.equal(sample, want)]
+        return Result(label, want, others=tuple(others))
+    noise = torch.stack([_distance(sample, exact) for sample in samples]).amax(0)
+    floor = _floor(want, exact)
+    own = _distance(want, exact)
+    if not _trusted(own, noise, floor):
+        return Result(label, want, None, _MARGIN * noise + floor)
+    return Result(label, want, exact, torch.maximum(_MARGIN * noise, 2 * own) + floor)
+
+
+def _number(label: str, want: bool | int | float, exact: Any, samples: Sequence[Any]) -> Result:
+    """A number: floats get an allowance as an element of a tensor does."""
+    import torch
+
+    if isinstance(want, float):
+        made = _result(label, torch.tensor(want, dtype=torch.float64), torch.tensor(float(exact)),
+                       [torch.tensor(float(sample)) for sample in samples])
+        return Result(label, want, made.exact, made.allowed)
+    return Result(label, want, others=tuple(torch.tensor(s) for s in samples if s != want))
+
+
+def _distance(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Between elements, as float64; 0 where both are the same infinity or NaN, infinite where only one is."""
+    import torch
+
+    one, other = one.to(other.dtype) if one.dtype != other.dtype else one, other
+    same = (one == other) | (one.isnan() & other.isnan())
+    far = (one - other).abs().to(torch.float64)
+    return torch.where(same, 0.0, far.nan_to_num(nan=math.inf, posinf=math.inf))
+
+
+def _floor(want: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """A few units in the last place, and what underflows."""
+    import torch
+
+    info = torch.finfo(want.dtype)
+    size = exact.abs().to(torch.float64).nan_to_num(nan=0.0, posinf=0.0)
+    return _ULPS * info.eps * size.clamp(max=info.max) + info.smallest_normal
+
+
+def _trusted(own: torch.Tensor, noise: torch.Tensor, floor: torch.Tensor) -> bool:
+    """Whether eager is as close to the float64 evaluation as rounding explains: then both are the same program."""
+    if not own.numel():
+        return True
+    explained = own <= 16 * _MARGIN * noise + 16 * floor
+    return bool(explained.double().mean() >= 0.98)
+
+
+def _value(leaf: Any) -> Value:
+    """An input as `@main` takes it."""
+    import torch
+
+    if isinstance(leaf, torch.Tensor):
+        return array(leaf)
+    if isinstance(leaf, bool | int | float):
+        return leaf
+    raise Unchecked(f"an input is a {type(leaf).__name__}, which compiled code does not take")
+
+
+def array(tensor: torch.Tensor) -> Array:
+    """A tensor's elements."""
+    import torch
+
+    flat = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    return Array(flat.reshape(-1).view(torch.uint8).numpy().tobytes() if flat.numel() else b"", tuple(tensor.shape))

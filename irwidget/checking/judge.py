@@ -1,0 +1,134 @@
+"""Compare what was executed with what is expected: every element of every result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from irwidget.checking.expected import Case, Result
+from irwidget.toolchain.events import Array, Value
+from irwidget.verdicts import Element, Verdict
+
+if TYPE_CHECKING:
+    import torch
+
+
+_OTHER = "on your inputs it is equal, but with others of their kind "
+
+
+def judge_all(name: str, index: int | None, calls: Sequence[Sequence[Value]], cases: Sequence[Case]) -> Verdict:
+    """The verdict on what the IR after a pass returned for the user's inputs (the first case) and for others."""
+    verdicts = [judge(name, index, values, case.results) for values, case in zip(calls, cases, strict=True)]
+    wrong = next((i for i, verdict in enumerate(verdicts) if verdict.state == "differs"), None)
+    if wrong:
+        return replace(verdicts[wrong], reason=_OTHER + verdicts[wrong].reason)
+    return verdicts[0]
+
+
+def judge(name: str, index: int | None, values: Sequence[Value], results: Sequence[Result]) -> Verdict:
+    """The verdict on the values that the IR after a pass returned for one set of inputs."""
+    error, own = 0.0, 0.0
+    known = False
+    wrong: list[tuple[Result, Any]] = []
+    for got, result in zip(values, results, strict=True):
+        want = _as_tensor(result.want)
+        if isinstance(got, Array) and got.shape != tuple(want.shape):
+            reason = f"{result.label} has shape {list(got.shape)}, not {list(want.shape)}"
+            return Verdict("differs", name, index, reason)
+        value = _tensor(got, want) if isinstance(got, Array) else _as_tensor(got)
+        if value.dtype != want.dtype:
+            return Verdict("differs", name, index, f"{result.label} is {value.dtype}, not {want.dtype}")
+        excess, far = _excess(value, want, result)
+        if excess.numel():
+            error = max(error, float(far.max()))
+            if result.exact is not None:
+                known = True
+                own = max(own, float(_far(want, result.exact.to(_wide(want))).max()))
+            if bool((excess > 0).any()):
+                wrong.append((result, _element(result, value, want, excess)))
+    return _verdict(name, index, error, own if known else None, wrong)
+
+
+def _verdict(name: str, index: int | None, error: float, own: float | None, wrong: Sequence[Any]) -> Verdict:
+    if not wrong:
+        return Verdict("equal", name, index, "", error, own)
+    count, element = wrong[0][1]
+    more = f" ({count} elements are wrong)" if count > 1 else ""
+    others = "".join(f"; so is {result.label}" for result, _ in wrong[1:])
+    return Verdict("differs", name, index, f"{element}{more}{others}", error, own, element)
+
+
+def _excess(value: torch.Tensor, want: torch.Tensor, result: Result) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each element, by how much more than allowed it is off (0 or less: right), and how far it is off."""
+    import torch
+
+    if not (want.is_floating_point() or want.is_complex()):
+        right = value == want
+        for other in result.others:
+            right |= value == other.to(want.dtype)
+        far = (value.to(torch.float64) - want.to(torch.float64)).abs()
+        return torch.where(right, 0.0, far.clamp(min=1.0)), far
+    wide = _wide(want)
+    exact = want.to(wide) if result.exact is None else result.exact.to(wide)
+    allowed = torch.zeros(want.shape, dtype=torch.float64) if result.allowed is None else result.allowed
+    got = value.to(wide)
+    far = _far(got, exact)
+    near = _near(got, exact, want.to(wide), allowed, torch.finfo(want.dtype).max)
+    same = (value == want) | (value.isnan() & want.isnan()) | near
+    return torch.where(same, 0.0, (far - allowed).clamp(min=0.0)), torch.where(same & far.isinf(), 0.0, far)
+
+
+def _near(got: torch.Tensor, exact: torch.Tensor, want: torch.Tensor, allowed: torch.Tensor, most: float) -> Any:
+    """Elements on the edge of what the dtype can hold, where one rounding more or less makes an infinity."""
+    edge = (exact.abs() + allowed >= most) & (want.abs() + allowed >= most)
+    return edge & ~got.isnan() & (got.abs() + allowed >= most) & ((got == want) | (got.real * want.real > 0))
+
+
+def _far(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Distances; 0 between the same infinities or NaNs, infinite where only one is such."""
+    import torch
+
+    one, other = one.to(_wide(one)), other.to(_wide(other))
+    same = (one == other) | (one.isnan() & other.isnan())
+    return torch.where(same, 0.0, (one - other).abs().to(torch.float64).nan_to_num(nan=math.inf, posinf=math.inf))
+
+
+def _wide(tensor: torch.Tensor) -> torch.dtype:
+    import torch
+
+    return torch.complex128 if tensor.is_complex() else torch.float64
+
+
+def _element(result: Result, value: torch.Tensor, want: torch.Tensor, excess: torch.Tensor) -> tuple[int, Element]:
+    """How many elements are wrong, and the one that is furthest off for its size."""
+    import torch
+
+    if want.is_floating_point() or want.is_complex():
+        scale = want.abs().to(torch.float64).nan_to_num(nan=0.0, posinf=0.0)
+        relative = excess / (scale + float(torch.finfo(want.dtype).tiny))
+    else:
+        relative = excess
+    place = int(relative.nan_to_num(nan=math.inf, posinf=math.inf).argmax())
+    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(place), want.shape)) if want.dim() else ()
+    got, wanted = value.reshape(-1)[place].item(), want.reshape(-1)[place].item()
+    return int((excess > 0).sum()), Element(result.label, index, got, wanted)
+
+
+def _tensor(array: Array, like: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    if not array.data:
+        return torch.empty(like.shape, dtype=like.dtype)
+    return torch.frombuffer(bytearray(array.data), dtype=like.dtype).reshape(like.shape)
+
+
+def _as_tensor(value: torch.Tensor | float) -> torch.Tensor:
+    """Python's numbers as tensors hold them without loss."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return value
+    kind = torch.float64 if isinstance(value, float) else torch.bool if isinstance(value, bool) else torch.int64
+    return torch.tensor(value, dtype=kind)

@@ -1,0 +1,66 @@
+"""The values of constants in MLIR attributes, as bytes: elements row-major, little-endian, a byte for each boolean."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from irwidget.toolchain import mlir
+
+_BLOB = re.compile(r'"0x([0-9A-Fa-f]*)"')
+_ALIGNMENT = 4
+"""Bytes before a blob that tell its alignment."""
+_FLOATS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+
+
+def values(attribute: Any) -> bytes:
+    """The elements of a dense or resource attribute.
+
+    Raises PassFailed for an element type of which only MLIR knows how it lies in memory.
+    """
+    try:
+        dense = mlir.ir.DenseElementsAttr(attribute)
+    except ValueError:
+        return _blob(attribute)
+    return _dense(dense)
+
+
+def _blob(attribute: Any) -> bytes:
+    """A resource's bytes. The bindings have no way to them but the text, in which they are hexadecimal."""
+    ir = mlir.ir
+    with ir.Location.unknown(attribute.context):
+        module = ir.Module.create()
+        module.operation.attributes["irwidget.value"] = attribute
+        text = module.operation.get_asm()
+    found = _BLOB.search(text, text.rindex("{-#"))
+    if found is None:
+        raise mlir.PassFailed(f"no values are here of the constant of type {attribute.type}", ())
+    return bytes.fromhex(found[1][2 * _ALIGNMENT :])
+
+
+def _dense(dense: Any) -> bytes:
+    import numpy
+
+    element = str(dense.type.element_type)
+    count = 1
+    for extent in dense.type.shape:
+        count *= extent
+    kind = _numpy(element)
+    if kind is None:
+        raise mlir.PassFailed(f"the values of a constant of {element} cannot be read", ())
+    if dense.is_splat:
+        return numpy.full(count, dense.get_splat_value().value, kind).tobytes()
+    return numpy.array(list(dense)).astype(kind).tobytes()
+
+
+def _numpy(element: str) -> Any:
+    """The numpy type of MLIR's element type; None where there is none."""
+    import ml_dtypes
+    import numpy
+
+    if element in _FLOATS:
+        return numpy.dtype(ml_dtypes.bfloat16 if element == "bf16" else _FLOATS[element])
+    if element == "i1":
+        return numpy.dtype("bool")
+    match = re.fullmatch(r"([su]?)i(8|16|32|64)", element)
+    return numpy.dtype(f"{'u' if match[1] == 'u' else ''}int{match[2]}") if match else None
