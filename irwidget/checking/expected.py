@@ -7,6 +7,7 @@ stays changed.
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 import math
 from collections.abc import Generator, Mapping, Sequence
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
-OTHERS = 2
+OTHERS = 4
 """Sets of inputs made of the user's: a fault can hide behind values that happen to be these."""
+_MANY = 100_000
+"""Elements of inputs above which one other set is enough."""
 SAMPLES = 6
 """Evaluations with rounding noise."""
 _MARGIN = 4.0
@@ -130,29 +133,38 @@ def expect(
     except Exception as error:
         said = next(iter(str(error).strip().splitlines()), "")
         raise Unchecked(f"eager PyTorch fails: {type(error).__name__}: {said}".rstrip(": ")) from error
-    others = (_other(model, args, kwargs, program, seed, seconds, memory) for seed in range(OTHERS))
-    return Expected((first, *(case for case in others if case)))
+    return Expected((first, *_others(model, args, kwargs, program, seconds, memory)))
 
 
-def _other(
-    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program, seed: int, seconds: float,
-    memory: int | None,
-) -> Case | None:
-    """A case with other values of the same kind; None where eager PyTorch does not take them."""
-    def work() -> Case:
-        positional, named = resampled((args, dict(kwargs)), seed)
-        return _case(model, positional, named, program)
+def _others(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program, seconds: float, memory: int | None
+) -> tuple[Case, ...]:
+    """Cases with other values of the same kind: those that eager PyTorch takes, and none where it crashes on one."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    leaves = [leaf for leaf in pytree.tree_leaves((args, dict(kwargs))) if isinstance(leaf, torch.Tensor)]
+    count = OTHERS if sum(leaf.numel() for leaf in leaves) <= _MANY else 1
+
+    def work() -> tuple[Case, ...]:
+        cases: list[Case] = []
+        for seed in range(count):
+            positional, named = resampled((args, dict(kwargs)), seed)
+            with contextlib.suppress(Exception):
+                cases.append(_case(copy.deepcopy(model), positional, named, program, SAMPLES // 2))
+        return tuple(cases)
 
     try:
         return forked.call(work, seconds=seconds, memory=memory)
     except Exception:
-        return None
+        return ()
 
 
 def resampled(values: Any, seed: int) -> Any:
-    """Inputs like these: floats and booleans drawn from theirs, integers between the least and the greatest.
+    """Inputs like these: integers between the least and the greatest, floats and booleans drawn from theirs.
 
-    What may be an order of its own (a sorted vector of boundaries or offsets) stays.
+    With an odd seed floats lie between two of theirs. What may be an order of its own (a sorted vector of boundaries
+    or offsets) stays.
     """
     import torch
     from torch.utils import _pytree as pytree
@@ -164,7 +176,10 @@ def resampled(values: Any, seed: int) -> Any:
             return leaf
         flat = leaf.detach().cpu().reshape(-1)
         if leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool:
-            flat = flat[torch.randint(0, flat.numel(), flat.shape, generator=random)]
+            one, other = (flat[torch.randint(0, flat.numel(), flat.shape, generator=random)] for _ in range(2))
+            between = seed % 2 and leaf.is_floating_point() and bool(flat.isfinite().all())
+            part = torch.rand(flat.shape, generator=random).to(leaf.dtype)
+            flat = one * part + other * (1 - part) if between else one
         elif int(flat.max()) - int(flat.min()) < 2**31:
             spread = torch.randint(0, int(flat.max()) - int(flat.min()) + 1, flat.shape, generator=random)
             flat = (flat.min().to(torch.int64) + spread).to(leaf.dtype)
@@ -195,7 +210,9 @@ def _is_fake(tensor: torch.Tensor) -> bool:
     return isinstance(tensor, FakeTensor)
 
 
-def _case(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program) -> Case:
+def _case(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program, samples_wanted: int = SAMPLES
+) -> Case:
     import torch
     from torch.utils import _pytree as pytree
 
@@ -213,7 +230,7 @@ def _case(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program:
         with _default_dtype(torch.float64):
             exact, *samples = [
                 Wide(program.module, rounding.rounds, seed).run(*_copies(fed), enable_io_processing=False)
-                for seed in (None, *range(SAMPLES))
+                for seed in (None, *range(samples_wanted))
             ]
         call = model.module() if isinstance(model, torch.export.ExportedProgram) else model
         returned = call(*args, **kwargs)
@@ -225,8 +242,6 @@ def _case(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program:
 
 def _own(model: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     """The model and its inputs, to be changed at will: the copy of the process has its own, this process has not."""
-    import copy
-
     return (model, args, kwargs) if forked.available() else copy.deepcopy((model, args, dict(kwargs)))
 
 

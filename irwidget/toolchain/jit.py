@@ -17,15 +17,12 @@ from ctypes import util
 from dataclasses import dataclass
 from typing import Any
 
-from irwidget.toolchain import forked, llvm
+from irwidget.toolchain import fenced, forked, llvm
 from irwidget.toolchain.events import Array, Invocation, Value
 
 _ENTRY = "irwidget.call"
 _WORD = 8
-_FRESH = 0xA5
-"""What fills memory that is allocated and never written: zeros would hide that nobody wrote them."""
-_M_PERTURB = -6
-"""glibc's mallopt: fill fresh memory."""
+OUTSIDE = "writes outside of its buffers"
 _DEVICE_MATH = re.compile(r"declare [^@]*@__ocml_(\w+)_f(32|64)\(")
 """Functions of AMD's device library, named after the C library's."""
 
@@ -99,7 +96,6 @@ def run(text: str, invocation: Invocation, constants: Mapping[str, Any], limits:
     """
     with mmap.mmap(-1, 1) as begun:  # shared with the copy
         def work() -> Calls | str:
-            _fill_fresh_memory()
             try:
                 call = _compile(text, invocation, constants)
             except (NotExecutable, llvm.Rejected, RuntimeError) as error:
@@ -121,12 +117,6 @@ def run(text: str, invocation: Invocation, constants: Mapping[str, Any], limits:
     return answer
 
 
-def _fill_fresh_memory() -> None:
-    name = util.find_library("c")
-    if name and hasattr(libc := ctypes.CDLL(name), "mallopt"):
-        libc.mallopt(_M_PERTURB, _FRESH ^ 0xFF)
-
-
 def _compile(text: str, invocation: Invocation, constants: Mapping[str, Any]) -> Callable[[], Calls]:
     """The machine code of a module, ready to be called on each of the inputs."""
     import llvmlite.binding as binding
@@ -144,18 +134,21 @@ def _compile(text: str, invocation: Invocation, constants: Mapping[str, Any]) ->
     compiler = binding.create_lljit_compiler(_optimized(module, binding))
     library = binding.JITLibraryBuilder().add_ir(str(module)).add_ir(_BFLOAT).add_current_process()
     library.export_symbol(_ENTRY)
-    for name, address in (*_addresses(constants), *_device_math(text)):
+    memory = fenced.Memory()
+    for name, address in (*memory.symbols(), *_addresses(constants, memory), *_device_math(text)):
         library.import_symbol(name, address)
     linked = library.link(compiler, "irwidget")
     _kept.extend((compiler, linked))
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(linked[_ENTRY])
-    sets = [_arguments(plan, values) for values in invocation.inputs]
-    return lambda: tuple(_call(function, arguments, plan) for arguments in sets)
+    sets = [_arguments(plan, values, memory) for values in invocation.inputs]
+    return lambda: tuple(_call(function, arguments, plan, memory) for arguments in sets)
 
 
-def _call(function: Any, arguments: Any, plan: _Plan) -> tuple[Value, ...]:
+def _call(function: Any, arguments: Any, plan: _Plan, memory: fenced.Memory) -> tuple[Value, ...]:
     results = (ctypes.c_int64 * max(1, plan.words))()
     function(ctypes.addressof(arguments), ctypes.addressof(results))
+    if not memory.check():
+        raise Crashed(OUTSIDE)
     return tuple(_read(result, results) for result in plan.results)
 
 
@@ -189,10 +182,8 @@ def _optimized(module: Any, binding: Any) -> Any:
     return machine
 
 
-def _addresses(constants: Mapping[str, Any]) -> list[tuple[str, int]]:
-    held = {name: ctypes.create_string_buffer(bytes(data), max(1, len(data))) for name, data in constants.items()}
-    _kept.extend(held.values())
-    return [(name, ctypes.addressof(buffer)) for name, buffer in held.items()]
+def _addresses(constants: Mapping[str, Any], memory: fenced.Memory) -> list[tuple[str, int]]:
+    return [(name, memory.hold(bytes(data))) for name, data in constants.items()]
 
 
 _kept: list[Any] = []
@@ -201,7 +192,7 @@ _kept: list[Any] = []
 
 def _device_math(text: str) -> list[tuple[str, int]]:
     """AMD's device functions as those of the C library."""
-    library = ctypes.CDLL(util.find_library("m"))
+    library = fenced.library("m")
     found: list[tuple[str, int]] = []
     for name, width in set(_DEVICE_MATH.findall(text)):
         function = getattr(library, name + ("f" if width == "32" else ""), None)
@@ -282,14 +273,12 @@ def _wrapper(returned: str, arguments: Sequence[str], kinds: Sequence[str], resu
     return "\n".join([*lines, "  ret void", "}", ""])
 
 
-def _arguments(plan: _Plan, values: Sequence[Value]) -> Any:
+def _arguments(plan: _Plan, values: Sequence[Value], memory: fenced.Memory) -> Any:
     """The words that the wrapper loads for a set of inputs."""
     words: list[bytes] = []
     for value in values:
         if isinstance(value, Array):
-            buffer = ctypes.create_string_buffer(value.data, max(1, len(value.data)))
-            _kept.append(buffer)
-            address = ctypes.addressof(buffer)
+            address = memory.hold(value.data)
             numbers = (address, address, 0, *value.shape, *_strides(value.shape))
             words += [number.to_bytes(_WORD, "little") for number in numbers]
         elif isinstance(value, float):
