@@ -24,6 +24,7 @@ from irwidget.errors import (
     near,
 )
 from irwidget.expand import openable
+from irwidget.toolchain.parsing import INPUT
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 
 if TYPE_CHECKING:
@@ -328,7 +329,8 @@ class Start:
         from irwidget.frontends import raw
 
         steps = extra or raw.checks(self.obj)
-        return _run(raw.source(self.obj), steps, target.name, options, Trace("", (), name=self.given_name or "IR"))
+        frame = Trace("", (), name=self.given_name or "IR", diagnostics=raw.remarks(self.obj, steps))
+        return _run(raw.source(self.obj, steps), steps, target.name, options, frame)
 
     def _lower_kernel(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """By the object's own front end; a custom pipeline goes on from the text that it gives."""
@@ -343,7 +345,7 @@ class Start:
             trace = replace(trace, name=self.given_name)
         if trace.failure or not extra:
             return _finished(Lowering(trace, program, kernel))
-        after = _run(raw.source(trace.dumps[-1].text), extra, target.name, options, trace)
+        after = _run(raw.source(trace.dumps[-1].text, extra), extra, target.name, options, trace)
         return Lowering(replace(
             after.trace, dumps=(*trace.dumps, *after.dumps[1:]), steps=(*trace.steps, *extra), nodes=trace.nodes,
             tools={**trace.tools, **after.tools}, facts={**trace.facts, **after.trace.facts},
@@ -450,14 +452,17 @@ def _message(failure: Failure, lowering: Lowering) -> str:
     if failure.kind == "usage":
         return failure.message
     step = f" ({failure.step})" if failure.step else ""
-    subject = f"{failure.pass_name}{step} failed" if failure.kind == "pass" else ""
-    lines = [f"{subject}: {failure.message}" if subject else failure.message]
+    unread = failure.message.startswith("the IR does not parse")
+    subject = f"{failure.pass_name}{step} failed: " if failure.kind == "pass" and not unread else ""
+    lines = [f"{subject}{failure.message}"]
     for diagnostic in failure.diagnostics[:1]:
-        if diagnostic.location:
+        if diagnostic.location and diagnostic.location.file != INPUT:  # the message shows it
             code = linecache.getline(diagnostic.location.file, diagnostic.location.line).strip()
             lines.append(f"  at {describe(diagnostic.location)}" + (f": {code}" if code else ""))
     if lowering.dumps:
-        lines.append(f"  The {len(lowering.dumps)} dumps before it are kept: error.lowering")
+        count = len(lowering.dumps)
+        kept = f"The {count} dumps before it are" if count > 1 else "What it started from is"
+        lines.append(f"  {kept} kept: error.lowering")
     if failure.reproducer:
         lines.append("  To see it again: error.lowering.save('before.mlir'), then")
         lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline \"{failure.reproducer}\"")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from irwidget.toolchain import events, mlir, tools
+from irwidget.toolchain import events, mlir, mlir_opt, tools
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Run, Session, State, StepFailed, TextState
 
@@ -51,12 +51,9 @@ def _start(run: Run) -> State | None:
         if not isinstance(request.source, str):
             raise StepFailed(events.Failed("usage", f"{request.language} starts from text"))
         return tools.read(request.language, request.source)
-    try:
-        return MlirState(mlir.parse(request.source or "", run.context()))
-    except mlir.PassFailed as error:
-        raise StepFailed(
-            events.Failed("pass", f"the IR does not parse: {error}", "parse", "mlir-opt", error.diagnostics)
-        ) from None
+    if isinstance(request.source, str):
+        return mlir_opt.parsed(run, request.steps[0].tool if request.steps else "mlir-opt", request.source)
+    return MlirState(mlir.parse(request.source or b"", run.context()))
 
 
 def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[events.Event]:

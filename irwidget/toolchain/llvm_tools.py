@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from irwidget.dumps import Content, Diagnostic, Location, Step
+from irwidget.dumps import Content, Step
 from irwidget.toolchain import events, llvm, llvm_passes, llvm_state, mlir
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
@@ -115,12 +115,4 @@ def _accepted(work: Callable[[], _T]) -> _T:
     try:
         return work()
     except llvm.Rejected as error:
-        raise mlir.PassFailed(str(error), (_diagnostic(str(error)),)) from None
-
-
-def _diagnostic(message: str) -> Diagnostic:
-    """LLVM's parser says where: `<string>:12:34: error: ...`."""
-    match = re.match(r"<string>:(\d+):(\d+): error: (.*)", message)
-    if not match:
-        return Diagnostic("error", message)
-    return Diagnostic("error", match[3], Location("<llvm>", int(match[1]), int(match[2])))
+        raise mlir.PassFailed(str(error), (error.diagnostic,)) from None

@@ -9,9 +9,9 @@ from itertools import zip_longest
 from typing import Any
 
 from irwidget.dumps import Step
-from irwidget.toolchain import graphs, mlir
+from irwidget.toolchain import events, graphs, mlir
 from irwidget.toolchain.mlir import MlirState
-from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, TextState, refuse
+from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
 
 _RESTRICTED = re.compile(r"restricted to '([\w.]+)'")
 _UNKNOWN = "does not refer to a registered pass"
@@ -52,8 +52,17 @@ def as_mlir(run: Run, state: State, step: Step) -> MlirState:
     if isinstance(state, MlirState):
         return state
     if isinstance(state, TextState) and state.language == "mlir":
-        return MlirState(mlir.parse(state.text, run.context()))
+        return parsed(run, step.tool, state.text)
     raise refuse(step, f"{step.tool} reads MLIR, but the step before it left {state.language}")
+
+
+def parsed(run: Run, tool: str, text: str) -> MlirState:
+    """The module of a text. Raises StepFailed, with the line, when it does not parse."""
+    try:
+        return MlirState(mlir.parse(text, run.context()))
+    except mlir.PassFailed as error:
+        message = f"the IR does not parse: {error}"
+        raise StepFailed(events.Failed("pass", message, "parse", tool, error.diagnostics)) from None
 
 
 def from_flags(arguments: str, run: Run, step: Step) -> str:

@@ -183,10 +183,10 @@ def _embedded(state: State, step: Step) -> Iterator[Pass]:
             try:
                 state.module = triton_state.parse(state.text, load_all_dialects)
             except RuntimeError as error:
-                failure = triton_glue.failure(str(error), said())
-                raise StepFailed(events.Failed(
-                    "pass", f"the IR does not parse: {failure}", "parse", step.tool, failure.diagnostics
-                )) from None
+                failure = triton_glue.unparsed(state.text, str(error), said())
+                raise StepFailed(
+                    events.Failed("pass", str(failure), "parse", step.tool, failure.diagnostics)
+                ) from None
     module = state.module
     for name, given in asked:
         try:
