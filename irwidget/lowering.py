@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -465,5 +467,10 @@ def _message(failure: Failure, lowering: Lowering) -> str:
         lines.append(f"  {kept} kept: error.lowering")
     if failure.reproducer:
         lines.append("  To see it again: error.lowering.save('before.mlir'), then")
-        lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline \"{failure.reproducer}\"")
+        lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline {_quoted(failure.reproducer)}")
     return "\n".join(lines)
+
+
+def _quoted(words: str) -> str:
+    """A shell word: in double quotes where these hold it as it is, because pipelines have single ones inside."""
+    return shlex.quote(words) if re.search(r'["$`\\!]', words) else f'"{words}"'

@@ -98,7 +98,7 @@ def tool(run: Run, state: State, step: Step, program: Program) -> Iterator[Pass]
     if step.tool == "opt" and not {"-S", "-disable-output"} & set(arguments):
         arguments.append("-S")
     command = [program.path, *arguments]
-    yield Pass(step.tool, lambda before: _run(run, before, step, command), step.arguments, pipeline=str(step))
+    yield Pass(step.tool, lambda before: _run(run, before, step, command), step.arguments, pipeline=_command(step))
 
 
 def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
@@ -113,7 +113,12 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     command = [path, *words[1:]]
     run.tools[words[0]] = path
     name = os.path.basename(words[0])
-    yield Pass(name, lambda before: _run(run, before, step, command), shlex.join(words[1:]), pipeline=str(step))
+    yield Pass(name, lambda before: _run(run, before, step, command), shlex.join(words[1:]), pipeline=_command(step))
+
+
+def _command(step: Step) -> str:
+    """The step as a custom pipeline has it, quotes included."""
+    return f"{step.tool} {step.arguments}"
 
 
 def _input(run: Run, state: State) -> str:
@@ -156,7 +161,7 @@ def _call(step: Step, command: list[str], text: str, run: Run, folder: str | Non
             first += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
         diagnostic = Diagnostic("error", said[-4000:])
         raise StepFailed(
-            events.Failed("tool", f"{name} {how}: {first}", name, step.tool, (diagnostic,), pipeline=str(step))
+            events.Failed("tool", f"{name} {how}: {first}", name, step.tool, (diagnostic,), pipeline=_command(step))
         )
     if said:
         run.diagnostics.append(Diagnostic("remark", f"{name}: {said[-4000:]}"))
@@ -208,7 +213,7 @@ def _mlir_passes(run: Run, state: State, step: Step, program: Program, arguments
         states = [_state_of(run, state, step, path.read_bytes()) for path in dumped[:-1]] + [result]
         names = [_pass_name(path) for path in dumped] or [step.tool]
     for name, after in zip(names, states, strict=True):
-        yield Pass(name, lambda _, after=after: after, pipeline=str(step))
+        yield Pass(name, lambda _, after=after: after, pipeline=_command(step))
 
 
 def _in_order(tree: Path) -> list[Path]:
