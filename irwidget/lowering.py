@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from irwidget import checking, helion, pipelines, routes
+from irwidget import options as options_of
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
 from irwidget.errors import (
     ExportError,
@@ -230,18 +231,35 @@ def lower(
     the error's `lowering` holds every dump before it. Of several IR types all are
     tried before the first error is raised; its `lowerings` has them by name.
     """
+    options_of.check({
+        "kwargs": kwargs, "pipeline": pipeline, "route": route, "dumps": dumps, "elide": elide, "check": check,
+        "timeout": timeout, "memory": memory, "isolate": isolate, "external": external, "name": name,
+        "progress": progress,
+    })
     options = Options(
-        isolate=isolate, timeout=timeout, dumps=dumps, elide=elide, progress=progress,
-        keep_constants=bool(check), memory=int(memory * 2**30) if memory else None,
+        isolate=isolate, timeout=timeout and float(timeout), dumps=dumps, elide=elide, progress=progress,
+        keep_constants=bool(check), memory=int(float(memory) * 2**30) if memory else None,
         target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
     )
-    wanted = routes.resolve([to] if isinstance(to, str) else to, route, target_options)
-    _check_options(wanted, target_options)
+    wanted, extra = planned(to, pipeline, route, external, target_options, options)
     start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
-    extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
     if isinstance(to, str):
         return start.lower(wanted[0], extra, options)
     return _each(wanted, lambda target: start.lower(target, extra, options))
+
+
+def planned(
+    to: str | Sequence[str], pipeline: str | None, route: str, external: bool, target_options: Mapping[str, Any],
+    options: Options | None = None,
+) -> tuple[list[routes.Target], tuple[Step, ...]]:
+    """The IR types and the steps of the custom pipeline, checked as far as can be without the object.
+
+    Raises UsageError, and ToolError for a program that is not there.
+    """
+    wanted = routes.resolve(options_of.targets(to, routes.targets()), route, target_options)
+    _check_options(wanted, target_options)
+    extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
+    return wanted, extra
 
 
 def _each(wanted: Sequence[routes.Target], make: Callable[[routes.Target], Lowering]) -> dict[str, Lowering]:
@@ -254,19 +272,30 @@ def _each(wanted: Sequence[routes.Target], make: Callable[[routes.Target], Lower
         except IRWidgetError as error:
             if error.lowering:
                 made[target.name] = error.lowering
-            elif isinstance(error, UsageError | ExportError):
-                raise  # it concerns them all
             failed[target.name] = error
         except LoweringInterrupted as stop:
             stop.lowerings = made | ({target.name: stop.lowering} if stop.lowering else {})
             raise
+        except Exception as error:  # a defect of ours, or of a library, in this one
+            failed[target.name] = IRWidgetError(f"{target.name}: {type(error).__name__}: {error}")
+            failed[target.name].__cause__ = error
     if failed:
-        first = next(iter(failed.values()))
-        first.lowerings = made
-        for name, error in list(failed.items())[1:]:
-            first.add_note(f"{name}: {error}")
-        raise first
+        raise _first_of(failed, made)
     return made
+
+
+def _first_of(failed: Mapping[str, IRWidgetError], made: Mapping[str, Lowering]) -> IRWidgetError:
+    """The first error, with the others as notes: what went wrong for several IR types is said once."""
+    first, *others = dict.fromkeys(map(str, failed.values()))
+    error = next(iter(failed.values()))
+    error.lowerings = made
+    for message in (first, *others):
+        names = ", ".join(name for name, one in failed.items() if str(one) == message)
+        if message != first:
+            error.add_note(f"{names}: {message}")
+        elif "," in names:
+            error.add_note(f"It is the same for {names}")
+    return error
 
 
 def _check_options(wanted: Sequence[routes.Target], given: Mapping[str, Any]) -> None:
@@ -290,6 +319,7 @@ class Start:
         self.given_name = name
         self.check: bool | Literal["each"] = check
         self.target_options = target_options
+        self._import_error: IRWidgetError | None = None
 
     def prepare(self, target: routes.Target) -> None:
         """Do what the passes wait for: a PyTorch model is exported. Raises ExportError or UsageError."""
@@ -384,8 +414,19 @@ class Start:
     def _expected(self) -> checking.Expected:
         return checking.expect(self.obj, self.inputs, dict(self.kwargs), self._program)
 
-    @cached_property
+    @property
     def _imported(self) -> tuple[Source, Trace]:
+        """The model as MLIR, made once; a model that cannot be exported is not exported again either."""
+        if self._import_error is not None:
+            raise self._import_error
+        try:
+            return self._first_import
+        except (ExportError, UsageError) as error:
+            self._import_error = error
+            raise
+
+    @cached_property
+    def _first_import(self) -> tuple[Source, Trace]:
         """The model as MLIR, and a trace without dumps that carries what is known so far."""
         from irwidget.frontends import torch as frontend
 
