@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from irwidget.dumps import Diagnostic, Step
-from irwidget.toolchain import events, graphs, llvm_state, mlir, scratch
+from irwidget.toolchain import events, graphs, llvm_state, mlir, printed, scratch
 from irwidget.toolchain.language import detect
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
@@ -159,12 +159,11 @@ def _call(step: Step, command: list[str], text: str, run: Run, folder: str | Non
         first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])
         if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
             first += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
-        diagnostic = Diagnostic("error", said[-4000:])
-        raise StepFailed(
-            events.Failed("tool", f"{name} {how}: {first}", name, step.tool, (diagnostic,), pipeline=_command(step))
-        )
+        found = (Diagnostic("error", said[-4000:]),) if said else ()
+        message = f"{name} {how}: {first}" if first else f"{name} {how} and said nothing"
+        raise StepFailed(events.Failed("tool", message, name, step.tool, found, pipeline=_command(step)))
     if said:
-        run.diagnostics.append(Diagnostic("remark", f"{name}: {said[-4000:]}"))
+        run.diagnostics.append(Diagnostic("remark", f"{name}: {printed.shortened(said)}"))
     return done.stdout
 
 

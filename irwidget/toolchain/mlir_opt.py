@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from irwidget.dumps import Step
-from irwidget.toolchain import events, graphs, mlir
+from irwidget.toolchain import events, mlir
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
 
@@ -34,14 +34,7 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
         def apply(current: State, one: mlir.PlannedPass = one, following: mlir.PlannedPass | None = following) -> State:
             module = current if isinstance(current, MlirState) else before
             more = following is not None and following.anchors == one.anchors
-
-            def work() -> None:
-                mlir.run(one, module.module, verify=run.request.verify, more=more)
-
-            if one.name == graphs.PASS:
-                graphs.keep(work, run.attachments)
-            else:
-                work()
+            mlir.run(one, module.module, verify=run.request.verify, more=more)
             return module
 
         yield Pass(one.name, apply, one.options, one.scope, f"{step.tool} --pass-pipeline='{one.pipeline}'")

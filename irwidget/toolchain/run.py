@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from irwidget.dumps import Content, Dump, Failure, Step, Trace, dump
+from irwidget.dumps import Content, Diagnostic, Dump, Failure, Step, Trace, dump
 from irwidget.errors import ToolError
 from irwidget.toolchain import client, events
 from irwidget.toolchain.engine import execute
@@ -139,6 +139,8 @@ class _Execution:
                 self.first_step, self.before = count, found
                 break
         self.begun: list[_Begun] = []
+        self.said: tuple[Diagnostic, ...] = ()
+        """What the passes have printed and remarked so far."""
         self.input_language = source.language
         self.read: bool | None = None
         """Whether the input could be read; None while nobody knows."""
@@ -208,6 +210,7 @@ class _Execution:
                 self.read = True
             case events.PassEnded():
                 self.begun[-1].ended = event
+                self.said += event.said
             case events.Finished() | events.Failed():
                 self.outcome = event
                 self.read = self.read or False
@@ -248,7 +251,7 @@ class _Execution:
             self._remember(tuple(dumps), [begun.started.step for begun in shown])
         return Trace(
             self.target, tuple(dumps), self.steps,
-            diagnostics=outcome.diagnostics if outcome else (),
+            diagnostics=finished.diagnostics if finished else (*(failed.diagnostics if failed else ()), *self.said),
             tools={**versions(self.steps), **(finished.tools if finished else {})},
             failure=self._failure(failed) if failed else None,
             attachments=finished.attachments if finished else {}, facts=finished.facts if finished else {},

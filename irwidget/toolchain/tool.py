@@ -109,6 +109,14 @@ class Run:
     facts: dict[str, object] = field(default_factory=dict[str, object])
     tools: dict[str, str] = field(default_factory=dict[str, str])
     """Programs that ran, with version and path."""
+    told: int = 0
+    """How many of the diagnostics have been sent."""
+
+    def unsaid(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics since the last call."""
+        new = tuple(self.diagnostics[self.told :])
+        self.told = len(self.diagnostics)
+        return new
 
     def context(self) -> Any:
         if self.held.context is None:
