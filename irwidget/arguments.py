@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from irwidget.errors import UsageError, near
-from irwidget.options import from_word
+from irwidget.options import from_word, memory_bytes
+from irwidget.toolchain.run import Options
 
 
 class _Parser(argparse.ArgumentParser):
@@ -106,10 +107,11 @@ def target_options(parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def plan_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments of `irwidget.lowering.planned`: what can be checked before a cell runs."""
+    """The keyword arguments of `irwidget.planning.planned`: what can be checked before a cell runs."""
     return {
         "pipeline": parsed.pipeline, "route": parsed.route, "external": parsed.external,
         "target_options": target_options(parsed),
+        "options": Options(isolate=not parsed.in_process, memory=memory_bytes(parsed.memory)),
     }
 
 

@@ -10,7 +10,8 @@ from typing import TypeVar, cast
 from irwidget import arguments, routes
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.frontends.pairing import Candidate
-from irwidget.lowering import Lowering, lower, planned
+from irwidget.lowering import Lowering, lower
+from irwidget.planning import planned
 from irwidget.progress import ProgressLine
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import re
 import shlex
 import time
@@ -13,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from irwidget import checking, helion, pipelines, routes
+from irwidget import checking, helion, pipelines, planning, routes
 from irwidget import options as options_of
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
 from irwidget.errors import (
@@ -24,7 +23,6 @@ from irwidget.errors import (
     ToolError,
     UnsupportedError,
     UsageError,
-    near,
 )
 from irwidget.expand import openable
 from irwidget.toolchain.parsing import INPUT
@@ -36,14 +34,6 @@ if TYPE_CHECKING:
     from irwidget.frontends.kernels import Kernel
     from irwidget.helion import HelionLowering
     from irwidget.spyre import SpyreProgram
-
-TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "pytorch": ("arch", "O", "kernels", "llvm_passes"),
-    "helion": ("aten", "config"),
-    "raw": (),
-}
-"""Options that belong to what is lowered; Triton's launch options and Spyre's are checked by their front ends."""
-
 
 class Lowering:
     """One model or kernel on its way to one IR type: the trace, plus what a user does with it."""
@@ -238,28 +228,14 @@ def lower(
     })
     options = Options(
         isolate=isolate, timeout=timeout and float(timeout), dumps=dumps, elide=elide, progress=progress,
-        keep_constants=bool(check), memory=int(float(memory) * 2**30) if memory else None,
+        keep_constants=bool(check), memory=options_of.memory_bytes(memory),
         target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
     )
-    wanted, extra = planned(to, pipeline, route, external, target_options, options)
+    wanted, extra = planning.planned(to, pipeline, route, external, target_options, options)
     start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
     if isinstance(to, str):
         return start.lower(wanted[0], extra, options)
     return _each(wanted, lambda target: start.lower(target, extra, options))
-
-
-def planned(
-    to: str | Sequence[str], pipeline: str | None, route: str, external: bool, target_options: Mapping[str, Any],
-    options: Options | None = None,
-) -> tuple[list[routes.Target], tuple[Step, ...]]:
-    """The IR types and the steps of the custom pipeline, checked as far as can be without the object.
-
-    Raises UsageError, and ToolError for a program that is not there.
-    """
-    wanted = routes.resolve(options_of.targets(to, routes.targets()), route, target_options)
-    _check_options(wanted, target_options)
-    extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
-    return wanted, extra
 
 
 def _each(wanted: Sequence[routes.Target], make: Callable[[routes.Target], Lowering]) -> dict[str, Lowering]:
@@ -298,16 +274,6 @@ def _first_of(failed: Mapping[str, IRWidgetError], made: Mapping[str, Lowering])
     return error
 
 
-def _check_options(wanted: Sequence[routes.Target], given: Mapping[str, Any]) -> None:
-    for target in wanted:
-        known = TARGET_OPTIONS.get(target.source)
-        if known is not None and (unknown := sorted(set(given) - set(known))):
-            everything = [*inspect.signature(lower).parameters, *known]
-            raise UsageError(
-                f"lower(to={target.name!r}) has no option {unknown[0]!r}. {near(unknown[0], everything)}"
-            )
-
-
 class Start:
     """An object and its inputs, on the way to one or more IR types; exported at most once."""
 
@@ -328,6 +294,8 @@ class Start:
 
     def lower(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """To one IR type, then through the steps of a custom pipeline."""
+        if target.source != "raw":
+            pipelines.check_flow(extra, target.name, target.language)
         if target.name == "torch_script_graph_ir":
             if extra:
                 raise UsageError("A custom pipeline cannot start from torch_script_graph_ir: no tool reads it")

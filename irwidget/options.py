@@ -114,3 +114,8 @@ def targets(to: Any, known: Iterable[str]) -> list[str]:
             raise UsageError(f"to is {kind}; {_short(name)} is none")
     return names
 
+
+
+def memory_bytes(gib: float | None) -> int | None:
+    """A memory limit in bytes."""
+    return int(float(gib) * 2**30) if gib else None

@@ -107,7 +107,7 @@ class Pipeline(base.View):
         self._tools = catalogue.check_allowed(allow_tools)
         self._allowed: catalogue.Catalogue | None = None
         self._options = partial(
-            Options, isolate=isolate, timeout=timeout, elide=elide, memory=int(memory * 2**30) if memory else None,
+            Options, isolate=isolate, timeout=timeout, elide=elide, memory=options.memory_bytes(memory),
             target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
         )
         self._target_options = target_options

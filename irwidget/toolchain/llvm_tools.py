@@ -96,6 +96,11 @@ def _refuse_bfloat(text: str, asked: llvm.Settings) -> None:
 def _settings(state: State, step: Step) -> llvm.Settings:
     if not isinstance(state, TextState | Kernels) or state.language != "llvm":
         raise refuse(step, f"{step.tool} reads LLVM IR, but the step before it left {state.language}")
+    return settings(step)
+
+
+def settings(step: Step) -> llvm.Settings:
+    """What a step asks for. Raises StepFailed for what LLVM refuses, NeedsProgram for what only the program has."""
     try:
         asked = llvm.settings(step.tool, step.arguments)
         llvm.machine(asked)

@@ -51,6 +51,11 @@ def refuse(step: Step, message: str) -> StepFailed:
 class NeedsProgram(Exception):
     """The embedded tool cannot do this; the real program may. The message says what is missing."""
 
+    def __init__(self, message: str, hint: Callable[[], str] = str) -> None:
+        super().__init__(message)
+        self.hint = hint
+        """What was meant, perhaps; to be asked when the program does not help either, because it may take a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pass:

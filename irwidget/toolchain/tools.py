@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irwidget.dumps import Step
 from irwidget.errors import near
-from irwidget.toolchain import events, execute, external, gpu_cuda, llvm_tools, mlir_opt, translate
+from irwidget.toolchain import events, execute, external, gpu_cuda, llvm_tools, mlir_opt, precheck, translate
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, Tool
 
 
@@ -49,6 +49,7 @@ _TOOLS: dict[str, Tool] = {
     "triton-llvm-opt": triton,
     "user-tool": external.user_tool,
     "execute": execute.tool,
+    precheck.TOOL: precheck.tool,
 }
 
 
