@@ -297,12 +297,10 @@ class Start:
         if target.source != "raw":
             pipelines.check_flow(extra, target.name, target.language)
         if target.name == "torch_script_graph_ir":
-            if extra:
-                raise UsageError("A custom pipeline cannot start from torch_script_graph_ir: no tool reads it")
             self._check_model()
             from irwidget.frontends import torchscript
 
-            return Lowering(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name))
+            return self._go_on(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name), target, extra, options)
         if target.name in ("llvm_mlir", "llvm_ir") and helion.is_kernel(self.obj):
             target = replace(target, source="helion")
         if target.source in ("triton", "helion", "spyre"):
@@ -334,8 +332,6 @@ class Start:
 
     def _lower_kernel(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """By the object's own front end; a custom pipeline goes on from the text that it gives."""
-        from irwidget.frontends import raw
-
         program = self._kernel.program if target.source == "spyre" else None
         try:
             trace, kernel = self._kernel.lower(target.source, target.name, options, self.check)
@@ -345,6 +341,17 @@ class Start:
             trace = replace(trace, name=self.given_name)
         if trace.failure or not extra:
             return _finished(Lowering(trace, program, kernel))
+        return self._go_on(trace, target, extra, options, program)
+
+    def _go_on(
+        self, trace: Trace, target: routes.Target, extra: tuple[Step, ...], options: Options,
+        program: SpyreProgram | None = None,
+    ) -> Lowering:
+        """Through a custom pipeline, from the text that a front end has given."""
+        from irwidget.frontends import raw
+
+        if not extra:
+            return Lowering(trace, program)
         after = _run(raw.source(trace.dumps[-1].text, extra), extra, target.name, options, trace)
         return Lowering(replace(
             after.trace, dumps=(*trace.dumps, *after.dumps[1:]), steps=(*trace.steps, *extra), nodes=trace.nodes,
