@@ -77,7 +77,7 @@ def _kernels_to_llvm(name: str, arch: str) -> Step:
         "amdgpu": f"rocdl-attach-target{{chip={arch} O=2}},gpu.module({prepare},convert-scf-to-cf,"
         f"convert-gpu-to-rocdl{{chipset={arch} {bare}}},{tidy})",
         "spirv": f"gpu.module({prepare},convert-gpu-to-llvm-spv{{use-64bit-index=true}}),convert-scf-to-cf,"
-        f"gpu.module(convert-to-llvm,{tidy})",
+        f"gpu.module(convert-to-llvm),convert-math-to-libm,gpu.module(convert-to-llvm,{tidy})",
     }[name]
     return Step("mlir-opt", f"builtin.module({pipeline})", "kernels-to-llvm")
 
@@ -174,7 +174,10 @@ def _kernels(name: str, choices: Choices) -> tuple[Step, ...]:
     """From linalg to the assembly or the machine code of every kernel."""
     gpu = "nvptx" if name == "sass" else name
     arch = _arch(gpu, choices) or _DEFAULTS.get(gpu, "")
-    device = (Step("llvm-link", LINK_LIBDEVICE, "llvm-link"),) if gpu == "nvptx" else ()
+    device = {
+        "nvptx": (Step("llvm-link", LINK_LIBDEVICE, "llvm-link"),),
+        "spirv": (Step("libm-to-opencl", "", "libm-to-opencl"),),
+    }.get(gpu, ())
     made = (OUTLINE, _kernels_to_llvm(gpu, arch), TRANSLATE, *device, *_code_generation(gpu, choices))
     return (*made, Step("ptxas", f"-arch={arch} -lineinfo", "ptxas")) if name == "sass" else made
 
