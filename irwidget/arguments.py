@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from irwidget.errors import UsageError, near
+from irwidget.options import from_word, memory_bytes
+from irwidget.toolchain.run import Options
 
 
 class _Parser(argparse.ArgumentParser):
@@ -30,7 +32,8 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made.add_argument("--all", action="store_true", help="every IR type that the model can be lowered to")
     made.add_argument("--pipeline", metavar="TEXT", help="go on with a custom pipeline: 'mlir-opt --cse | opt -O2'")
     made.add_argument("--external", action="store_true", help="run the pipeline's tools as real programs")
-    made.add_argument("--route", choices=("robust", "explorer"), default="robust", help="explorer: PyTorch Explorer's")
+    made.add_argument("--route", type=from_word("route"), default="robust", metavar="ROUTE",
+                      help="robust, or explorer: PyTorch Explorer's")
     made.add_argument("--from", dest="source", choices=("text", "python"), default="text",
                       help="raw_ir: the cell is IR, or Python that prints it")
     made.add_argument("--arch", help="what to generate code for: sm_80, gfx942, ...")
@@ -41,10 +44,10 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
         made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
     made.add_argument("--config", help="which of an autotuner's configurations: its number, or BLOCK=128")
     made.add_argument("--cores", type=int, help="Spyre: how many cores, 1 to 32")
-    made.add_argument("--O", choices=("0", "1", "2", "3"), help="LLVM's optimisation level")
+    made.add_argument("--O", type=from_word("O"), metavar="LEVEL", help="LLVM's optimisation level")
     made.add_argument("--kernels", action="store_true", help="outline real GPU kernels")
     made.add_argument("--llvm-passes", action="store_true", help="a dump after every LLVM pass that changed something")
-    made.add_argument("--check", nargs="?", const=True, choices=(True, "each"), metavar="each",
+    made.add_argument("--check", nargs="?", const=True, type=from_word("check"), metavar="each",
                       help="execute the result and compare it with eager PyTorch; each: every dump")
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
     made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
@@ -55,8 +58,8 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made.add_argument("--no-dumps", action="store_true", help="keep the last dump only")
     made.add_argument("--no-elide", action="store_true", help="print large constants in full")
     made.add_argument("--in-process", action="store_true", help="run the passes in this process, not in the worker")
-    made.add_argument("--timeout", type=float, metavar="S", help="seconds for all passes together")
-    made.add_argument("--memory", type=float, metavar="GIB", help="most memory for the passes")
+    made.add_argument("--timeout", type=from_word("timeout"), metavar="S", help="seconds for all passes together")
+    made.add_argument("--memory", type=from_word("memory"), metavar="GIB", help="most memory for the passes")
     made.add_argument("--targets", action="store_true", help="print the table of IR types")
     made.add_argument("--doctor", action="store_true", help="check this machine against toolchain.lock")
     return made
@@ -94,9 +97,22 @@ def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
         "timeout": parsed.timeout, "pipeline": parsed.pipeline, "external": parsed.external, "route": parsed.route,
         "check": parsed.check or False, "memory": parsed.memory,
     }
+    return {**options, **target_options(parsed)}
+
+
+def target_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Those that belong to what is lowered."""
     names = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "cores")
-    target = {name: getattr(parsed, name) for name in names}
-    return {**options, **{name: value for name, value in target.items() if value}}
+    return {name: value for name in names if (value := getattr(parsed, name))}
+
+
+def plan_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `irwidget.planning.planned`: what can be checked before a cell runs."""
+    return {
+        "pipeline": parsed.pipeline, "route": parsed.route, "external": parsed.external,
+        "target_options": target_options(parsed),
+        "options": Options(isolate=not parsed.in_process, memory=memory_bytes(parsed.memory)),
+    }
 
 
 def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:

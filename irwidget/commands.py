@@ -11,17 +11,20 @@ from irwidget import arguments, routes
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.frontends.pairing import Candidate
 from irwidget.lowering import Lowering, lower
+from irwidget.planning import planned
 from irwidget.progress import ProgressLine
 
 
 def targets_of(parsed: argparse.Namespace) -> list[str]:
     """The IR types that the arguments ask for. Raises UsageError."""
+    names = arguments.split(parsed.to)
     if parsed.all:
         pytorch = [target.name for target in routes.targets().values() if target.source == "pytorch"]
-        return [name for name in pytorch if name != "sass"]  # it takes a disassembler run per kernel
-    if not parsed.to:
+        names = [name for name in pytorch if name != "sass"]  # it takes a disassembler run per kernel
+    if not names:
         raise UsageError(f"Say what to lower to: --to {next(iter(routes.targets()))} (--targets lists the IR types)")
-    return [routes.find(name).name for name in arguments.split(parsed.to)]
+    targets, _ = planned(names, **arguments.plan_options(parsed))
+    return [target.name for target in targets]
 
 
 def lower_all(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irwidget import options as options_of
 from irwidget.dumps import Step
 from irwidget.errors import UsageError, near
 from irwidget.toolchain import gpu_archs
@@ -76,7 +77,7 @@ def _kernels_to_llvm(name: str, arch: str) -> Step:
         "amdgpu": f"rocdl-attach-target{{chip={arch} O=2}},gpu.module({prepare},convert-scf-to-cf,"
         f"convert-gpu-to-rocdl{{chipset={arch} {bare}}},{tidy})",
         "spirv": f"gpu.module({prepare},convert-gpu-to-llvm-spv{{use-64bit-index=true}}),convert-scf-to-cf,"
-        f"gpu.module(convert-to-llvm,{tidy})",
+        f"gpu.module(convert-to-llvm),convert-math-to-libm,gpu.module(convert-to-llvm,{tidy})",
     }[name]
     return Step("mlir-opt", f"builtin.module({pipeline})", "kernels-to-llvm")
 
@@ -112,11 +113,8 @@ class Choices:
 
 def choose(names: Sequence[str], route: str, options: Mapping[str, Any]) -> Choices:
     """Check the route and the target options for these IR types. Raises UsageError."""
-    if route not in ("robust", "explorer"):
-        raise UsageError(f"Unknown route {route!r}. {near(str(route), ['robust', 'explorer'])}")
+    options_of.check({"route": route, **options})
     level = str(options.get("O", 2)).removeprefix("O")
-    if level not in ("0", "1", "2", "3"):
-        raise UsageError(f"O is 0, 1, 2 or 3, not {options.get('O')!r}")
     kernels = bool(options.get("kernels"))
     if kernels and route == "explorer":
         raise UsageError("The explorer route has no kernels: PyTorch Explorer makes one device function")
@@ -131,6 +129,7 @@ def _archs(names: Sequence[str], asked: str) -> dict[str, str]:
     """The architecture of each GPU target that is wanted, from `sm_90`, `gfx942` or `sm_90,gfx942`."""
     families = [family for family in _ARCHS if family in names or (family == "nvptx" and "sass" in names)]
     if not families:
+        _check_known(asked)
         return {}
     found: dict[str, str] = {}
     for arch in filter(None, (word.strip() for word in asked.split(","))):
@@ -140,6 +139,14 @@ def _archs(names: Sequence[str], asked: str) -> dict[str, str]:
             raise UsageError(f"{' or '.join(families)}: no architecture {arch!r}. {_near_arch(arch, known)}")
         found[family] = arch
     return found
+
+
+def _check_known(asked: str) -> None:
+    """An architecture that is of no use here may belong to another IR type, but must be one. Raises UsageError."""
+    known = [*gpu_archs.NVPTX, *gpu_archs.AMDGPU]
+    for arch in filter(None, (word.strip() for word in asked.split(","))):
+        if arch not in known:
+            raise UsageError(f"There is no architecture {arch!r}. {_near_arch(arch, known)}")
 
 
 def _near_arch(arch: str, known: Sequence[str]) -> str:
@@ -167,7 +174,10 @@ def _kernels(name: str, choices: Choices) -> tuple[Step, ...]:
     """From linalg to the assembly or the machine code of every kernel."""
     gpu = "nvptx" if name == "sass" else name
     arch = _arch(gpu, choices) or _DEFAULTS.get(gpu, "")
-    device = (Step("llvm-link", LINK_LIBDEVICE, "llvm-link"),) if gpu == "nvptx" else ()
+    device = {
+        "nvptx": (Step("llvm-link", LINK_LIBDEVICE, "llvm-link"),),
+        "spirv": (Step("libm-to-opencl", "", "libm-to-opencl"),),
+    }.get(gpu, ())
     made = (OUTLINE, _kernels_to_llvm(gpu, arch), TRANSLATE, *device, *_code_generation(gpu, choices))
     return (*made, Step("ptxas", f"-arch={arch} -lineinfo", "ptxas")) if name == "sass" else made
 

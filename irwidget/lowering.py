@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
+import re
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from irwidget import helion, pipelines, routes
+from irwidget import helion, pipelines, planning, routes
+from irwidget import options as options_of
 from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
@@ -23,9 +25,9 @@ from irwidget.errors import (
     ToolError,
     UnsupportedError,
     UsageError,
-    near,
 )
 from irwidget.expand import openable
+from irwidget.toolchain.parsing import INPUT
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 from irwidget.verdicts import Verdict, not_checked
 
@@ -35,14 +37,6 @@ if TYPE_CHECKING:
     from irwidget.frontends.kernels import Kernel
     from irwidget.helion import HelionLowering
     from irwidget.spyre import SpyreProgram
-
-TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "pytorch": ("arch", "O", "kernels", "llvm_passes"),
-    "helion": ("aten", "config"),
-    "raw": (),
-}
-"""Options that belong to what is lowered; Triton's launch options and Spyre's are checked by their front ends."""
-
 
 class Lowering:
     """One model or kernel on its way to one IR type: the trace, plus what a user does with it."""
@@ -237,15 +231,18 @@ def lower(
     the error's `lowering` holds every dump before it. Of several IR types all are
     tried before the first error is raised; its `lowerings` has them by name.
     """
+    options_of.check({
+        "kwargs": kwargs, "pipeline": pipeline, "route": route, "dumps": dumps, "elide": elide, "check": check,
+        "timeout": timeout, "memory": memory, "isolate": isolate, "external": external, "name": name,
+        "progress": progress,
+    })
     options = Options(
-        isolate=isolate, timeout=timeout, dumps=dumps, elide=elide, progress=progress,
-        keep_constants=bool(check), memory=int(memory * 2**30) if memory else None,
+        isolate=isolate, timeout=timeout and float(timeout), dumps=dumps, elide=elide, progress=progress,
+        keep_constants=bool(check), memory=options_of.memory_bytes(memory),
         target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
     )
-    wanted = routes.resolve([to] if isinstance(to, str) else to, route, target_options)
-    _check_options(wanted, target_options)
+    wanted, extra = planning.planned(to, pipeline, route, external, target_options, options)
     start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
-    extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
     if isinstance(to, str):
         return start.lower(wanted[0], extra, options)
     return _each(wanted, lambda target: start.lower(target, extra, options))
@@ -261,29 +258,30 @@ def _each(wanted: Sequence[routes.Target], make: Callable[[routes.Target], Lower
         except IRWidgetError as error:
             if error.lowering:
                 made[target.name] = error.lowering
-            elif isinstance(error, UsageError | ExportError):
-                raise  # it concerns them all
             failed[target.name] = error
         except LoweringInterrupted as stop:
             stop.lowerings = made | ({target.name: stop.lowering} if stop.lowering else {})
             raise
+        except Exception as error:  # a defect of ours, or of a library, in this one
+            failed[target.name] = IRWidgetError(f"{target.name}: {type(error).__name__}: {error}")
+            failed[target.name].__cause__ = error
     if failed:
-        first = next(iter(failed.values()))
-        first.lowerings = made
-        for name, error in list(failed.items())[1:]:
-            first.add_note(f"{name}: {error}")
-        raise first
+        raise _first_of(failed, made)
     return made
 
 
-def _check_options(wanted: Sequence[routes.Target], given: Mapping[str, Any]) -> None:
-    for target in wanted:
-        known = TARGET_OPTIONS.get(target.source)
-        if known is not None and (unknown := sorted(set(given) - set(known))):
-            everything = [*inspect.signature(lower).parameters, *known]
-            raise UsageError(
-                f"lower(to={target.name!r}) has no option {unknown[0]!r}. {near(unknown[0], everything)}"
-            )
+def _first_of(failed: Mapping[str, IRWidgetError], made: Mapping[str, Lowering]) -> IRWidgetError:
+    """The first error, with the others as notes: what went wrong for several IR types is said once."""
+    first, *others = dict.fromkeys(map(str, failed.values()))
+    error = next(iter(failed.values()))
+    error.lowerings = made
+    for message in (first, *others):
+        names = ", ".join(name for name, one in failed.items() if str(one) == message)
+        if message != first:
+            error.add_note(f"{names}: {message}")
+        elif "," in names:
+            error.add_note(f"It is the same for {names}")
+    return error
 
 
 class Start:
@@ -297,6 +295,7 @@ class Start:
         self.given_name = name
         self.check: bool | Literal["each"] = check
         self.target_options = target_options
+        self._import_error: IRWidgetError | None = None
 
     def prepare(self, target: routes.Target) -> None:
         """Do what the passes wait for: a PyTorch model is exported. Raises ExportError or UsageError."""
@@ -304,16 +303,20 @@ class Start:
             _ = self._imported
 
     def lower(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
-        """To one IR type, then through the steps of a custom pipeline."""
+        """To one IR type, then through the steps of a custom pipeline; with a verdict where one was asked for."""
+        lowering = self._lower(target, extra, options)
+        if self.check and lowering.check is None:
+            lowering.trace = checking.with_verdict(lowering.trace, not_checked(self._unexecuted(target)))
+        return lowering
+
+    def _lower(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
+        if target.source != "raw":
+            pipelines.check_flow(extra, target.name, target.language)
         if target.name == "torch_script_graph_ir":
-            if extra:
-                raise UsageError("A custom pipeline cannot start from torch_script_graph_ir: no tool reads it")
             self._check_model()
             from irwidget.frontends import torchscript
 
-            return self._not_checked(
-                Lowering(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name)), "a TorchScript graph"
-            )
+            return self._go_on(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name), target, extra, options)
         if target.name in ("llvm_mlir", "llvm_ir") and helion.is_kernel(self.obj):
             target = replace(target, source="helion")
         if target.source in ("triton", "helion", "spyre"):
@@ -335,11 +338,12 @@ class Start:
         except Interrupted:
             raise _interrupted(Lowering(trace)) from None
 
-    def _not_checked(self, lowering: Lowering, what: str) -> Lowering:
-        """The lowering; where a check was asked for, it says that there is none."""
-        if self.check and lowering.check is None:
-            lowering.trace = checking.with_verdict(lowering.trace, not_checked(f"{what} is not executed"))
-        return lowering
+    def _unexecuted(self, target: routes.Target) -> str:
+        """Why a lowering that nobody checked is not."""
+        if target.source == "raw":
+            return "IR of your own has no eager PyTorch to compare with"
+        what = "a TorchScript graph" if target.language == "torchscript" else f"{target.name} of a kernel"
+        return f"{what} is not executed"
 
     @property
     def name(self) -> str:
@@ -353,13 +357,11 @@ class Start:
         from irwidget.frontends import raw
 
         steps = extra or raw.checks(self.obj)
-        lowering = _run(raw.source(self.obj), steps, target.name, options, Trace("", (), name=self.given_name or "IR"))
-        return self._not_checked(lowering, "IR of your own has no eager PyTorch to compare with: it")
+        frame = Trace("", (), name=self.given_name or "IR", diagnostics=raw.remarks(self.obj, steps))
+        return _run(raw.source(self.obj, steps), steps, target.name, options, frame)
 
     def _lower_kernel(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """By the object's own front end; a custom pipeline goes on from the text that it gives."""
-        from irwidget.frontends import raw
-
         program = self._kernel.program if target.source == "spyre" else None
         try:
             trace, kernel = self._kernel.lower(target.source, target.name, options, self.check)
@@ -368,13 +370,24 @@ class Start:
         if self.given_name:
             trace = replace(trace, name=self.given_name)
         if trace.failure or not extra:
-            return self._not_checked(_finished(Lowering(trace, program, kernel)), f"{target.name} of a kernel")
-        after = _run(raw.source(trace.dumps[-1].text), extra, target.name, options, trace)
-        whole = Lowering(replace(
-            after.trace, dumps=(*trace.dumps, *after.dumps[1:]), steps=(*trace.steps, *extra), nodes=trace.nodes,
+            return _finished(Lowering(trace, program, kernel))
+        return self._go_on(trace, target, extra, options, program)
+
+    def _go_on(
+        self, trace: Trace, target: routes.Target, extra: tuple[Step, ...], options: Options,
+        program: SpyreProgram | None = None,
+    ) -> Lowering:
+        """Through a custom pipeline, from the text that a front end has given."""
+        from irwidget.frontends import raw
+
+        if not extra:
+            return Lowering(trace, program)
+        after = _run(raw.source(trace.dumps[-1].text, extra), extra, target.name, options, trace)
+        later = (replace(dump, step_number=dump.step_number + len(trace.steps)) for dump in after.dumps[1:])
+        return Lowering(replace(
+            after.trace, dumps=(*trace.dumps, *later), steps=(*trace.steps, *extra), nodes=trace.nodes,
             tools={**trace.tools, **after.tools}, facts={**trace.facts, **after.trace.facts},
         ), program)
-        return self._not_checked(whole, "what a custom pipeline makes of a kernel")
 
     @cached_property
     def _kernel(self) -> Kernel:
@@ -417,8 +430,19 @@ class Start:
     def _exported(self) -> expectations.Program:
         return expectations.Program.of(self._program)
 
-    @cached_property
+    @property
     def _imported(self) -> tuple[Source, Trace]:
+        """The model as MLIR, made once; a model that cannot be exported is not exported again either."""
+        if self._import_error is not None:
+            raise self._import_error
+        try:
+            return self._first_import
+        except (ExportError, UsageError) as error:
+            self._import_error = error
+            raise
+
+    @cached_property
+    def _first_import(self) -> tuple[Source, Trace]:
         """The model as MLIR, and a trace without dumps that carries what is known so far."""
         from irwidget.frontends import torch as frontend
 
@@ -489,15 +513,23 @@ def _message(failure: Failure, lowering: Lowering) -> str:
     if failure.kind == "usage":
         return failure.message
     step = f" ({failure.step})" if failure.step else ""
-    subject = f"{failure.pass_name}{step} failed" if failure.kind == "pass" else ""
-    lines = [f"{subject}: {failure.message}" if subject else failure.message]
+    unread = failure.message.startswith("the IR does not parse")
+    subject = f"{failure.pass_name}{step} failed: " if failure.kind == "pass" and not unread else ""
+    lines = [f"{subject}{failure.message}"]
     for diagnostic in failure.diagnostics[:1]:
-        if diagnostic.location:
+        if diagnostic.location and diagnostic.location.file != INPUT:  # the message shows it
             code = linecache.getline(diagnostic.location.file, diagnostic.location.line).strip()
             lines.append(f"  at {describe(diagnostic.location)}" + (f": {code}" if code else ""))
     if lowering.dumps:
-        lines.append(f"  The {len(lowering.dumps)} dumps before it are kept: error.lowering")
+        count = len(lowering.dumps)
+        kept = f"The {count} dumps before it are" if count > 1 else "What it started from is"
+        lines.append(f"  {kept} kept: error.lowering")
     if failure.reproducer:
         lines.append("  To see it again: error.lowering.save('before.mlir'), then")
-        lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline \"{failure.reproducer}\"")
+        lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline {_quoted(failure.reproducer)}")
     return "\n".join(lines)
+
+
+def _quoted(words: str) -> str:
+    """A shell word: in double quotes where these hold it as it is, because pipelines have single ones inside."""
+    return shlex.quote(words) if re.search(r'["$`\\!]', words) else f'"{words}"'

@@ -11,7 +11,7 @@ from typing import Any
 
 from IPython.core.completer import context_matcher
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from irwidget import arguments, routes
 from irwidget.commands import first_that_fits, lower_all, targets_of
@@ -34,6 +34,8 @@ class LowerMagics(Magics):
 
     shell: InteractiveShell  # pyright: ignore[reportIncompatibleVariableOverride]
 
+    # A pipeline is full of braces and dollars that mean something to its tools.
+    @no_var_expand
     @cell_magic("lower")
     def lower_cell(self, line: str, cell: str) -> None:
         """Run the cell, then lower the models in it: `%%lower --to tosa_mlir`."""
@@ -54,6 +56,7 @@ class LowerMagics(Magics):
         else:
             self._lower(candidates, wanted, parsed)
 
+    @no_var_expand
     @line_magic("lower")
     def lower_line(self, line: str) -> None:
         """Lower an object that exists already: `%lower model x --to tosa_mlir`."""

@@ -8,10 +8,15 @@ A quoted argument may contain either. Nothing here or later goes through a shell
 
 from __future__ import annotations
 
+import functools
+import os
 import shlex
+from collections.abc import Sequence
 
 from irwidget.dumps import Step
-from irwidget.errors import UsageError, near
+from irwidget.errors import ToolError, UsageError, near
+from irwidget.toolchain import precheck
+from irwidget.toolchain.run import Options, Source
 
 TOOLS = (
     "torch-mlir-opt", "mlir-opt", "mlir-translate", "opt", "llc", "triton-opt", "triton-llvm-opt", "user-tool",
@@ -32,6 +37,49 @@ def parse(text: str) -> tuple[Step, ...]:
         for invocation in _split(arguments, "&&"):
             steps.append(Step(tool, shlex.join(invocation), " ".join([tool, *invocation])))
     return tuple(steps)
+
+
+def check(steps: Sequence[Step], options: Options) -> None:
+    """Have the tools read a pipeline without any IR, before somebody waits for an export; a good one is read once.
+
+    Raises UsageError for passes and options that there are not, ToolError for a program that is not there.
+    """
+    if steps:
+        _read(tuple(steps), options.isolate, options.memory, os.getcwd())
+
+
+@functools.lru_cache(maxsize=1000)
+def _read(steps: tuple[Step, ...], isolate: bool, memory: int | None, _: str) -> None:
+    options = Options(isolate=isolate, memory=memory, dumps=False)
+    failure = Source("module {}").run((precheck.step(steps),), options).failure
+    if failure is None:
+        return
+    if failure.kind == "tool":
+        raise ToolError(failure.message, tool=failure.tool, pass_name=failure.pass_name)
+    raise UsageError(failure.message)
+
+
+_READS = {"torch-mlir-opt": "mlir", "mlir-opt": "mlir", "opt": "llvm", "triton-llvm-opt": "llvm", "llc": "llvm"}
+_LEAVES = {"torch-mlir-opt": "mlir", "mlir-opt": "mlir", "opt": "llvm", "triton-llvm-opt": "llvm"}
+_TO_LLVM = "--mlir-to-llvmir"
+_CALLED = {"mlir": "MLIR", "llvm": "LLVM IR", "torchscript": "TorchScript"}
+
+
+def check_flow(steps: Sequence[Step], start: str, language: str) -> None:
+    """Raise UsageError when a step cannot read what is before it: `start` in `language`, or the step before it.
+
+    What a user-tool leaves is not known, nor is text in a language of its own.
+    """
+    before = start
+    for step in steps:
+        translates = step.tool == "mlir-translate" and step.arguments == _TO_LLVM
+        reads = "mlir" if translates else _READS.get(step.tool, "")
+        if reads and language not in ("", "any", "text", reads):
+            verb = "is" if before == start else "leaves"
+            raise UsageError(
+                f"{step.tool} reads {_CALLED[reads]}, but {before} {verb} {_CALLED.get(language, language)}"
+            )
+        before, language = step.tool, "llvm" if translates else _LEAVES.get(step.tool, "")
 
 
 def _words(text: str) -> list[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from irwidget import llvm_routes
+from irwidget import options as options_of
 from irwidget.dumps import Step
 from irwidget.errors import UsageError, near
+from irwidget.helion import pipelines as helion_pipelines
+from irwidget.toolchain import triton_archs
 
 SourceKind = Literal["pytorch", "triton", "helion", "spyre", "raw"]
 
@@ -111,9 +114,23 @@ def resolve(names: Sequence[str], route: str = "robust", options: Mapping[str, A
     """
     wanted = [find(name) for name in names]
     ours = [target.name for target in wanted if target.source == "pytorch"]
-    choices = llvm_routes.choose(ours, route, options or {})
+    options = options or {}
+    choices = llvm_routes.choose(ours, route, options) if ours else llvm_routes.Choices()
+    _check_kernels({target.source for target in wanted}, options)
     return [
         replace(target, steps=llvm_routes.steps(target.name, (TORCH_BACKEND, LINALG), choices))
         if target.name in llvm_routes.NAMES else target
         for target in wanted
     ]
+
+
+def _check_kernels(sources: Collection[SourceKind], options: Mapping[str, Any]) -> None:
+    """The options of kernels that can be told wrong by themselves. Raises UsageError."""
+    if "triton" in sources:
+        options_of.check({name: value for name, value in options.items() if name in ("arch", "llvm_passes")})
+        if options.get("arch"):
+            triton_archs.find(options["arch"])
+    if "helion" in sources:
+        options_of.check({name: value for name, value in options.items() if name == "aten"})
+        if options.get("aten"):
+            helion_pipelines.check(options["aten"])

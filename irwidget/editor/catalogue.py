@@ -16,7 +16,6 @@ import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from irwidget.errors import ToolError, UsageError, near
@@ -205,29 +204,16 @@ def _mlir_help(text: str) -> Iterator[KnownPass]:
 
 def _registered(helps: Mapping[str, KnownPass]) -> Iterator[KnownPass]:
     """The passes that MLIR's parser knows, each with the options that it prints."""
-    from irwidget.toolchain import mlir
+    from irwidget.toolchain import mlir, mlir_names
 
     context = mlir.new_context()
-    for name in {*helps, *_names_in_library()}:
+    for name in {*helps, *(name for name in mlir_names.in_library() if "-" in name)}:
         if _NOT_OFFERED.fullmatch(name):
             continue
-        printed = _printed(f"any({name})", context)
+        printed = mlir_names.printed(f"any({name})", context)
         if printed is None:
             continue
         yield _with_defaults(helps.get(name, KnownPass(name)), printed)
-
-
-def _printed(pipeline: str, context: Any) -> str | None:
-    """The pipeline as MLIR prints it; None when it has no such pass."""
-    from irwidget.toolchain import mlir
-
-    try:
-        return str(mlir.passmanager.PassManager.parse(pipeline, context=context))
-    except ValueError as error:
-        anchor = re.search(r"restricted to '([\w.]+)'", str(error))
-        if anchor and pipeline.startswith("any("):
-            return _printed(pipeline.replace("any(", f"{anchor[1]}(", 1), context)
-        return None if "does not refer to a registered pass" in str(error) else ""
 
 
 def _with_defaults(told: KnownPass, printed: str) -> KnownPass:
@@ -248,21 +234,6 @@ def _kind_of(value: str) -> str:
     if value in ("true", "false"):
         return "flag"
     return "integer" if re.fullmatch(r"-?\d+", value) else "text"
-
-
-def _names_in_library() -> set[str]:
-    """Strings of the MLIR library that look like the name of a pass."""
-    import mmap
-
-    import torch_mlir  # pyright: ignore[reportMissingImports]
-
-    folder = Path(next(iter(torch_mlir.__path__))) / "_mlir_libs"
-    names: set[str] = set()
-    for library in folder.glob("libTorchMLIRAggregateCAPI*"):
-        with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            found = re.findall(rb"\0([a-z][a-z0-9]*(?:-[a-z0-9]+)+)(?=\0)", data)  # pyright: ignore[reportArgumentType]
-        names |= {name.decode() for name in found}
-    return names
 
 
 _TRIPLES = ("nvptx64-nvidia-cuda", "amdgcn-amd-amdhsa", "spirv64-unknown-unknown", "x86_64-unknown-linux-gnu")

@@ -14,7 +14,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from irwidget import routes
+from irwidget import options, routes
 from irwidget.dumps import Step, Trace, dump
 from irwidget.editor import catalogue, chain, requests
 from irwidget.editor.chain import Link
@@ -100,10 +100,14 @@ class Pipeline(base.View):
         names: Sequence[str] | None = None, **target_options: Any,
     ) -> None:
         self._stop = threading.Event()
+        options.check({
+            "pipeline": pipeline, "kwargs": kwargs, "name": name, "external": external, "elide": elide,
+            "timeout": timeout, "memory": memory, "isolate": isolate,
+        })
         self._tools = catalogue.check_allowed(allow_tools)
         self._allowed: catalogue.Catalogue | None = None
         self._options = partial(
-            Options, isolate=isolate, timeout=timeout, elide=elide, memory=int(memory * 2**30) if memory else None,
+            Options, isolate=isolate, timeout=timeout, elide=elide, memory=options.memory_bytes(memory),
             target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
         )
         self._target_options = target_options

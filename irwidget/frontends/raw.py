@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-from irwidget.dumps import Step
+import importlib.util
+import re
+from collections.abc import Sequence
+
+from irwidget.dumps import Diagnostic, Step
 from irwidget.errors import UsageError
 from irwidget.toolchain.language import detect
 from irwidget.toolchain.run import Source
 
-_CHECKS = {"llvm": (Step("opt", "", "opt"),)}
+_CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", "triton-opt"),)}
 """What parses and verifies text that is shown as it is; MLIR is verified when it is read."""
+_READS = {"mlir-opt": "mlir", "torch-mlir-opt": "mlir", "mlir-translate": "mlir", "opt": "llvm", "llc": "llvm"}
+"""What a tool takes text for that looks like nothing: with a typo at its start, most often."""
+_UNKNOWN = ("text", "json")
 
 
-def source(text: str) -> Source:
-    """IR text to start from. Raises UsageError when it is empty."""
+def source(text: str, steps: Sequence[Step] = ()) -> Source:
+    """IR text to start from, for these steps. Raises UsageError when it is empty or no text."""
     if not text.strip():
         raise UsageError("There is no IR: the text is empty")
-    return Source(text, detect(text), name="input", step="input")
+    if half := re.search("[\ud800-\udfff]", text):
+        line = text.count("\n", 0, half.start()) + 1
+        raise UsageError(f"The IR is no text: line {line} has half of a character, U+{ord(half[0]):X}")
+    language = detect(text)
+    if language in _UNKNOWN and steps:
+        language = _READS.get(steps[0].tool, language)
+    return Source(text, language, name="input", step="input")
 
 
 def checks(text: str) -> tuple[Step, ...]:
     """The steps that verify text before it is shown as it is."""
-    return _CHECKS.get(detect(text), ())
+    language = detect(text)
+    if language == "triton" and importlib.util.find_spec("triton") is None:
+        return ()
+    return _CHECKS.get(language, ())
+
+
+def remarks(text: str, steps: Sequence[Step]) -> tuple[Diagnostic, ...]:
+    """What the user should know of text that is shown as it is."""
+    if steps or detect(text) != "text":
+        return ()
+    said = "this is not recognised as MLIR or LLVM IR, so nothing has checked it; --pipeline names a tool that reads it"
+    return (Diagnostic("remark", said),)

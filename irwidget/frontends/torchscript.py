@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import inspect
 import re
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from irwidget.dumps import Dump, Location, Step, Trace, dump
@@ -28,14 +31,15 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
     if isinstance(model, torch.export.ExportedProgram):
         raise UsageError("torch_script_graph_ir needs the module itself; an ExportedProgram cannot be traced again")
     started = time.perf_counter()
+    given = _apart(model, inputs, kwargs)
+    safe = _buffers_restored(model) if given[0] is model else contextlib.nullcontext()
     try:
         # Under no_grad a fused attention op would hide the layers; torch calls tracing deprecated on every use.
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]), safe:
             warnings.simplefilter("ignore", category=DeprecationWarning)
             warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # pyright: ignore[reportPrivateImportUsage]
             trace: Any = torch.jit.trace
-            keywords = {"example_kwarg_inputs": dict(kwargs)} if kwargs else {}
-            traced = trace(model, inputs, check_trace=False, **keywords)
+            traced = trace(*_positional(*given), check_trace=False)
     except Exception as error:
         raise frontend.explain(error, name, "torch.jit.trace") from error
     seconds = time.perf_counter() - started
@@ -44,6 +48,101 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
         "torch_script_graph_ir", dumps, (STEP,), name=name, tools={"torch": torch.__version__},
         sources=frontend.read_sources(place.file for d in dumps for place in d.locations if place),
     )
+
+
+def _apart(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...], Any]:
+    """Copies for the tracer, which runs the model: counters, running means and inputs change. Weights are shared."""
+    import torch
+
+    weights = model.parameters() if isinstance(model, torch.nn.Module) else ()
+    memo: dict[int, Any] = {id(weight): weight for weight in weights}
+
+    def copied(value: Any) -> Any:
+        try:
+            return copy.deepcopy(value, memo)
+        except Exception:  # a lock, an open file, a tensor with a history: _buffers_restored does what it can
+            return value
+
+    return copied(model), tuple(map(copied, inputs)), {name: copied(value) for name, value in kwargs.items()}
+
+
+@contextlib.contextmanager
+def _buffers_restored(model: Any) -> Generator[None]:
+    """Put back what the tracer changes in modules that cannot be copied: those that a function uses, for example."""
+    import torch
+
+    buffers = {id(one): one for module in _modules(model) for one in module.buffers()}
+    kept = [(one, one.detach().clone()) for one in buffers.values()]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for one, before in kept:
+                if not torch.equal(one, before):  # batch norm changes its means without a new version
+                    one.copy_(before)
+
+
+def _modules(model: Any) -> Iterator[Any]:
+    """The module, or those that a function finds in its closure, in its globals, or as its self."""
+    import torch
+
+    if isinstance(model, torch.nn.Module):
+        yield model
+        return
+    function: Any = inspect.unwrap(getattr(model, "__func__", model))
+    named: Mapping[str, Any] = {}
+    with contextlib.suppress(TypeError, ValueError):
+        found = inspect.getclosurevars(function)
+        named = {**found.globals, **found.nonlocals}
+    for value in (getattr(model, "__self__", None), *named.values()):
+        if isinstance(value, torch.nn.Module):
+            yield value
+
+
+def _positional(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The model as a function of its tensors alone, and these: the tracer takes no keywords and no other values.
+
+    Numbers, flags and None are part of the program that is recorded, as they are for torch.export.
+    """
+    values: list[Any] = [*inputs, *kwargs.values()]
+    if not kwargs and all(map(_has_tensors, values)):
+        return model, inputs
+    names = _names(model, len(inputs), kwargs)
+    traced = [number for number, value in enumerate(values) if _has_tensors(value)]
+    call = getattr(model, "forward", model)
+
+    def forward(*tensors: Any) -> Any:
+        given = list(values)
+        for number, tensor in zip(traced, tensors, strict=True):
+            given[number] = tensor
+        return call(*given[: len(inputs)], **dict(zip(kwargs, given[len(inputs) :], strict=True)))
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    forward.__signature__ = inspect.Signature([inspect.Parameter(names[number], kind) for number in traced])  # pyright: ignore[reportFunctionMemberAccess]
+    chosen = tuple(values[number] for number in traced)
+    if not hasattr(model, "forward"):
+        forward.__name__ = forward.__qualname__ = getattr(model, "__name__", "forward")
+        return forward, chosen
+    shown = copy.copy(model)
+    shown.forward = forward
+    return shown, chosen
+
+
+def _has_tensors(value: Any) -> bool:
+    import torch
+    from torch.utils import _pytree as pytree
+
+    return any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(value))
+
+
+def _names(model: Any, count: int, kwargs: Mapping[str, Any]) -> list[str]:
+    """What the model calls its inputs."""
+    try:
+        known = list(inspect.signature(getattr(model, "forward", model)).parameters.values())
+    except (TypeError, ValueError):
+        known = []
+    said = [one.name for one in known if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return [*(said[i] if i < len(said) else f"input_{i}" for i in range(count)), *kwargs]
 
 
 def _dump(name: str, graph: Any, seconds: float) -> Dump:

@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from irwidget.toolchain import events, mlir, tools
+from irwidget.dumps import Diagnostic
+from irwidget.toolchain import events, graphs, mlir, mlir_opt, printed, tools
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Run, Session, State, StepFailed, TextState
 
@@ -20,6 +21,7 @@ def execute(request: events.Request, session: Session) -> Iterator[events.Event]
 
     Never raises: whatever goes wrong is a Failed event, and the dumps before it are still printed.
     """
+    printed.forget()
     run = Run(request, session.hold(request.key))
     snapshots: list[State] = []
     try:
@@ -36,7 +38,8 @@ def execute(request: events.Request, session: Session) -> Iterator[events.Event]
         snapshots[-1] = TextState(snapshots[-1].language, final.text, final)
         yield events.Finished(final, tuple(run.diagnostics), run.attachments, run.facts, run.tools)
     except StepFailed as stop:
-        yield replace(stop.failure, step=run.step)
+        diagnostics = (*stop.failure.diagnostics, *run.unsaid())
+        yield replace(stop.failure, step=run.step, diagnostics=diagnostics)
     except MemoryError:
         yield events.Failed("tool", "out of memory", step=run.step)
     except Exception as error:  # a defect of ours or of a binding must not cost the dumps
@@ -53,12 +56,9 @@ def _start(run: Run) -> State | None:
         if not isinstance(request.source, str):
             raise StepFailed(events.Failed("usage", f"{request.language} starts from text"))
         return tools.read(request.language, request.source)
-    try:
-        return MlirState(mlir.parse(request.source or "", run.context()))
-    except mlir.PassFailed as error:
-        raise StepFailed(
-            events.Failed("pass", f"the IR does not parse: {error}", "parse", "mlir-opt", error.diagnostics)
-        ) from None
+    if isinstance(request.source, str):
+        return mlir_opt.parsed(run, request.steps[0].tool if request.steps else "mlir-opt", request.source)
+    return MlirState(mlir.parse(request.source or b"", run.context()))
 
 
 def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[events.Event]:
@@ -77,12 +77,16 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
             )
             started = time.perf_counter()
             try:
-                state = planned.run(state)
+                with printed.heard(planned.name) as heard:
+                    state = planned.run(state)
             except mlir.PassFailed as error:
                 raise StepFailed(
                     events.Failed("pass", str(error), planned.name, step.tool, error.diagnostics, planned.pipeline)
                 ) from None
-            yield events.PassEnded(index, time.perf_counter() - started, state.language)
+            seconds = time.perf_counter() - started
+            if rest := graphs.take(heard.text, run.attachments).strip("\n"):
+                run.diagnostics.append(Diagnostic("remark", f"{planned.name}: {rest}"))
+            yield events.PassEnded(index, seconds, state.language, run.unsaid())
             if request.dumps:
                 snapshots.append(state.snapshot())
             if request.keep_constants:

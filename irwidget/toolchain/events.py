@@ -89,6 +89,8 @@ class PassEnded:
     seconds: float
     language: str
     """Of the IR that the pass left behind."""
+    said: tuple[Diagnostic, ...] = ()
+    """What it printed, remarks and warnings."""
 
 
 @dataclass(frozen=True, slots=True)

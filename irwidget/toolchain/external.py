@@ -7,6 +7,7 @@ LLVM older than 22 is refused. Arguments go to the program as a list.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import re
 import shlex
@@ -18,12 +19,15 @@ from functools import cache
 from pathlib import Path
 
 from irwidget.dumps import Diagnostic, Step
-from irwidget.toolchain import events, graphs, llvm_state, mlir, scratch
+from irwidget.errors import near
+from irwidget.toolchain import events, graphs, llvm_state, mlir, printed, scratch
 from irwidget.toolchain.language import detect
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 
 OLDEST_LLVM = 22
+_PATIENCE = 20
+"""Seconds for a program that only says what it knows."""
 _VARIABLES = {
     "torch-mlir-opt": ("TORCH_MLIR_OPT_PATH",),
     "triton-opt": ("TRITON_OPT_PATH",),
@@ -98,22 +102,103 @@ def tool(run: Run, state: State, step: Step, program: Program) -> Iterator[Pass]
     if step.tool == "opt" and not {"-S", "-disable-output"} & set(arguments):
         arguments.append("-S")
     command = [program.path, *arguments]
-    yield Pass(step.tool, lambda before: _run(run, before, step, command), step.arguments, pipeline=str(step))
+    yield Pass(step.tool, lambda before: _run(run, before, step, command), step.arguments, pipeline=_command(step))
 
 
 def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     """The user's own program: IR on its input (or in the file `{in}`), new IR on its output (or in `{out}`)."""
-    words = shlex.split(step.arguments)
-    if not words:
-        raise StepFailed(events.Failed("usage", "user-tool needs a program: user-tool ./mine --flag", tool=step.tool))
-    path = shutil.which(os.path.join(run.request.cwd, words[0]) if os.sep in words[0] else words[0])
-    if path is None:
-        message = f"user-tool: there is no program {words[0]!r} on PATH; give its path, as in ./{words[0]}"
-        raise StepFailed(events.Failed("tool", message, words[0], step.tool))
+    path, words = located(run, step)
     command = [path, *words[1:]]
     run.tools[words[0]] = path
     name = os.path.basename(words[0])
-    yield Pass(name, lambda before: _run(run, before, step, command), shlex.join(words[1:]), pipeline=str(step))
+    yield Pass(name, lambda before: _run(run, before, step, command), shlex.join(words[1:]), pipeline=_command(step))
+
+
+def located(run: Run, step: Step) -> tuple[str, list[str]]:
+    """The path of a user's program and the words of its command. Raises StepFailed when there is none."""
+    words = shlex.split(step.arguments)
+    if not words:
+        raise StepFailed(events.Failed("usage", "user-tool needs a program: user-tool ./mine --flag", tool=step.tool))
+    name = words[0]
+    path = shutil.which(os.path.join(run.request.cwd, name) if os.sep in name else name)
+    if path is None:
+        raise StepFailed(events.Failed("tool", f"user-tool: {_missing(name, run.request.cwd)}", name, step.tool))
+    return path, words
+
+
+def _missing(name: str, cwd: str) -> str:
+    """Why there is no such program, with the near matches."""
+    path = os.path.join(cwd, name)
+    folders = [os.path.dirname(path)] if os.sep in name else os.environ.get("PATH", "").split(os.pathsep)
+    if os.path.isfile(path):
+        how = f"chmod +x {name}" if os.sep in name else f"give its path, as in ./{name}"
+        return f"{name!r} is a file, but not a program that can be run from here: {how}"
+    found: set[str] = set()
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            found.update(os.listdir(folder))
+    close = difflib.get_close_matches(os.path.basename(name), found, n=3, cutoff=0.7)
+    hint = f" Did you mean {' or '.join(os.path.join(os.path.dirname(name), one) for one in close)}?" if close else ""
+    where = "" if os.sep in name else f" on PATH; give its path, as in ./{name}"
+    return f"there is no program {name!r}{where}.{hint}"
+
+
+_REFUSED = re.compile(
+    r"Unknown command line argument|no such option|not refer to a registered pass|for the -[\w-]+ option|unbalanced|"
+    r"invalid value|unknown .*pass|failed to add|is not a registered"
+)
+
+
+def refusal(program: Program, step: Step) -> str:
+    """Why an LLVM program would refuse a command line, in its own words; empty when it would not.
+
+    Before anything is read or written, the programs take their whole command line apart, and `--version` ends them
+    there. Passes are looked up later, so these are also tried on an empty module.
+    """
+    words = _without_output(shlex.split(step.arguments))
+    said = _asked([program.path, *words, "--version"])
+    if step.tool in ("mlir-opt", "torch-mlir-opt"):
+        said += _asked([program.path, *words, "-o", os.devnull], "module {}\n")
+    elif step.tool == "opt":
+        for word in words:
+            if re.match(r"--?passes=", word):
+                said += _asked([program.path, word, "-disable-output"])
+    lines = [re.sub(r"^\S+: ", "", line).strip() for line in said if _REFUSED.search(line) or "Did you mean" in line]
+    lines.sort(key=lambda line: "Unknown command line argument" not in line and "Did you mean" not in line)
+    told = " ".join(line.partition("  Try: ")[0] for line in lines[:2])
+    if unknown := re.search(r"unknown (?:\w+ )?pass (?:name )?'([\w-]+)'", told):
+        known = re.findall(r"^  ([a-z][\w-]*)", "\n".join(_asked([program.path, "--print-passes"])), re.M)
+        told += f". {near(unknown[1], known)}" if known else ""
+    return told
+
+
+def _without_output(words: list[str]) -> list[str]:
+    """The words of a command line but for `-o FILE`."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("-o", "--o"):
+            next(rest, None)
+        elif not re.match(r"--?o=", word):
+            kept.append(word)
+    return kept
+
+
+def _asked(command: list[str], text: str = "") -> list[str]:
+    with scratch.folder() as folder:
+        try:
+            done = subprocess.run(
+                command, input=text, capture_output=True, text=True, errors="replace", cwd=folder, timeout=_PATIENCE,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return []
+    return [*done.stderr.splitlines(), *done.stdout.splitlines()]
+
+
+def _command(step: Step) -> str:
+    """The step as a custom pipeline has it, quotes included."""
+    return f"{step.tool} {step.arguments}"
 
 
 def _input(run: Run, state: State) -> str:
@@ -154,12 +239,11 @@ def _call(step: Step, command: list[str], text: str, run: Run, folder: str | Non
         first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])
         if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
             first += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
-        diagnostic = Diagnostic("error", said[-4000:])
-        raise StepFailed(
-            events.Failed("tool", f"{name} {how}: {first}", name, step.tool, (diagnostic,), pipeline=str(step))
-        )
+        found = (Diagnostic("error", said[-4000:]),) if said else ()
+        message = f"{name} {how}: {first}" if first else f"{name} {how} and said nothing"
+        raise StepFailed(events.Failed("tool", message, name, step.tool, found, pipeline=_command(step)))
     if said:
-        run.diagnostics.append(Diagnostic("remark", f"{name}: {said[-4000:]}"))
+        run.diagnostics.append(Diagnostic("remark", f"{name}: {printed.shortened(said)}"))
     return done.stdout
 
 
@@ -208,7 +292,7 @@ def _mlir_passes(run: Run, state: State, step: Step, program: Program, arguments
         states = [_state_of(run, state, step, path.read_bytes()) for path in dumped[:-1]] + [result]
         names = [_pass_name(path) for path in dumped] or [step.tool]
     for name, after in zip(names, states, strict=True):
-        yield Pass(name, lambda _, after=after: after, pipeline=str(step))
+        yield Pass(name, lambda _, after=after: after, pipeline=_command(step))
 
 
 def _in_order(tree: Path) -> list[Path]:

@@ -9,6 +9,7 @@ _SIGNS = (
     ("amdgcn", re.compile(r"^\s*\.amdgcn_target|^\s*\.amdgpu_|s_endpgm", re.M)),
     ("spirv", re.compile(r"^\s*(%\w+ = )?Op(Capability|MemoryModel|EntryPoint)\b", re.M)),
     ("llvm", re.compile(r"^(; ModuleID|source_filename|target (triple|datalayout)|define |declare |@[\w.]+ = )", re.M)),
+    ("torchscript", re.compile(r"\A\s*graph\(%")),
     ("dot", re.compile(r"^\s*(strict )?digraph\b", re.M)),
     ("triton", re.compile(r"\btt\.(func|return|load|store|get_program_id)\b")),
     (
@@ -21,6 +22,6 @@ _SIGNS = (
 
 
 def detect(text: str) -> str:
-    """`mlir`, `triton` (Triton's MLIR), `llvm`, `ptx`, `amdgcn`, `spirv`, `dot`, `x86asm`, `json` or `text`."""
+    """`mlir`, `triton` (Triton's MLIR) or another of the names above; `text` when nothing tells."""
     head = text[:20000]
     return next((language for language, sign in _SIGNS if sign.search(head)), "text")

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from irwidget.dumps import Diagnostic, Location
 from irwidget.errors import near
-from irwidget.toolchain import gpu_archs
+from irwidget.toolchain import gpu_archs, parsing
 
 
 class BadArguments(Exception):
@@ -25,7 +26,11 @@ class NotEmbedded(BadArguments):
 
 
 class Rejected(Exception):
-    """LLVM refused the IR."""
+    """LLVM refused the IR; the message shows the line."""
+
+    def __init__(self, message: str, diagnostic: Diagnostic) -> None:
+        super().__init__(message)
+        self.diagnostic = diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +107,18 @@ def parse(text: str) -> Any:
         module = binding.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
-        raise Rejected(str(error).removeprefix("LLVM IR parsing error\n").strip()) from None
+        raise _rejected(text, str(error).removeprefix("LLVM IR parsing error\n").strip()) from None
     return module
+
+
+def _rejected(text: str, said: str) -> Rejected:
+    """LLVM's parser says where: `<string>:12:34: error: ...`; its verifier does not."""
+    match = re.match(r"(<string>):(\d+):(\d+): error: (.*)", said)
+    if not match:
+        return Rejected(said, Diagnostic("error", said))
+    place = Location(match[1], int(match[2]), int(match[3]))
+    found = parsing.placed(text, Diagnostic("error", match[4], place), match[1])
+    return Rejected(f"the IR does not parse: {parsing.explained(text, found)}", found)
 
 
 def machine(asked: Settings) -> Any:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from irwidget.dumps import Content, Diagnostic, Location, Step
+from irwidget.dumps import Content, Step
 from irwidget.toolchain import events, llvm, llvm_passes, llvm_state, mlir
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
@@ -96,6 +96,11 @@ def _refuse_bfloat(text: str, asked: llvm.Settings) -> None:
 def _settings(state: State, step: Step) -> llvm.Settings:
     if not isinstance(state, TextState | Kernels) or state.language != "llvm":
         raise refuse(step, f"{step.tool} reads LLVM IR, but the step before it left {state.language}")
+    return settings(step)
+
+
+def settings(step: Step) -> llvm.Settings:
+    """What a step asks for. Raises StepFailed for what LLVM refuses, NeedsProgram for what only the program has."""
     try:
         asked = llvm.settings(step.tool, step.arguments)
         llvm.machine(asked)
@@ -115,12 +120,4 @@ def _accepted(work: Callable[[], _T]) -> _T:
     try:
         return work()
     except llvm.Rejected as error:
-        raise mlir.PassFailed(str(error), (_diagnostic(str(error)),)) from None
-
-
-def _diagnostic(message: str) -> Diagnostic:
-    """LLVM's parser says where: `<string>:12:34: error: ...`."""
-    match = re.match(r"<string>:(\d+):(\d+): error: (.*)", message)
-    if not match:
-        return Diagnostic("error", message)
-    return Diagnostic("error", match[3], Location("<llvm>", int(match[1]), int(match[2])))
+        raise mlir.PassFailed(str(error), (error.diagnostic,)) from None

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget.dumps import Content, Diagnostic
-from irwidget.toolchain import locations
+from irwidget.toolchain import locations, parsing
 
 ir: Any = None
 passmanager: Any = None
 
+_BUFFER = "-"
+"""The file of locations in text that is parsed."""
 LARGE_ELEMENTS = 10
 """Dense constants of more elements than this are elided."""
 _NO_RESOURCES = "{-#\n\n#-}"
@@ -178,12 +180,18 @@ def run(planned: PlannedPass, module: Any, *, verify: bool = True, more: bool = 
         raise PassFailed(found[0].message if found else error.message, found) from None
 
 
-def parse(source: bytes | str, context: Any, name: str = "-") -> Any:
-    """A module from bytecode or text. Raises PassFailed with the parser's or verifier's diagnostics."""
+def parse(source: bytes | str, context: Any) -> Any:
+    """A module from bytecode or text. Raises PassFailed with the parser's or verifier's diagnostics.
+
+    What is wrong with a text is told with the line that it is in.
+    """
     try:
         return ir.Module.parse(source, context=context)
     except ir.MLIRError as error:
         found = tuple(_diagnostic(d) for d in error.error_diagnostics)
+        if isinstance(source, str) and found:
+            found = tuple(parsing.placed(source, one, _BUFFER) for one in found)
+            raise PassFailed(parsing.explained(source, found[0]), found) from None
         raise PassFailed(found[0].message if found else error.message, found) from None
 
 

@@ -9,42 +9,66 @@ from itertools import zip_longest
 from typing import Any
 
 from irwidget.dumps import Step
-from irwidget.toolchain import graphs, mlir
+from irwidget.errors import near
+from irwidget.toolchain import events, mlir, mlir_names, printed
 from irwidget.toolchain.mlir import MlirState
-from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, TextState, refuse
+from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
 
 _RESTRICTED = re.compile(r"restricted to '([\w.]+)'")
-_UNKNOWN = "does not refer to a registered pass"
+_UNKNOWN = re.compile(r"'([^']*)' does not refer to a registered pass")
 _IGNORED = ("--verify-each", "--mlir-disable-threading", "--mlir-print-debuginfo", "-o", "-")
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     """Run a textual pipeline, or the passes that command-line flags name, in their order."""
     before = as_mlir(run, state, step)
-    arguments = step.arguments
-    textual = re.match(r"[\w.]+\(", arguments)
-    pipeline = arguments if textual else from_flags(arguments, run, step)
-    try:
-        planned = mlir.plan(pipeline, run.context())
-    except mlir.PipelineError as error:
-        if _UNKNOWN in str(error) and not textual:
-            raise NeedsProgram(f"{pipeline} names a pass that the embedded MLIR does not have") from None
-        raise refuse(step, f"{step.tool} cannot run {pipeline!r}: {error}") from None
-    for one, following in zip_longest(planned, planned[1:]):
+    passes = planned(run, step)
+    for one, following in zip_longest(passes, passes[1:]):
         def apply(current: State, one: mlir.PlannedPass = one, following: mlir.PlannedPass | None = following) -> State:
             module = current if isinstance(current, MlirState) else before
             more = following is not None and following.anchors == one.anchors
-
-            def work() -> None:
-                mlir.run(one, module.module, verify=run.request.verify, more=more)
-
-            if one.name == graphs.PASS:
-                graphs.keep(work, run.attachments)
-            else:
-                work()
+            mlir.run(one, module.module, verify=run.request.verify, more=more)
             return module
 
         yield Pass(one.name, apply, one.options, one.scope, f"{step.tool} --pass-pipeline='{one.pipeline}'")
+
+
+def planned(run: Run, step: Step) -> list[mlir.PlannedPass]:
+    """The passes that a step asks for. Raises StepFailed for what no MLIR takes, NeedsProgram for what ours lacks."""
+    textual = re.match(r"[\w.]+\(", step.arguments)
+    pipeline = step.arguments if textual else from_flags(step.arguments, run, step)
+    try:
+        return _plan(pipeline, run.context())
+    except mlir.PipelineError as error:
+        if (unknown := _UNKNOWN.search(str(error))) and not textual:
+            raise _lacks(unknown[1], run.context()) from None
+        raise refuse(step, f"{step.tool} cannot run {pipeline!r}: {_told(str(error), run)}") from None
+
+
+def _lacks(name: str, context: Any) -> NeedsProgram:
+    return NeedsProgram(f"the embedded MLIR has no pass {name!r}", lambda: mlir_names.near_passes(name, context))
+
+
+def _plan(pipeline: str, context: Any) -> list[mlir.PlannedPass]:
+    """The passes of a pipeline. Raises PipelineError with all that MLIR says: of a bad value it prints the reason."""
+    with printed.heard("print") as said:
+        try:
+            return mlir.plan(pipeline, context)
+        except mlir.PipelineError as error:
+            failed = str(error)
+    raise mlir.PipelineError(f"{said.text.strip().lstrip(': ')}\n{failed}".strip())
+
+
+def _told(error: str, run: Run) -> str:
+    """Why a pipeline does not parse, with the near matches of what is misspelt."""
+    context = run.context()
+    adding = re.search(r"failed to add `([\w-]+)`", error)
+    if adding and (option := re.search(r"no such option ([^\s=]+)", error)):
+        known = mlir_names.options(adding[1], context)
+        return f"{adding[1]} has no option {option[1]!r}. {near(option[1], known) if known else ''}".rstrip()
+    if unknown := _UNKNOWN.search(error):
+        return f"MLIR has no pass {unknown[1]!r}. {mlir_names.near_passes(unknown[1], context)}".rstrip()
+    return " ".join(error.split())
 
 
 def as_mlir(run: Run, state: State, step: Step) -> MlirState:
@@ -52,8 +76,17 @@ def as_mlir(run: Run, state: State, step: Step) -> MlirState:
     if isinstance(state, MlirState):
         return state
     if isinstance(state, TextState) and state.language == "mlir":
-        return MlirState(mlir.parse(state.text, run.context()))
+        return parsed(run, step.tool, state.text)
     raise refuse(step, f"{step.tool} reads MLIR, but the step before it left {state.language}")
+
+
+def parsed(run: Run, tool: str, text: str) -> MlirState:
+    """The module of a text. Raises StepFailed, with the line, when it does not parse."""
+    try:
+        return MlirState(mlir.parse(text, run.context()))
+    except mlir.PassFailed as error:
+        message = f"the IR does not parse: {error}"
+        raise StepFailed(events.Failed("pass", message, "parse", tool, error.diagnostics)) from None
 
 
 def from_flags(arguments: str, run: Run, step: Step) -> str:
@@ -73,7 +106,7 @@ def from_flags(arguments: str, run: Run, step: Step) -> str:
         elif name == "allow-unregistered-dialect":
             run.context().allow_unregistered_dialects = True
         else:
-            passes.append(_nested(name + (f"{{{value}}}" if value else ""), run.context(), word, step))
+            passes.append(_nested(name + (f"{{{value}}}" if value else ""), run, word, step))
     return f"builtin.module({','.join(passes)})"
 
 
@@ -84,18 +117,19 @@ def _inside_module(pipeline: str, step: Step) -> list[str]:
     return [match[1]] if match[1].strip() else []
 
 
-def _nested(text: str, context: Any, word: str, step: Step) -> str:
+def _nested(text: str, run: Run, word: str, step: Step) -> str:
     """A pass inside the operation that it is restricted to."""
+    context = run.context()
     nested = text
     for _ in range(4):
         try:
-            mlir.plan(f"builtin.module({nested})", context)
+            _plan(f"builtin.module({nested})", context)
         except mlir.PipelineError as error:
             anchor = _RESTRICTED.search(str(error))
             if anchor is None:
-                if _UNKNOWN in str(error):
-                    raise NeedsProgram(f"{word} is no pass of the embedded MLIR") from None
-                raise refuse(step, f"{step.tool} cannot run {word}: {error}") from None
+                if unknown := _UNKNOWN.search(str(error)):
+                    raise _lacks(unknown[1], context) from None
+                raise refuse(step, f"{step.tool} cannot run {word}: {_told(str(error), run)}") from None
             if anchor[1] == "builtin.module":
                 return nested
             nested = f"{anchor[1]}({text})" if nested == text else f"gpu.module({nested})"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from irwidget.dumps import Content, Dump, Failure, Step, Trace
+from irwidget.dumps import Content, Diagnostic, Dump, Failure, Step, Trace, dump
 from irwidget.errors import ToolError
 from irwidget.toolchain import client, events
 from irwidget.toolchain.engine import execute
@@ -139,7 +139,11 @@ class _Execution:
                 self.first_step, self.before = count, found
                 break
         self.begun: list[_Begun] = []
+        self.said: tuple[Diagnostic, ...] = ()
+        """What the passes have printed and remarked so far."""
         self.input_language = source.language
+        self.read: bool | None = None
+        """Whether the input could be read; None while nobody knows."""
         self.outcome: events.Finished | events.Failed | None = None
 
     def run(self) -> Trace:
@@ -203,10 +207,13 @@ class _Execution:
                     self.options.progress(event, self.steps[event.step], time.monotonic() - started)
             case events.PassEnded(index=0):
                 self.input_language = event.language
+                self.read = True
             case events.PassEnded():
                 self.begun[-1].ended = event
+                self.said += event.said
             case events.Finished() | events.Failed():
                 self.outcome = event
+                self.read = self.read or False
             case events.Lost():
                 raise _StateLost
             case events.Printed():
@@ -233,7 +240,7 @@ class _Execution:
         # Without dumps only the result is kept: of a run that failed, only the input.
         shown = ended if self.options.dumps else ended[-1:] if isinstance(self.outcome, events.Finished) else []
         texts = _Texts(self, stream, len(shown) + 1)
-        dumps = list(self.before) or [self._dump(texts, 0, events.PassStarted(0, 0, self.source.name), None)]
+        dumps = list(self.before) or [self._input(texts)]
         dumps += [self._dump(texts, index, begun.started, begun.ended) for index, begun in enumerate(shown, 1)]
         outcome = self.outcome
         finished = outcome if isinstance(outcome, events.Finished) else None
@@ -244,11 +251,21 @@ class _Execution:
             self._remember(tuple(dumps), [begun.started.step for begun in shown])
         return Trace(
             self.target, tuple(dumps), self.steps,
-            diagnostics=outcome.diagnostics if outcome else (),
+            diagnostics=finished.diagnostics if finished else (*(failed.diagnostics if failed else ()), *self.said),
             tools={**versions(self.steps), **(finished.tools if finished else {})},
             failure=self._failure(failed) if failed else None,
             attachments=finished.attachments if finished else {}, facts=finished.facts if finished else {},
         )
+
+    def _input(self, texts: _Texts) -> Dump:
+        """Dump 0. No worker prints IR that it could not read: text is what it was given as, bytecode stays unknown."""
+        source = self.source
+        if not self.read and isinstance(source.data, str):
+            return dump(source.name, source.data, step=source.step, language=source.language, seconds=source.seconds)
+        if self.read is False:
+            unknown = "// The module could not be read.\n"
+            return dump(source.name, unknown, step=source.step, language=source.language, seconds=source.seconds)
+        return self._dump(texts, 0, events.PassStarted(0, 0, source.name), None)
 
     def _dump(
         self, texts: _Texts, index: int, started: events.PassStarted, ended: events.PassEnded | None

@@ -51,6 +51,11 @@ def refuse(step: Step, message: str) -> StepFailed:
 class NeedsProgram(Exception):
     """The embedded tool cannot do this; the real program may. The message says what is missing."""
 
+    def __init__(self, message: str, hint: Callable[[], str] = str) -> None:
+        super().__init__(message)
+        self.hint = hint
+        """What was meant, perhaps; to be asked when the program does not help either, because it may take a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -113,6 +118,14 @@ class Run:
     facts: dict[str, object] = field(default_factory=dict[str, object])
     tools: dict[str, str] = field(default_factory=dict[str, str])
     """Programs that ran, with version and path."""
+    told: int = 0
+    """How many of the diagnostics have been sent."""
+
+    def unsaid(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics since the last call."""
+        new = tuple(self.diagnostics[self.told :])
+        self.told = len(self.diagnostics)
+        return new
 
     def context(self) -> Any:
         if self.held.context is None:

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 from irwidget.dumps import Step
 from irwidget.errors import near
-from irwidget.toolchain import events, execute, external, gpu_cuda, llvm_tools, mlir_opt, translate
+from irwidget.toolchain import (
+    events,
+    execute,
+    external,
+    gpu_cuda,
+    gpu_opencl,
+    llvm_tools,
+    mlir_opt,
+    precheck,
+    translate,
+)
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, Tool
 
 
@@ -44,11 +54,13 @@ _TOOLS: dict[str, Tool] = {
     "llc": _embedded_first(llvm_tools.llc),
     "llvm-link": gpu_cuda.llvm_link,
     "ptxas": gpu_cuda.ptxas,
+    gpu_opencl.TOOL: gpu_opencl.tool,
     "triton": triton,
     "triton-opt": triton,
     "triton-llvm-opt": triton,
     "user-tool": external.user_tool,
     "execute": execute.tool,
+    precheck.TOOL: precheck.tool,
 }
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from irwidget.errors import UsageError
+from irwidget.errors import UsageError, near
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,6 @@ def find(name: str) -> Arch:
     try:
         return _KNOWN[wanted]
     except KeyError:
-        raise UsageError(
-            f"unknown architecture {name!r} for a Triton kernel. Known: {', '.join(_KNOWN)}."
-        ) from None
+        close = near(name, _KNOWN)
+        known = "" if close.startswith("Known") else f" Known: {', '.join(_KNOWN)}."
+        raise UsageError(f"unknown architecture {name!r} for a Triton kernel. {close}{known}") from None

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.dumps import Diagnostic, Location
+from irwidget.toolchain import parsing, triton_state
 from irwidget.toolchain.mlir import PassFailed
 
 
@@ -252,6 +253,13 @@ def failure(error: str, said: str) -> PassFailed:
     found = diagnostics(said)
     errors = [one.message for one in found if one.severity == "error"]
     return PassFailed(errors[0] if errors else error, found)
+
+
+def unparsed(text: str, error: str, said: str) -> PassFailed:
+    """The failure to read a text, with its line."""
+    found = tuple(parsing.placed(text, one, triton_state.FILE) for one in diagnostics(said))
+    errors = [parsing.explained(text, one) for one in found if one.severity == "error"]
+    return PassFailed(f"the IR does not parse: {errors[0] if errors else error}", found)
 
 
 class _Llvm(_Proxy):

@@ -34,19 +34,24 @@ def tool(state: State, step: Step) -> Iterator[Pass]:
     """The passes of `triton-llvm-opt -break-struct-phi-nodes -O3`."""
     if state.language != "llvm":
         raise refuse(step, f"triton-llvm-opt reads LLVM IR, not {state.language}")
-    for word in shlex.split(step.arguments):
-        flag = word.lstrip("-")
-        if flag not in _LEVELS:
-            raise StepFailed(events.Failed(
-                "usage", f"this triton-llvm-opt (libtriton, embedded) does not know {word!r}. {near(flag, _LEVELS)} "
-                "Set TRITON_LLVM_OPT_PATH to use a real one.", flag, step.tool,
-            ))
-
+    for flag in check(step):
         def apply(before: State, flag: str = flag) -> State:
             text = before.raw() if isinstance(before, triton_state.TritonState) else before.render(False).text
             return TextState("llvm", _optimized(text, flag))
 
         yield Pass(flag, apply, "", "module", f"triton-llvm-opt -{flag}")
+
+
+def check(step: Step) -> list[str]:
+    """The flags of a step. Raises StepFailed for unknown ones."""
+    flags = [word.lstrip("-") for word in shlex.split(step.arguments)]
+    for flag in flags:
+        if flag not in _LEVELS:
+            raise StepFailed(events.Failed(
+                "usage", f"this triton-llvm-opt (libtriton, embedded) does not know {flag!r}. {near(flag, _LEVELS)} "
+                "Set TRITON_LLVM_OPT_PATH to use a real one.", flag, step.tool,
+            ))
+    return flags
 
 
 def _optimized(text: str, flag: str) -> str:

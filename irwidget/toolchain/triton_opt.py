@@ -164,10 +164,22 @@ def _options(text: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in shlex.split(text) if "=" in pair)
 
 
-def _embedded(state: State, step: Step) -> Iterator[Pass]:
-    if not isinstance(state, TritonState) or state.language != "mlir":
-        message = f"triton-opt reads TTIR or TTGIR, not {state.language}"
-        raise StepFailed(events.Failed("usage", message, tool=step.tool))
+def check(step: Step) -> None:
+    """Raise StepFailed for passes and options that there are not; a real program knows its own."""
+    if os.environ.get(_PATHS[step.tool]) or shutil.which(step.tool):
+        return
+    if step.tool == "triton-llvm-opt":
+        triton_llvm_opt.check(step)
+        return
+    context = new_context()
+    for name, given in _checked(step):
+        try:
+            known()[name].build(context, given)
+        except ValueError as error:
+            raise StepFailed(events.Failed("usage", str(error), name, step.tool)) from None
+
+
+def _checked(step: Step) -> list[tuple[str, dict[str, str]]]:
     asked = parse(step.arguments)
     for name, _ in asked:
         if name not in known():
@@ -178,15 +190,23 @@ def _embedded(state: State, step: Step) -> Iterator[Pass]:
                 "Set TRITON_OPT_PATH to use a real one."
             )
             raise StepFailed(events.Failed("usage", message, name, step.tool))
+    return asked
+
+
+def _embedded(state: State, step: Step) -> Iterator[Pass]:
+    if not isinstance(state, TritonState) or state.language != "mlir":
+        message = f"triton-opt reads TTIR or TTGIR, not {state.language}"
+        raise StepFailed(events.Failed("usage", message, tool=step.tool))
+    asked = _checked(step)
     if state.module is None:
         with triton_glue.captured_stderr() as said:
             try:
                 state.module = triton_state.parse(state.text, load_all_dialects)
             except RuntimeError as error:
-                failure = triton_glue.failure(str(error), said())
-                raise StepFailed(events.Failed(
-                    "pass", f"the IR does not parse: {failure}", "parse", step.tool, failure.diagnostics
-                )) from None
+                failure = triton_glue.unparsed(state.text, str(error), said())
+                raise StepFailed(
+                    events.Failed("pass", str(failure), "parse", step.tool, failure.diagnostics)
+                ) from None
     module = state.module
     for name, given in asked:
         try:

@@ -151,7 +151,7 @@ def _source(plan: _Plan, state: TritonState) -> Any:
             try:
                 state.module = triton_state.parse(state.text, plan.backend.load_dialects)
             except RuntimeError as error:
-                raise triton_glue.failure(str(error), said()) from None
+                raise triton_glue.unparsed(state.text, str(error), said()) from None
     return state.module
 
 

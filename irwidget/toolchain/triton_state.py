@@ -11,6 +11,8 @@ from irwidget.dumps import Content
 from irwidget.errors import ToolError
 from irwidget.toolchain import scratch, triton_lines
 
+FILE = "irwidget-input.mlir"
+"""What libtriton's parser calls the text."""
 _last: tuple[str, str, Content] = ("", "", Content(""))
 """Language, raw text and content rendered last: passes that change nothing are rendered once."""
 
@@ -106,7 +108,7 @@ def parse(text: str, load_dialects: Callable[[Any], None]) -> Any:
     ir.load_dialects(context)
     load_dialects(context)
     with scratch.folder() as folder:
-        path = Path(folder, "kernel.mlir")
+        path = Path(folder, FILE)
         path.write_text(text)
         module = ir.parse_mlir_module(str(path), context)
     module.context = context  # keeps it alive

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
-from irwidget.toolchain import events, processes
+from irwidget.toolchain import events, printed, processes
 from irwidget.toolchain.engine import execute
 from irwidget.toolchain.tool import Session
 
@@ -24,6 +24,7 @@ from irwidget.toolchain.tool import Session
 def main() -> None:
     connection_fd, lifeline_fd, memory_limit = (int(argument) for argument in sys.argv[1:4])
     processes.die_with_parent(lifeline_fd)
+    printed.own()
     if memory_limit:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))

@@ -154,6 +154,32 @@ def test_completion(line, expected, shell):
         assert expected <= {c.text for c in shell.Completer.completions(line, len(line))}
 
 
+AS_WRITTEN = """user-tool awk '{print}' | user-tool sed 's/$x/{x}/' | mlir-opt --canonicalize=top-down=false"""
+
+
+@pytest.mark.parametrize(
+    ("line", "body"),
+    [("%%lower --to raw_ir --text", "\nmodule {}"), ("%lower text --to raw_ir --text", ""),
+     ("%%lower --interactive --to raw_ir", "\nmodule {}"), ("%lower --interactive text", "")],
+)
+def test_ipython_expands_nothing_in_our_lines(line, body, run, shell):
+    shell.user_ns.update(x=5, text="module {}\n")
+    run(f'{line} --pipeline "{AS_WRITTEN}"{body}')
+    made = shell.user_ns["_pipeline"] if "--interactive" in line else shell.user_ns["_lowering"]
+    if "--interactive" in line:
+        assert made.pipeline == AS_WRITTEN
+        made.run()
+        made = made.lowering
+    assert [dump.text for dump in made.dumps] == ["module {\n}\n"] * 4
+    assert [step.arguments for step in made.steps][:2] == ["awk '{print}'", "sed 's/$x/{x}/'"]
+
+
+def test_the_command_that_shows_a_failure_again_is_quoted(run):
+    with pytest.raises(irwidget.ToolError) as caught:
+        run("""%%lower --to raw_ir --text --pipeline "user-tool sh -c 'exit $0' 3"\nmodule {}""")
+    assert """--pipeline 'user-tool sh -c '"'"'exit $0'"'"' 3'""" in str(caught.value)
+
+
 def test_tables(run):
     assert "tosa_mlir" in run("%lower --targets")
     doctor = run("%lower --doctor")

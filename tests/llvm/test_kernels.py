@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 
 import pytest
+import torch
 
-from irwidget.toolchain import gpu_cuda
+import irwidget
+from irwidget.toolchain import gpu_cuda, gpu_opencl
 from tests.llvm.test_targets import lower, named
 
 MODELS = [
@@ -65,3 +68,46 @@ def test_functions_of_libdevice_are_linked() -> None:
     assert linked
     assert all("declare float @__nv_" not in dump.text for dump in linked)
     assert not re.search(r"^\s*call|^\.extern|^\.func", lowering.text, re.M)
+
+
+FUNCTIONS = {
+    "erf": torch.erf, "asinh": torch.asinh, "atanh": torch.atanh, "tanh": torch.tanh, "atan2": torch.atan2,
+    "exp": torch.exp, "sinh": torch.sinh,
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_instructions_of_opencl_in_spirv(name: str, dtype: torch.dtype) -> None:
+    two = name == "atan2"
+
+    def program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return FUNCTIONS[name](x, y) if two else FUNCTIONS[name](x) + y
+
+    inputs = (torch.rand(4, 8, dtype=dtype), torch.rand(4, 8, dtype=dtype))
+    low = irwidget.lower(program, *inputs, to="spirv", kernels=True, timeout=120)
+    assert set(re.findall(r"OpExtInst %\d+ %\d+ (\w+)", low.text)) == {name}
+    imported = set(re.findall(r'LinkageAttributes "(\w+)" Import', low.text))
+    assert all(one.startswith("__spirv_BuiltIn") for one in imported)
+
+
+def test_a_gelu_becomes_valid_spirv() -> None:
+    lowering = lower(named("gelu"), "spirv", kernels=True)
+    made = [dump for dump in lowering.dumps if dump.name == "codegen"]
+    assert any(" erf " in dump.text for dump in made)
+    if shutil.which("spirv-as") is None:
+        pytest.skip("spirv-tools are not installed")
+    for dump in made:
+        assemble = ["spirv-as", "--target-env", "spv1.4", "-", "-o", "-"]
+        binary = subprocess.run(assemble, input=dump.text.encode(), capture_output=True, check=True).stdout
+        valid = subprocess.run(["spirv-val", "-"], input=binary, capture_output=True, check=False)
+        assert valid.returncode == 0, f"{dump.scope}: {valid.stderr.decode()}"
+
+
+def test_only_functions_that_opencl_has_are_renamed() -> None:
+    text = "declare float @erff(float) #0\ndeclare double @atan2(double, double)\ndeclare float @mine(float)\n"
+    text += "  %1 = call float @erff(float %0)\n  %2 = call float @erffx(float %0)\n"
+    assert gpu_opencl.renamed(text) == (
+        "declare float @_Z3erff(float) #0\ndeclare double @_Z5atan2dd(double, double)\ndeclare float @mine(float)\n"
+        "  %1 = call float @_Z3erff(float %0)\n  %2 = call float @erffx(float %0)\n"
+    )

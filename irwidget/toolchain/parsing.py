@@ -1,0 +1,46 @@
+"""What a parser says of text, as a person reads it: line and column, the line itself, and a caret below the place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irwidget.dumps import Diagnostic, Location
+
+INPUT = "<input>"
+"""The file of locations in a text that has none."""
+_WIDTH = 100
+"""Characters of a line that are shown around the place: a line may have megabytes."""
+
+
+def told(text: str, message: str, line: int, column: int) -> str:
+    """The message with its place below it; `line` and `column` count from 1, the column in characters."""
+    lines = text.split("\n", line)[:line]
+    if not 0 < line <= len(lines):
+        return message
+    code, column = lines[-1].rstrip("\r"), max(column, 1)
+    start = 0 if len(code) <= _WIDTH else max(0, min(column - 1, len(code)) - _WIDTH // 2)
+    shown = "".join(char if char.isprintable() else " " if char == "\t" else "\ufffd" for char in code[start:][:_WIDTH])
+    caret = " " * (column - 1 - start) + "^"
+    return f"{message}\n  at line {line}, column {column}:\n    {shown}\n    {caret}"
+
+
+def in_bytes(text: str, line: int, column: int) -> int:
+    """The column in characters of a column in bytes of UTF-8, as MLIR and LLVM count."""
+    code = next(iter(text.split("\n", line)[line - 1 : line]), "")
+    return len(code.encode(errors="replace")[: max(column, 1) - 1].decode(errors="ignore")) + 1
+
+
+def placed(text: str, diagnostic: Diagnostic, buffer: str) -> Diagnostic:
+    """A diagnostic of a text that its parser calls `buffer`, located in INPUT, with columns in characters."""
+    place = diagnostic.location
+    if place is not None and (place.file == buffer or place.file.endswith(f"/{buffer}")):
+        place = Location(INPUT, place.line, in_bytes(text, place.line, place.column))
+    notes = tuple(placed(text, note, buffer) for note in diagnostic.notes)
+    return replace(diagnostic, location=place, notes=notes)
+
+
+def explained(text: str, diagnostic: Diagnostic) -> str:
+    """The message of a diagnostic, with the line that it is about if it is one of the text's."""
+    place = diagnostic.location
+    message = diagnostic.message.strip()
+    return told(text, message, place.line, place.column) if place and place.file == INPUT else message

@@ -1,0 +1,71 @@
+"""Read the steps of a custom pipeline without any IR: what a tool would refuse whatever it is given.
+
+Nothing is run that could write a file: LLVM's programs read their command line and then only say their version, and
+pipelines are parsed on an empty module.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from irwidget.dumps import Step
+from irwidget.toolchain import events, external, llvm_tools, mlir_opt, translate
+from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, refuse
+
+TOOL = "read the pipeline"
+
+
+def step(steps: Sequence[Step]) -> Step:
+    """The step that reads these."""
+    return Step(TOOL, json.dumps([[one.tool, one.arguments, one.program] for one in steps]))
+
+
+def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """No pass at all. Raises StepFailed for the first step that its tool refuses."""
+    for name, arguments, program in json.loads(step.arguments):
+        _read(run, Step(name, arguments, program=program))
+    yield from ()
+
+
+def _read(run: Run, step: Step) -> None:
+    if step.tool == "user-tool":
+        external.located(run, step)
+    elif step.tool in ("triton-opt", "triton-llvm-opt"):
+        _read_triton(step)
+    elif not step.program:
+        try:
+            _READERS[step.tool](run, step)
+        except NeedsProgram as error:
+            _read_by_program(step, error)
+    else:
+        _read_by_program(step, None)
+
+
+_READERS = {
+    "mlir-opt": mlir_opt.planned,
+    "torch-mlir-opt": mlir_opt.planned,
+    "mlir-translate": lambda run, step: translate.require_embedded(step),
+    "opt": lambda run, step: llvm_tools.settings(step),
+    "llc": lambda run, step: llvm_tools.settings(step),
+}
+
+
+def _read_triton(step: Step) -> None:
+    try:
+        from irwidget.toolchain import triton_opt
+    except ImportError as error:
+        raise StepFailed(events.Failed("tool", f"Triton is not installed here ({error})", tool=step.tool)) from None
+    triton_opt.check(step)
+
+
+def _read_by_program(step: Step, why: NeedsProgram | None) -> None:
+    program = external.find(step.tool)
+    if isinstance(program, str):
+        hint = why.hint() if why else ""
+        if hint:
+            raise refuse(step, f"{why}. {hint}")
+        raise StepFailed(events.Failed("tool", f"{why}; {program}" if why else program, tool=step.tool))
+    if said := external.refusal(program, step):
+        hint = why.hint() if why and "Did you mean" not in said else ""
+        raise refuse(step, f"{step.tool} refuses {step.arguments!r}: {said} {hint}".rstrip())

@@ -1,0 +1,112 @@
+"""IR text that does not parse: where, which line, and what is left to look at."""
+
+import pytest
+from IPython.terminal.interactiveshell import TerminalInteractiveShell
+
+import irwidget
+from irwidget import views
+from irwidget.dumps import Diagnostic, Location
+from irwidget.toolchain import parsing
+
+from .test_magic import run, shell  # noqa: F401
+
+MLIR = "module {\n  func.func @f(%a: i32) -> i32 {\n    %0 = arith.addi %a, %b : i32\n    return %0 : i32\n  }\n}\n"
+LLVM = "define i32 @f(i32 %a) {\n  ret i32 %x\n}\n"
+TRITON = "module {\n  tt.func public @k(%a: !tt.ptr<f32>) {\n    tt.retrn\n  }\n}\n"
+AT_B = (
+    "the IR does not parse: use of undeclared SSA value name\n  at line 3, column 25:\n"
+    "        %0 = arith.addi %a, %b : i32\n                            ^"
+)
+AT_X = (
+    "the IR does not parse: use of undefined value '%x'\n  at line 2, column 11:\n"
+    "      ret i32 %x\n              ^"
+)
+AT_RETRN = (
+    "the IR does not parse: custom op 'tt.retrn' is unknown\n  at line 3, column 5:\n        tt.retrn\n        ^"
+)
+AT_MODUL = (
+    "the IR does not parse: custom op 'modul' is unknown (tried 'builtin.modul' as well)\n"
+    "  at line 1, column 1:\n    modul {\n    ^"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "pipeline", "message"),
+    [
+        (MLIR, None, AT_B), (MLIR, "mlir-opt --cse | opt -O2", AT_B),
+        (LLVM, None, AT_X), (LLVM, "opt -O2", AT_X), (LLVM, "llc", AT_X),
+        (TRITON, None, AT_RETRN), (TRITON, "triton-opt --cse", AT_RETRN), ("modul {\n}\n", "mlir-opt --cse", AT_MODUL),
+    ],
+)
+@pytest.mark.parametrize("isolate", [True, False])
+def test_the_line_is_shown_and_the_text_kept(text, pipeline, message, isolate):
+    with pytest.raises(irwidget.PassError) as caught:
+        irwidget.lower(text, to="raw_ir", pipeline=pipeline, isolate=isolate)
+    assert str(caught.value).startswith(message + "\n  What it started from is kept: error.lowering")
+    low = caught.value.lowering
+    assert [dump.name for dump in low.dumps] == ["input"]
+    assert low.dumps[0].text == text
+    assert low.failure.message == message
+    assert low.failure.diagnostics[0].location.file == parsing.INPUT
+
+
+def test_a_worker_that_dies_of_the_text_leaves_the_text():
+    text = "func.func @f() {" + "scf.execute_region {" * 100_000
+    with pytest.raises(irwidget.ToolError, match="crashed") as caught:
+        irwidget.lower(text, to="raw_ir")
+    assert caught.value.lowering.dumps[0].text == text
+
+
+def test_what_a_tool_left_is_shown_too():
+    with pytest.raises(irwidget.PassError) as caught:
+        irwidget.lower("module {\n}\n", to="raw_ir", pipeline="user-tool sed s/module/modul/ | mlir-opt --cse")
+    assert AT_MODUL in str(caught.value)
+    assert [dump.text for dump in caught.value.lowering.dumps] == ["module {\n}\n", "modul {\n}\n"]
+
+
+def test_a_cell_shows_the_text_with_the_error(run, shell):  # noqa: F811
+    with pytest.raises(irwidget.PassError, match="line 3, column 25"):
+        run(f"%%lower --to raw_ir --text\n{MLIR}")
+    assert "%0 = arith.addi %a, %b : i32" in views.text([shell.user_ns["_lowering"].trace])
+
+
+def test_the_widget_has_the_text_and_the_place(run, shell):  # noqa: F811
+    assert isinstance(shell, TerminalInteractiveShell)
+    with pytest.raises(irwidget.PassError):
+        run(f"%%lower --to raw_ir\n{MLIR}")
+    low = shell.user_ns["_lowering"]
+    assert low.dumps[0].ready
+    page = low.to_html()
+    assert "at line 3, column 25" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("module {\n \udc80\n}", "line 2 has half of a character, U.DC80"), ("  \n", "the text is empty")],
+)
+def test_what_is_no_text_is_refused(text, message):
+    with pytest.raises(irwidget.UsageError, match=message):
+        irwidget.lower(text, to="raw_ir")
+
+
+def test_unknown_text_is_said_to_be_unchecked():
+    low = irwidget.lower("modul {\n", to="raw_ir")
+    assert "nothing has checked it" in low.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "shown"),
+    [
+        ("a\nbcd", 2, 3, "m\n  at line 2, column 3:\n    bcd\n      ^"),
+        ("\tx\x1b[31my\n", 1, 4, "m\n  at line 1, column 4:\n     x\ufffd[31my\n       ^"),
+        ("x" * 5000, 1, 2000, f"m\n  at line 1, column 2000:\n    {'x' * 100}\n    {' ' * 50}^"),
+        ("a", 7, 1, "m"), ("", 1, 1, "m\n  at line 1, column 1:\n    \n    ^"),
+    ],
+)
+def test_any_line_can_be_shown(text, line, column, shown):
+    assert parsing.told(text, "m", line, column) == shown
+
+
+def test_columns_are_of_characters_not_bytes():
+    diagnostic = Diagnostic("error", "m", Location("-", 1, 6))
+    assert parsing.placed("äöx", diagnostic, "-").location == Location(parsing.INPUT, 1, 4)
