@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import html as escaping
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from irwidget.dumps import Trace
+from irwidget.errors import IRWidgetError
 from irwidget.views import helion, twins
 from irwidget.views.bundle import packed, static
 from irwidget.views.packing import has_graphs, opening, pack
@@ -31,11 +33,12 @@ h1 { font-size: 18px; margin: 0 0 12px; }
 def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgram] = ()) -> str:
     """An HTML page that shows lowerings, and programs for Spyre above them, exactly as the widgets do.
 
-    Waits for dumps that are still on their way.
+    Waits for dumps that are still on their way; those that will never come, the page says so of.
     """
     for trace in traces:
         for dump in trace.dumps:
-            dump.load()
+            with contextlib.suppress(IRWidgetError):
+                dump.load()
     title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)
     linked = [trace for trace in traces if trace.nodes]
     views = [_spyre(program) for program in programs]
