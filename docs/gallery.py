@@ -24,6 +24,9 @@ li a { font-weight: 600; text-decoration: none; }
 p { margin: 6px 0 0; }
 """
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""The index has no script and loads nothing; the pages bring their own policy."""
+
 
 def main(folder: Path, out: Path) -> int:
     """Write the pages and the index; 1 when a notebook failed."""
@@ -44,6 +47,7 @@ def main(folder: Path, out: Path) -> int:
         cards.append(f'<li><a href="{page.name}">{html.escape(title)}</a><p>{html.escape(text)}</p></li>')
     (out / "index.html").write_text(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>irwidget: the tutorials</title><style>{STYLE}</style></head><body><h1>irwidget: the tutorials</h1>\n"
         f"<p>Each page is one file: no kernel, no network.</p>\n<ul>{''.join(cards)}</ul></body></html>\n",

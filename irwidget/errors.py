@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irwidget.dumps import Diagnostic, Location
@@ -26,6 +26,16 @@ class IRWidgetError(Exception):
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the message; the frames of our own code would only hide it."""
         return [f"{type(self).__name__}: {self}", *getattr(self, "__notes__", [])]
+
+    def __reduce__(self) -> Any:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[IRWidgetError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> IRWidgetError:
+    """An error as it was in another process: some take more than their message."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(attributes)
+    return error
 
 
 class UsageError(IRWidgetError):

@@ -128,7 +128,10 @@ class LowerMagics(Magics):
         client.prepare("triton")
         arch = parsed.arch or (triton.default_arch(wanted[0]) if len(wanted) == 1 else None)
         # A launch returns a compiled kernel, which is nothing to show.
-        launches = triton.run_cell(self.shell, f"# %%lower {line}\n{cell}\nNone", arch)
+        memory = int(parsed.memory * 2**30) if parsed.memory else None
+        launches = triton.run_cell(
+            self.shell, f"# %%lower {line}\n{cell}\nNone", arch, seconds=parsed.timeout, memory=memory
+        )
         if launches.failed and not launches:
             raise _AlreadyShown
         if not launches and (found := find(cell, self.shell.user_ns, helion_only=True)):

@@ -39,27 +39,64 @@ class TimedOut(Exception):
 
 
 @dataclass(frozen=True)
-class _Raised:
-    """An exception of the function, by value where it can be sent, and as text."""
+class Raised:
+    """An exception and its causes, as what can be sent: each by value where that can be pickled, and as text."""
 
-    error: BaseException | None
-    text: str
+    chain: tuple[tuple[bytes, str], ...]
+
+    @classmethod
+    def of(cls, error: BaseException) -> Raised:
+        """What to send of an exception, its `__cause__` and so on."""
+        chain: list[tuple[bytes, str]] = []
+        cause: BaseException | None = error
+        while cause is not None and len(chain) < _CAUSES:
+            text = "".join(traceback.format_exception_only(cause)).strip()
+            try:
+                data = pickle.dumps(cause)
+                pickle.loads(data)
+            except Exception:
+                data = b""
+            chain.append((data, text))
+            cause = cause.__cause__
+        return cls(tuple(chain))
+
+    def again(self) -> BaseException:
+        """The exception, to be raised here; what could not be sent by value is a RuntimeError with its text."""
+        above: BaseException | None = None
+        for data, text in reversed(self.chain):
+            error: BaseException = pickle.loads(data) if data else RuntimeError(text)
+            error.__cause__ = above
+            above = error
+        assert above is not None
+        return above
 
 
-def available() -> bool:
-    """Whether this process can be copied: on Linux, unless CUDA is in use, whose contexts do not survive a fork."""
+_CAUSES = 1000
+"""Links of a chain that are sent: a kernel that calls itself has one for each call."""
+
+
+def available(*, cuda: bool = True) -> bool:
+    """Whether this process can be copied: on Linux. Where the copy needs `cuda`, only while that is not in use.
+
+    CUDA's contexts do not survive a fork; a copy that leaves them alone lives well beside them.
+    """
     torch = sys.modules.get("torch")
-    return sys.platform == "linux" and not (torch and torch.cuda.is_initialized())
+    # not is_initialized(), which says yes while we pretend that there is a GPU
+    in_use = torch is not None and vars(torch.cuda).get("_initialized", False)
+    return sys.platform == "linux" and not (cuda and in_use)
 
 
-def call(function: Callable[[], _T], *, seconds: float | None = None, memory: int | None = None) -> _T:
+def call(
+    function: Callable[[], _T], *, seconds: float | None = None, memory: int | None = None, cuda: bool = True
+) -> _T:
     """The value of `function()`, computed in a copy of this process; the value is pickled.
 
     `seconds` limits its time and `memory` what it may allocate beyond what this process has, in bytes. An exception
-    of the function is raised here, without its traceback. Raises Died when the copy crashes, TimedOut after `seconds`,
-    MemoryError at the memory limit; an interrupt ends the copy.
+    of the function is raised here with its causes, without traceback. `cuda=False` says that it leaves CUDA alone.
+    Raises Died when the copy crashes, TimedOut after `seconds`, MemoryError at the memory limit; an interrupt ends
+    the copy.
     """
-    if not available():
+    if not available(cuda=cuda):
         return function()
     log = processes.log()
     with log:
@@ -77,9 +114,9 @@ def call(function: Callable[[], _T], *, seconds: float | None = None, memory: in
         if status or not data:
             raise Died(processes.epitaph(status, log))
     answer = pickle.loads(data)
-    if not isinstance(answer, _Raised):
+    if not isinstance(answer, Raised):
         return cast("_T", answer)
-    raise answer.error if answer.error is not None else RuntimeError(answer.text)
+    raise answer.again()
 
 
 def _fork(function: Callable[[], object], memory: int | None, log: IO[bytes]) -> tuple[int, int, int]:
@@ -112,6 +149,8 @@ def _serve(
         os.dup2(log.fileno(), 2)
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # the kernel's streams are sockets
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        processes.first_to_go()
+        faulthandler.disable()  # what there is to say of a crash, the kernel says
         if memory:
             most = processes.address_space() + memory
             with contextlib.suppress(ValueError, OSError):
@@ -129,13 +168,7 @@ def _answer(function: Callable[[], object]) -> bytes:
     try:
         return pickle.dumps(function(), pickle.HIGHEST_PROTOCOL)
     except BaseException as error:
-        text = "".join(traceback.format_exception_only(error)).strip()
-        try:
-            data = pickle.dumps(_Raised(error, text))
-            pickle.loads(data)
-        except Exception:
-            data = pickle.dumps(_Raised(None, text))
-        return data
+        return pickle.dumps(Raised.of(error))
 
 
 def _read(results: int, deadline: float | None) -> bytes:

@@ -9,9 +9,11 @@ Nothing of Triton is patched.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import queue
 import re
+import stat
 import subprocess
 import tempfile
 import threading
@@ -216,7 +218,33 @@ def pass_call(manager: Any, module: Any, name: str) -> Call:
 
 @contextlib.contextmanager
 def captured_stderr() -> Generator[Callable[[], str]]:
-    """What native code writes to file descriptor 2 meanwhile, for libtriton has no diagnostic handler to set."""
+    """What native code writes to file descriptor 2 meanwhile, for libtriton has no diagnostic handler to set.
+
+    In the worker that is its log, which is read where it lies: after a crash the kernel finds the last words there.
+    """
+    if _is_readable_file(2):
+        yield from _in_place()
+    else:
+        yield from _redirected()
+
+
+def _is_readable_file(descriptor: int) -> bool:
+    return (
+        stat.S_ISREG(os.fstat(descriptor).st_mode)
+        and fcntl.fcntl(descriptor, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND) == os.O_RDWR
+    )
+
+
+def _in_place() -> Iterator[Callable[[], str]]:
+    start = os.lseek(2, 0, os.SEEK_END)
+    try:
+        yield lambda: os.pread(2, os.fstat(2).st_size - start, start).decode(errors="replace")
+    finally:  # which a crash does not reach
+        os.ftruncate(2, start)
+        os.lseek(2, start, os.SEEK_SET)
+
+
+def _redirected() -> Iterator[Callable[[], str]]:
     with tempfile.TemporaryFile() as file:
         kept = os.dup(2)
         os.dup2(file.fileno(), 2)

@@ -70,9 +70,9 @@ def _dumps(arguments: str, ttgir: str) -> str:
 
 def main() -> None:
     from irwidget.dumps import Step
-    from irwidget.toolchain import triton_passes
+    from irwidget.toolchain import triton_passes, triton_state
 
-    triton_passes.run_plainly(Step("triton", sys.argv[1]), TritonState("mlir", text=sys.stdin.read()))
+    triton_passes.run_plainly(Step("triton", sys.argv[1]), triton_state.read(sys.stdin.read()))
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def _linked(text: str, names: list[str], triple: str) -> Any:
         f'  llvm.mlir.global appending @llvm.used() {{section = "llvm.metadata"}} : {kind} {{',
         *elements, *array, f"    llvm.return %u{len(names)} : {kind}", "  }",
     ] if names else []  # fmt: skip
-    shell = triton_state.parse("\n".join(["module {", *declared, *used, "}"]), lambda _: None)
+    shell = triton_state.parse(triton_state.read("\n".join(["module {", *declared, *used, "}"])), lambda _: None)
     module = llvm.to_module(shell, llvm.context())
     if triple:
         llvm.attach_datalayout(module, triple, "", "")

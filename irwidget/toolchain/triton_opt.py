@@ -201,7 +201,7 @@ def _embedded(state: State, step: Step) -> Iterator[Pass]:
     if state.module is None:
         with triton_glue.captured_stderr() as said:
             try:
-                state.module = triton_state.parse(state.text, load_all_dialects)
+                state.module = triton_state.parse(state, load_all_dialects)
             except RuntimeError as error:
                 failure = triton_glue.unparsed(state.text, str(error), said())
                 raise StepFailed(

@@ -18,7 +18,7 @@ from typing import Any
 
 from irwidget.dumps import Step
 from irwidget.errors import ToolError, UsageError, near
-from irwidget.toolchain import events, scratch, triton_facts, triton_glue, triton_state
+from irwidget.toolchain import events, scratch, triton_facts, triton_glue, triton_names, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed
 from irwidget.toolchain.triton_archs import Arch, find
@@ -149,7 +149,7 @@ def _source(plan: _Plan, state: TritonState) -> Any:
     if state.module is None:
         with triton_glue.captured_stderr() as said:
             try:
-                state.module = triton_state.parse(state.text, plan.backend.load_dialects)
+                state.module = triton_state.parse(state, plan.backend.load_dialects)
             except RuntimeError as error:
                 raise triton_glue.unparsed(state.text, str(error), said()) from None
     return state.module
@@ -163,7 +163,7 @@ def _by_pass(plan: _Plan, state: TritonState) -> Passes:
         source = _source(plan, state)
     except PassFailed as error:
         raise StepFailed(events.Failed("pass", str(error), "parse", TOOL, error.diagnostics)) from None
-    entry = state.raw() if plan.llvm_passes else ""
+    entry = triton_names.join(state.raw(), state.arguments) if plan.llvm_passes else ""
     latest = state
     for call in stage.calls(lambda: compile_stage(source)):
         if plan.llvm_passes and call.name == "optimize-module":
@@ -176,7 +176,7 @@ def _by_pass(plan: _Plan, state: TritonState) -> Passes:
             call.result = call.run()
             text = str(call.result) if call.language == "llvm" else ""
             module = call.result if call.language == "mlir" else None
-            latest = replace(state, language=call.language, text=text, module=module)
+            latest = replace(state, language=call.language, text=text, arguments=(), module=module)
             return latest
 
         yield Pass(call.name, apply, call.options, call.scope, call.pipeline)
@@ -201,7 +201,7 @@ def _finish(plan: _Plan, latest: TritonState, result: Any) -> Passes:
 def _whole_stage(plan: _Plan, state: TritonState) -> Passes:
     """A stage that is one step: LLVM IR to PTX or AMDGCN."""
     compile_stage = _compiler(plan, state, None)
-    after = replace(state, language=plan.stage, module=None)
+    after = replace(state, language=plan.stage, arguments=(), module=None)
 
     def apply(_: State) -> State:
         with triton_glue.captured_stderr() as said:

@@ -9,7 +9,7 @@ from typing import Any
 
 from irwidget.dumps import Content
 from irwidget.errors import ToolError
-from irwidget.toolchain import scratch, triton_lines
+from irwidget.toolchain import scratch, triton_lines, triton_names
 
 FILE = "irwidget-input.mlir"
 """What libtriton's parser calls the text."""
@@ -35,6 +35,8 @@ class TritonState:
     """`mlir`, `llvm`, `ptx`, `amdgcn` or `sass`."""
     text: str = ""
     """As libtriton prints it, with its locations."""
+    arguments: triton_names.Arguments = ()
+    """The locations of block arguments that the text leaves out."""
     module: Any = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     """What Triton's stages tell each other: `name`, `shared`, `num_warps` ..."""
@@ -50,6 +52,7 @@ class TritonState:
         """The text with locations; a module is printed once per state."""
         if not self.text and self.module is not None:
             self.text = self.module.str()
+            self.arguments = triton_names.collect(self.module, self.text)
         return self.text
 
     def snapshot(self) -> TritonState:
@@ -94,11 +97,11 @@ def content(language: str, raw: str) -> Content:
 
 def read(text: str) -> TritonState:
     """Text of TTIR or TTGIR as a state to start from. It is parsed by the step that needs it."""
-    return TritonState("mlir", text)
+    return TritonState("mlir", *triton_names.split(text))
 
 
-def parse(text: str, load_dialects: Callable[[Any], None]) -> Any:
-    """A libtriton module from text. The bindings read files only.
+def parse(state: TritonState, load_dialects: Callable[[Any], None]) -> Any:
+    """A libtriton module from a state's text. The bindings read files only.
 
     Raises RuntimeError when it does not parse; libtriton writes the reason to stderr.
     """
@@ -109,7 +112,8 @@ def parse(text: str, load_dialects: Callable[[Any], None]) -> Any:
     load_dialects(context)
     with scratch.folder() as folder:
         path = Path(folder, FILE)
-        path.write_text(text)
+        path.write_text(state.text)
         module = ir.parse_mlir_module(str(path), context)
+    triton_names.restore(module, state.arguments, ir.builder(context))
     module.context = context  # keeps it alive
     return module

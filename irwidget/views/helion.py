@@ -10,7 +10,7 @@ from typing import Any
 import traitlets
 
 from irwidget.dumps import Trace
-from irwidget.errors import UsageError, near
+from irwidget.errors import IRWidgetError, UsageError, near
 from irwidget.helion import linking
 from irwidget.views import base, twins
 from irwidget.views.packing import lines_of, repeated
@@ -21,10 +21,19 @@ HTML_LINES = 200
 
 
 def linked_stages(trace: Trace) -> list[int]:
-    """The dumps that the view can show: IR that came from the nodes, where it differs from the dump before."""
+    """The dumps that the view can show: IR that came from the nodes, where it differs from the dump before.
+
+    Waits for them, and leaves out what will never come.
+    """
+    texts: list[str | None] = []
+    for dump in trace.dumps:
+        try:
+            texts.append(dump.load().text)
+        except IRWidgetError:
+            texts.append(None)
     return [
         i for i, dump in enumerate(trace.dumps)
-        if dump.language in ("mlir", "llvm") and (i == 0 or dump.text != trace.dumps[i - 1].text)
+        if dump.language in ("mlir", "llvm") and texts[i] is not None and (i == 0 or texts[i] != texts[i - 1])
     ]  # fmt: skip
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import hashlib
 import html as escaping
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from irwidget.dumps import Trace
+from irwidget.errors import IRWidgetError
 from irwidget.views import helion, twins
 from irwidget.views.bundle import packed, static
 from irwidget.views.packing import has_graphs, opening, pack
@@ -31,11 +34,12 @@ h1 { font-size: 18px; margin: 0 0 12px; }
 def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgram] = ()) -> str:
     """An HTML page that shows lowerings, and programs for Spyre above them, exactly as the widgets do.
 
-    Waits for dumps that are still on their way.
+    Waits for dumps that are still on their way; those that will never come, the page says so of.
     """
     for trace in traces:
         for dump in trace.dumps:
-            dump.load()
+            with contextlib.suppress(IRWidgetError):
+                dump.load()
     title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)
     linked = [trace for trace in traces if trace.nodes]
     views = [_spyre(program) for program in programs]
@@ -77,6 +81,20 @@ def view(state: dict[str, Any], twin: str, bundle: str = "viewer") -> str:
     return f'<div class="irw-view" data-bundle="{bundle}">{script}<div>{twin}</div></div>'
 
 
+def _policy(host: str, *, graphs: bool) -> str:
+    """What the browser lets the page do: run the script that we put into it, and what that unpacks; no network.
+
+    Views come gzipped and are imported from blobs, which only a script can make. Graphviz is WebAssembly in a worker.
+    Styles are ours and CodeMirror's, which makes its own; without pictures and network they can do no harm.
+    """
+    digest = base64.b64encode(hashlib.sha256(host.encode()).digest()).decode()
+    scripts = f"'sha256-{digest}' blob:" + (" 'wasm-unsafe-eval'" if graphs else "")
+    return (
+        f"default-src 'none'; script-src {scripts}; worker-src blob:; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
 def document(body: str, title: str, bundles: Sequence[str] = ("viewer",)) -> str:
     """A page around views, with the code of each bundle in it once."""
     code = "\n".join(
@@ -88,6 +106,7 @@ def document(body: str, title: str, bundles: Sequence[str] = ("viewer",)) -> str
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_policy(host, graphs="graph" in bundles)}">
 <meta name="viewport" content="width=device-width">
 <title>{escaping.escape(title)}</title>
 <style>{_STYLE}</style>

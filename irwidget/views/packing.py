@@ -9,7 +9,8 @@ transport, comparison on integers and search through all dumps from the same thi
 so that what the reader looks at first can be painted while the rest is on its way: bytes that come later begin with
 those sent before. A chunk is a list of sections, each a u32 length and its bytes:
 
-    JSON                    traces and sources (in the first chunk); dumps and places that this chunk adds
+    JSON                    traces and sources (in the first chunk); dumps and places that this chunk adds; dumps that
+                            will never come
     shapes, lines, numbers  the lines that it adds to the table, see codec.py
     dumps                   line numbers of its dumps, one after the other
     places                  for each dump with locations: place numbers, -1 for none
@@ -29,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Trace
+from irwidget.errors import IRWidgetError
 from irwidget.views import codec
 
 VERSION = 2
@@ -43,10 +45,11 @@ Place = tuple[int, int]
 
 
 def pack(traces: Sequence[Trace]) -> bytes:
-    """Pack the dumps that are ready; the others are named, and have no lines yet."""
+    """Pack the dumps that are ready; the others are named, and said to be lost."""
     packer = Packer(traces)
     while packer.add():
         pass
+    packer.give_up()
     return packer.data
 
 
@@ -91,8 +94,19 @@ class Packer:
         self._chunks.append(self._chunk(chosen))
         return bool(chosen)
 
-    def _chunk(self, chosen: Mapping[Place, Content]) -> bytes:
-        meta: dict[str, Any] = {}
+    def give_up(self) -> None:
+        """Say of the dumps that are not there that they will never come: who should print them is gone.
+
+        A result that is known without its locations is given as it is.
+        """
+        if self._waiting:
+            known = {place: Content(dump.known) for place, dump in self._waiting.items() if dump.known is not None}
+            lost = [place for place in self._waiting if place not in known]
+            self._chunks.append(self._chunk(known, lost))
+            self._waiting.clear()
+
+    def _chunk(self, chosen: Mapping[Place, Content], lost: Sequence[Place] = ()) -> bytes:
+        meta: dict[str, Any] = {"lost": lost} if lost else {}
         attached: list[bytes] = []
         if not self._chunks:
             meta |= self._start(attached)
@@ -202,6 +216,14 @@ def scope_of(dump: Dump) -> str:
     """The function or kernel that a dump shows; "" for the whole module."""
     whole = dump.scope == "module" or (dump.language == "mlir" and _ANCHOR.fullmatch(dump.scope))
     return "" if whole else dump.scope
+
+
+def text_of(dump: Dump) -> str | None:
+    """The text of a dump, waited for; None when it will never come, because the compiler that had it is gone."""
+    try:
+        return dump.text
+    except IRWidgetError:
+        return None
 
 
 def lines_of(text: str) -> list[str]:

@@ -16,8 +16,8 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from irwidget.dumps import Dump, Trace
-from irwidget.views.packing import blank, facts_of, lines_of, opening, predecessors, repeated, scope_of
+from irwidget.dumps import Trace
+from irwidget.views.packing import blank, facts_of, lines_of, opening, predecessors, repeated, scope_of, text_of
 
 LARGE = 5000
 """Lines of the final dump from which on the twins show only the list of passes."""
@@ -33,7 +33,7 @@ _SYMBOL = re.compile(
 
 def is_large(trace: Trace) -> bool:
     """Whether the twins of a trace show only its list of passes."""
-    return not trace.dumps or trace.dumps[-1].text.count("\n") > LARGE
+    return not trace.dumps or (text_of(trace.dumps[-1]) or "").count("\n") > LARGE
 
 
 def text(traces: Sequence[Trace]) -> str:
@@ -81,12 +81,16 @@ def _rows(trace: Trace) -> list[_Row]:
         return [_Row((str(i), label, "", "")) for i, label in enumerate(labels)]
     rows: list[_Row] = []
     remembered = cache(blank)
-    counted = [Counter(map(remembered, lines_of(dump.text))) for dump in trace.dumps]
+    texts = [text_of(dump) for dump in trace.dumps]
+    counted = [Counter(map(remembered, lines_of(text or ""))) for text in texts]
     before = predecessors(trace.dumps)
-    changed = [old < 0 or dump.text != trace.dumps[old].text for dump, old in zip(trace.dumps, before, strict=True)]
-    for is_changed, group in groupby(range(len(labels)), key=changed.__getitem__):
+    states = [_state(text, texts[old] if old >= 0 else "", old < 0) for text, old in zip(texts, before, strict=True)]
+    for state, group in groupby(range(len(labels)), key=states.__getitem__):
         stages = list(group)
-        if not is_changed:
+        if state in (_LOST, _UNKNOWN):
+            rows += [_Row((str(i), f"{labels[i]}, {state}", "", "")) for i in stages]
+            continue
+        if state == _SAME:
             names = f"{len(stages)} passes, no change" if len(stages) > 1 else f"{labels[stages[0]]}, no change"
             span = f"{stages[0]}-{stages[-1]}" if len(stages) > 1 else str(stages[0])
             rows.append(_Row((span, names, "", "")))
@@ -94,10 +98,22 @@ def _rows(trace: Trace) -> list[_Row]:
         for i in stages:
             old = counted[before[i]] if before[i] >= 0 else Counter[str]()
             if before[i] >= 0 and trace.dumps[before[i]].scope != trace.dumps[i].scope:
-                old = Counter(map(remembered, _beside(trace.dumps[before[i]], trace.dumps[i])))
+                old = Counter(map(remembered, _beside(trace, before[i], i, texts)))
             gone, new = (old - counted[i]).total(), (counted[i] - old).total()
             rows.append(_Row((str(i), labels[i], f"-{gone}" if gone else "", f"+{new}" if new else "")))
     return rows
+
+
+_SAME, _CHANGED, _LOST, _UNKNOWN = "no change", "changed", "not available", "not compared"
+
+
+def _state(text: str | None, before: str | None, first: bool) -> str:
+    """What there is to say of a dump beside the one before it."""
+    if text is None:
+        return _LOST
+    if before is None:
+        return _UNKNOWN
+    return _CHANGED if first or text != before else _SAME
 
 
 def _failed(trace: Trace) -> str:
@@ -136,7 +152,7 @@ def _html(trace: Trace) -> str:
     if failed := _failed(trace):
         parts.append(f"<p><strong>Error:</strong> {say(failed)}</p>")
     if not is_large(trace):
-        lines = _capped(list(_diff(trace)), HTML_LINES)
+        lines = _capped(list(_diff(trace)), HTML_LINES) or [""]
         summary = lines[1].removeprefix("+++ ") if len(lines) > 1 else lines[0]
         body = "\n".join(say(line) for line in lines)
         parts.append(f"<details><summary>Last change: <code>{say(summary)}</code></summary><pre>{body}</pre></details>")
@@ -165,22 +181,27 @@ def _diff(trace: Trace) -> Iterator[str]:
     labels = repeated([dump.name for dump in trace.dumps])
     _, at = opening(trace)
     old = predecessors(trace.dumps)[at]
-    after = lines_of(trace.dumps[at].text)
+    texts = {i: text_of(trace.dumps[i]) for i in (at, old) if i >= 0}
+    if None in texts.values():
+        yield from (f"{labels[i]} is {_LOST}" for i, text in texts.items() if text is None)
+        return
+    after = lines_of(texts[at] or "")
     if old < 0:
         yield from after
         return
-    before = _beside(trace.dumps[old], trace.dumps[at])
+    before = _beside(trace, old, at, texts)
     yield f"--- {old} {labels[old]}"
     yield f"+++ {at} {labels[at]}"
     yield from _unified(before, after)
 
 
-def _beside(old: Dump, new: Dump) -> list[str]:
+def _beside(trace: Trace, old: int, new: int, texts: Mapping[int, str | None] | Sequence[str | None]) -> list[str]:
     """The lines that a dump is compared with: of a module beside one of its functions, that function."""
-    lines = lines_of(old.text)
-    if not scope_of(new) or scope_of(old) == scope_of(new):
+    lines = lines_of(texts[old] or "")
+    scope = scope_of(trace.dumps[new])
+    if not scope or scope_of(trace.dumps[old]) == scope:
         return lines
-    shown = [name for name, _, _ in _cut(lines_of(new.text)) if name]
+    shown = [name for name, _, _ in _cut(lines_of(texts[new] or "")) if name]
     if len(shown) != 1:
         return lines
     return next((lines[start:end] for name, start, end in _cut(lines) if name == shown[0]), lines)

@@ -152,7 +152,7 @@ class PassDiff(base.View):
                 try:
                     dump.load()
                 except IRWidgetError:
-                    continue  # The compiler is gone; what it left behind is still worth showing.
+                    continue  # The compiler is gone; what it left behind is still worth showing, and the rest named.
                 if self.comm is None:
                     return
                 if late and time.monotonic() - sent > _PARTLY:
@@ -162,6 +162,7 @@ class PassDiff(base.View):
         while packer.add():
             if self.comm is None:
                 return
+        packer.give_up()
         with self.hold_sync():
             self.data = packer.data
             if chosen == (self.left, self.right):

@@ -4,7 +4,7 @@ import { cut, definedSymbol, dialect, operation } from "./ir";
 import type { Breath } from "./codec";
 import { among, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
 import { type Doc, docOf } from "./doc";
-import type { Dumps, Stage, Trace } from "./dumps";
+import { comparable, type Dumps, type Stage, type Trace } from "./dumps";
 
 export interface Delta {
   readonly gone: number;
@@ -121,7 +121,7 @@ export class Analysis {
 
   /** Whether more than half of the lines differ while most of that is renumbering. */
   mostlyRenumbered(left: Stage, right: Stage): boolean {
-    if (left.lines === right.lines) return false;
+    if (left.lines === right.lines || !comparable(left, right)) return false;
     const there = among(left.lines);
     let differing = 0;
     for (let i = 0; i < right.lines.length; i++) if (!there(right.lines[i]!)) differing++;

@@ -1,7 +1,7 @@
 /** Which pass last changed each line, renumbering apart, and where the line was before. */
 
 import type { Analysis } from "./analysis";
-import type { Trace } from "./dumps";
+import { comparable, missing, type Trace } from "./dumps";
 import { blank } from "./ir";
 import { differingWords } from "./words";
 
@@ -15,7 +15,7 @@ export class Blame {
 
   constructor(private readonly analysis: Analysis, private readonly trace: Trace) {}
 
-  /** For each line of a stage the stage that last changed it; undefined until `compute` has been there. */
+  /** For each line of a stage the stage that last changed it, -1 where a text that is not here would say it; undefined until `compute` has been there. */
   at(stage: number): Int32Array | undefined {
     return this.known[stage];
   }
@@ -40,15 +40,17 @@ export class Blame {
     const before = this.known[now.before];
     if (!before) return new Int32Array(now.lines.length).fill(stage);
     const old = this.trace.stages[now.before]!;
+    if (!comparable(old, now)) return new Int32Array(now.lines.length).fill(-1);
     if (now.lines === old.lines) return before;
     return this.analysis.origins(old, now).map((line) => (line < 0 ? stage : before[line]!));
   }
 
-  /** The line at the stage that last changed it. */
-  origin({ stage, line }: Version): Version {
+  /** The line at the stage that last changed it; null when a text that is not here would say which that is. */
+  private origin({ stage, line }: Version): Version | null {
     for (;;) {
       const now = this.trace.stages[stage]!;
       const old = this.trace.stages[now.before];
+      if (old && !comparable(old, now)) return null;
       const before = old ? this.analysis.origins(old, now)[line]! : -1;
       if (before < 0) break;
       line = before;
@@ -60,7 +62,7 @@ export class Blame {
   /** One step back: to the pass that last changed the line, and from there to the line that it replaced. */
   back(version: Version): Version | null {
     const origin = this.origin(version);
-    if (origin.stage < version.stage) return origin;
+    if (!origin || origin.stage < version.stage) return origin;
     const right = this.trace.stages[origin.stage]!;
     const left = this.trace.stages[right.before];
     if (!left) return null;
@@ -77,6 +79,14 @@ export class Blame {
     }
     return this.origin({ stage: right.before, line: best });
   }
+}
+
+/** Why a line of a stage leads to no earlier one. */
+export function noEarlier({ stages }: Trace, stage: number): string {
+  for (let old = stages[stages[stage]!.before]; old; old = stages[old.before]) {
+    if (!old.ready) return `Which pass last changed this line is not known: ${old.label} is ${missing(old)}`;
+  }
+  return "This line has no earlier version: it is in the input or new in this pass";
 }
 
 /** For a line of a side the stage that last changed it; null where that is not known yet. */
@@ -111,7 +121,7 @@ export class Blames {
 
   last({ trace, stage }: Shown, line: number): ReturnType<Blamed> {
     const last = this.of(trace).at(stage)?.[line];
-    return last === undefined ? null : { stage: last, name: trace.stages[last]!.label };
+    return last === undefined || last < 0 ? null : { stage: last, name: trace.stages[last]!.label };
   }
 }
 

@@ -3,7 +3,7 @@
 import type { Analysis } from "./analysis";
 import type { Blamed } from "./blame";
 import type { Hunk, Segment } from "./diff";
-import type { Stage } from "./dumps";
+import { comparable, type Stage } from "./dumps";
 import { h } from "./dom";
 import { nameAt, nameBeside } from "./ir";
 import { alone, type Column, Kind, type Options, sideBySide, unified } from "./lineup";
@@ -85,7 +85,7 @@ export class Compare {
   }
 
   get mode(): "alone" | "split" | "unified" {
-    if (!this.pair || this.pair.left === this.pair.right) return "alone";
+    if (!this.pair || this.pair.left === this.pair.right || !comparable(this.pair.left, this.pair.right)) return "alone";
     return this.pair.layout;
   }
 

@@ -22,8 +22,10 @@ export interface Stage {
   readonly before: number;
   /** False while the text is still on its way from the compiler. */
   readonly ready: boolean;
-  /** False when the text is that of the stage `before`. */
-  readonly changed: boolean;
+  /** Whether the text will never come: who should have printed it is gone. */
+  readonly lost: boolean;
+  /** False when the text is that of the stage `before`; null while one of the two is not here. */
+  readonly changed: boolean | null;
   /** For each line, its number in the table. */
   readonly lines: Int32Array;
   /** For each line, its number in the list of places, or -1; null when nothing is known. */
@@ -73,6 +75,16 @@ export interface Dumps {
   readonly traces: readonly Trace[];
   readonly sources: readonly Source[];
   readonly places: readonly Place[];
+}
+
+/** Why a stage has no text; empty when it has. */
+export function missing({ ready, lost }: Stage): string {
+  return ready ? "" : lost ? "not available: the compiler ended before it was printed" : "not here yet";
+}
+
+/** Whether there is anything to say of how two stages differ. */
+export function comparable(left: Stage, right: Stage): boolean {
+  return left.ready && right.ready;
 }
 
 /** The stage with this number, or the nearest that there is. */

@@ -9,7 +9,8 @@ export interface Row {
   readonly label: string;
   readonly title: string;
   readonly seconds: number;
-  readonly state: "changed" | "same" | "pending" | "failed";
+  /** `pending`: the text is on its way; `lost`: it will never come; `unknown`: what it is compared with is not here. */
+  readonly state: "changed" | "same" | "pending" | "lost" | "unknown" | "failed";
   readonly delta: Delta | null;
   /** Share and colour of each dialect. */
   readonly strip: readonly (readonly [name: string, share: number, colour: number])[];
@@ -29,6 +30,11 @@ export interface ListHooks {
   readonly choose: (stage: number, extend: boolean) => void;
   readonly unfold: (key: number) => void;
 }
+
+/** What is said of a row whose lines cannot be counted. */
+const SAID: Readonly<Partial<Record<Row["state"], string>>> = {
+  failed: "failed", pending: "not here yet", lost: "not available", unknown: "not compared: the pass before is not here",
+};
 
 export class PassList {
   readonly element: HTMLElement;
@@ -107,7 +113,7 @@ export class PassList {
     const selected = row.stage === right;
     const side = selected ? "irw-right" : row.stage === left ? "irw-left" : "";
     const said = [
-      row.state === "failed" ? "failed" : row.state === "pending" ? "not here yet" : "",
+      SAID[row.state] ?? "",
       row.delta ? `${row.delta.gone} lines gone, ${row.delta.added} new` : row.state === "same" ? "no change" : "",
       row.hits ? `${row.hits} lines found` : "",
       row.stage === left && left !== right ? "left side" : "",

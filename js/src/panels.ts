@@ -2,7 +2,7 @@
 
 import type { Analysis } from "./analysis";
 import type { Hunk } from "./diff";
-import type { Stage, Trace } from "./dumps";
+import { comparable, missing, type Stage, type Trace } from "./dumps";
 import { dialect } from "./ir";
 import { h, OWN_KEYS, plural, thousands } from "./dom";
 
@@ -36,11 +36,11 @@ export function failure(trace: Trace): HTMLElement | null {
 
 /** Above a pane: which stage it is; `of` names its lowering when two are compared. */
 export function title(side: "left" | "right", index: number, stage: Stage, of: string, ...more: Node[]): HTMLElement {
-  const { label, name, step, scope, options, ready } = stage;
+  const { label, name, step, scope, options } = stage;
   const about = [step === name ? "" : step, scope === "module" ? "" : scope, options].filter(Boolean).join(" · ");
   return h("div", { class: `irw-title irw-${side}`, title: [step, scope, options].filter(Boolean).join("\n") },
     h("span", { class: "irw-index" }, String(index)), h("b", {}, label), ...(of ? [h("span", {}, of)] : []),
-    h("span", { class: "irw-dim" }, about), ...(ready ? [] : [h("span", { class: "irw-dim" }, "not here yet")]), ...more);
+    h("span", { class: "irw-dim" }, about), ...(stage.ready ? [] : [h("span", { class: "irw-dim" }, missing(stage))]), ...more);
 }
 
 /** How much has changed, in words. */
@@ -51,8 +51,14 @@ export function summary(changes: readonly Hunk[], renumbered: number): string {
   return renumbered > 0 ? `${said}; ${plural(renumbered, "line")} only renumbered` : said;
 }
 
+/** What there is to say instead of a comparison of two stages that are not both here. */
+export function absent(left: Stage, right: Stage): string {
+  return [...new Set([left, right])].filter(({ ready }) => !ready).map((stage) => `${stage.label} is ${missing(stage)}`).join("; ");
+}
+
 /** Operations before and after, by dialect; only what differs unless nothing does. */
 export function operations(analysis: Analysis, left: Stage, right: Stage): HTMLElement {
+  if (!comparable(left, right)) return h("div", { class: "irw-operations" }, h("p", {}, absent(left, right)));
   const [before, after] = [analysis.counts(left), analysis.counts(right)];
   const rows = [...new Set([...before.keys(), ...after.keys()])].sort((a, b) =>
     dialect(a) === dialect(b) ? (a < b ? -1 : 1) : dialect(a) < dialect(b) ? -1 : 1);

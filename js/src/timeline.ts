@@ -1,7 +1,7 @@
 /** What the list of passes shows of each stage, computed little by little. */
 
 import type { Analysis } from "./analysis";
-import type { Trace } from "./dumps";
+import { comparable, missing, type Stage, type Trace } from "./dumps";
 import type { Entry, Row } from "./list";
 
 /** Dialects beyond these share a grey. */
@@ -26,7 +26,7 @@ export class Timeline {
       const i = this.done;
       const stage = stages[i]!;
       const before = stages[stage.before];
-      if (before && before.ready && stage.ready) {
+      if (before && comparable(before, stage)) {
         const { gone, added } = this.analysis.delta(before, stage);
         this.most = Math.max(this.most, gone, added);
       }
@@ -47,14 +47,14 @@ export class Timeline {
     const rows = stages.map((stage, i): Row => {
       const known = i < this.done;
       const before = stages[stage.before];
-      const delta = known && before && before.ready && stage.ready && stage.changed ? this.analysis.delta(before, stage) : null;
-      const title = [stage.label, stage.step && `step ${stage.step}`, stage.scope && `on ${stage.scope}`, stage.options];
+      const delta = known && before && stage.changed ? this.analysis.delta(before, stage) : null;
+      const title = [stage.label, stage.step && `step ${stage.step}`, stage.scope && `on ${stage.scope}`, stage.options, missing(stage)];
       return {
         stage: i,
         label: stage.label,
         title: title.filter(Boolean).join("\n"),
         seconds: stage.seconds,
-        state: !stage.ready ? "pending" : stage.before < 0 || stage.changed ? "changed" : "same",
+        state: stateOf(stage),
         delta,
         strip: this.strips[i] ?? [],
         hits: hits[i] ?? 0,
@@ -66,6 +66,11 @@ export class Timeline {
     }
     return rows;
   }
+}
+
+function stateOf({ ready, lost, changed }: Stage): Row["state"] {
+  if (!ready) return lost ? "lost" : "pending";
+  return changed === null ? "unknown" : changed ? "changed" : "same";
 }
 
 /** The rows that are listed: those that match, with runs of passes that change nothing folded. */

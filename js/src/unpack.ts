@@ -22,6 +22,7 @@ interface Meta {
   traces?: PackedTrace[];
   sources?: Source[];
   dumps: { at: [number, number]; lines: number; like: [number, number] | null; places: boolean }[];
+  lost?: [number, number][];
   places: [file: number, line: number, column: number][];
 }
 
@@ -53,6 +54,7 @@ export class Unpacker {
   private sources: readonly Source[] = [];
   private attachments: Attachment[][] = [];
   private texts: Map<number, Text>[] = [];
+  private lost: Set<number>[] = [];
 
   /** Whether these bytes go on from those taken. */
   continues(data: Uint8Array): boolean {
@@ -91,6 +93,7 @@ export class Unpacker {
     if (meta.traces) this.begin(meta.traces, meta.sources ?? [], attached);
     for (const [file, line, column] of meta.places) this.places.push({ file, line, column });
     const known = this.table.length;
+    for (const [trace, stage] of meta.lost ?? []) this.lost[trace]!.add(stage);
     const [found, which] = [shapeOf.length > 0 ? shapesOf(shapes) : [], varints(shapeOf)];
     await breath.take();
     const values = varints(numbers);
@@ -125,6 +128,7 @@ export class Unpacker {
     this.traces = traces;
     this.sources = sources;
     this.texts = traces.map(() => new Map<number, Text>());
+    this.lost = traces.map(() => new Set<number>());
     let at = 0;
     this.attachments = traces.map(({ attachments }) =>
       attachments.map(({ name, bytes, sent }) => ({ name, size: bytes, data: sent ? attached.slice(at, (at += bytes)) : null })));
@@ -135,10 +139,10 @@ export class Unpacker {
       const labels = labelled(trace.stages.map((stage) => stage.name));
       const texts = this.texts[t]!;
       const stages = trace.stages.map((stage, i): Stage => {
-        const text = texts.get(i);
-        const lines = text?.lines ?? NO_LINES;
-        const changed = lines !== texts.get(stage.before)?.lines;
-        return { ...stage, label: labels[i]!, ready: text !== undefined, lines, places: text?.places ?? null, changed };
+        const [text, before] = [texts.get(i), texts.get(stage.before)];
+        const changed = text && stage.before < 0 ? true : text && before ? text.lines !== before.lines : null;
+        const [ready, lost] = [text !== undefined, this.lost[t]!.has(i)];
+        return { ...stage, label: labels[i]!, ready, lost, lines: text?.lines ?? NO_LINES, places: text?.places ?? null, changed };
       });
       return { ...trace, stages, attachments: this.attachments[t]! };
     });

@@ -1,10 +1,10 @@
 /** The pass diff: state in, panes out. This module is the bundle; a host calls `render`. */
 
 import { Analysis } from "./analysis";
-import { type Blamed, Blames } from "./blame";
+import { type Blamed, Blames, noEarlier } from "./blame";
 import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
-import { counterpart, type Dumps, nameOf, type Stage, stageAt, type Trace } from "./dumps";
+import { comparable, counterpart, type Dumps, nameOf, type Stage, stageAt, type Trace } from "./dumps";
 import { h, OWN_KEYS, plural } from "./dom";
 import { Inside } from "./inside";
 import { onKey } from "./keys";
@@ -12,7 +12,7 @@ import { PassList } from "./list";
 import { type Changes, type Model, Store } from "./model";
 import { files, type Painter, painterOf } from "./files";
 import { mounted, type View } from "./mount";
-import { facts, failure, help, operations, summary, title } from "./panels";
+import { absent, facts, failure, help, operations, summary, title } from "./panels";
 import { SourcePane } from "./source";
 import style from "./style.css?inline";
 import { entries, Timeline } from "./timeline";
@@ -57,8 +57,8 @@ export class Viewer implements View {
     this.toolbar = new Toolbar(this.store, {
       blind: () => this.blind,
       search: (step) => this.nextHit(step),
-      copy: () => void copyText(this.textOf(this.right)).then((done) => this.say(done ? "Copied" : "The browser did not allow copying")),
-      save: () => saveText(`${this.trace.name || "lowering"}-${this.right.label}`, this.right.language, this.textOf(this.right)),
+      copy: () => void this.take((text) => copyText(text).then((done) => (done ? "Copied" : "The browser did not allow copying"))),
+      save: () => void this.take((text) => saveText(`${this.trace.name || "lowering"}-${this.right.label}`, this.right.language, text)),
       help: () => this.help(),
       leave: () => this.list.element.focus(),
     });
@@ -112,11 +112,12 @@ export class Viewer implements View {
 
   /** More dumps of the same lowerings: what is shown stays, unless it was not there before. */
   private async extend(dumps: Dumps): Promise<void> {
-    const shown = [this.left.lines, this.right.lines];
+    const before = [this.left, this.right];
     this.analysis.dumps = dumps;
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
     this.blames = new Blames(this.analysis);
-    if (shown[0] === this.left.lines && shown[1] === this.right.lines) return this.search();
+    const same = [this.left, this.right].every((now, i) => now.lines === before[i]!.lines && now.lost === before[i]!.lost);
+    if (same) return this.search();
     await this.analysis.prepare(this.left, this.right, new Breath());
     if (!this.closed) this.draw();
   }
@@ -248,6 +249,10 @@ export class Viewer implements View {
 
   private drawStatus(): void {
     const { compare, right } = this;
+    if (!comparable(this.left, right)) {
+      this.status.textContent = absent(this.left, right);
+      return;
+    }
     if (compare.mode === "alone") {
       this.status.textContent = `${plural(right.lines.length, "line")}`;
       return;
@@ -293,8 +298,9 @@ export class Viewer implements View {
     this.hits = query ? this.analysis.search(this.trace, query) : [];
     const first = this.hits.findIndex((count) => count > 0);
     const inRight = this.hits[this.store.get("right")] ?? 0;
+    const seen = this.trace.stages.slice(0, first < 0 ? undefined : first).every(({ ready }) => ready) ? "" : " of those that are here";
     this.toolbar.say(
-      !query ? "" : first < 0 ? "in no pass" : `${plural(inRight, "line")} here · first appears in ${first} ${this.trace.stages[first]!.label}`);
+      !query ? "" : first < 0 ? `in no pass${seen}` : `${plural(inRight, "line")} here · first appears in ${first} ${this.trace.stages[first]!.label}${seen}`);
     this.compare.setMarks({ query });
     this.drawList();
   }
@@ -341,7 +347,8 @@ export class Viewer implements View {
     const first = right.values().next().value ?? -1;
     if (first >= 0) this.compare.reveal({ side: "right", line: first }, "center");
     else if (left.size > 0) this.compare.reveal({ side: "left", line: left.values().next().value! }, "center");
-    this.say(right.size > 0 ? `Line ${line}: ${plural(right.size, "line")} of ${this.right.label}` : `Line ${line}: no location in ${this.right.label}`);
+    const none = this.right.ready ? `no location in ${this.right.label}` : absent(this.right, this.right);
+    this.say(`Line ${line}: ${right.size > 0 ? `${plural(right.size, "line")} of ${this.right.label}` : none}`);
   }
 
   /** What the gutters say of each line; what is not known yet is drawn once it is. */
@@ -365,7 +372,7 @@ export class Viewer implements View {
     const stage = this.store.get(spot.side);
     const trace = spot.side === "left" ? this.leftTrace : this.trace;
     const version = this.blames.of(trace).back({ stage, line: spot.line });
-    if (!version) return this.say("This line has no earlier version: it is in the input or new in this pass");
+    if (!version) return this.say(noEarlier(trace, stage));
     this.pinned = false;
     const at = this.analysis.dumps.traces.indexOf(trace);
     this.store.set({ trace: at, against: -1, right: version.stage, left: Math.max(0, trace.stages[version.stage]!.before) });
@@ -399,8 +406,10 @@ export class Viewer implements View {
     dialog.showModal();
   }
 
-  private textOf(stage: Stage): string {
-    return Array.from(stage.lines, (id) => this.analysis.text(id)).join("\n") + "\n";
+  /** Hand the text on the right to the reader, if it is here. */
+  private async take(give: (text: string) => Promise<string> | string): Promise<void> {
+    const { right } = this;
+    this.say(right.ready ? await give(Array.from(right.lines, (id) => this.analysis.text(id)).join("\n") + "\n") : absent(right, right));
   }
 
   close(): void {

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from irwidget.dumps import Diagnostic
+from irwidget.errors import PassError
 from irwidget.toolchain import forked
 
 
@@ -30,6 +32,22 @@ def test_errors_come_back_by_value_or_as_text():
         forked.call(lambda: 1 // 0)
     with pytest.raises(RuntimeError, match="_Unpicklable: what"):
         forked.call(lambda: _raise(_Unpicklable("what", 2)))
+
+
+def test_causes_come_with_an_error():
+    def refuse():
+        try:
+            raise _Unpicklable("deep", 1) from ValueError("deeper")
+        except _Unpicklable as error:
+            raise PassError("refused", tool="opt", pass_name="cse", diagnostics=(Diagnostic("error", "no"),)) from error
+
+    with pytest.raises(PassError, match="refused") as caught:
+        forked.call(refuse)
+    assert (caught.value.tool, caught.value.pass_name, caught.value.diagnostics[0].message) == ("opt", "cse", "no")
+    cause = caught.value.__cause__
+    assert isinstance(cause, RuntimeError)
+    assert "_Unpicklable: deep" in str(cause)
+    assert repr(cause.__cause__) == "ValueError('deeper')"
 
 
 def test_a_crash_is_told_in_words():

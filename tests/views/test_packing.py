@@ -1,6 +1,7 @@
 """What the browser gets: packing and its invariants.
 
-js/test/packed.json is what js/test/unpack.test.ts reads back; `python -m tests.views.test_packing` writes it anew.
+js/test/packed.json is what js/test/unpack.test.ts reads back, js/test/partly.json the same lowering before its dumps
+have arrived and after one was lost; `python -m tests.views.test_packing` writes both anew.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Trace, dump
+from irwidget.errors import ToolError
 from irwidget.verdicts import Verdict
 from irwidget.views import packing
 from irwidget.views.packing import Packer, blank, facts_of, last_change, lines_of, pack, predecessors
 from tests.views.lowerings import SOURCE, lower
 
 PACKED = Path(__file__).parents[2] / "js/test/packed.json"
+PARTLY = Path(__file__).parents[2] / "js/test/partly.json"
 TABLE = json.loads((Path(__file__).parents[2] / "js/test/blank.json").read_text())
 
 
@@ -192,6 +195,50 @@ def test_the_browsers_test_reads_what_is_packed_now():
     assert (meta, lines, places) == unpack(hard_data(traces)), "python -m tests.views.test_packing"
 
 
+def partly_data() -> tuple[bytes, bytes]:
+    """Seven dumps of which the second and the sixth are late; and when the sixth will never come."""
+    texts = ["a\nb", "a\nc", "a\nc\nd", "a\nc\nd", "a\nc\nd", "x", "y"]
+    arrived: set[int] = {0, 2, 3, 4, 6}
+
+    def late(i: int) -> Dump:
+        return Dump(f"p{i}", "s", "mlir", lambda: Content(f"{texts[i]}\n"), is_ready=lambda: i in arrived)
+
+    packer = Packer([Trace("t", tuple(late(i) for i in range(7)))])
+    packer.add()
+    some = packer.data
+    arrived.add(1)
+    packer.add()
+    packer.give_up()
+    return some, packer.data
+
+
+def test_the_browsers_test_reads_a_lowering_as_it_arrives():
+    kept = json.loads(PARTLY.read_text())
+    for data, name in zip(partly_data(), ("some", "end"), strict=True):
+        assert unpack(base64.b64decode(kept[name])) == unpack(data), "python -m tests.views.test_packing"
+
+
+def test_what_will_never_come_is_said_to_be_lost_and_a_known_result_is_given():
+    def gone() -> Content:
+        raise ToolError("gone", tool="worker")
+
+    def one(known: str | None) -> Dump:
+        return Dump("p", "s", "mlir", gone, is_ready=lambda: False, known=known)
+
+    packer = Packer([Trace("t", (dump("a", "x\n", step="s"), one(None), one("z\n")))])
+    packer.add()
+    before = packer.data
+    packer.give_up()
+    assert packer.data.startswith(before)
+    _, lines, _ = unpack(packer.data)
+    assert lines == [[["x"], [], ["z"]]]
+    *_, last = sections(packer.data[4:])
+    assert json.loads(next(sections(gzip.decompress(last))))["lost"] == [[0, 1]]
+    assert packer.complete
+    packer.give_up()
+    assert len(list(sections(packer.data[4:]))) == 2
+
+
 def test_what_is_wanted_comes_first():
     trace = Trace("t", tuple(dump(f"p{i}", f"x{i}\n", step="s") for i in range(4)))
     packer = Packer([trace])
@@ -294,3 +341,5 @@ if __name__ == "__main__":
     lines = [[shown(one.text) for one in trace.dumps] for trace in traces]
     data = base64.b64encode(hard_data(traces)).decode()
     PACKED.write_text(json.dumps({"data": data, "lines": lines}) + "\n", encoding="utf-8")
+    coded = dict(zip(("some", "end"), (base64.b64encode(one).decode() for one in partly_data()), strict=True))
+    PARTLY.write_text(json.dumps(coded) + "\n", encoding="utf-8")

@@ -118,6 +118,15 @@ def test_dumps_that_never_come_leave_the_others():
     gone.set()
     late.arrived.set()
     wait_for(widget, lambda: ready(widget) == [True, False, True])
+    html, text = widget.twins()
+    assert text.split("\n")[1:5] == [
+        "#  pass                gone  new", "0  input                      +1", "1  cse, not available",
+        "2  p0, not compared",
+    ]  # fmt: skip
+    assert "cse is not available" in text
+    assert "<code>cse, not available</code>" in html
+    page = views.page(widget.traces)
+    assert "cse, not available" in page
 
 
 def test_showing_again_lets_go_of_the_view_before():

@@ -281,6 +281,15 @@ def _torch_cuda(arch: Arch) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
+def as_it_is() -> Generator[None]:
+    """Within `pretend`, tensors as they really are: for code of Triton's that copies what it finds."""
+    from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
+
+    with torch._C.DisableTorchFunction(), _disable_current_modes():  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+        yield
+
+
+@contextlib.contextmanager
 def pretend(arch: Arch) -> Generator[None]:
     """Run the body as on a machine with a GPU of this architecture."""
     from triton.runtime.driver import driver as active  # pyright: ignore[reportMissingImports]

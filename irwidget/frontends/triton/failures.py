@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -40,8 +41,10 @@ def explain(error: Exception, launches: Launches) -> IRWidgetError | None:
 
 
 def is_explained(error: BaseException) -> bool:
-    """Whether `explain` has something to say of an error."""
-    return isinstance(error, IRWidgetError) or needs_values(error) or compile_error(error) is not None
+    """Whether `explain` has something to say of an error, or it is an interrupt, of which there is nothing to say."""
+    if isinstance(error, IRWidgetError | KeyboardInterrupt):
+        return True
+    return needs_values(error) or compile_error(error) is not None
 
 
 def _with_line(error: IRWidgetError) -> IRWidgetError:
@@ -72,7 +75,7 @@ def user_line(error: BaseException) -> Location | None:
 
 def compile_error(error: BaseException) -> PassError | None:
     """Triton's CompilationError as ours, with the lines of the user's kernel; None for other errors."""
-    chain = [one for one in _causes(error) if _is_compilation_error(one)]
+    chain = [one for one in causes(error) if _is_compilation_error(one)]
     if not chain:
         return None
     places = [place for place in map(_place, chain) if place]
@@ -82,16 +85,23 @@ def compile_error(error: BaseException) -> PassError | None:
             location = Location(place.file, place.line, place.column, location)
     message = _innermost_message(error, chain)
     kernel = _function_of(chain[0])
-    name = getattr(kernel, "__name__", "the kernel")
+    return refused(getattr(kernel, "__name__", "the kernel"), message, location)
+
+
+def refused(
+    name: str, message: str, location: Location | None, diagnostics: tuple[Diagnostic, ...] = ()
+) -> PassError:
+    """The error of a kernel that Triton's front end refuses, with the user's line."""
     text = f"{name} does not compile: {message}"
     if location:
         source = linecache.getline(location.file, location.line).rstrip()
         text += f"\n  at {location}\n    {source.strip()}" if source else f"\n  at {location}"
-    diagnostic = Diagnostic("error", message, location)
-    return PassError(text, tool="triton", pass_name="ast-to-ttir", diagnostics=(diagnostic,))
+    diagnostics = diagnostics or (Diagnostic("error", message, location),)
+    return PassError(text, tool="triton", pass_name="ast-to-ttir", diagnostics=diagnostics)
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, the one that caused it, and so on."""
     while error is not None:
         yield error
         error = error.__cause__
@@ -102,10 +112,17 @@ def _is_compilation_error(error: BaseException) -> bool:
 
 
 def _innermost_message(error: BaseException, chain: list[Any]) -> str:
-    last = list(_causes(error))[-1]
-    if _is_compilation_error(last):
-        return str(getattr(last, "error_message", None) or last).strip()
-    return f"{last}".strip() or type(last).__name__ if chain else str(error)
+    last = list(causes(error))[-1]
+    if not _is_compilation_error(last):
+        return f"{last}".strip() or type(last).__name__ if chain else str(error)
+    message = str(getattr(last, "error_message", None) or last).strip()
+    if called := _RECURSIVE.fullmatch(message):
+        return f"{called[1]} calls itself, perhaps through others; Triton's functions cannot be recursive"
+    return message
+
+
+_RECURSIVE = re.compile(r"KeyError\('(?:[\w<>]+\.)*(\w+?)__\w*'\)")
+"""What Triton says of a call of a function that is not compiled yet: the key is the name that it will have."""
 
 
 def _function_of(error: Any) -> Any:

@@ -75,16 +75,21 @@ class Launch:
     def name(self) -> str:
         return str(self.kernel.__name__)
 
-    def compiled(self, arch: str | None = None) -> tuple[Specialization, Source]:
+    def compiled(
+        self, arch: str | None = None, *, seconds: float | None = None, memory: int | None = None
+    ) -> tuple[Specialization, Source]:
         """The specialisation and its TTIR for an architecture; compiled once, so that targets share their steps.
 
-        Raises Triton's CompilationError when the kernel does not compile, UsageError for wrong arguments.
+        Raises Triton's CompilationError or PassError when the kernel does not compile, UsageError for wrong
+        arguments, ToolError when Triton's front end crashes, or takes more `seconds` or `memory` (bytes) than given.
         """
+        from irwidget.frontends.triton.front_end import ttir
+
         target = find(arch or self.arch)
         if target.name not in self.sources:
             special = specialize(self.kernel, self.arguments, self.keywords, target)
-            source = Source(ttir(special), "triton", name="ast-to-ttir", step="source")
-            self.sources[target.name] = special, source
+            text = ttir(special, self.location, seconds=seconds, memory=memory)
+            self.sources[target.name] = special, Source(text, "triton", name="ast-to-ttir", step="source")
         return self.sources[target.name]
 
 
@@ -112,7 +117,11 @@ class Specialization:
     @property
     def key(self) -> str:
         """Equal for launches that Triton compiles once."""
-        return repr((self.kernel.cache_key, self.arch.name, str(self.signature), str(self.constants),
+        from irwidget.frontends.triton.device import as_it_is
+
+        with as_it_is():  # Triton copies the globals that the kernel names
+            source = self.kernel.cache_key
+        return repr((source, self.arch.name, str(self.signature), str(self.constants),
                      str(self.attributes), str(self.options)))
 
 
@@ -226,25 +235,3 @@ def _wrong_arguments(kernel: Any, error: TypeError) -> str:
     message = str(error).replace("dynamic_func()", kernel.__name__)
     shown = ", ".join(f"{param.name}: tl.constexpr" if param.is_constexpr else param.name for param in kernel.params)
     return f"{message}. The kernel is {kernel.__name__}({shown})."
-
-
-def ttir(special: Specialization) -> str:
-    """Triton's Python front end: the kernel's syntax tree to TTIR, with locations.
-
-    Raises Triton's CompilationError.
-    """
-    from triton._C.libtriton import ir  # pyright: ignore[reportMissingImports]
-    from triton.compiler.compiler import ASTSource, filter_traceback  # pyright: ignore[reportMissingImports]
-
-    backend = backend_of(special.arch)
-    source = ASTSource(special.kernel, special.signature, special.constants, special.attributes)
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    generators = backend.get_codegen_implementation(special.options)
-    try:
-        module = source.make_ir(backend.target, special.options, generators, backend.get_module_map(), context)
-    except Exception as error:
-        filter_traceback(error)  # as triton.compile does: the visits of the syntax tree tell the user nothing
-        raise
-    return module.str()

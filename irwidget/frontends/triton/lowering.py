@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import linecache
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
@@ -73,13 +74,14 @@ def lower(
     compile, ToolError without Triton.
     """
     require()
+    began, run = time.monotonic(), run or Options()
     if to not in TARGETS:
         raise UsageError(f"{to!r} is not one of Triton's IR types. {near(to, TARGETS)}")
     if isinstance(obj, str):
         return _lower_text(obj, to, arch, llvm_passes, run, keywords)
     if not isinstance(obj, Launch):
         given = (*args, *_parse_signature(signature))
-        with recording(arch or default_arch(to)) as launches:
+        with recording(arch or default_arch(to), seconds=run.timeout, memory=run.memory) as launches:
             obj.run(*given, grid=grid or (1,), warmup=True, **keywords)
         obj = select(launches, config)[0]
     launch: Launch = obj
@@ -87,15 +89,21 @@ def lower(
     if arch is None and TARGETS[to][-1] not in triton_passes.STAGES[target.backend]:
         target = find(default_arch(to))  # a launch serves any architecture; this IR wants another maker's
     _stages(to, target)
+    special, source = _compiled(launch, target, run)
+    if run.timeout is not None:  # the passes have what the front end has left
+        run = replace(run, timeout=max(0.1, round(run.timeout - (time.monotonic() - began), 1)))
+    trace = source.run(steps(to, target.name, special.given, llvm_passes=llvm_passes), run, target=to)
+    return _told(trace, launch, special, source)
+
+
+def _compiled(launch: Launch, target: Arch, run: Options) -> tuple[Specialization, Source]:
     try:
-        special, source = launch.compiled(target.name)
+        return launch.compiled(target.name, seconds=run.timeout, memory=run.memory)
     except Exception as error:
         told = failures.compile_error(error)
         if told is None:
             raise
         raise told from error
-    trace = source.run(steps(to, target.name, special.given, llvm_passes=llvm_passes), run, target=to)
-    return _told(trace, launch, special, source)
 
 
 def _told(trace: Trace, launch: Launch, special: Specialization, source: Source) -> Trace:
@@ -198,7 +206,7 @@ _NAME = re.compile(r"tt\.func public @(\w+)")
 
 
 def _lower_text(
-    text: str, to: str, arch: str | None, llvm_passes: bool, run: Options | None, options: Mapping[str, Any]
+    text: str, to: str, arch: str | None, llvm_passes: bool, run: Options, options: Mapping[str, Any]
 ) -> Trace:
     """Start from TTIR or TTGIR. As in Triton, the stage that made it is not run again, unless it is the target."""
     is_ttgir = _WARPS.search(text) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -21,11 +22,15 @@ from irwidget.toolchain.triton_state import require
 class Launches(list[Launch]):
     """The distinct launches of a capture, in order: one for each specialisation of each kernel."""
 
-    def __init__(self, arch: Arch, real: bool) -> None:
+    def __init__(self, arch: Arch, real: bool, seconds: float | None = None, memory: int | None = None) -> None:
         super().__init__()
         self.arch = arch
         self.real = real
         """Whether a GPU ran the cell."""
+        self.seconds = seconds
+        """What Triton's front end may take for all launches together."""
+        self.memory = memory
+        """Bytes that it may take."""
         self.diagnostics: list[Diagnostic] = []
         """What was left out: configurations that do not compile, code after a value was needed."""
         self.failed = False
@@ -47,7 +52,10 @@ class Launches(list[Launch]):
                 kernel, arguments, keywords, self.arch.name, tuple(int(n) for n in shape) if shape else None,
                 _calling_line(), self.config, chosen=not self.real or not self.config,
             )
-            launch.compiled()
+            began = time.monotonic()
+            launch.compiled(seconds=self.seconds, memory=self.memory)
+            if self.seconds is not None:
+                self.seconds = max(0.0, self.seconds - (time.monotonic() - began))
             self.append(launch)
             self._seen[special.key] = CapturedKernel(launch)
         return self._seen[special.key]
@@ -145,8 +153,12 @@ def real_arch() -> str:
 
 
 @contextmanager
-def recording(arch: str | None = None) -> Generator[Launches]:
+def recording(
+    arch: str | None = None, *, seconds: float | None = None, memory: int | None = None
+) -> Generator[Launches]:
     """Note what is launched in the body.
+
+    `seconds` and `memory` (bytes) limit what Triton's front end may take for it; the body itself is the user's.
 
     Without a GPU the body runs with tensors that have no values, on a pretended
     device of that architecture (sm_90 when not given); a body that needs values
@@ -167,7 +179,7 @@ def recording(arch: str | None = None) -> Generator[Launches]:
             "TRITON_INTERPRET is set: kernels run as Python and are not compiled. Unset it and define them again."
         )
     real = has_gpu()
-    launches = Launches(find(arch or (real_arch() if real else DEFAULT)), real)
+    launches = Launches(find(arch or (real_arch() if real else DEFAULT)), real, seconds, memory)
     tune, run = (_tune_on_gpu, _run_on_gpu) if real else (_tune, _run)
     try:
         with ExitStack() as stack:
@@ -193,11 +205,14 @@ def capture(cell: Callable[[], Any], arch: str | None = None) -> Launches:
     return launches
 
 
-def run_cell(shell: Any, source: str, arch: str | None = None) -> Launches:
+def run_cell(
+    shell: Any, source: str, arch: str | None = None, *, seconds: float | None = None, memory: int | None = None
+) -> Launches:
     """The launches of a notebook cell, run by IPython; see `recording`.
 
     The user's own errors are shown by IPython, and noted in `Launches.failed`; those that we
-    can tell better (a kernel that does not compile, a value that is not there) are not shown but raised.
+    can tell better (a kernel that does not compile, a value that is not there) are not shown but raised,
+    and so is an interrupt: what was launched before it is not what the user still wants.
     """
     from irwidget.frontends.triton.device import replaced
 
@@ -205,10 +220,10 @@ def run_cell(shell: Any, source: str, arch: str | None = None) -> Launches:
 
     def show_their_own(*args: Any, **kwargs: Any) -> None:
         error = sys.exc_info()[1]
-        if not (isinstance(error, Exception) and failures.is_explained(error)):
+        if error is None or not failures.is_explained(error):
             show(*args, **kwargs)
 
-    with recording(arch) as launches:
+    with recording(arch, seconds=seconds, memory=memory) as launches:
         with replaced(shell, "showtraceback", show_their_own):
             ran = shell.run_cell(source, store_history=False)
         launches.failed = not ran.success

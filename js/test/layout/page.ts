@@ -51,7 +51,7 @@ export function lowering(...texts: readonly (readonly string[])[]): Dumps {
   });
   const stages = texts.map((lines, i): Stage => ({
     name: `pass-${i}`, label: `pass-${i}`, step: "", language: "mlir", options: "", seconds: 0, scope: "module", before: i - 1,
-    ready: true, changed: true, lines: Int32Array.from(lines, (line) => table.indexOf(line)), places: null,
+    ready: true, lost: false, changed: true, lines: Int32Array.from(lines, (line) => table.indexOf(line)), places: null,
   }));
   const trace = { name: "t", target: "x", stages, failure: null, facts: [], diagnostics: [], attachments: [] };
   return { table, blanked, blanks: blanks.size, shapeOf: Int32Array.from(table.keys()), shapes, traces: [trace], sources: [], places: [] };

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { Analysis } from "../src/analysis";
+import { Blame, noEarlier } from "../src/blame";
+import { type Dumps, missing, type Stage } from "../src/dumps";
+import { absent } from "../src/panels";
+import { entries, Timeline } from "../src/timeline";
+import { Unpacker } from "../src/unpack";
+import packed from "./partly.json";
+
+/** A lowering of seven passes: the second and the sixth are late, then the sixth is lost. */
+async function dumps(which: "some" | "end"): Promise<Dumps> {
+  const data = Uint8Array.from(atob(packed[which]), (letter) => letter.charCodeAt(0));
+  let last: Dumps | null = null;
+  for await (const found of new Unpacker().take(data)) last = found;
+  return last!;
+}
+
+function timeline(found: Dumps): Timeline {
+  const made = new Timeline(new Analysis(found), found.traces[0]!);
+  while (!made.advance(1000));
+  return made;
+}
+
+describe("texts that are not here", () => {
+  it("are neither equal to anything nor changed", async () => {
+    const changes = async (which: "some" | "end") => (await dumps(which)).traces[0]!.stages.map(({ changed }) => changed);
+    expect(await changes("some")).toEqual([true, null, null, false, false, null, null]);
+    expect(await changes("end")).toEqual([true, true, true, false, false, null, null]);
+  });
+
+  it("have no numbers in the list, and the passes after them neither", async () => {
+    const [some, end] = [await dumps("some"), await dumps("end")];
+    const rows = (found: Dumps) => timeline(found).rows([]).map(({ state, delta }) => [state, delta ? [delta.gone, delta.added] : null]);
+    expect(rows(some)).toEqual([
+      ["changed", null], ["pending", null], ["unknown", null], ["same", null], ["same", null], ["pending", null], ["unknown", null],
+    ]);
+    expect(rows(end)).toEqual([
+      ["changed", null], ["changed", [1, 1]], ["changed", [0, 1]], ["same", null], ["same", null], ["lost", null], ["unknown", null],
+    ]);
+    expect(timeline(end).rows([])[5]!.title).toContain("not available: the compiler ended before it was printed");
+  });
+
+  it("are not folded into the passes that change nothing", async () => {
+    const listed = entries(timeline(await dumps("some")).rows([]), "", new Set(), []);
+    expect(listed.map((entry) => ("stages" in entry ? entry.stages : entry.stage))).toEqual([0, 1, 2, [3, 4], 5, 6]);
+  });
+
+  it("are said to be missing, and why", async () => {
+    const [some, end] = [(await dumps("some")).traces[0]!.stages, (await dumps("end")).traces[0]!.stages];
+    expect(some.map(missing)).toEqual(["", "not here yet", "", "", "", "not here yet", ""]);
+    expect(absent(some[5]!, some[5]!)).toBe("p5 is not here yet");
+    expect(absent(some[1]!, some[5]!)).toBe("p1 is not here yet; p5 is not here yet");
+    expect(absent(end[5]!, end[6]!)).toBe("p5 is not available: the compiler ended before it was printed");
+  });
+
+  it("are no reason to ignore renumbering", async () => {
+    const found = await dumps("some");
+    const { stages } = found.traces[0]! as { stages: readonly Stage[] };
+    expect(new Analysis(found).mostlyRenumbered(stages[1]!, stages[2]!)).toBe(false);
+  });
+
+  it("leave open which pass last changed a line", async () => {
+    const found = await dumps("some");
+    const blame = new Blame(new Analysis(found), found.traces[0]!);
+    await blame.compute(6, () => true);
+    expect(Array.from(blame.at(3)!)).toEqual([-1, -1, -1]);
+    expect(blame.back({ stage: 3, line: 0 })).toBeNull();
+    expect(noEarlier(found.traces[0]!, 3)).toBe("Which pass last changed this line is not known: p1 is not here yet");
+    const all = await dumps("end");
+    const known = new Blame(new Analysis(all), all.traces[0]!);
+    await known.compute(4, () => true);
+    expect(Array.from(known.at(4)!)).toEqual([0, 1, 2]);
+    expect(known.back({ stage: 4, line: 1 })).toEqual({ stage: 1, line: 1 });
+    expect(noEarlier(all.traces[0]!, 4)).toContain("no earlier version");
+  });
+});
