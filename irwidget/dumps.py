@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "remark", "note"]
@@ -133,6 +133,32 @@ class Dump:
     def arrived(self) -> str | None:
         """The text; None while it is on its way."""
         return self.text if self.known is not None or self.ready else None
+
+
+class _Told:
+    """A dump's content; in place of one that cannot be had, why."""
+
+    def __init__(self, dump: Dump) -> None:
+        self._dump = dump
+        self._why: Content | None = None
+
+    def load(self) -> Content:
+        if self._why is None:
+            try:
+                return self._dump.load()
+            except Exception as error:  # a text of whatever origin: who shows many must not lose all for one
+                self._why = Content(f"({error})\n")
+        return self._why
+
+    def ready(self) -> bool:
+        return self._why is not None or self._dump.ready
+
+
+def told(trace: Trace) -> Trace:
+    """The trace for those who show all of it: a dump whose text cannot be had says why instead of raising."""
+    tellers = [_Told(dump) for dump in trace.dumps]
+    dumps = (replace(dump, load=one.load, is_ready=one.ready) for dump, one in zip(trace.dumps, tellers, strict=True))
+    return replace(trace, dumps=tuple(dumps))
 
 
 def dump(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ from irwidget.errors import (
     near,
 )
 from irwidget.expand import openable
+from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 
 if TYPE_CHECKING:
@@ -218,9 +220,12 @@ def lower(
     stand alone and names the first pass after which the result differs.
 
     `dumps=False` keeps the last dump only, `elide=False` prints large constants,
-    `timeout` is in seconds for all passes together, `memory` in GiB for the worker
-    (three quarters of the machine's by default), `isolate=False` runs the passes in
-    this process. `progress` is called as each pass begins.
+    `timeout` is in seconds for everything together, from export to the last text and
+    for all of several IR types; what waits for other lowerings does not count. Each
+    later look at a text has as long again. `memory` is in GiB for the worker (by
+    default three quarters of what the machine or its container has); `isolate=False`
+    runs the passes in this process, where a limit is looked at between passes.
+    `progress` is called as each pass begins.
 
     Raises UsageError, ExportError, PassError, ToolError, UnsupportedError (all
     IRWidgetError), and LoweringInterrupted on Ctrl-C. When passes had begun,
@@ -236,9 +241,27 @@ def lower(
     _check_options(wanted, target_options)
     start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
     extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
-    if isinstance(to, str):
-        return start.lower(wanted[0], extra, options)
-    return _each(wanted, lambda target: start.lower(target, extra, options))
+    with limited(options):
+        if isinstance(to, str):
+            return start.lower(wanted[0], extra, options)
+        return _each(wanted, lambda target: start.lower(target, extra, options))
+
+
+@contextlib.contextmanager
+def limited(options: Options) -> Generator[None]:
+    """Give the lowering inside its budget; an interrupt of it becomes LoweringInterrupted, which says where it struck.
+
+    Raises ToolError when the time is up.
+    """
+    with budget.of(budget.Budget(options.timeout, options.memory)) as whole:
+        try:
+            yield
+        except LoweringInterrupted:
+            raise
+        except KeyboardInterrupt:
+            raise LoweringInterrupted(f"interrupted in {whole.doing} after {whole.spent:.0f} s") from None
+        except budget.TimeIsUp:
+            raise whole.exceeded(whole.doing) from None
 
 
 def _each(wanted: Sequence[routes.Target], make: Callable[[routes.Target], Lowering]) -> dict[str, Lowering]:
@@ -301,7 +324,8 @@ class Start:
             self._check_model()
             from irwidget.frontends import torchscript
 
-            return Lowering(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name))
+            with budget.enforced("torch.jit.trace"):
+                return Lowering(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name))
         if target.name in ("llvm_mlir", "llvm_ir") and helion.is_kernel(self.obj):
             target = replace(target, source="helion")
         if target.source in ("triton", "helion", "spyre"):
@@ -311,9 +335,10 @@ class Start:
         source, frame = self._imported
         lowering = _run(source, (*target.steps, *extra), target.name, options, frame)
         if self.check:
-            lowering.trace = checking.check(
-                source, lowering.trace, options, self._expected, each=self.check == "each"
-            )
+            with _keeping(lowering), budget.enforced("--check"):
+                lowering.trace = checking.check(
+                    source, lowering.trace, options, self._expected, each=self.check == "each"
+                )
         return lowering
 
     @property
@@ -334,9 +359,10 @@ class Start:
         """By the object's own front end; a custom pipeline goes on from the text that it gives."""
         from irwidget.frontends import raw
 
-        program = self._kernel.program if target.source == "spyre" else None
         try:
-            trace, kernel = self._kernel.lower(target.source, target.name, options, self.check)
+            with budget.enforced(f"the front end of {target.source.capitalize()}"):
+                program = self._kernel.program if target.source == "spyre" else None
+                trace, kernel = self._kernel.lower(target.source, target.name, options, self.check)
         except Interrupted as stop:
             raise _interrupted(Lowering(stop.trace)) from None
         if self.given_name:
@@ -374,7 +400,8 @@ class Start:
     def _program(self) -> ExportedProgram:
         from irwidget.frontends import torch as frontend
 
-        return frontend.export(self.obj, self.inputs, self.kwargs, self.dynamic_shapes, self.name)
+        with budget.enforced("torch.export"):
+            return frontend.export(self.obj, self.inputs, self.kwargs, self.dynamic_shapes, self.name)
 
     @cached_property
     def _expected(self) -> checking.Expected:
@@ -387,7 +414,9 @@ class Start:
 
         self._check_model()
         started = time.perf_counter()
-        imported = frontend.import_program(self._program, self.name)
+        program = self._program
+        with budget.enforced("torch-mlir's importer"):
+            imported = frontend.import_program(program, self.name)
         seconds = time.perf_counter() - started
         frame = Trace("", (), name=self.name, sources=imported.sources, diagnostics=imported.remarks)
         return Source(imported.bytecode, name="torch.export", step="torch.export", seconds=seconds), frame
@@ -407,8 +436,22 @@ def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options,
     return _finished(lowering)
 
 
+@contextlib.contextmanager
+def _keeping(lowering: Lowering) -> Generator[None]:
+    """What goes wrong from here on does not lose what was made."""
+    try:
+        yield
+    except ToolError as error:
+        error.lowering = error.lowering or lowering
+        raise
+    except KeyboardInterrupt:
+        stop = LoweringInterrupted("--check was interrupted")
+        stop.lowering = lowering
+        raise stop from None
+
+
 def _interrupted(lowering: Lowering) -> LoweringInterrupted:
-    error = LoweringInterrupted("interrupted")
+    error = LoweringInterrupted(lowering.failure.message if lowering.failure else "interrupted")
     error.lowering = lowering
     return error
 

@@ -151,15 +151,17 @@ def _failed(frame: Cell, status: Status, error: Any) -> Cell:
 
 def _filled(cell: Cell, low: Any, keep_dumps: bool) -> Cell:
     """With what the lowering has, as far as it came."""
+    from irwidget.dumps import told
     from irwidget.sweeps import stored
 
-    dumps = low.dumps
+    trace = told(low.trace)
+    dumps = trace.dumps
     for dump in dumps:
         dump.load()
     return replace(
         cell, passes=max(len(dumps) - 1, 0), lines=dumps[-1].text.count("\n") + 1 if dumps else 0,
         language=dumps[-1].language if dumps else "", tools=dict(low.tools),
-        dumps=stored.write(low.trace) if keep_dumps and dumps else b"",
+        dumps=stored.write(trace) if keep_dumps and dumps else b"",
     )
 
 

@@ -13,6 +13,7 @@ import pickle
 import resource
 import select
 import signal
+import struct
 import sys
 import time
 import traceback
@@ -21,10 +22,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, NoReturn, TypeVar, cast
 
-from irwidget.toolchain import processes
+from irwidget.toolchain import budget, processes
 
 _T = TypeVar("_T")
 _CHUNK = 1 << 20
+_LENGTH = struct.Struct("<Q")
 _GLANCE = 0.1
 """Seconds between looks for an interrupt: Python runs signal handlers only between its own instructions."""
 
@@ -33,7 +35,7 @@ class Died(Exception):
     """The copy ended before it answered; the message says how, in words."""
 
 
-class TimedOut(Exception):
+class TimedOut(budget.TimeIsUp):
     """The copy took longer than it was given."""
 
 
@@ -54,17 +56,21 @@ def available() -> bool:
 def call(function: Callable[[], _T], *, seconds: float | None = None, memory: int | None = None) -> _T:
     """The value of `function()`, computed in a copy of this process; the value is pickled.
 
-    `seconds` limits its time and `memory` what it may allocate beyond what this process has, in bytes. An exception
-    of the function is raised here, without its traceback. Raises Died when the copy crashes, TimedOut after `seconds`,
-    MemoryError at the memory limit; an interrupt ends the copy.
+    `seconds` limits its time and `memory` what it may allocate beyond what this process has, in bytes; so does the
+    budget of the lowering under way. An exception of the function is raised here, without its traceback. Raises Died
+    when the copy crashes, TimedOut when its time is up, MemoryError at the memory limit; an interrupt ends the copy.
     """
     if not available():
         return function()
+    whole = budget.current()
+    left = whole.left() if whole else None
+    seconds = left if seconds is None else seconds if left is None else min(seconds, left)
+    memory = memory or (whole.memory if whole else None) or processes.memory_limit()
     log = processes.log()
     with log:
         child, results, lifeline = _fork(function, memory, log)
         try:
-            data = _read(results, None if seconds is None else time.monotonic() + seconds)
+            data = _read(child, results, None if seconds is None else time.monotonic() + seconds)
         except BaseException:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(child, signal.SIGKILL)
@@ -72,7 +78,7 @@ def call(function: Callable[[], _T], *, seconds: float | None = None, memory: in
         finally:
             os.close(results)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            os.close(lifeline)
+            lifeline.close()
         if status or not data:
             raise Died(processes.epitaph(status, log))
     answer = pickle.loads(data)
@@ -81,24 +87,23 @@ def call(function: Callable[[], _T], *, seconds: float | None = None, memory: in
     raise answer.error if answer.error is not None else RuntimeError(answer.text)
 
 
-def _fork(function: Callable[[], object], memory: int | None, log: IO[bytes]) -> tuple[int, int, int]:
+def _fork(function: Callable[[], object], memory: int, log: IO[bytes]) -> tuple[int, int, processes.Lifeline]:
     """Start the copy: its process id, where its answer can be read, and what ends it when it is closed."""
     results, answers = os.pipe()
-    theirs, lifeline = os.pipe()
+    lifeline = processes.Lifeline()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # other threads: the copy uses none of their locks
         child = os.fork()
     if child == 0:
         os.close(results)
-        os.close(lifeline)
-        _serve(function, answers, theirs, memory, log)
+        _serve(function, answers, lifeline.theirs, memory, log)
     os.close(answers)
-    os.close(theirs)
+    lifeline.given()
     return child, results, lifeline
 
 
 def _serve(
-    function: Callable[[], object], answers: int, lifeline: int, memory: int | None, log: IO[bytes]
+    function: Callable[[], object], answers: int, lifeline: int, memory: int, log: IO[bytes]
 ) -> NoReturn:
     """The copy's whole life. It leaves nothing of the kernel's behind it: no exit handlers, no finalizers."""
     status = 1
@@ -110,14 +115,15 @@ def _serve(
         os.dup2(log.fileno(), 2)
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # the kernel's streams are sockets
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if memory:
-            most = processes.address_space() + memory
-            with contextlib.suppress(ValueError, OSError):
-                resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        most = processes.address_space() + memory
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)  # the threads of OpenMP's pool are not in the copy
         with os.fdopen(answers, "wb") as stream:
-            stream.write(_answer(function))
+            answer = _answer(function)
+            stream.write(_LENGTH.pack(len(answer)))
+            stream.write(answer)
         status = 0
     finally:
         os._exit(status)
@@ -136,17 +142,23 @@ def _answer(function: Callable[[], object]) -> bytes:
         return data
 
 
-def _read(results: int, deadline: float | None) -> bytes:
-    """All that the copy sends. Raises TimedOut at the deadline."""
-    chunks: list[bytes] = []
-    while True:
+def _read(child: int, results: int, deadline: float | None) -> bytes:
+    """All that the copy sends; less when it has died. Raises TimedOut at the deadline.
+
+    The end of the pipe says nothing: copies that other threads make meanwhile have it open, too.
+    """
+    data = bytearray()
+    while len(data) < _LENGTH.size or len(data) < _LENGTH.size + _LENGTH.unpack_from(data)[0]:
         left = _GLANCE if deadline is None else min(_GLANCE, deadline - time.monotonic())
         if left <= 0:
             raise TimedOut
-        if not select.select([results], [], [], left)[0]:
-            continue
-        chunk = os.read(results, _CHUNK)
-        if not chunk:
-            return b"".join(chunks)
-        chunks.append(chunk)
-
+        gone = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        if select.select([results], [], [], 0 if gone else left)[0]:
+            chunk = os.read(results, _CHUNK)
+            data += chunk
+            gone = gone or not chunk
+            if chunk:
+                continue
+        if gone:
+            return b""
+    return bytes(memoryview(data)[_LENGTH.size :])

@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from irwidget.dumps import Trace
+from irwidget.dumps import Trace, told
 from irwidget.views import helion, twins
 from irwidget.views.bundle import packed, static
 from irwidget.views.packing import has_graphs, opening, pack
@@ -33,6 +33,7 @@ def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgr
 
     Waits for dumps that are still on their way.
     """
+    traces = [told(trace) for trace in traces]
     for trace in traces:
         for dump in trace.dumps:
             dump.load()

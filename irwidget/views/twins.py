@@ -15,7 +15,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from irwidget.dumps import Dump, Trace
+from irwidget.dumps import Dump, Trace, told
 from irwidget.views.packing import blank, facts_of, lines_of, opening, predecessors, repeated, scope_of
 
 LARGE = 5000
@@ -37,12 +37,12 @@ def is_large(trace: Trace) -> bool:
 
 def text(traces: Sequence[Trace]) -> str:
     """The passes as a table, and the last change as a unified diff of at most 60 lines."""
-    return "\n\n".join(_text(trace) for trace in traces)
+    return "\n\n".join(_text(told(trace)) for trace in traces)
 
 
 def html(traces: Sequence[Trace]) -> str:
     """The same as HTML that reads well without styles and scripts; the diff has at most 200 lines."""
-    return "\n".join(_html(trace) for trace in traces)
+    return "\n".join(_html(told(trace)) for trace in traces)
 
 
 def _title(trace: Trace) -> str:

@@ -105,7 +105,7 @@ def test_a_selection_made_meanwhile_is_kept():
     assert (widget.left, widget.right) == (0, 1)
 
 
-def test_dumps_that_never_come_leave_the_others():
+def test_dumps_that_never_come_say_why_and_leave_the_others():
     gone = threading.Event()
 
     def load() -> Content:
@@ -117,7 +117,10 @@ def test_dumps_that_never_come_leave_the_others():
     widget = views.show([Trace("t", (dump("input", "x\n", step="s"), lost, *late.dumps))])
     gone.set()
     late.arrived.set()
-    wait_for(widget, lambda: ready(widget) == [True, False, True])
+    wait_for(widget, lambda: ready(widget) == [True, True, True])
+    assert [dump.text for dump in widget.traces[0].dumps] == ["x\n", "(the worker has died)\n", "b\n"]
+    for twin in views.page([replace(widget.traces[0], dumps=(lost,))]), views.text([Trace("t", (lost,))]):
+        assert "(the worker has died)" in twin
 
 
 def test_showing_again_lets_go_of_the_view_before():
