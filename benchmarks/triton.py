@@ -28,7 +28,8 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from irwidget.frontends.triton.launch import Specialization, backend_of, specialize, stand_in, ttir
+from irwidget.frontends.triton.front_end import ttir
+from irwidget.frontends.triton.launch import Specialization, backend_of, specialize, stand_in
 from irwidget.toolchain import client
 from irwidget.toolchain.run import Source
 from irwidget.toolchain.triton_archs import find

@@ -78,10 +78,17 @@ class UnsupportedError(IRWidgetError):
 
 
 class LoweringInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a lowering; `lowering` holds what was done before it, `lowerings` that of several IR types."""
+    """Ctrl-C during a lowering, and where it struck.
+
+    `lowering` holds what was done before it, `lowerings` that of several IR types.
+    """
 
     lowering: Lowering | None = None
     lowerings: Mapping[str, Lowering] = {}
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: one line."""
+        return [str(self)]
 
 
 def near(word: str, known: Iterable[str]) -> str:

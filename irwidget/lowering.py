@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,7 @@ from irwidget.errors import (
     UsageError,
 )
 from irwidget.expand import openable
+from irwidget.toolchain import budget
 from irwidget.toolchain.parsing import INPUT
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 from irwidget.verdicts import Verdict, not_checked
@@ -222,9 +224,12 @@ def lower(
     `not checked`, with the reason.
 
     `dumps=False` keeps the last dump only, `elide=False` prints large constants,
-    `timeout` is in seconds for all passes together, `memory` in GiB for the worker
-    (three quarters of the machine's by default), `isolate=False` runs the passes in
-    this process. `progress` is called as each pass begins.
+    `timeout` is in seconds for everything together, from export to the last text and
+    for all of several IR types; what waits for other lowerings does not count. Each
+    later look at a text has as long again. `memory` is in GiB for the worker (by
+    default three quarters of what the machine or its container has); `isolate=False`
+    runs the passes in this process, where a limit is looked at between passes.
+    `progress` is called as each pass begins.
 
     Raises UsageError, ExportError, PassError, ToolError, UnsupportedError (all
     IRWidgetError), and LoweringInterrupted on Ctrl-C. When passes had begun,
@@ -243,9 +248,27 @@ def lower(
     )
     wanted, extra = planning.planned(to, pipeline, route, external, target_options, options)
     start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
-    if isinstance(to, str):
-        return start.lower(wanted[0], extra, options)
-    return _each(wanted, lambda target: start.lower(target, extra, options))
+    with limited(options):
+        if isinstance(to, str):
+            return start.lower(wanted[0], extra, options)
+        return _each(wanted, lambda target: start.lower(target, extra, options))
+
+
+@contextlib.contextmanager
+def limited(options: Options) -> Generator[None]:
+    """Give the lowering inside its budget; an interrupt of it becomes LoweringInterrupted, which says where it struck.
+
+    Raises ToolError when the time is up.
+    """
+    with budget.of(budget.Budget(options.timeout, options.memory)) as whole:
+        try:
+            yield
+        except LoweringInterrupted:
+            raise
+        except KeyboardInterrupt:
+            raise LoweringInterrupted(f"interrupted in {whole.doing} after {whole.spent:.0f} s") from None
+        except budget.TimeIsUp:
+            raise whole.exceeded(whole.doing) from None
 
 
 def _each(wanted: Sequence[routes.Target], make: Callable[[routes.Target], Lowering]) -> dict[str, Lowering]:
@@ -316,7 +339,9 @@ class Start:
             self._check_model()
             from irwidget.frontends import torchscript
 
-            return self._go_on(torchscript.lower(self.obj, self.inputs, self.kwargs, self.name), target, extra, options)
+            with budget.enforced("torch.jit.trace"):
+                traced = torchscript.lower(self.obj, self.inputs, self.kwargs, self.name)
+            return self._go_on(traced, target, extra, options)
         if target.name in ("llvm_mlir", "llvm_ir") and helion.is_kernel(self.obj):
             target = replace(target, source="helion")
         if target.source in ("triton", "helion", "spyre"):
@@ -326,15 +351,19 @@ class Start:
         source, frame = self._imported
         lowering = _run(source, (*target.steps, *extra), target.name, options, frame)
         if self.check:
-            lowering.trace = checking.with_verdict(lowering.trace, self._verdict(source, lowering.trace, options))
+            with _keeping(lowering):
+                lowering.trace = checking.with_verdict(lowering.trace, self._verdict(source, lowering.trace, options))
         return lowering
 
     def _verdict(self, source: Source, trace: Trace, options: Options) -> Verdict:
         """The result's, by the model itself; its own failure does not cost the lowering."""
-        if isinstance(self._expected, str):
-            return not_checked(self._expected)
         try:
-            return checking.check(source, trace, options, self._expected, each=self.check == "each")
+            with budget.enforced("--check"):
+                if isinstance(self._expected, str):
+                    return not_checked(self._expected)
+                return checking.check(source, trace, options, self._expected, each=self.check == "each")
+        except ToolError as error:
+            return not_checked(str(error))
         except Interrupted:
             raise _interrupted(Lowering(trace)) from None
 
@@ -362,9 +391,10 @@ class Start:
 
     def _lower_kernel(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """By the object's own front end; a custom pipeline goes on from the text that it gives."""
-        program = self._kernel.program if target.source == "spyre" else None
         try:
-            trace, kernel = self._kernel.lower(target.source, target.name, options, self.check)
+            with budget.enforced(f"the front end of {target.source.capitalize()}"):
+                program = self._kernel.program if target.source == "spyre" else None
+                trace, kernel = self._kernel.lower(target.source, target.name, options, self.check)
         except Interrupted as stop:
             raise _interrupted(Lowering(stop.trace)) from None
         if self.given_name:
@@ -414,7 +444,8 @@ class Start:
     def _program(self) -> ExportedProgram:
         from irwidget.frontends import torch as frontend
 
-        return frontend.export(self.obj, self.inputs, self.kwargs, self.dynamic_shapes, self.name)
+        with budget.enforced("torch.export"):
+            return frontend.export(self.obj, self.inputs, self.kwargs, self.dynamic_shapes, self.name)
 
     @cached_property
     def _expected(self) -> expectations.Expected | str:
@@ -450,7 +481,9 @@ class Start:
         if self.check:
             _ = self._exported  # the import changes the graph
         started = time.perf_counter()
-        imported = frontend.import_program(self._program, self.name)
+        program = self._program
+        with budget.enforced("torch-mlir's importer"):
+            imported = frontend.import_program(program, self.name)
         seconds = time.perf_counter() - started
         frame = Trace("", (), name=self.name, sources=imported.sources, diagnostics=imported.remarks)
         return Source(imported.bytecode, name="torch.export", step="torch.export", seconds=seconds), frame
@@ -470,8 +503,22 @@ def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options,
     return _finished(lowering)
 
 
+@contextlib.contextmanager
+def _keeping(lowering: Lowering) -> Generator[None]:
+    """What goes wrong from here on does not lose what was made."""
+    try:
+        yield
+    except ToolError as error:
+        error.lowering = error.lowering or lowering
+        raise
+    except KeyboardInterrupt:
+        stop = LoweringInterrupted("--check was interrupted")
+        stop.lowering = lowering
+        raise stop from None
+
+
 def _interrupted(lowering: Lowering) -> LoweringInterrupted:
-    error = LoweringInterrupted("interrupted")
+    error = LoweringInterrupted(lowering.failure.message if lowering.failure else "interrupted")
     error.lowering = lowering
     return error
 

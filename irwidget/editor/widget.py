@@ -21,7 +21,7 @@ from irwidget.editor.chain import Link
 from irwidget.editor.outcome import Plan, route_of, with_outcome
 from irwidget.editor.reproduce import Names, call, magic_line, twin_html, twin_text
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
-from irwidget.lowering import Lowering, Start
+from irwidget.lowering import Lowering, Start, limited
 from irwidget.toolchain import events
 from irwidget.toolchain.run import Options
 from irwidget.views import base, twins
@@ -36,18 +36,20 @@ class ResultDiff(PassDiff):
     def __init__(self, target: str) -> None:
         super().__init__([Trace(target, (dump("input", "", step="input"),))])
 
-    def take(self, trace: Trace) -> None:
-        """Show another trace; returns when all of it has been sent."""
-        left, right = opening(trace)
-        packer = Packer((trace,))
+    def take(self, trace: Trace, *, later: bool = False) -> None:
+        """Show another trace; returns when all of it has been sent, or with `later` at once."""
+        traces = (trace,)
+        left, right = opening(traces[0])
+        packer = Packer(traces)
         packer.add({(0, left), (0, right)})
         with self.hold_sync():
-            self.traces = (trace,)
+            self.traces = traces
             self.trace, self.against, self.symbol = 0, -1, ""
             self.data = packer.data
             self.graph = bundle("graph") if has_graphs(self.traces) else None
             self.left, self.right = left, right
-        self._fill(packer, (left, right))
+        fill = partial(self._fill, packer, (left, right))
+        _thread_kind()(target=fill, name="irwidget-fill", daemon=True).start() if later else fill()
 
 
 class Pipeline(base.View):
@@ -116,7 +118,8 @@ class Pipeline(base.View):
         choices = choices_for(obj)
         wanted = to or choices[0].name
         self._target = self._resolve(wanted, choices)
-        self._start.prepare(self._target)
+        with limited(self._options()):
+            self._start.prepare(self._target)
         self._names = Names(obj, inputs, kwargs, dynamic_shapes, target_options, external, names)
         self._fresh = partial(next, itertools.count(1))
         self._lock = threading.RLock()
@@ -151,7 +154,8 @@ class Pipeline(base.View):
     def _new_target(self, _: Any) -> None:
         target = self._resolve(self.target, choices_for(self._start.obj))
         if target != self._target:
-            self._start.prepare(target)
+            with limited(self._options()):
+                self._start.prepare(target)
             self._target = target
             self._ran = ()
             self.set_trait("route", route_of(target))
@@ -217,6 +221,9 @@ class Pipeline(base.View):
             shown = self.catalogue()
         except IRWidgetError as error:
             self.set_trait("message", str(error))
+            return
+        except Exception as error:
+            self.set_trait("message", f"{type(error).__name__}: {error}")
             return
         self.set_trait("passes", gzip.compress(catalogue.to_json(shown).encode(), mtime=0))
 
@@ -322,16 +329,17 @@ class Pipeline(base.View):
         self._plan = Plan(self._target.steps, steps, [link.id for link in links if link.enabled])
         options = self._options(stop=self._stop, progress=self._progress)
         try:
-            lowering = self._start.lower(self._target, steps, options)
+            with limited(options):
+                lowering = self._start.lower(self._target, steps, options)
         except LoweringInterrupted as error:
             lowering, self.error, status, message = error.lowering, error, "stopped", "Stopped"
         except IRWidgetError as error:
             lowering, self.error, status, message = error.lowering, error, "failed", str(error)
-        except Exception as error:
+        except BaseException as error:  # whoever waits must be told
             self.error, status, message = error, "failed", f"{type(error).__name__}: {error}"
         try:
             self._show(lowering, links, status)
-        except Exception as error:  # the view must not stay at "running"
+        except BaseException as error:  # the view must not stay at "running"
             self.error, status, message = error, "failed", f"{type(error).__name__}: {error}"
         self.set_trait("message", message)
         self.set_trait("status", status)
@@ -360,7 +368,7 @@ class Pipeline(base.View):
             if lowering is not None and lowering.dumps:
                 self.set_trait("lowering", lowering)
         if lowering is not None and lowering.dumps and self._result.comm is not None:
-            self._result.take(lowering.trace)
+            self._result.take(lowering.trace, later=status == "stopped")  # others may have the worker
             self.diff = self._result
 
     # The rest

@@ -22,6 +22,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
+from irwidget.errors import IRWidgetError
 from irwidget.sweeps.cells import Case, Cell, Status, Task, failing_op
 
 IDLE = 120.0
@@ -153,13 +154,16 @@ def _filled(cell: Cell, low: Any, keep_dumps: bool) -> Cell:
     """With what the lowering has, as far as it came."""
     from irwidget.sweeps import stored
 
-    dumps = low.dumps
+    trace = low.trace
+    dumps = trace.dumps
+    lines = 0
     for dump in dumps:
-        dump.load()
+        with contextlib.suppress(IRWidgetError):  # the compiler is gone; what it left behind is kept
+            lines = dump.load().text.count("\n") + 1
     return replace(
-        cell, passes=max(len(dumps) - 1, 0), lines=dumps[-1].text.count("\n") + 1 if dumps else 0,
+        cell, passes=max(len(dumps) - 1, 0), lines=lines,
         language=dumps[-1].language if dumps else "", tools=dict(low.tools),
-        dumps=stored.write(low.trace) if keep_dumps and dumps else b"",
+        dumps=stored.write(trace) if keep_dumps and dumps else b"",
     )
 
 

@@ -23,15 +23,15 @@ class Child:
 
     def __init__(self) -> None:
         ours, theirs = Pipe()
-        lifeline, self._lifeline = os.pipe()
+        self._lifeline = processes.Lifeline()
         self._log = processes.log()
         self.process = subprocess.Popen(
-            processes.command("irwidget.sweeps.child", str(theirs.fileno()), str(lifeline), here=True),
-            pass_fds=(theirs.fileno(), lifeline), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            processes.command("irwidget.sweeps.child", str(theirs.fileno()), str(self._lifeline.theirs), here=True),
+            pass_fds=(theirs.fileno(), self._lifeline.theirs), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=self._log, start_new_session=True,
         )
         theirs.close()
-        os.close(lifeline)
+        self._lifeline.given()
         self._connection: Connection[Any, Any] = ours
 
     def run(self, task: Task) -> Cell:
@@ -51,14 +51,17 @@ class Child:
         """End it and what it started."""
         # one that died by itself keeps its status
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(0.2 if self._lifeline >= 0 else 0)
+            self.process.wait(0.2)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self._connection.close()
-        if self._lifeline >= 0:
-            os.close(self._lifeline)
-            self._lifeline = -1
+        self._lifeline.close()
+
+    def forget(self) -> None:
+        """In a copy of this process: it is the parent's."""
+        self.process.returncode = 0
+        self._connection.close()
 
     @property
     def alive(self) -> bool:
@@ -103,3 +106,17 @@ def end_all() -> None:
     for child in busy:  # the thread that waits for it tidies up
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.process.pid, signal.SIGKILL)
+
+
+def _in_copy() -> None:
+    global _lock
+    _lock = threading.Lock()
+    for child in (*_idle, *_busy):
+        with contextlib.suppress(OSError):
+            child.forget()
+    _idle.clear()
+    _busy.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_copy)

@@ -10,7 +10,7 @@ from typing import Any
 
 from irwidget import verdicts
 from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Step, Trace
-from irwidget.errors import UsageError
+from irwidget.errors import IRWidgetError, ToolError, UsageError
 
 VERSION = 2
 
@@ -21,12 +21,12 @@ def write(trace: Trace) -> bytes:
     dumps: list[dict[str, Any]] = []
     before = None
     for dump in trace.dumps:
-        content = dump.load()
+        content, why = _content(dump)
         numbers = [-1 if place is None else places.setdefault(place, len(places)) for place in content.locations]
         dumps.append({
             "name": dump.name, "step": dump.step, "language": dump.language, "options": dump.options,
             "seconds": dump.seconds, "scope": dump.scope, "pipeline": dump.pipeline, "changed": content.changed,
-            "text": None if content.text == before else content.text, "places": numbers,
+            "text": None if content.text == before else content.text, "places": numbers, "lost": why,
         })  # fmt: skip
         before = content.text
     data = {
@@ -39,6 +39,14 @@ def write(trace: Trace) -> bytes:
         "places": [asdict(place) for place in places], "dumps": dumps,
     }  # fmt: skip
     return gzip.compress(json.dumps(data, separators=(",", ":")).encode(), compresslevel=6, mtime=0)
+
+
+def _content(dump: Dump) -> tuple[Content, str]:
+    """What a dump holds; or, where its text cannot be had, nothing, and why."""
+    try:
+        return dump.load(), ""
+    except IRWidgetError as error:
+        return Content(""), str(error) or type(error).__name__
 
 
 def read(data: bytes) -> Trace:
@@ -63,8 +71,13 @@ def read(data: bytes) -> Trace:
 
 
 def _dump(entry: Mapping[str, Any], content: Content) -> Dump:
+    def load() -> Content:
+        if entry["lost"]:
+            raise ToolError(entry["lost"], tool=entry["step"])
+        return content
+
     return Dump(
-        entry["name"], entry["step"], entry["language"], lambda: content, entry["options"], entry["seconds"],
+        entry["name"], entry["step"], entry["language"], load, entry["options"], entry["seconds"],
         entry["scope"], entry["pipeline"],
     )
 

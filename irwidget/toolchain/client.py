@@ -1,4 +1,12 @@
-"""The kernel's side of the worker process: start it, ask it, kill it, start it again."""
+"""The queue of jobs for the worker process: whoever waits, on whatever thread, is served in turn.
+
+One thread owns the queue and the workers; everybody else leaves a note in its mailbox, which an interrupt cannot tear.
+One job at a time runs its passes; texts of those before it are printed in between. When the worker ends, the job that
+it worked on has ended it, and is told so. The others never hear of it: those that wait are run in a new worker, and
+those whose texts were still to be printed are run again when the texts are looked at.
+
+Jobs with another memory limit have a worker of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,172 +15,358 @@ import contextlib
 import itertools
 import os
 import queue
-import signal
-import subprocess
 import threading
+import time
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
-from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from irwidget.toolchain import events, processes, scratch
+from irwidget.toolchain import events, processes
+from irwidget.toolchain.workers import Worker
+
+MOST_ATTEMPTS = 3
+"""How often a job is given to a new worker when the one before ended without having begun with it."""
+STARTING = 2.0
+"""Seconds for a new worker to begin with its first job that are not the job's."""
+_WAIT = 5
 
 
 class WorkerDied(Exception):
-    """The worker ended before it answered; the message says how, in words."""
+    """The worker ended before it answered; the message says how, in words. `fault`: while it worked on this job."""
+
+    def __init__(self, how: str, *, fault: bool = True) -> None:
+        super().__init__(how)
+        self.fault = fault
 
 
-class Worker:
-    """One worker process. Requests may come from any thread; answers go to the stream of their request."""
+class Job:
+    """A request on its way through a worker. It does nothing before `begin`."""
 
-    def __init__(self, memory_limit: int) -> None:
-        self.memory_limit = memory_limit
-        self._log = processes.log()
-        ours, theirs = Pipe()
-        lifeline, self._lifeline = os.pipe()
-        self.process = subprocess.Popen(
-            processes.command("irwidget.toolchain.worker", str(theirs.fileno()), str(lifeline), str(self.memory_limit)),
-            pass_fds=(theirs.fileno(), lifeline),
-            stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
-            start_new_session=True,
-        )
-        theirs.close()
-        os.close(lifeline)
-        self._connection: Connection[Any, Any] = ours
-        self._numbers = itertools.count()
-        self._streams: dict[int, Stream] = {}
-        self._lock = threading.Lock()
-        self._epitaph = processes.epitaph(None, self._log)
-        self._reader = threading.Thread(target=self._read, name="irwidget-worker", daemon=True)
-        self._reader.start()
+    def __init__(self, request: events.Request | events.Prepare, memory_limit: int | None = None) -> None:
+        self.request = request
+        self.memory_limit = memory_limit or processes.memory_limit()
+        self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.attempts = 0
+        self.sent: float | None = None
+        """When it was given to a worker; None in the queue."""
+        self.began = False
+        """Whether the worker has said that it begins."""
+        self.alone = True
+        """Whether no other source had used the worker's memory."""
+        self.fresh = False
+        """Whether it wants to be alone."""
+        self._pid = os.getpid()
+        self._lane: _Lane | None = None
 
-    def submit(self, request: events.Request | events.Prepare) -> Stream:
-        """Send a request. Raises WorkerDied when the worker is gone."""
+    def begin(self) -> None:
+        """Get in the queue. Raises WorkerDied when this process can start no thread."""
         try:
-            with self._lock:
-                number = next(self._numbers)
-                stream = self._streams[number] = Stream(self)
-                self._connection.send((number, request))
-        except (OSError, ValueError):
-            raise WorkerDied(self.epitaph()) from None
-        except BaseException:  # half a message is on its way: nothing more can be said to this worker
-            self.kill()
-            raise
-        return stream
+            _desk.post(lambda desk: desk.lane(self.memory_limit).take(self))
+        except RuntimeError as error:
+            raise WorkerDied(f"could not be started ({error})") from None
 
-    def kill(self) -> None:
-        """End it and the programs that it runs at once, inside native code too."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        with contextlib.suppress(OSError):
-            os.close(self._lifeline)
-        self._lifeline = -1
-        self._reader.join(_WAIT)
-        scratch.clear(self.process.pid)
+    def cancel(self) -> None:
+        """Give up: leave the queue, or end the worker where it is at work on this."""
+        _desk.post(lambda _: self._lane.drop(self) if self._lane else None)
+
+    def make_room(self) -> None:
+        """Have texts of others, which the worker prints and prints, wait for this job."""
+        _desk.post(lambda _: self._lane.make_room(self) if self._lane else None)
 
     @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
+    def has_worker(self) -> bool:
+        """Whether time that passes is this job's: the worker is at it, or owes it an answer."""
+        lane = self._lane
+        if lane is None:
+            return False
+        if lane.running is self:
+            return self.began or (not lane.printing and time.monotonic() - (self.sent or 0) > lane.patience)
+        return lane.running is None and bool(lane.printing) and lane.printing[0] is self
 
-    def epitaph(self) -> str:
-        """How it ended, in words, with the last thing it said."""
-        self._reader.join(_WAIT)
-        return self._epitaph
-
-    def _read(self) -> None:
-        while True:
-            try:
-                number, event = self._connection.recv()
-            except (EOFError, OSError):
-                break
-            stream = self._streams.get(number)
-            if stream is None:
-                continue
-            stream.events.put(event)
-            if event is None:
-                del self._streams[number]
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(_WAIT)
-        with self._log:
-            self._epitaph = processes.epitaph(self.process.returncode, self._log)
-        with self._lock, self._connection:
-            waiting, self._streams = self._streams, {}
-        for stream in waiting.values():
-            stream.events.put(_END)
-
-
-_END = WorkerDied("the worker is gone")
-_WAIT = 5
-"""Seconds for a worker that has hung up to end."""
-
-
-class Stream:
-    """The events of one request, as they arrive."""
-
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
-        self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    @property
+    def behind_texts(self) -> bool:
+        """Whether the worker prints texts of others before it looks at this job."""
+        lane = self._lane
+        return lane is not None and lane.running is self and not self.began and bool(lane.printing)
 
     def next(self, timeout: float | None = None) -> events.Event | None:
         """The next event; None after the last.
 
         Raises WorkerDied when the worker ends first, and queue.Empty after `timeout` seconds.
         """
+        if os.getpid() != self._pid:
+            raise WorkerDied("belongs to the process that this is a copy of", fault=False)
         event = self.events.get(timeout=timeout) if timeout != 0 else self.events.get_nowait()
-        if event is _END:
-            self.events.put(_END)
-            raise WorkerDied(self.worker.epitaph())
+        if isinstance(event, WorkerDied):
+            self.events.put(event)
+            raise WorkerDied(str(event), fault=event.fault)
         return event
 
 
-def default_memory_limit() -> int:
-    """Three quarters of the machine's memory, in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+class _Lane:
+    """The queue for workers of one memory limit, and the worker that there is. Only the desk's thread changes it."""
+
+    def __init__(self, desk: _Desk, memory_limit: int) -> None:
+        self.memory_limit = memory_limit
+        self.waiting: deque[Job] = deque()
+        self.running: Job | None = None
+        self.printing: list[Job] = []
+        """Those whose texts are on their way, in the order in which the worker prints them."""
+        self.worker: Worker | None = None
+        self.patience = 0.0
+        self._keys: set[str] = set()
+        self._desk = desk
+        self._numbers = itertools.count()
+        self._jobs: dict[int, Job] = {}
+        self._leaving: set[Job] = set()
+        """Jobs whose owner has ended the worker and expects no answer."""
+
+    @property
+    def idle(self) -> bool:
+        return self.running is None and not self.waiting and not self.printing
+
+    def take(self, job: Job) -> None:
+        job._lane = self  # pyright: ignore[reportPrivateUsage]
+        self.waiting.append(job)
+        self.go_on()
+
+    def drop(self, job: Job) -> None:
+        if job in self.waiting:
+            self.waiting.remove(job)
+            job.events.put(WorkerDied("was not asked any more"))
+        elif job is self.running or job in self.printing:
+            self._leaving.add(job)
+            self.end("was ended")
+
+    def make_room(self, job: Job) -> None:
+        if job is self.running and not job.began and self.printing:
+            self.end("was ended")
+
+    def go_on(self) -> None:
+        """Give the worker its next job, and have a worker for it."""
+        if self.running is not None or not self.waiting or self._desk.closed:
+            return None
+        job = self.waiting[0]
+        key = job.request.key if isinstance(job.request, events.Request) else ""
+        if job.fresh and self.worker is not None and self._keys - {key}:
+            return self.end("was ended")
+        try:
+            worker = self.start()
+        except BaseException as error:
+            self.waiting.remove(job)
+            job.events.put(WorkerDied(f"could not be started ({type(error).__name__}: {error})"))
+            return self.go_on()
+        number = next(self._numbers)
+        self.waiting.popleft()
+        self._jobs[number] = self.running = job
+        job.alone = not self._keys - {key}
+        self._keys |= {key} - {""}
+        job.attempts += 1
+        job.began, job.sent = False, time.monotonic()
+        try:
+            worker.send(number, job.request, lambda error: self._desk.post(lambda _: self._unsent(worker, error)))
+        except BaseException as error:
+            self._unsent(worker, error)
+        return None
+
+    def start(self) -> Worker:
+        """The worker, a new one if need be."""
+        if self.worker is None:
+            self._keys = set()
+            self.patience = STARTING
+            self.worker = Worker(self.memory_limit, self._heard, self._ended)
+        return self.worker
+
+    def end(self, how: str) -> None:
+        """End the worker now."""
+        worker = self.worker
+        if worker is not None:
+            worker.kill()
+            self._gone(worker, how)
+
+    def _heard(self, worker: Worker, number: int, event: Any) -> None:
+        """On the worker's thread. What happens goes to the job directly, and what moves the queue to the desk as well.
+
+        An answer that nobody waits for is of a job that its owner has dropped.
+        """
+        job = self._jobs.get(number)
+        if job is None or worker is not self.worker:
+            return
+        if isinstance(event, events.Began):
+            self.patience = 0.0
+            job.began = True
+        if event is None or isinstance(event, events.Finished | events.Failed | events.Lost):
+            self._desk.post(lambda _: self._answered(worker, number, event))
+        job.events.put(event)
+
+    def _answered(self, worker: Worker, number: int, event: Any) -> None:
+        job = self._jobs.get(number)
+        if job is None or worker is not self.worker:
+            return
+        if job is self.running:
+            self.running = None
+            self.printing.append(job)
+        if event is None:
+            self.printing.remove(job)
+            del self._jobs[number]
+        self.go_on()
+
+    def _unsent(self, worker: Worker, error: BaseException) -> None:
+        if worker is self.worker and (job := self.running) is not None:
+            self._leaving.add(job)
+            job.events.put(WorkerDied(f"could not be asked ({type(error).__name__}: {error})"))
+            self.end("was ended")
+
+    def _ended(self, worker: Worker) -> None:
+        """On the worker's thread, at its end."""
+        self._desk.post(lambda _: self._gone(worker, worker.epitaph))
+
+    def _gone(self, worker: Worker, how: str) -> None:
+        """The worker has ended: tell the job that it worked on, and run again who only waited."""
+        if worker is not self.worker:
+            return
+        self.worker = None
+        running, self.running = self.running, None
+        printing, self.printing = self.printing, []
+        self._jobs = {}
+        culprit = next((job for job in (running, *printing) if job in self._leaving), None)
+        if culprit is None:
+            culprit = running if running and running.began else printing[0] if printing else None
+        for job in printing:
+            job.events.put(WorkerDied(how, fault=job is culprit))
+        if running is not None and running is culprit:
+            running.events.put(WorkerDied(how))
+        elif running is not None and culprit is None and running.attempts >= MOST_ATTEMPTS:
+            running.events.put(WorkerDied(f"{how} before it began with this, {MOST_ATTEMPTS} times"))
+        elif running is not None:
+            running.sent, running.began = None, False
+            self.waiting.appendleft(running)
+        self._leaving.clear()
+        self.go_on()
 
 
-_current: Worker | None = None
-_starting = threading.Lock()
+Note = Callable[["_Desk"], object]
+
+
+class _Desk:
+    """The thread that owns the lanes, and its mailbox. Of each process its own."""
+
+    def __init__(self) -> None:
+        self.lanes: dict[int, _Lane] = {}
+        self.closed = False
+        """Whether this process ends: no worker is started any more."""
+        self._mailbox: queue.SimpleQueue[Note] = queue.SimpleQueue()
+        self._only = threading.Lock()
+
+    def post(self, note: Note) -> None:
+        """Have something done, soon; in order."""
+        self._mailbox.put(note)
+        if not self._only.locked():
+            threading.Thread(target=self._work, name="irwidget-queue", daemon=True).start()
+
+    def lane(self, memory_limit: int) -> _Lane:
+        """The lane for a memory limit. Workers of other limits that have nothing to do are ended when one is made."""
+        if memory_limit not in self.lanes:
+            for limit, other in list(self.lanes.items()):
+                if other.idle and limit != processes.memory_limit():
+                    other.end("was ended")
+                    del self.lanes[limit]
+            self.lanes[memory_limit] = _Lane(self, memory_limit)
+        return self.lanes[memory_limit]
+
+    def end_all(self) -> None:
+        """End every worker. Those who wait get a new one."""
+        for lane in self.lanes.values():
+            lane.end("was ended")
+
+    def _work(self) -> None:
+        if not self._only.acquire(blocking=False):
+            return  # two were started at once
+        while True:
+            note = self._mailbox.get()
+            try:
+                note(self)
+            except BaseException as error:  # nobody may wait for a thread that is gone
+                self._fail(error)
+            del note
+
+    def _fail(self, error: BaseException) -> None:
+        """Something of ours went wrong: all who wait are told, and the next begins anew."""
+        lanes, self.lanes = self.lanes, {}
+        for lane in lanes.values():
+            died = WorkerDied(f"could not be used ({type(error).__name__}: {error})")
+            for job in (lane.running, *lane.printing, *lane.waiting):
+                if job is not None:
+                    job.events.put(died)
+            if lane.worker is not None:
+                lane.worker.kill()
+
+
+_desk = _Desk()
 
 
 def worker(memory_limit: int | None = None) -> Worker:
-    """The kernel's worker, started when there is none, when the last one died or had another memory limit (bytes).
-
-    A thread starts it: an interrupt half way would leave a process that nobody knows of.
-    """
+    """The worker for a memory limit (bytes), started when there is none. Raises OSError when it cannot be."""
     ready: Future[Worker] = Future()
-    arguments = (memory_limit or default_memory_limit(), ready)
-    threading.Thread(target=_start, args=arguments, name="irwidget-start", daemon=True).start()
+
+    def start(desk: _Desk) -> None:
+        try:
+            lane = desk.lane(memory_limit or processes.memory_limit())
+            if lane.worker is not None and not lane.worker.alive:
+                lane.end("has ended")
+            ready.set_result(lane.start())
+        except BaseException as error:
+            ready.set_exception(error)
+
+    _desk.post(start)
     return ready.result()
 
 
-def _start(memory_limit: int, ready: Future[Worker]) -> None:
-    global _current
-    try:
-        with _starting:
-            if _current is None or not _current.alive or _current.memory_limit != memory_limit:
-                if _current is not None:
-                    _current.kill()  # what it had started too, and our end of its lifeline
-                _current = Worker(memory_limit)
-            ready.set_result(_current)
-    except BaseException as error:
-        ready.set_exception(error)
+def warm() -> None:
+    """Start a worker, as it will be needed soon; without waiting for it."""
+    _desk.post(lambda desk: _quietly(desk.lane(processes.memory_limit()).start))
+
+
+def _quietly(function: Callable[[], object]) -> None:
+    with contextlib.suppress(Exception):  # who needs it says it better
+        function()
 
 
 def prepare(module: str) -> None:
-    """Have the worker, if there is one, import a module meanwhile, as it will be needed soon."""
-    current = _current
-    if current is not None:
-        with contextlib.suppress(WorkerDied):
-            current.submit(events.Prepare(module))
+    """Have the worker import a module meanwhile, as it will be needed soon."""
+    with contextlib.suppress(WorkerDied):
+        Job(events.Prepare(module)).begin()
 
 
 def shutdown() -> None:
-    """End the worker; the next request starts another."""
-    global _current
-    with _starting:
-        if _current is not None:
-            _current.kill()
-            _current = None
+    """End the workers; the next request starts another. Jobs of other threads are run again."""
+    workers = [lane.worker for lane in list(_desk.lanes.values()) if lane.worker is not None]
+    if not workers:
+        return
+    done: Future[None] = Future()
+    _desk.post(lambda desk: (desk.end_all(), done.set_result(None)))
+    with contextlib.suppress(TimeoutError):
+        done.result(_WAIT)
+    for one in workers:
+        one.over.wait(_WAIT)
 
 
-atexit.register(shutdown)
+def _at_exit() -> None:
+    _desk.closed = True
+    shutdown()
+
+
+def _in_copy() -> None:
+    """A copy of this process has workers of its own; those of its parent are none of its business."""
+    global _desk
+    lanes = list(_desk.lanes.values())
+    _desk = _Desk()
+    for lane in lanes:
+        if lane.worker is not None:
+            lane.worker.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_copy)
+atexit.register(_at_exit)

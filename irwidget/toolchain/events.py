@@ -71,6 +71,11 @@ class Prepare:
 
 
 @dataclass(frozen=True, slots=True)
+class Began:
+    """The worker begins with the request. It comes first, and again where the request is run again."""
+
+
+@dataclass(frozen=True, slots=True)
 class PassStarted:
     """Pass `index` (1-based; 0 is the input) begins."""
 
@@ -132,4 +137,4 @@ class Lost:
     """The worker no longer has the state that the request wanted to start from."""
 
 
-Event = PassStarted | PassEnded | Printed | Failed | Finished | Lost
+Event = Began | PassStarted | PassEnded | Printed | Failed | Finished | Lost

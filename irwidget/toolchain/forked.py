@@ -14,6 +14,7 @@ import pickle
 import resource
 import select
 import signal
+import struct
 import sys
 import time
 import traceback
@@ -22,10 +23,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, NoReturn, TypeVar, cast
 
-from irwidget.toolchain import processes
+from irwidget.toolchain import budget, processes
 
 _T = TypeVar("_T")
 _CHUNK = 1 << 20
+_LENGTH = struct.Struct("<Q")
 _GLANCE = 0.1
 """Seconds between looks for an interrupt: Python runs signal handlers only between its own instructions."""
 
@@ -34,7 +36,7 @@ class Died(Exception):
     """The copy ended before it answered; the message says how, in words."""
 
 
-class TimedOut(Exception):
+class TimedOut(budget.TimeIsUp):
     """The copy took longer than it was given."""
 
 
@@ -91,18 +93,22 @@ def call(
 ) -> _T:
     """The value of `function()`, computed in a copy of this process; the value is pickled.
 
-    `seconds` limits its time and `memory` what it may allocate beyond what this process has, in bytes. An exception
-    of the function is raised here with its causes, without traceback. `cuda=False` says that it leaves CUDA alone.
-    Raises Died when the copy crashes, TimedOut after `seconds`, MemoryError at the memory limit; an interrupt ends
-    the copy.
+    `seconds` limits its time and `memory` what it may allocate beyond what this process has, in bytes; so does the
+    budget of the lowering under way. An exception of the function is raised here with its causes, without traceback.
+    `cuda=False` says that it leaves CUDA alone. Raises Died when the copy crashes, TimedOut when its time is up,
+    MemoryError at the memory limit; an interrupt ends the copy.
     """
     if not available(cuda=cuda):
         return function()
+    whole = budget.current()
+    left = whole.left() if whole else None
+    seconds = left if seconds is None else seconds if left is None else min(seconds, left)
+    memory = memory or (whole.memory if whole else None) or processes.memory_limit()
     log = processes.log()
     with log:
         child, results, lifeline = _fork(function, memory, log)
         try:
-            data = _read(results, None if seconds is None else time.monotonic() + seconds)
+            data = _read(child, results, None if seconds is None else time.monotonic() + seconds)
         except BaseException:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(child, signal.SIGKILL)
@@ -110,7 +116,7 @@ def call(
         finally:
             os.close(results)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            os.close(lifeline)
+            lifeline.close()
         if status or not data:
             raise Died(processes.epitaph(status, log))
     answer = pickle.loads(data)
@@ -119,24 +125,23 @@ def call(
     raise answer.again()
 
 
-def _fork(function: Callable[[], object], memory: int | None, log: IO[bytes]) -> tuple[int, int, int]:
+def _fork(function: Callable[[], object], memory: int, log: IO[bytes]) -> tuple[int, int, processes.Lifeline]:
     """Start the copy: its process id, where its answer can be read, and what ends it when it is closed."""
     results, answers = os.pipe()
-    theirs, lifeline = os.pipe()
+    lifeline = processes.Lifeline()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # other threads: the copy uses none of their locks
         child = os.fork()
     if child == 0:
         os.close(results)
-        os.close(lifeline)
-        _serve(function, answers, theirs, memory, log)
+        _serve(function, answers, lifeline.theirs, memory, log)
     os.close(answers)
-    os.close(theirs)
+    lifeline.given()
     return child, results, lifeline
 
 
 def _serve(
-    function: Callable[[], object], answers: int, lifeline: int, memory: int | None, log: IO[bytes]
+    function: Callable[[], object], answers: int, lifeline: int, memory: int, log: IO[bytes]
 ) -> NoReturn:
     """The copy's whole life. It leaves nothing of the kernel's behind it: no exit handlers, no finalizers."""
     status = 1
@@ -151,14 +156,15 @@ def _serve(
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         processes.first_to_go()
         faulthandler.disable()  # what there is to say of a crash, the kernel says
-        if memory:
-            most = processes.address_space() + memory
-            with contextlib.suppress(ValueError, OSError):
-                resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        most = processes.address_space() + memory
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)  # the threads of OpenMP's pool are not in the copy
         with os.fdopen(answers, "wb") as stream:
-            stream.write(_answer(function))
+            answer = _answer(function)
+            stream.write(_LENGTH.pack(len(answer)))
+            stream.write(answer)
         status = 0
     finally:
         os._exit(status)
@@ -171,17 +177,23 @@ def _answer(function: Callable[[], object]) -> bytes:
         return pickle.dumps(Raised.of(error))
 
 
-def _read(results: int, deadline: float | None) -> bytes:
-    """All that the copy sends. Raises TimedOut at the deadline."""
-    chunks: list[bytes] = []
-    while True:
+def _read(child: int, results: int, deadline: float | None) -> bytes:
+    """All that the copy sends; less when it has died. Raises TimedOut at the deadline.
+
+    The end of the pipe says nothing: copies that other threads make meanwhile have it open, too.
+    """
+    data = bytearray()
+    while len(data) < _LENGTH.size or len(data) < _LENGTH.size + _LENGTH.unpack_from(data)[0]:
         left = _GLANCE if deadline is None else min(_GLANCE, deadline - time.monotonic())
         if left <= 0:
             raise TimedOut
-        if not select.select([results], [], [], left)[0]:
-            continue
-        chunk = os.read(results, _CHUNK)
-        if not chunk:
-            return b"".join(chunks)
-        chunks.append(chunk)
-
+        gone = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        if select.select([results], [], [], 0 if gone else left)[0]:
+            chunk = os.read(results, _CHUNK)
+            data += chunk
+            gone = gone or not chunk
+            if chunk:
+                continue
+        if gone:
+            return b""
+    return bytes(memoryview(data)[_LENGTH.size :])

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import tempfile
+from pathlib import Path
 from typing import IO
 
 _TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError", "Fatal")
@@ -47,6 +48,42 @@ def epitaph(status: int | None, log: IO[bytes]) -> str:
     return how
 
 
+class Lifeline:
+    """A pipe that a child of ours watches to end with us: it closes with the last process that has our end.
+
+    Copies of this process (`os.fork`, `multiprocessing`) close theirs, or the child would live as long as they do.
+    """
+
+    def __init__(self) -> None:
+        self.theirs, self._ours = os.pipe()
+        not_for_copies.add(self._ours)
+
+    def given(self) -> None:
+        """The child has its end: close it here."""
+        os.close(self.theirs)
+
+    def close(self) -> None:
+        """Let the child end."""
+        if self._ours in not_for_copies:
+            not_for_copies.discard(self._ours)
+            os.close(self._ours)
+
+
+not_for_copies: set[int] = set()
+"""Descriptors that copies of this process close at once: who waits for the other end must not wait for them, too."""
+
+
+def _in_copy() -> None:
+    for descriptor in not_for_copies:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+    not_for_copies.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_copy)
+
+
 def die_with_parent(lifeline: int) -> None:
     """Ask the system for SIGIO, which ends the process, when the parent's end of a pipe closes.
 
@@ -72,3 +109,29 @@ def address_space() -> int:
     with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as statm:
         return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return 0
+
+
+def memory_limit() -> int:
+    """Bytes that a process of ours gets by default: three quarters of what the machine, or its container, has."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([physical, *cgroup_limits()]) * 3 // 4
+
+
+def cgroup_limits(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")) -> list[int]:
+    """The limits in bytes of the control groups that this process is in, and of those around them, v1 and v2.
+
+    In a container the path of a group may be the host's, of which only the root is mounted.
+    """
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for line in groups.read_text(encoding="utf-8", errors="replace").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and "memory" not in controllers.split(","):
+                continue
+            root, name = (mounted / "memory", "memory.limit_in_bytes") if controllers else (mounted, "memory.max")
+            inner = root / path.lstrip("/")
+            for folder in {root, inner, *inner.parents}:
+                if folder.is_relative_to(root):
+                    with contextlib.suppress(OSError, ValueError):  # v2 says `max` for none
+                        found.append(int((folder / name).read_text(encoding="ascii")))
+    return found

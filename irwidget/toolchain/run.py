@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import queue
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-from irwidget.dumps import Content, Diagnostic, Dump, Failure, Step, Trace, dump
-from irwidget.errors import ToolError
-from irwidget.toolchain import client, events
-from irwidget.toolchain.engine import execute
+from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace, dump
+from irwidget.toolchain import budget, client, events
+from irwidget.toolchain.budget import Budget, TimeIsUp
 from irwidget.toolchain.lock import versions
+from irwidget.toolchain.streams import Local, Stream, next_event
+from irwidget.toolchain.texts import Texts
 from irwidget.toolchain.tool import Session
 
 Progress = Callable[[events.PassStarted, Step, float], None]
@@ -37,9 +36,9 @@ class Options:
     isolate: bool = True
     """Run in the worker process; otherwise in this one, where a compiler's crash is ours."""
     timeout: float | None = field(default=None, compare=False)
-    """Seconds for all passes together."""
+    """Seconds for this run, and for each later look at its texts; a budget of the lowering limits it further."""
     memory: int | None = field(default=None, compare=False)
-    """Bytes that the worker may use; three quarters of the machine's memory when None."""
+    """Bytes that the worker may use; three quarters of the machine's or the container's memory when None."""
     dumps: bool = True
     elide: bool = True
     verify: bool = True
@@ -54,24 +53,7 @@ class Options:
     """Set from another thread, it ends the run as Ctrl-C does, within a tenth of a second."""
 
 
-_GLANCE = 0.1
-"""Seconds between looks at `Options.stop`."""
-
-
-class _Stream(Protocol):
-    def next(self, timeout: float | None = None) -> events.Event | None: ...
-
-
-class _Local:
-    """The events of a request that runs in this process."""
-
-    def __init__(self, request: events.Request, session: Session) -> None:
-        self._iterator: Iterator[events.Event] = execute(request, session)
-
-    def next(self, timeout: float | None = None) -> events.Event | None:
-        if timeout == 0:
-            raise queue.Empty
-        return next(self._iterator, None)
+_OUT_OF_MEMORY = ("out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory")
 
 
 class Source:
@@ -102,16 +84,26 @@ class Source:
         Raises Interrupted on Ctrl-C, with the trace so far.
         """
         options = options or Options()
-        try:
-            return _Execution(self, tuple(steps), options, target).run()
-        except _StateLost:
-            self.done.clear()
-            return _Execution(self, tuple(steps), options, target).run()
+        fresh = False
+        while True:
+            try:
+                return _Execution(self, tuple(steps), options, target, fresh=fresh).run()
+            except _StateLost:
+                self.done.clear()
+            except _Crowded:
+                fresh = True
 
-    def stream(self, request: events.Request, options: Options) -> _Stream:
+    def stream(self, request: events.Request, options: Options, *, fresh: bool = False) -> Stream:
+        """The request as a stream that has not begun; `fresh`: in a worker that has done nothing else."""
         if not options.isolate:
-            return _Local(request, self._session)
-        return client.worker(options.memory).submit(request)
+            return Local(request, self._session)
+        job = client.Job(request, options.memory)
+        job.fresh = fresh
+        return job
+
+
+class _Crowded(Exception):
+    """Memory ran out in a worker that had other sources, too: they may have had it."""
 
 
 class _StateLost(Exception):
@@ -129,8 +121,14 @@ class _Begun:
 class _Execution:
     """One run of some steps on a source."""
 
-    def __init__(self, source: Source, steps: tuple[Step, ...], options: Options, target: str) -> None:
+    def __init__(
+        self, source: Source, steps: tuple[Step, ...], options: Options, target: str, *, fresh: bool = False
+    ) -> None:
         self.source, self.steps, self.options, self.target = source, steps, options, target
+        self.fresh = fresh
+        whole = budget.current()
+        named = "this lowering" if whole is None or whole.seconds == options.timeout else "this run"
+        self.budget = Budget(options.timeout, of=named, within=whole)
         self.first_step = 0
         self.before: tuple[Dump, ...] = ()
         """Dumps of the steps that an earlier run has done, input first."""
@@ -147,22 +145,37 @@ class _Execution:
         self.outcome: events.Finished | events.Failed | None = None
 
     def run(self) -> Trace:
-        started = time.monotonic()
-        stream: _Stream | None = None
+        stream = self.source.stream(self.request(), self.options, fresh=self.fresh)
+        whole = budget.current()
         try:
-            stream = self.source.stream(self.request(), self.options)
-            for event in self._events(stream, started):
-                self._take(event, started)
+            with whole.watched() if whole else contextlib.nullcontext():
+                stream.begin()
+                for event in self._events(stream):
+                    self._take(event)
         except client.WorkerDied as death:
-            self.outcome = self._died(str(death))
-        except queue.Empty:
-            self._kill(stream)
-            self.outcome = self._failed("timed out", f"after {self.options.timeout:g} s")
+            self.outcome = self._died(stream, str(death))
+        except TimeIsUp:
+            stream.cancel()
+            self.outcome = self._failed("timed out", self.budget.limit + self._silent(stream))
         except KeyboardInterrupt:
-            self._kill(stream)
-            self.outcome = self._failed("was interrupted", "by you")
+            stream.cancel()
+            self.outcome = self._failed("was interrupted", f"by you, after {self.budget.spent:.0f} s")
             raise Interrupted(self._trace(stream)) from None
+        except BaseException:
+            stream.cancel()
+            raise
+        if self._crowded(stream):
+            raise _Crowded
         return self._trace(stream)
+
+    def _crowded(self, stream: Stream) -> bool:
+        if not isinstance(stream, client.Job) or stream.alone or not isinstance(self.outcome, events.Failed):
+            return False
+        return any(word in self.outcome.message for word in _OUT_OF_MEMORY)
+
+    def _silent(self, stream: Stream) -> str:
+        asked = isinstance(stream, client.Job) and stream.sent is not None and not stream.began
+        return "; the worker did not answer" if asked else ""
 
     def request(self, *, stop_after: int | None = None) -> events.Request:
         whole = stop_after is not None or not self.first_step
@@ -174,37 +187,24 @@ class _Execution:
             cwd=os.getcwd(), options=dict(self.options.target),
         )
 
-    def _events(self, stream: _Stream, started: float) -> Iterator[events.Event]:
+    def _events(self, stream: Stream) -> Iterator[events.Event]:
         """The events up to the outcome."""
         while True:
-            event = self._next(stream, started)
+            event = next_event(stream, self.budget, self.options.stop)
             if event is None:
                 raise client.WorkerDied("ended without an answer")
             yield event
             if isinstance(event, events.Finished | events.Failed | events.Lost):
                 return
 
-    def _next(self, stream: _Stream, started: float) -> events.Event | None:
-        """The next event. Raises queue.Empty at the time limit, KeyboardInterrupt when told to stop."""
-        limit, stop = self.options.timeout, self.options.stop
-        while True:
-            left = None if limit is None else max(0.001, started + limit - time.monotonic())
-            if stop is None:
-                return stream.next(left)
-            if stop.is_set():
-                raise KeyboardInterrupt
-            try:
-                return stream.next(_GLANCE if left is None else min(left, _GLANCE))
-            except queue.Empty:
-                if left is not None and left <= _GLANCE:
-                    raise
-
-    def _take(self, event: events.Event, started: float) -> None:
+    def _take(self, event: events.Event) -> None:
         match event:
+            case events.Began():
+                self.begun.clear()  # when it was run before, in a worker that has been ended for another's sake
             case events.PassStarted():
                 self.begun.append(_Begun(event))
                 if self.options.progress:
-                    self.options.progress(event, self.steps[event.step], time.monotonic() - started)
+                    self.options.progress(event, self.steps[event.step], self.budget.spent)
             case events.PassEnded(index=0):
                 self.input_language = event.language
                 self.read = True
@@ -219,13 +219,10 @@ class _Execution:
             case events.Printed():
                 pass
 
-    def _kill(self, stream: _Stream | None) -> None:
-        if isinstance(stream, client.Stream):
-            stream.worker.kill()
-
-    def _died(self, how: str) -> events.Failed:
-        client.worker()  # so that the next cell need not wait for it
-        return self._failed("crashed", f"the worker {how}")
+    def _died(self, stream: Stream, how: str) -> events.Failed:
+        client.warm()  # so that the next cell need not wait for it
+        began = not isinstance(stream, client.Job) or stream.began
+        return self._failed("crashed" if began else "did not run", f"the worker {how}")
 
     def _failed(self, verb: str, detail: str) -> events.Failed:
         current = self.begun[-1].started if self.begun and self.begun[-1].ended is None else None
@@ -235,11 +232,11 @@ class _Execution:
         pipeline = current.pipeline if current else ""
         return events.Failed("tool", f"{where} {verb} ({detail})", name, tool, pipeline=pipeline)
 
-    def _trace(self, stream: _Stream | None) -> Trace:
+    def _trace(self, stream: Stream) -> Trace:
         ended = [begun for begun in self.begun if begun.ended]
         # Without dumps only the result is kept: of a run that failed, only the input.
         shown = ended if self.options.dumps else ended[-1:] if isinstance(self.outcome, events.Finished) else []
-        texts = _Texts(self, stream, len(shown) + 1)
+        texts = self._texts(stream, len(shown) + 1)
         dumps = list(self.before) or [self._input(texts)]
         dumps += [self._dump(texts, index, begun.started, begun.ended) for index, begun in enumerate(shown, 1)]
         outcome = self.outcome
@@ -257,7 +254,7 @@ class _Execution:
             attachments=finished.attachments if finished else {}, facts=finished.facts if finished else {},
         )
 
-    def _input(self, texts: _Texts) -> Dump:
+    def _input(self, texts: Texts) -> Dump:
         """Dump 0. No worker prints IR that it could not read: text is what it was given as, bytecode stays unknown."""
         source = self.source
         if not self.read and isinstance(source.data, str):
@@ -267,8 +264,17 @@ class _Execution:
             return dump(source.name, unknown, step=source.step, language=source.language, seconds=source.seconds)
         return self._dump(texts, 0, events.PassStarted(0, 0, source.name), None)
 
+    def _texts(self, stream: Stream, count: int) -> Texts:
+        offset = max(0, len(self.before) - 1)
+        passes = offset + count - 1 if self.options.dumps else 0
+        request = self.request(stop_after=passes)
+        return Texts(
+            stream, count, again=lambda: self.source.stream(request, self.options), offset=offset, before=self.before,
+            seconds=self.options.timeout,
+        )
+
     def _dump(
-        self, texts: _Texts, index: int, started: events.PassStarted, ended: events.PassEnded | None
+        self, texts: Texts, index: int, started: events.PassStarted, ended: events.PassEnded | None
     ) -> Dump:
         return Dump(
             started.name,
@@ -297,84 +303,3 @@ class _Execution:
             message=failed.message, diagnostics=failed.diagnostics, kind=failed.kind, tool=failed.tool,
             reproducer=failed.pipeline,
         )
-
-
-MOST_REPLAYS = 3
-"""How often a run that printed nothing new is run again."""
-
-
-class _Texts:
-    """The texts of a run's dumps, arriving from the stream that the run has left behind.
-
-    When the worker has died, the passes are run again in a new one, up to the
-    last that ended, so that no dump is lost to a crash, a timeout or Ctrl-C.
-    """
-
-    def __init__(self, execution: _Execution, stream: _Stream | None, count: int) -> None:
-        self._execution = execution
-        self._stream = stream
-        self._offset = 0
-        self._contents: list[Content | None] = [None] * count
-        self._arrived = 0
-        self._replays = 0
-        self._lock = threading.RLock()
-
-    def load(self, index: int) -> Content:
-        """The content after pass `index`; waits for it."""
-        with self._lock:
-            while self._arrived <= index:
-                self._advance(None)
-            content = self._contents[index]
-            assert content is not None
-            return content
-
-    def ready(self, index: int) -> bool:
-        """Whether `load` would answer at once."""
-        if self._arrived > index:
-            return True  # Also while another thread holds the lock and waits for a later one.
-        if not self._lock.acquire(blocking=False):
-            return False
-        try:
-            while self._arrived <= index:
-                self._advance(0)
-        except queue.Empty:
-            pass
-        finally:
-            self._lock.release()
-        return self._arrived > index
-
-    def _advance(self, timeout: float | None) -> None:
-        """Take one event from the stream."""
-        try:
-            event = self._stream.next(timeout) if self._stream else None
-        except client.WorkerDied:
-            event = None
-        match event:
-            case None:
-                self._replay(timeout)
-            case events.Printed(index=printed, content=content):
-                self._put(printed - self._offset, content)
-            case _:
-                pass
-
-    def _put(self, index: int, content: Content | None) -> None:
-        if not 0 <= index < len(self._contents):
-            return
-        if content is None:
-            before = self._contents[index - 1] if index else self._execution.before[-1].load()
-            assert before is not None
-            content = replace(before, changed=False)
-        self._contents[index] = content
-        self._replays = 0
-        self._arrived = max(self._arrived, index + 1)
-
-    def _replay(self, timeout: float | None) -> None:
-        if timeout == 0:
-            raise queue.Empty
-        self._replays += 1
-        if self._replays > MOST_REPLAYS:
-            raise ToolError("The worker dies while it prints this dump again: give it more memory", tool="worker")
-        execution = self._execution
-        self._offset = max(0, len(execution.before) - 1)
-        passes = self._offset + len(self._contents) - 1 if execution.options.dumps else 0
-        self._stream = execution.source.stream(execution.request(stop_after=passes), execution.options)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import resource
 import sys
 from collections import deque
@@ -32,6 +33,8 @@ def main() -> None:
     serve(Connection(connection_fd))
 
 
+_LOG = 1 << 20
+"""Bytes that the log may have when a request begins."""
 _GRACE = 0.01
 """Seconds to wait for another request before printing: several IR types are asked for one after another."""
 
@@ -47,6 +50,8 @@ def serve(connection: Connection) -> None:
                     session.tidy()
             if not printing or connection.poll():
                 number, request = connection.recv()
+                connection.send((number, events.Began()))
+                _shorten_log()
                 if isinstance(request, events.Prepare):
                     with contextlib.suppress(Exception):  # what needs it says it better
                         importlib.import_module(request.module)
@@ -65,6 +70,14 @@ def serve(connection: Connection) -> None:
                 connection.send((number, event))
                 if event is None:
                     printing.popleft()
+
+
+def _shorten_log() -> None:
+    """What compilers print goes to a file in memory, of which only the end is ever read."""
+    with contextlib.suppress(OSError):
+        if os.fstat(1).st_size > _LOG:
+            os.ftruncate(1, 0)
+            os.lseek(1, 0, os.SEEK_SET)
 
 
 if __name__ == "__main__":

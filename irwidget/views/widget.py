@@ -71,7 +71,7 @@ class PassDiff(base.View):
     def __init__(self, traces: Sequence[Trace], **state: Any) -> None:
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
-        self.traces = tuple(traces)
+        self.traces = traces = tuple(traces)
         left, right = opening(traces[0])
         packer = Packer(self.traces)
         shown = {(0, left), (0, right)}
@@ -121,6 +121,7 @@ class PassDiff(base.View):
         with self.hold_sync():
             self.inside, self.data = _inside(traces), packer.data
             self.trace, self.left, self.right = trace, max(stage - 1, 0), stage
+        self._fill(packer, (-1, -1))
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         """A message from the page: on a thread of its own, so that the kernel stays free."""
@@ -135,6 +136,8 @@ class PassDiff(base.View):
             self.open_inside(trace, stage)
         except IRWidgetError as error:
             self.send({"id": number, "error": str(error)})
+        except Exception as error:  # a defect of ours must not leave the page without an answer
+            self.send({"id": number, "error": f"{type(error).__name__}: {error}"})
         else:
             self.send({"id": number})
 
@@ -153,20 +156,26 @@ class PassDiff(base.View):
                     dump.load()
                 except IRWidgetError:
                     continue  # The compiler is gone; what it left behind is still worth showing, and the rest named.
-                if self.comm is None:
+                if not self._shows(packer):
                     return
                 if late and time.monotonic() - sent > _PARTLY:
                     packer.add()
                     self.data = packer.data
                     sent = time.monotonic()
         while packer.add():
-            if self.comm is None:
+            if not self._shows(packer):
                 return
+        if not self._shows(packer):
+            return
         packer.give_up()
         with self.hold_sync():
             self.data = packer.data
             if chosen == (self.left, self.right):
                 self.left, self.right = opening(traces[self.trace])
+
+    def _shows(self, packer: Packer) -> bool:
+        """Whether what is packed is still to be seen."""
+        return self.comm is not None and self.traces is packer.traces
 
     def close(self) -> None:
         """Take the view off the page and let go of the dumps; IPython's `Out` may keep the object itself."""

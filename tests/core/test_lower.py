@@ -319,11 +319,14 @@ def encoder():
     return nn.TransformerEncoder(layer, 12, enable_nested_tensor=False).eval(), torch.randn(1, 16, 64)
 
 
-def test_a_timeout_keeps_the_dumps_before_it(encoder):
-    model, x = encoder
-    with pytest.raises(irwidget.ToolError, match="timed out") as caught:
-        irwidget.lower(model, x, to="linalg_on_tensors_mlir", timeout=0.02)
-    assert "torch.aten" in caught.value.lowering.dumps[0].text
+def test_a_timeout_keeps_the_dumps_before_it(mlp):
+    irwidget.lower(mlp, torch.randn(2, 4), to="tosa_mlir")
+    limit = r"sleep timed out \(after 3 s, the limit of this lowering\)"
+    with pytest.raises(irwidget.ToolError, match=limit) as caught:
+        irwidget.lower(mlp, torch.randn(2, 4), to="tosa_mlir", pipeline="user-tool sleep 60", timeout=3)
+    dumps = caught.value.lowering.dumps
+    assert "torch.aten" in dumps[0].text
+    assert "tosa.matmul" in dumps[-1].text
 
 
 @pytest.fixture

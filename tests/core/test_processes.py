@@ -8,14 +8,13 @@ import subprocess
 import sys
 import threading
 import time
-from typing import cast
 
 import psutil
 import pytest
 
 import irwidget
 from irwidget.dumps import Content
-from irwidget.toolchain import client, events, processes, run
+from irwidget.toolchain import client, events, processes, texts
 
 MODULE = "import json, os, sys; print(json.dumps([sys.argv, sys.path, __name__, dict(os.environ)]))"
 
@@ -66,19 +65,23 @@ def test_a_dump_that_has_arrived_is_ready_while_another_thread_waits_for_the_nex
     waits = threading.Event()
 
     class Stream:
+        def begin(self) -> None: ...
+
+        def cancel(self) -> None: ...
+
         def next(self, timeout: float | None = None) -> events.Event:
             if timeout is None and printed.empty():
                 waits.set()
             return printed.get(timeout=timeout) if timeout != 0 else printed.get_nowait()
 
-    texts = run._Texts(cast("run._Execution", None), Stream(), 2)
+    arriving = texts.Texts(Stream(), 2, again=Stream)
     printed.put(events.Printed(0, Content("a")))
-    assert texts.load(0).text == "a"
-    threading.Thread(target=texts.load, args=[1], daemon=True).start()
+    assert arriving.load(0).text == "a"
+    threading.Thread(target=arriving.load, args=[1], daemon=True).start()
     assert waits.wait(10)
-    assert (texts.ready(0), texts.ready(1)) == (True, False)
+    assert (arriving.ready(0), arriving.ready(1)) == (True, False)
     printed.put(events.Printed(1, Content("b")))
-    assert texts.load(1).text == "b"
+    assert arriving.load(1).text == "b"
 
 
 def test_a_worker_that_is_gone_leaves_no_descriptor():
@@ -87,7 +90,35 @@ def test_a_worker_that_is_gone_leaves_no_descriptor():
     for _ in range(3):
         worker = client.worker()
         worker.process.kill()
-        with pytest.raises(client.WorkerDied, match="was killed by SIGKILL"):
-            worker.submit(events.Prepare("json")).next()
+        assert worker.over.wait(10)
     client.shutdown()
     assert psutil.Process().num_fds() == before
+
+
+def test_what_a_worker_prints_is_not_kept_for_ever(tmp_path):
+    """Its log is a file in memory: only the end is ever read."""
+    noisy = tmp_path / "noisy"
+    noisy.write_text("#!/bin/sh\nhead -c 5000000 /dev/zero > /proc/$PPID/fd/2; cat\n")
+    noisy.chmod(0o755)
+    client.shutdown()
+    for _ in range(3):
+        irwidget.lower("func.func @f() { return }", to="raw_ir", pipeline=f"user-tool {noisy}")
+    irwidget.lower("func.func @f() { return }", to="raw_ir")
+    log = os.stat(f"/proc/{client.worker().process.pid}/fd/2")
+    assert log.st_size < 1 << 20
+
+
+def test_a_limit_of_a_container_is_heeded(tmp_path):
+    groups, mounted = tmp_path / "cgroup", tmp_path / "fs"
+    inner = mounted / "memory" / "a" / "b"
+    inner.mkdir(parents=True)
+    (inner / "memory.limit_in_bytes").write_text("9223372036854771712\n")
+    (inner.parent / "memory.limit_in_bytes").write_text("3000\n")
+    (mounted / "pod").mkdir()
+    (mounted / "pod" / "memory.max").write_text("max\n")
+    (mounted / "memory.max").write_text("5000\n")
+    groups.write_text("5:cpu,cpuacct:/x\n4:memory:/a/b\n0::/pod\n")
+    assert sorted(processes.cgroup_limits(groups, mounted)) == [3000, 5000, 9223372036854771712]
+    groups.write_text("0::/of/the/host\n")
+    assert processes.cgroup_limits(groups, mounted) == [5000]
+    assert processes.cgroup_limits(tmp_path / "none", mounted) == []

@@ -105,7 +105,7 @@ def test_a_selection_made_meanwhile_is_kept():
     assert (widget.left, widget.right) == (0, 1)
 
 
-def test_dumps_that_never_come_leave_the_others():
+def test_dumps_that_never_come_say_why_and_leave_the_others():
     gone = threading.Event()
 
     def load() -> Content:

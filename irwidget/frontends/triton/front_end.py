@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from irwidget.dumps import Location
 from irwidget.errors import ToolError
 from irwidget.frontends.triton import failures
-from irwidget.toolchain import client, forked, triton_glue, triton_names
+from irwidget.toolchain import forked, processes, triton_glue, triton_names
 
 if TYPE_CHECKING:
     from irwidget.frontends.triton.launch import Specialization
@@ -46,7 +46,7 @@ def ttir(
     name = str(special.kernel.__name__)
     try:
         outcome = forked.call(
-            lambda: _outcome(special), seconds=seconds, memory=memory or client.default_memory_limit(), cuda=False
+            lambda: _outcome(special), seconds=seconds, memory=memory or processes.memory_limit(), cuda=False
         )
     except forked.Died as death:
         raise _ended(f"Triton's front end crashed on {name}: the process {death}", launched) from None

@@ -1,0 +1,189 @@
+"""What one lowering may take, from export to the last text: seconds that count only while it is its turn, and bytes.
+
+The budget of the lowering under way is found by whoever works for it (`current()`): copies of the process, jobs in the
+worker, and Python in this process, which is ended by an exception where it has not ended by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import threading
+import time
+from collections.abc import Generator
+from contextvars import ContextVar
+
+from irwidget.errors import ToolError
+
+_AGAIN = 0.2
+"""Seconds after which Python that has caught our exception, or is inside a blocking call, is told once more."""
+
+
+class TimeIsUp(Exception):
+    """The budget has run out."""
+
+
+class _Expired(BaseException):
+    """Raised in a thread whose budget has run out."""
+
+
+class Budget:
+    """Seconds and bytes. The clock starts when it is made, and stands still while others have the worker."""
+
+    def __init__(
+        self, seconds: float | None = None, memory: int | None = None, *, of: str = "this lowering",
+        within: Budget | None = None,
+    ) -> None:
+        self.seconds = seconds
+        self.memory = memory
+        """Bytes for each process that works on it; None: the default."""
+        self.of = of
+        self.within = within
+        """A larger one that this is a part of."""
+        self.doing = "the preparation"
+        """What is going on, in words, for the errors and the line that an interrupt leaves."""
+        self._started = time.monotonic()
+        self._queued = 0.0
+        self._watchers = 0
+
+    @property
+    def spent(self) -> float:
+        """Seconds so far, without those in a queue."""
+        return time.monotonic() - self._started - self._queued
+
+    def left(self) -> float | None:
+        """Seconds; None without a limit."""
+        own = None if self.seconds is None else self.seconds - self.spent
+        outer = self.within.left() if self.within else None
+        return outer if own is None else own if outer is None else min(own, outer)
+
+    def queued(self, seconds: float) -> None:
+        """Do not count these seconds: others had the worker."""
+        self._queued += seconds
+        if self.within:
+            self.within.queued(seconds)
+
+    @property
+    def limit(self) -> str:
+        """Which limit ran out, as an error puts it: `after 5 s, the limit of this lowering`."""
+        if self.within and (self.seconds is None or self.seconds - self.spent > (self.within.left() or 0)):
+            return self.within.limit
+        return f"after {self.seconds or 0:g} s, the limit of {self.of}"
+
+    @property
+    def to_enforce(self) -> bool:
+        """Whether the time is up and nobody has noticed."""
+        left = self.left()
+        return left is not None and left <= 0 and not self._watchers
+
+    @contextlib.contextmanager
+    def watched(self) -> Generator[None]:
+        """While it lasts, somebody looks at the clock already: nothing is raised from outside."""
+        self._watchers += 1
+        try:
+            yield
+        finally:
+            self._watchers -= 1
+
+    @contextlib.contextmanager
+    def enforced(self, doing: str) -> Generator[None]:
+        """End the Python inside when the time is up, by an exception. Raises ToolError then.
+
+        Native code cannot be ended like this: what it holds up is told after it.
+        """
+        left = self.left()
+        if left is not None and left <= 0:
+            raise self.exceeded(doing)
+        before, self.doing = self.doing, doing
+        alarm = None if left is None else _Alarm(self)
+        try:
+            with alarm or contextlib.nullcontext():
+                yield
+        except BaseException as error:
+            if alarm and (alarm.rung or (isinstance(error, TimeIsUp) and self.to_enforce)):
+                raise self.exceeded(doing, alarm.late) from None
+            if isinstance(error, KeyboardInterrupt):
+                raise  # who reports it says what was going on
+            self.doing = before
+            raise
+        self.doing = before
+        if alarm and alarm.rung:
+            raise self.exceeded(doing, alarm.late)
+
+    def exceeded(self, doing: str, late: float = 0.0) -> ToolError:
+        """The error for what took too long; `late` is how many seconds after the limit it could be stopped."""
+        why = f"; it was in native code, which cannot be stopped, for {late:.0f} s more" if late > 1 else ""
+        return ToolError(f"{doing} timed out ({self.limit}){why}", tool=doing)
+
+
+class _Alarm:
+    """Raises `_Expired` in the thread that entered it, when the budget has run out and until it leaves."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.rung = False
+        self.late = 0.0
+        """Seconds between the limit and the end of what was stopped."""
+        self._budget = budget
+        self._thread = threading.get_ident()
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._rung_at = 0.0
+
+    def __enter__(self) -> None:
+        threading.Thread(target=self._watch, name="irwidget-limit", daemon=True).start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        with self._lock:  # nothing is raised from here on
+            if self.rung:
+                self.late = time.monotonic() - self._rung_at
+                _raise_in(self._thread, None)
+
+    def _watch(self) -> None:
+        while True:
+            left = self._budget.left()
+            if self._over.wait(_AGAIN if left is None else max(left, _AGAIN if self.rung else 0.01)):
+                return
+            with self._lock:
+                if not self._over.is_set() and self._budget.to_enforce:
+                    self._ring()
+
+    def _ring(self) -> None:
+        _raise_in(self._thread, _Expired)
+        if self.rung and self._thread == threading.main_thread().ident:
+            # It may sleep or read, which only a signal ends, and only where its handler raises.
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.pthread_kill(self._thread, signal.SIGINT)
+        elif not self.rung:
+            self.rung, self._rung_at = True, time.monotonic()
+
+
+def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
+    """Have a thread raise an exception at its next instruction of Python; None takes it back."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind) if kind else None)
+
+
+_current: ContextVar[Budget | None] = ContextVar("irwidget_budget", default=None)
+
+
+def current() -> Budget | None:
+    """The budget of the lowering that this thread works on."""
+    return _current.get()
+
+
+@contextlib.contextmanager
+def of(budget: Budget) -> Generator[Budget]:
+    """Make a budget the current one of this thread."""
+    token = _current.set(budget)
+    try:
+        yield budget
+    finally:
+        _current.reset(token)
+
+
+@contextlib.contextmanager
+def enforced(doing: str) -> Generator[None]:
+    """`Budget.enforced` of the current budget, or of one without a limit."""
+    with (current() or Budget()).enforced(doing):
+        yield

@@ -1,0 +1,227 @@
+"""Those who share the worker: threads, forks, lowerings with limits of their own. Nobody pays for another."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+
+import psutil
+import pytest
+import torch
+
+import irwidget
+from irwidget.dumps import told
+from irwidget.toolchain import client, events
+
+TEXT = "func.func @f(%x: f32) -> f32 {\n  return %x : f32\n}\n"
+
+
+def _raw(pipeline: str, text: str = TEXT, **options):
+    return irwidget.lower(text, to="raw_ir", pipeline=pipeline, **options)
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(8) as made:
+        yield made
+
+
+def _began(seconds: float = 20) -> None:
+    """Wait until the worker runs a program."""
+    until = time.monotonic() + seconds
+    while not psutil.Process(client.worker().process.pid).children():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def _expected(model, x):
+    return [dump.text for dump in irwidget.lower(model, x, to="tosa_mlir").dumps]
+
+
+def test_anothers_time_out_is_not_mine(pool, mlp):
+    x = torch.randn(2, 4)
+    expected = _expected(mlp, x)
+    printing = irwidget.lower(mlp, x, to="tosa_mlir")
+    slow = pool.submit(_raw, "user-tool sleep 60", timeout=2)
+    _began()
+    queued = [pool.submit(irwidget.lower, mlp, x, to="tosa_mlir") for _ in range(3)]
+    with pytest.raises(irwidget.ToolError, match=r"sleep timed out \(after 2 s, the limit of this lowering\)"):
+        slow.result(60)
+    assert [[dump.text for dump in low.result(60).dumps] for low in queued] == [expected] * 3
+    assert [dump.text for dump in printing.dumps] == expected
+
+
+def test_a_jobs_time_begins_when_it_begins(pool, mlp):
+    slow = pool.submit(_raw, "user-tool sh -c 'sleep 4; cat'")
+    _began()
+    queued = [pool.submit(_raw, "user-tool sh -c 'sleep 1; cat'", timeout=3) for _ in range(3)]
+    assert [low.result(60).failure for low in (slow, *queued)] == [None] * 4
+
+
+def test_anothers_crash_is_not_mine(pool, mlp):
+    x = torch.randn(2, 4)
+    expected = _expected(mlp, x)
+    printing = irwidget.lower(mlp, x, to="tosa_mlir")
+    crash = pool.submit(_raw, "user-tool sh -c 'sleep 1; kill -SEGV $PPID; sleep 9'")
+    _began()
+    queued = [pool.submit(irwidget.lower, mlp, x, to="tosa_mlir") for _ in range(3)]
+    with pytest.raises(irwidget.ToolError, match=r"sh crashed \(the worker was killed by SIGSEGV"):
+        crash.result(60)
+    assert [[dump.text for dump in low.result(60).dumps] for low in queued] == [expected] * 3
+    assert [dump.text for dump in printing.dumps] == expected
+
+
+def test_an_interrupt_ends_the_job_and_nobody_elses(pool, mlp):
+    """Whoever waits in the queue leaves it; whoever runs is ended, and the others go on."""
+    pipeline = irwidget.Pipeline(TEXT, to="raw_ir", pipeline="user-tool sleep 60")
+    waits = irwidget.Pipeline(TEXT, to="raw_ir", pipeline="mlir-opt --cse")
+    pipeline.start()
+    _began()
+    waits.start()
+    queued = pool.submit(_raw, "mlir-opt --canonicalize")
+    time.sleep(0.3)
+    waits.stop()
+    with pytest.raises(irwidget.LoweringInterrupted):
+        waits.wait(10)
+    assert pipeline.status == "running"
+    pipeline.stop()
+    with pytest.raises(irwidget.LoweringInterrupted):
+        pipeline.wait(10)
+    assert queued.result(60).failure is None
+
+
+def test_another_memory_limit_has_another_worker(pool, mlp):
+    slow = pool.submit(_raw, "user-tool sh -c 'sleep 2; cat'")
+    _began()
+    assert irwidget.lower(mlp, torch.randn(2, 4), to="tosa_mlir", memory=2).failure is None
+    assert slow.result(60).failure is None
+
+
+@pytest.mark.parametrize("stopped", ["idle", "new"])
+def test_a_worker_that_is_stopped_is_replaced(stopped, mlp):
+    """Half of 50 MB is in the pipe when nobody reads any more."""
+    big = f"// {'x' * 50_000_000}\n{TEXT}"
+    if stopped == "new":
+        client.shutdown()
+    os.kill(client.worker().process.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    with pytest.raises(irwidget.ToolError, match=r"timed out \(after 2 s, .*; the worker did not answer"):
+        _raw("mlir-opt --cse", big, timeout=2)
+    assert time.monotonic() - began < 10
+    assert _raw("mlir-opt --cse", timeout=30).failure is None
+
+
+@pytest.mark.parametrize("event", [events.Began, events.PassStarted])
+def test_a_reader_that_cannot_read_tells_those_who_wait(event, monkeypatch):
+    """Before the job has begun it is run again; after that, it is told."""
+    real = Connection.recv
+    broken = threading.Event()
+
+    def recv(self):
+        answer = real(self)
+        if not broken.is_set() and isinstance(answer[1], event):
+            broken.set()
+            raise MemoryError
+        return answer
+
+    client.shutdown()
+    monkeypatch.setattr(Connection, "recv", recv)
+    if event is events.Began:
+        assert _raw("mlir-opt --cse").failure is None
+    else:
+        with pytest.raises(irwidget.ToolError, match=r"could not be read here \(MemoryError"):
+            _raw("mlir-opt --cse")
+    assert broken.is_set()
+    assert _raw("mlir-opt --cse").failure is None
+
+
+CHILD = """
+import os, sys, torch, irwidget
+from irwidget.toolchain import client, events
+model, x = torch.nn.Linear(2, 3), torch.ones(1, 2)
+before = irwidget.lower(model, x, to="tosa_mlir")
+mine = client.worker().process.pid
+child = os.fork()
+if child == 0:
+    low = irwidget.lower(torch.nn.Linear(2, 3), x, to="tosa_mlir")
+    said = [client.worker().process.pid != mine, low.text.count("tosa.matmul"), len(before.dumps[3].text) > 100]
+    print(*said, flush=True)
+    sys.exit(0)  # its exit handlers run
+_, status = os.waitpid(child, 0)
+assert client.worker().process.pid == mine
+print(status, len(before.dumps[3].text) > 100, irwidget.lower(model, x, to="tosa_mlir").failure)
+"""
+
+
+def _python(code: str, **options) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-W", "ignore", "-c", code], stdout=subprocess.PIPE, text=True, **options)
+
+
+def test_a_copy_of_the_process_has_a_worker_of_its_own():
+    with _python(CHILD) as ran:
+        assert ran.communicate(timeout=120)[0].splitlines() == ["True 1 True", "0 True None"]
+
+
+LOADER = """
+import torch, irwidget
+class Data(torch.utils.data.Dataset):
+    def __len__(self): return 4
+    def __getitem__(self, i):
+        return irwidget.lower(lambda x: x + (i + 1), torch.ones(2), to="tosa_mlir").text.count("tosa.add")
+irwidget.lower(torch.nn.ReLU(), torch.ones(2), to="tosa_mlir")
+loader = torch.utils.data.DataLoader(Data(), num_workers=2, multiprocessing_context="fork")
+print([int(x) for x in loader], irwidget.lower(torch.nn.ReLU(), torch.ones(2), to="tosa_mlir").failure)
+"""
+
+
+def test_a_data_loaders_workers_may_lower():
+    with _python(LOADER) as ran:
+        assert ran.communicate(timeout=180)[0] == "[1, 1, 1, 1] None\n"
+
+
+KERNEL = """
+import os, time, torch, irwidget
+from irwidget.toolchain import client, events
+irwidget.lower(torch.nn.ReLU(), torch.ones(2), to="tosa_mlir")
+child = os.fork()
+if child == 0:
+    time.sleep(120)
+print(client.worker().process.pid, child, flush=True)
+time.sleep(120)
+"""
+
+
+def test_a_copy_does_not_keep_the_worker_alive():
+    with _python(KERNEL) as kernel:
+        worker, child = (psutil.Process(int(pid)) for pid in kernel.stdout.readline().split())
+        try:
+            kernel.kill()
+            worker.wait(10)
+            assert child.is_running()
+        finally:
+            child.kill()
+
+
+def test_texts_that_take_too_long_are_given_up_in_time(tmp_path):
+    """Their passes run again, as long as the first time and no longer; what is missing then is missing at once."""
+    text = TEXT.replace("@f", "@g")
+    slow = "user-tool sh -c 'sleep 2; cat'"
+    with pytest.raises(irwidget.ToolError, match="timed out") as caught:
+        _raw(f"{slow} | user-tool sh -c 'cat; sleep 60'", text, timeout=3)
+    low = caught.value.lowering
+    once = tmp_path / "once"
+    assert [bool(dump.text) for dump in low.dumps] == [True, True]  # which takes 2 s
+    with pytest.raises(irwidget.ToolError, match="timed out") as caught:
+        _raw(f"user-tool sh -c 'test -e {once} && sleep 60; touch {once}; cat' | user-tool sleep 60", timeout=3)
+    dumps = caught.value.lowering.dumps
+    began = time.monotonic()
+    for dump in dumps:
+        with pytest.raises(irwidget.ToolError, match=r"missing: it could not be made again in time \(after 3 s"):
+            _ = dump.text
+    assert time.monotonic() - began < 8
+    shown = [dump.text for dump in told(caught.value.lowering.trace).dumps]
+    assert all(text.startswith("(The text of this dump is missing") for text in shown)
