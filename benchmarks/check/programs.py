@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 Make = Callable[[torch.Generator], tuple[Any, ...]]
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-INTEGERS = (torch.int32, torch.int64, torch.int8, torch.int16)
+INTEGERS = (torch.int32, torch.int64, torch.int8, torch.int16, torch.uint8)
 
 
 @dataclass(frozen=True)
