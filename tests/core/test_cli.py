@@ -105,7 +105,9 @@ if __name__ == "__main__":
     main()
 """
 FILES = {
-    "several IR types": (MODEL, "--to tosa_mlir,torch_script_graph_ir", 0, ["net -> tosa_mlir", "net -> torch_script_graph_ir"], ""),
+    "several IR types": (
+        MODEL, "--to tosa_mlir,torch_script_graph_ir", 0, ["net -> tosa_mlir", "net -> torch_script_graph_ir"], "",
+    ),
     "pairs in main": (GUARDED, "--to tosa_mlir --no-dumps", 0, ["tensor<3xf32>", "tensor<5xf32>"], ""),
     "Triton launch": (TRITON + LAUNCH, "--to triton_ir --no-dumps", 0, ["tt.load"], ""),
     "Triton launch in main": (IN_MAIN, "--to triton_gpu_ir --arch sm_80", 0, ["#ttg.blocked"], ""),
