@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from irwidget import arguments, cells, reports, routes
-from irwidget.commands import first_that_fits, lower_all, targets_of
+from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import UsageError, near
 from irwidget.frontends.pairing import Call, Candidate
 from irwidget.lowering import Lowering, page, shown
@@ -34,6 +34,8 @@ class LowerMagics(Magics):
         if reports.answered(parsed):
             return
         options = arguments.pipeline_options(parsed) if parsed.interactive else {}
+        if parsed.interactive:
+            check_pipeline(parsed)
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
         candidates = cells.candidates(self.shell, line, cell, wanted, parsed)
         if parsed.interactive:
@@ -52,6 +54,8 @@ class LowerMagics(Magics):
             with ProgressLine(enabled=False) as progress:
                 self._show(cells.cached(parsed.from_cache, parsed.to or ""), parsed, progress)
             return
+        if parsed.interactive:
+            check_pipeline(parsed)
         wanted = [] if parsed.interactive else targets_of(parsed)
         names = [*([parsed.model] if parsed.model else []), *parsed.names, *arguments.split(parsed.inputs)]
         if not names:
