@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import runpy
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from irwidget import arguments, reports
+from irwidget.cells import AlreadyShown
 from irwidget.errors import IRWidgetError, UsageError, near
+
+if TYPE_CHECKING:
+    from irwidget.lowering import Lowering
 
 USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
@@ -18,7 +22,10 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; 0 when it went well, 1 when a lowering failed, 2 for a bad command line."""
+    """Run a command.
+
+    0 when it went well, 1 when the file or a lowering failed, 2 for a bad command line, 130 for Ctrl-C.
+    """
     words = sys.argv[1:] if argv is None else argv
     commands = {"lower": _lower, "export": _export, "targets": _targets, "doctor": _doctor}
     if not words or words[0] in ("-h", "--help"):
@@ -29,8 +36,13 @@ def main(argv: list[str] | None = None) -> int:
             raise UsageError(f"irwidget has no command {words[0]!r}. {near(words[0], commands)}")
         commands[words[0]](words[1:])
     except IRWidgetError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        print(f"{type(error).__name__}: {error}", *getattr(error, "__notes__", []), sep="\n", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
+    except AlreadyShown:
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -42,16 +54,16 @@ def _doctor(_: list[str]) -> None:
     print(reports.doctor())
 
 
-def _one_file(words: list[str], command: str) -> argparse.Namespace | None:
-    """The arguments of a command that takes one file; None when its help was all that was asked for."""
-    parsed = arguments.parse(words, command, objects=True)
-    if getattr(parsed, "help_shown", False):
-        return None
+def _file(parsed: argparse.Namespace, command: str) -> Path:
+    """The one file that a command takes. Raises UsageError."""
     if len(parsed.names) != 1:
         raise UsageError(f"{command} takes one file")
-    if not Path(parsed.names[0]).is_file():
-        raise UsageError(f"There is no file {parsed.names[0]}")
-    return parsed
+    path = Path(parsed.names[0])
+    if not path.is_file():
+        folder = path.parent if path.parent.is_dir() else Path()
+        close = near(path.name, [one.name for one in folder.iterdir()])
+        raise UsageError(f"There is no file {path}. {close if close.startswith('Did') else ''}".rstrip())
+    return path
 
 
 def _export(words: list[str]) -> None:
@@ -59,45 +71,63 @@ def _export(words: list[str]) -> None:
     from irwidget import notebooks
     from irwidget.lowering import page
 
-    parsed = _one_file(words, "irwidget export")
-    if parsed is None:
+    parsed = arguments.parse(words, "irwidget export", objects=True)
+    if getattr(parsed, "help_shown", False):
         return
-    path = Path(parsed.names[0])
+    path = _file(parsed, "irwidget export")
     target = Path(parsed.html or path.with_suffix(".html").name)
     page(notebooks.lowerings(path), notebooks.introduction(path)[0], target)
     print(f"wrote {target} ({target.stat().st_size / 2**20:.1f} MB)")
 
 
 def _lower(words: list[str]) -> None:
-    """Run a Python file as a cell and lower what it asks for."""
-    from irwidget import views
+    """Run a Python file as a cell and lower what it asks for, or lower a file of IR."""
+    from irwidget import cells, files
     from irwidget.commands import lower_all, targets_of
-    from irwidget.frontends.pairing import Call, Candidate, collected, explore, find
-    from irwidget.lowering import page
+    from irwidget.frontends.pairing import Call, Candidate
     from irwidget.progress import ProgressLine
 
-    parsed = _one_file(words, "irwidget lower")
-    if parsed is None:
+    parsed = arguments.parse(words, "irwidget lower", objects=True)
+    if reports.answered(parsed):
         return
-    path = Path(parsed.names[0])
-    source = path.read_text(encoding="utf-8")
-    if path.suffix != ".py":
-        parsed.to = parsed.to or "raw_ir"
-        candidates = [Candidate(path.name, source, (Call((), told=True),))]
-    else:
-        with collected(source) as pairs:
-            namespace: dict[str, Any] = runpy.run_path(str(path), {"__explore__": explore})
-        candidates = pairs or find(source, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
-    with ProgressLine(enabled=False) as progress:
-        done, problems = lower_all(candidates, targets_of(parsed), parsed, progress)
+    if parsed.from_cache:
+        _show(cells.cached(parsed.from_cache, parsed.to or ""), parsed.from_cache, parsed)
+        return
+    path = _file(parsed, "irwidget lower")
+    source = files.read(path)
+    python = path.suffix == ".py" or parsed.source == "python"
+    parsed.source = "python" if python else "text"
+    parsed.to = parsed.to or ("" if python or parsed.all else "raw_ir")
+    wanted = targets_of(parsed)
+    shell = files.FileShell(path, source)
+    with shell.as_main(), ProgressLine(enabled=False) as progress:
+        if python:
+            found = cells.candidates(shell, "", source, wanted, parsed)
+        else:
+            found = [Candidate(path.name, source, (Call((), told=True),))]
+        done, problems = lower_all(found, wanted, parsed, progress)
+    _show(done, path.name, parsed)
+    if problems:
+        raise problems[0]
+    if shell.shown:
+        raise AlreadyShown
+
+
+def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) -> None:
+    """Write the page that is asked for; print the twin, or the IR alone with --no-dumps."""
+    from irwidget import views
+    from irwidget.lowering import page
+
+    if not done:
+        return
     if parsed.html:
-        page(list(done.values()), path.name, parsed.html)
+        page(list(done.values()), title, parsed.html)
+    if parsed.html and not parsed.text:
+        print(f"wrote {parsed.html}")
     elif parsed.no_dumps:
         print("\n".join(lowering.text for lowering in done.values()))
     else:
         print(views.text([lowering.trace for lowering in done.values()]))
-    if problems:
-        raise problems[0]
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar, cast
 
-from irwidget import arguments, routes
+from irwidget import arguments, pipelines, routes
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.frontends.pairing import Candidate
 from irwidget.lowering import Lowering, lower
@@ -25,6 +26,14 @@ def targets_of(parsed: argparse.Namespace) -> list[str]:
         raise UsageError(f"Say what to lower to: --to {next(iter(routes.targets()))} (--targets lists the IR types)")
     targets, _ = planned(names, **arguments.plan_options(parsed))
     return [target.name for target in targets]
+
+
+def check_pipeline(parsed: argparse.Namespace) -> None:
+    """Have the tools read the pipeline of an `--interactive` line. Raises UsageError and ToolError."""
+    asked = arguments.plan_options(parsed)
+    if asked["pipeline"]:
+        steps = pipelines.parse(asked["pipeline"])
+        pipelines.check([replace(step, program=parsed.external) for step in steps], asked["options"])
 
 
 def lower_all(
@@ -75,7 +84,7 @@ def first_that_fits(candidate: Candidate, make: Callable[..., _Made]) -> _Made:
         try:
             return make(candidate.model, *call.args, kwargs=call.kwargs)
         except (UsageError, ExportError) as error:
-            if call.told or error.lowering:
+            if call.told or error.lowering or error.lowerings:
                 raise
             problem = problem or error
     assert problem

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,19 +11,12 @@ from IPython.core.completer import context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
-from irwidget import arguments, routes
-from irwidget.commands import first_that_fits, lower_all, targets_of
+from irwidget import arguments, cells, reports, routes
+from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import UsageError, near
-from irwidget.frontends.pairing import Call, Candidate, collected, explore, find
+from irwidget.frontends.pairing import Call, Candidate
 from irwidget.lowering import Lowering, page, shown
 from irwidget.progress import ProgressLine
-
-
-class _AlreadyShown(Exception):
-    """Ends a cell whose error IPython has printed already."""
-
-    def _render_traceback_(self) -> list[str]:
-        return []
 
 
 @magics_class
@@ -40,17 +31,13 @@ class LowerMagics(Magics):
     def lower_cell(self, line: str, cell: str) -> None:
         """Run the cell, then lower the models in it: `%%lower --to tosa_mlir`."""
         parsed = arguments.parse(line, "%%lower", objects=False)
-        if _answered(parsed):
+        if reports.answered(parsed):
             return
         options = arguments.pipeline_options(parsed) if parsed.interactive else {}
+        if parsed.interactive:
+            check_pipeline(parsed)
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
-        if "raw_ir" in wanted:
-            text = cell if parsed.source == "text" else self._printed(line, cell)
-            candidates = [Candidate("IR", text, (Call((), told=True),))]
-        elif wanted and all(name.startswith("triton_") for name in wanted) and "helion.kernel" not in cell:
-            candidates = self._run_triton(line, cell, wanted, parsed)
-        else:
-            candidates = self._run_cell(line, cell, parsed)
+        candidates = cells.candidates(self.shell, line, cell, wanted, parsed)
         if parsed.interactive:
             self._edit(candidates, [parsed.model or "", *arguments.split(parsed.inputs)], parsed, options)
         else:
@@ -61,11 +48,14 @@ class LowerMagics(Magics):
     def lower_line(self, line: str) -> None:
         """Lower an object that exists already: `%lower model x --to tosa_mlir`."""
         parsed = arguments.parse(line, "%lower", objects=True)
-        if _answered(parsed):
+        if reports.answered(parsed):
             return
         if parsed.from_cache:
-            self._open_cache(parsed)
+            with ProgressLine(enabled=False) as progress:
+                self._show(cells.cached(parsed.from_cache, parsed.to or ""), parsed, progress)
             return
+        if parsed.interactive:
+            check_pipeline(parsed)
         wanted = [] if parsed.interactive else targets_of(parsed)
         names = [*([parsed.model] if parsed.model else []), *parsed.names, *arguments.split(parsed.inputs)]
         if not names:
@@ -102,63 +92,6 @@ class LowerMagics(Magics):
         for variable in (name, *([parsed.out] if parsed.out else [])):
             self.shell.user_ns[variable] = result
 
-    def _open_cache(self, parsed: argparse.Namespace) -> None:
-        """Show the kernels of a Triton JIT cache, by kernel and specialisation."""
-        from irwidget.frontends import triton
-
-        traces = triton.from_cache(parsed.from_cache, parsed.to or "")
-        done = {f"{trace.name}:{number}": Lowering(trace) for number, trace in enumerate(traces)}
-        with ProgressLine(enabled=False) as progress:
-            self._show(done, parsed, progress)
-
-    def _printed(self, line: str, cell: str) -> str:
-        """What the cell prints when it is run as Python."""
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            result = self.shell.run_cell(f"# %%lower {line}\n{cell}", store_history=False)
-        if not result.success:
-            raise _AlreadyShown
-        return printed.getvalue()
-
-    def _run_triton(self, line: str, cell: str, wanted: Sequence[str], parsed: argparse.Namespace) -> list[Candidate]:
-        """Run the cell and note its launches, without a GPU if there is none."""
-        from irwidget.frontends import triton
-        from irwidget.toolchain import client
-
-        client.prepare("triton")
-        arch = parsed.arch or (triton.default_arch(wanted[0]) if len(wanted) == 1 else None)
-        # A launch returns a compiled kernel, which is nothing to show.
-        memory = int(parsed.memory * 2**30) if parsed.memory else None
-        launches = triton.run_cell(
-            self.shell, f"# %%lower {line}\n{cell}\nNone", arch, seconds=parsed.timeout, memory=memory
-        )
-        if launches.failed and not launches:
-            raise _AlreadyShown
-        if not launches and (found := find(cell, self.shell.user_ns, helion_only=True)):
-            return found
-        triton.require_launch(launches, self.shell.user_ns)
-        return [
-            Candidate(launch.name, launch, (Call((), told=True),)) for launch in triton.select(launches, parsed.config)
-        ]
-
-    def _run_cell(self, line: str, cell: str, parsed: argparse.Namespace) -> list[Candidate]:
-        """Run the cell as any cell; what it wants lowered."""
-        namespace = self.shell.user_ns
-        # The first line stands for the magic's, so that line numbers are those that the user sees.
-        source = f"# %%lower {line}\n{cell}"
-        kept = namespace.get("__explore__")
-        namespace["__explore__"] = explore
-        try:
-            with collected(source) as pairs:
-                result = self.shell.run_cell(source, store_history=False)
-        finally:
-            namespace.pop("__explore__", None)
-            if kept is not None:
-                namespace["__explore__"] = kept
-        if not result.success:
-            raise _AlreadyShown
-        return pairs or find(cell, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
-
     def _lower(self, candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace) -> None:
         """Lower each model to each target and show what came out; the first error is raised at the end."""
         # Nobody watches a notebook that is executed without a page; such runs send no cell id.
@@ -179,19 +112,6 @@ class LowerMagics(Magics):
             print(views.text([lowering.trace for lowering in done.values()]))
             return
         progress.show(shown(list(done.values()), key=_cell_id(self.shell)))
-
-
-def _answered(parsed: argparse.Namespace) -> bool:
-    """Deal with the options that lower nothing."""
-    if getattr(parsed, "help_shown", False):
-        return True
-    from irwidget import reports
-
-    if parsed.targets:
-        print(reports.targets())
-    if parsed.doctor:
-        print(reports.doctor())
-    return bool(parsed.targets or parsed.doctor)
 
 
 def _variable(namespace: Mapping[str, Any], name: str) -> Any:

@@ -14,9 +14,9 @@ import shlex
 from collections.abc import Sequence
 
 from irwidget.dumps import Step
-from irwidget.errors import ToolError, UsageError, near
+from irwidget.errors import LoweringInterrupted, ToolError, UsageError, near
 from irwidget.toolchain import precheck
-from irwidget.toolchain.run import Options, Source
+from irwidget.toolchain.run import Interrupted, Options, Source
 
 TOOLS = (
     "torch-mlir-opt", "mlir-opt", "mlir-translate", "opt", "llc", "triton-opt", "triton-llvm-opt", "user-tool",
@@ -51,7 +51,10 @@ def check(steps: Sequence[Step], options: Options) -> None:
 @functools.lru_cache(maxsize=1000)
 def _read(steps: tuple[Step, ...], isolate: bool, memory: int | None, _: str) -> None:
     options = Options(isolate=isolate, memory=memory, dumps=False)
-    failure = Source("module {}").run((precheck.step(steps),), options).failure
+    try:
+        failure = Source("module {}").run((precheck.step(steps),), options).failure
+    except Interrupted:
+        raise LoweringInterrupted("interrupted") from None
     if failure is None:
         return
     if failure.kind == "tool":

@@ -32,6 +32,8 @@ def planned(
     _check_options(wanted, target_options)
     extra = tuple(replace(step, program=external) for step in pipelines.parse(pipeline)) if pipeline else ()
     pipelines.check(extra, options)
+    if len(wanted) == 1 and wanted[0].source != "raw":  # of several, those that the pipeline fits are lowered
+        pipelines.check_flow(extra, wanted[0].name, wanted[0].language)
     return wanted, extra
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 from irwidget import routes
 from irwidget.toolchain import external, lock
 
@@ -60,3 +62,14 @@ def doctor() -> str:
         verdict = "; ".join(f"no: {t.name} {problems_of(t)}" for t in lacking) or "yes"
         types.append((target.name, verdict, with_))
     return f"{table(rows)}\n\n{table(types)}"
+
+
+def answered(parsed: argparse.Namespace) -> bool:
+    """Deal with the options that lower nothing."""
+    if getattr(parsed, "help_shown", False):
+        return True
+    if parsed.targets:
+        print(targets())
+    if parsed.doctor:
+        print(doctor())
+    return bool(parsed.targets or parsed.doctor)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from irwidget.dumps import Diagnostic, Step
 from irwidget.errors import near
-from irwidget.toolchain import events, graphs, llvm_state, mlir, printed, scratch
+from irwidget.toolchain import events, feeding, graphs, llvm_state, mlir, printed, scratch
 from irwidget.toolchain.language import detect
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
@@ -106,12 +106,80 @@ def tool(run: Run, state: State, step: Step, program: Program) -> Iterator[Pass]
 
 
 def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """The user's own program: IR on its input (or in the file `{in}`), new IR on its output (or in `{out}`)."""
+    """The user's own program: IR on its input, new IR on its output.
+
+    `{in}` and `{out}` in its command are files instead. A program that ends with an error and has not read its input
+    is run once more as PyTorch Explorer runs it, `TOOL FLAGS INPUT -o OUTPUT`.
+    """
     path, words = located(run, step)
-    command = [path, *words[1:]]
     run.tools[words[0]] = path
     name = os.path.basename(words[0])
-    yield Pass(name, lambda before: _run(run, before, step, command), shlex.join(words[1:]), pipeline=_command(step))
+    command = [path, *words[1:]]
+    yield Pass(name, lambda before: _own(run, before, step, command), shlex.join(words[1:]), pipeline=_command(step))
+
+
+_SUFFIXES = {"mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx", "amdgcn": ".s", "x86asm": ".s", "spirv": ".spvasm"}
+
+
+def _own(run: Run, before: State, step: Step, command: list[str]) -> State:
+    """What the user's program makes of the IR."""
+    text = _input(run, before)
+    suffix = _SUFFIXES.get(before.language, ".txt")
+    with scratch.folder() as folder:
+        source, result = (os.path.join(folder, name + suffix) for name in ("in", "out"))
+        Path(source).write_text(text, encoding="utf-8")
+        placed = [word.replace("{in}", source).replace("{out}", result) for word in command]
+        fed = _fed(step, placed, text if placed == command or not _has(command, "{in}") else "", run)
+        problem = _problem(fed, placed)
+        if problem and fed.returncode > 0 and not fed.read and placed == command:
+            shown = f"{os.path.basename(command[0])} FLAGS INPUT -o OUTPUT"
+            fed = _fed(step, [*command, source, "-o", result], "", run)
+            again = _problem(fed, command)
+            problem = f"{problem}\n  It had not read its input. Run as {shown}, {again}" if again else ""
+            if not again:
+                said = f"{os.path.basename(command[0])} did not read its input, and was run as {shown}"
+                run.diagnostics.append(Diagnostic("remark", said))
+        output = _said(run, step, command, fed, text, problem)
+        if os.path.exists(result):
+            output = Path(result).read_bytes()
+    return _state_of(run, before, step, output)
+
+
+def _has(command: list[str], placeholder: str) -> bool:
+    return any(placeholder in word for word in command)
+
+
+def _fed(step: Step, command: list[str], text: str, run: Run) -> feeding.Fed:
+    name = os.path.basename(command[0])
+    try:
+        return feeding.run(command, text.encode(), run.request.cwd or None)
+    except OSError as error:
+        raise StepFailed(events.Failed("tool", f"{name} cannot be run: {error}", name, step.tool)) from None
+
+
+def _problem(fed: feeding.Fed, command: list[str]) -> str:
+    """How a program failed, in words; empty when it did not."""
+    if not fed.returncode:
+        return ""
+    how = f"was killed by signal {-fed.returncode}" if fed.returncode < 0 else f"exited with {fed.returncode}"
+    said = fed.stderr.decode(errors="replace").strip()
+    first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])
+    name = os.path.basename(command[0])
+    return f"{name} {how}: {first}" if first else f"{name} {how} and said nothing"
+
+
+def _said(run: Run, step: Step, command: list[str], fed: feeding.Fed, text: str, problem: str) -> bytes:
+    """The output of a program; what it said besides is a diagnostic. Raises StepFailed when it failed."""
+    name = os.path.basename(command[0])
+    said = graphs.take(fed.stderr.decode(errors="replace"), run.attachments).strip()
+    if problem:
+        if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
+            problem += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
+        found = (Diagnostic("error", said[-4000:]),) if said else ()
+        raise StepFailed(events.Failed("tool", problem, name, step.tool, found, pipeline=_command(step)))
+    if said:
+        run.diagnostics.append(Diagnostic("remark", f"{name}: {printed.shortened(said)}"))
+    return fed.stdout
 
 
 def located(run: Run, step: Step) -> tuple[str, list[str]]:
@@ -211,40 +279,19 @@ def _input(run: Run, state: State) -> str:
 
 
 def _run(run: Run, before: State, step: Step, command: list[str]) -> State:
-    """Run a program on the IR; what it prints is the new IR, nothing means that it only looked."""
+    """Run a program of LLVM on the IR; what it prints is the new IR, nothing means that it only looked."""
     with scratch.folder() as folder:
-        source, result = os.path.join(folder, "in"), os.path.join(folder, "out")
         text = _input(run, before)
-        if any("{in}" in word for word in command):
-            Path(source).write_text(text, encoding="utf-8")
-        placed = [word.replace("{in}", source).replace("{out}", result) for word in command]
-        own = step.tool == "user-tool"
-        output = _call(step, placed, text, run, run.request.cwd or None if own else folder)
-        if os.path.exists(result):
-            output = Path(result).read_bytes()
+        name = os.path.basename(command[0])
+        try:
+            done = subprocess.run(command, input=text.encode(), capture_output=True, cwd=folder)
+        except OSError as error:
+            raise StepFailed(events.Failed("tool", f"{name} cannot be run: {error}", name, step.tool)) from None
+        fed = feeding.Fed(done.returncode, done.stdout, done.stderr, True)
+        output = _said(run, step, command, fed, text, _problem(fed, command))
         for path in (*Path(folder).glob("*.dot"), *Path(folder).glob(".*.dot")):
             run.attachments[path.name.lstrip(".")] = path.read_bytes()
     return _state_of(run, before, step, output)
-
-
-def _call(step: Step, command: list[str], text: str, run: Run, folder: str | None) -> bytes:
-    name = os.path.basename(command[0])
-    try:
-        done = subprocess.run(command, input=text.encode(), capture_output=True, cwd=folder)
-    except OSError as error:
-        raise StepFailed(events.Failed("tool", f"{name} cannot be run: {error}", name, step.tool)) from None
-    said = graphs.take(done.stderr.decode(errors="replace"), run.attachments).strip()
-    if done.returncode:
-        how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else f"exited with {done.returncode}"
-        first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])
-        if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
-            first += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
-        found = (Diagnostic("error", said[-4000:]),) if said else ()
-        message = f"{name} {how}: {first}" if first else f"{name} {how} and said nothing"
-        raise StepFailed(events.Failed("tool", message, name, step.tool, found, pipeline=_command(step)))
-    if said:
-        run.diagnostics.append(Diagnostic("remark", f"{name}: {printed.shortened(said)}"))
-    return done.stdout
 
 
 def _state_of(run: Run, before: State, step: Step, output: bytes) -> State:

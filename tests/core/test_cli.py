@@ -1,11 +1,13 @@
 """python -m irwidget."""
 
 import json
+import shlex
+import sys
 
 import pytest
 
 from irwidget import cli
-from tests.core.test_kernel_cells import HELION
+from tests.core.test_kernel_cells import HELION, LAUNCH, TRITON
 
 MODEL = """
 import torch
@@ -78,3 +80,117 @@ def test_bad_commands(words, code, message, capsys):
 def test_tables(capsys):
     assert cli.main(["targets"]) == cli.main(["doctor"]) == 0
     assert "spyre_superdsc" in capsys.readouterr().out
+
+
+GUARDED = """
+import sys, torch
+class Net(torch.nn.Module):
+    def forward(self, x, scale: float = 2.0):
+        return torch.relu(x) * scale
+def main():
+    import irwidget
+    from beside import SHAPE
+    assert sys.argv == [__file__]
+    irwidget.explore(Net(), torch.ones(SHAPE), scale=4.0)
+    irwidget.explore(Net(), torch.ones(5), name="five")
+if __name__ == "__main__":
+    main()
+    sys.exit(0)
+"""
+IN_MAIN = TRITON + """
+def main():
+    add[(4,)](x, y, out, 1000, BLOCK=256)
+    print(out.sum().item())
+if __name__ == "__main__":
+    main()
+"""
+FILES = {
+    "several IR types": (
+        MODEL, "--to tosa_mlir,torch_script_graph_ir", 0, ["net -> tosa_mlir", "net -> torch_script_graph_ir"], "",
+    ),
+    "pairs in main": (GUARDED, "--to tosa_mlir --no-dumps", 0, ["tensor<3xf32>", "tensor<5xf32>"], ""),
+    "Triton launch": (TRITON + LAUNCH, "--to triton_ir --no-dumps", 0, ["tt.load"], ""),
+    "Triton launch in main": (IN_MAIN, "--to triton_gpu_ir --arch sm_80", 0, ["#ttg.blocked"], ""),
+    "Triton launch for AMD": (IN_MAIN, "--to triton_amdgpu --no-dumps", 0, [".amdhsa_kernel add"], ""),
+    "Triton launch, then an error": (
+        TRITON + LAUNCH + "1 / 0\n", "--to triton_ir", 1, ["add -> triton_ir"], "ZeroDivisionError",
+    ),
+    "Triton kernel that does not compile": (
+        TRITON.replace("load(y", "load(z") + LAUNCH, "--to triton_ir", 1, [], "file.py:8:59",
+    ),
+    "no launch": (TRITON, "--to triton_ir", 2, [], "add[grid](x, y, out, n, BLOCK)"),
+    "Helion": (HELION, "--to helion_mlir --aten tosa --no-dumps", 0, ["tosa.add"], ""),
+    "Helion to Triton": (HELION + "plus(a, b)\n", "--to triton_ir", 0, ["plus -> triton_ir"], ""),
+    "Spyre": (
+        "import torch\ndef f(a):\n    return torch.exp(a)\na = torch.zeros(64, 128, dtype=torch.float16)\n",
+        "--to spyre_opspec", 0, ["spyre_opspec"], "",
+    ),
+    "printed IR": ("print('module {}')\n", "--to raw_ir", 0, ["module {"], ""),
+    "printed IR through a pipeline": (
+        "print('func.func @f() { return }')\n", "--to raw_ir --from python --pipeline 'mlir-opt --cse' --no-dumps", 0,
+        ["func.func @f()"], "",
+    ),
+    "prints nothing": ("x = 1\n", "--to raw_ir", 2, [], "the Python code printed nothing"),
+    "an error of the file": ("import torch\n1 / 0\n", "--to tosa_mlir", 1, [], "line 2, in <module>"),
+    "no Python": ("def f(x:\n", "--to tosa_mlir", 1, [], "SyntaxError: '(' was never closed"),
+    "leaves early": ("import sys\nsys.exit(3)\n", "--to tosa_mlir", 1, [], "file.py ended with 3"),
+    "fails for some": (
+        "import torch\ndef f(x):\n    return x if x.sum() > 0 else -x\nx = torch.ones(2)\n",
+        "--to tosa_mlir,torch_script_graph_ir", 1, ["f -> torch_script_graph_ir"], "file.py:3: return x if",
+    ),
+    "no model": ("x = 1\n", "--to tosa_mlir", 2, [], "Nothing to lower"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_does_what_a_cell_does(case, tmp_path, monkeypatch, capsys):
+    source, words, code, printed, said = FILES[case]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "beside.py").write_text("SHAPE = 3\n")
+    (tmp_path / "file.py").write_text(source)
+    before = sys.modules["__main__"], sys.argv, list(sys.path)
+    assert cli.main(["lower", "file.py", *shlex.split(words)]) == code
+    out, err = capsys.readouterr()
+    assert [one for one in printed if one not in out] == []
+    assert (said in err) if said else err == ""
+    assert (sys.modules["__main__"], sys.argv, sys.path) == before
+
+
+TTIR = "module {\n  tt.func public @k(%a: !tt.ptr<f32>) {\n    tt.return\n  }\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words", "code", "printed", "said"),
+    [
+        ("a.mlir", "module {\n}\n", "", 0, "a.mlir -> raw_ir", ""),
+        ("a.ll", "define i32 @f(i32 %a) {\n  ret i32 %a\n}\n", "--pipeline 'opt -O2' --no-dumps", 0, "ret i32 %a", ""),
+        ("a.ttir", TTIR, "--to triton_gpu_ir", 0, "a.ttir -> triton_gpu_ir", ""),
+        ("a.mlir", "module {\n  retrn\n}\n", "", 1, "a.mlir -> raw_ir", "at line 2, column 3"),
+        ("a.mlir", "module {\n}\n", "--to tosa_mlir", 2, "", "IR text starts at raw_ir"),
+        ("a.txt", "print('module {}')", "--from python --to raw_ir", 0, "IR -> raw_ir", ""),
+        ("a.mlir", b"\xff\xfe", "", 2, "", "a.mlir is no text: byte 0 is not UTF-8"),
+    ],
+)
+def test_a_file_of_ir_is_lowered(name, text, words, code, printed, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert cli.main(["lower", name, *shlex.split(words)]) == code
+    out, err = capsys.readouterr()
+    assert printed in out
+    assert (said in err) if said else err == ""
+
+
+def test_a_page_has_what_could_be_made(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.py").write_text(FILES["fails for some"][0])
+    words = ["lower", "file.py", "--to", "torch_script_graph_ir,tosa_mlir", "--html", "page.html"]
+    assert cli.main(words) == 1
+    assert capsys.readouterr().out == "wrote page.html\n"
+    assert "torch.jit.trace" in (tmp_path / "page.html").read_text()
+
+
+def test_the_near_file_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text("")
+    assert cli.main(["lower", "modle.py", "--to", "tosa_mlir"]) == 2
+    assert "There is no file modle.py. Did you mean model.py?" in capsys.readouterr().err

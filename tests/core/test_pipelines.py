@@ -146,6 +146,69 @@ def test_a_user_tool_rewrites_the_ir(script, mlp):
     assert any(low.dumps[-1].locations)
 
 
+EXPLORERS_WAY = """#!{python}
+import sys
+*flags, source, dash, target = sys.argv[1:]
+assert dash == "-o", sys.argv
+text = open(source).read()
+assert source.endswith("{suffix}"), source
+if "--fail" in flags:
+    sys.exit("error: I do not like " + text.split()[0])
+open(target, "w").write(text.replace("@main", "@" + flags[0]))
+open("{log}", "a").write("ran\\n")
+"""
+
+
+@pytest.fixture
+def explorers(tmp_path):
+    """A program that takes `FLAGS INPUT -o OUTPUT`, as PyTorch Explorer calls tools, and notes that it ran."""
+    path, log = tmp_path / "theirs", tmp_path / "log"
+    path.write_text(EXPLORERS_WAY.format(python=sys.executable, suffix=".mlir", log=log))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path, log
+
+
+@pytest.mark.parametrize("files", ["", " {in} -o {out}"])
+def test_a_user_tool_may_take_files(files, explorers, mlp):
+    path, log = explorers
+    low, _ = lowered(mlp, f"user-tool {path} renamed{files}")
+    assert "@renamed" in low.text
+    assert log.read_text() == "ran\n"
+    said = ["theirs did not read its input, and was run as theirs FLAGS INPUT -o OUTPUT"]
+    assert [one.message for one in low.diagnostics] == ([] if files else said)
+
+
+def test_a_large_input_that_nobody_reads_does_not_block(explorers, tmp_path):
+    path, log = explorers
+    ops = "".join(f"  %c{i} = arith.constant {i} : i32\n" for i in range(20_000))
+    low = irwidget.lower(f"func.func @main() {{\n{ops}  return\n}}\n", to="raw_ir", pipeline=f"user-tool {path} big")
+    assert "func.func @big()" in low.text
+    assert log.read_text() == "ran\n"
+
+
+def test_both_ways_of_running_it_are_told_when_both_fail(explorers, mlp):
+    with pytest.raises(irwidget.ToolError) as caught:
+        lowered(mlp, f"user-tool {explorers[0]} --fail")
+    message = str(caught.value)
+    assert "theirs exited with 1: ValueError: not enough values to unpack" in message
+    assert "It had not read its input. Run as theirs FLAGS INPUT -o OUTPUT, theirs exited with 1: error: I" in message
+
+
+@pytest.mark.parametrize("body", ["sys.exit(3)", "print('x'); sys.exit(3)", "import os; os.abort()"])
+def test_a_tool_that_has_read_its_input_is_run_once(body, script, tmp_path, mlp):
+    log = tmp_path / "ran"
+    tool = script(f"open({str(log)!r}, 'a').write('ran\\n')\n{body}")
+    with pytest.raises(irwidget.ToolError, match="mine exited with 3|killed by signal 6"):
+        lowered(mlp, f"user-tool {tool}")
+    assert log.read_text() == "ran\n"
+
+
+def test_a_tool_that_only_looks_is_run_once(tmp_path, mlp):
+    low, _ = lowered(mlp, f"user-tool sh -c 'echo ran >> {tmp_path}/log'")
+    assert (tmp_path / "log").read_text() == "ran\n"
+    assert not low.dumps[-1].changed
+
+
 def test_arguments_never_meet_a_shell(script, tmp_path, mlp):
     tool = script("print(sys.argv[1:], file=sys.stderr)")
     low, _ = lowered(mlp, f"user-tool {tool} '$(touch {tmp_path}/pwned)' ';ls'")

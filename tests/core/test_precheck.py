@@ -103,4 +103,15 @@ def test_a_cell_is_not_run(run, shell):  # noqa: F811
         run("%%lower --to tosa_mlir --pipeline 'mlir-opt --canonicalize=top-dwn=1'\nran = True")
     with pytest.raises(irwidget.UsageError, match="top-down"):
         run("%%lower --interactive --to tosa_mlir --pipeline 'mlir-opt --canonicalize=top-dwn=1'\nran = True")
+    with pytest.raises(irwidget.UsageError, match="top-down"):
+        run("%%lower --interactive --pipeline 'mlir-opt --canonicalize=top-dwn=1'\nran = True")
     assert "ran" not in shell.user_ns
+
+
+def test_a_pipeline_that_does_not_fit_is_not_blamed_on_the_inputs(run, shell):  # noqa: F811
+    cell = "import torch\nnet = torch.nn.Linear(4, 8)\na, b = torch.ones(2, 4), torch.ones(3, 4)"
+    with pytest.raises(irwidget.UsageError, match="^opt reads LLVM IR, but tosa_mlir is MLIR$"):
+        run(f"%%lower --to tosa_mlir --pipeline 'opt -O2'\n{cell}")
+    with pytest.raises(irwidget.UsageError, match="^opt reads LLVM IR, but tosa_mlir is MLIR$"):
+        run(f"%%lower --to tosa_mlir,llvm_ir --pipeline 'opt -O2' --text\n{cell}")
+    assert shell.user_ns["_lowering"].target == "llvm_ir"

@@ -1,0 +1,81 @@
+"""A Python file run as `python FILE` runs it, by what a cell needs of a shell."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+import types
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irwidget.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How it went."""
+
+    success: bool
+    error_in_exec: BaseException | None = None
+
+
+class FileShell:
+    """Runs one file, as the main program; its errors are printed with the file's own frames."""
+
+    def __init__(self, path: Path, source: str) -> None:
+        self.path, self.source = path, source
+        self.module = types.ModuleType("__main__")
+        self.module.__file__ = str(path)
+        self.user_ns: dict[str, Any] = self.module.__dict__
+        self.shown = False
+        """Whether the file has ended with an error, which is printed."""
+
+    @contextlib.contextmanager
+    def as_main(self) -> Generator[None]:
+        """The file as the main program, for as long as its objects are used: classes find their source by it."""
+        kept = sys.modules["__main__"], sys.argv, list(sys.path)
+        sys.modules["__main__"], sys.argv = self.module, [str(self.path)]
+        sys.path.insert(0, str(self.path.resolve().parent))
+        try:
+            yield
+        finally:
+            sys.modules["__main__"], sys.argv, sys.path[:] = kept
+
+    def run_cell(self, raw_cell: str, store_history: bool = False) -> Ran:
+        """Run the file, whatever the cell. A file that leaves by `sys.exit(0)` went well."""
+        try:
+            exec(compile(self.source, str(self.path), "exec"), self.user_ns)
+        except SystemExit as stop:
+            if stop.code:
+                self.shown = True
+                sys.stderr.write(f"{self.path} ended with {stop.code}\n")
+            return Ran(not stop.code)
+        except Exception as error:
+            self.showtraceback()
+            return Ran(False, error)
+        return Ran(True)
+
+    def showtraceback(self, *args: Any, **kwargs: Any) -> None:
+        """Print the error with the frames from the file on."""
+        error = sys.exc_info()[1]
+        if error is None:
+            return
+        self.shown = True
+        place = error.__traceback__
+        while place is not None and place.tb_frame.f_code.co_filename != str(self.path):
+            place = place.tb_next
+        sys.stderr.write("".join(traceback.format_exception(error.with_traceback(place))))
+
+
+def read(path: Path) -> str:
+    """The text of a file. Raises UsageError when it cannot be read, or is no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no text: byte {error.start} is not UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {os.strerror(error.errno) if error.errno else error}") from None
