@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irwidget.dumps import Step
 from irwidget.errors import UsageError
-from irwidget.toolchain.language import detect
+from irwidget.toolchain.language import detect, require_unicode
 from irwidget.toolchain.run import Source
 
 _CHECKS = {"llvm": (Step("opt", "", "opt"),)}
@@ -12,9 +12,10 @@ _CHECKS = {"llvm": (Step("opt", "", "opt"),)}
 
 
 def source(text: str) -> Source:
-    """IR text to start from. Raises UsageError when it is empty."""
+    """IR text to start from. Raises UsageError when it is empty, or not Unicode."""
     if not text.strip():
         raise UsageError("There is no IR: the text is empty")
+    require_unicode(text)
     return Source(text, detect(text), name="input", step="input")
 
 
