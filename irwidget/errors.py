@@ -7,12 +7,17 @@ where a lowering had already begun, the part of it that succeeded.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irwidget.dumps import Diagnostic, Location
     from irwidget.lowering import Lowering
+
+
+_UNPRINTABLE = re.compile("[^\n\t\x20-\x7e\xa0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]")
+"""Control characters, marks that reverse text, and surrogates."""
 
 
 class IRWidgetError(Exception):
@@ -24,8 +29,12 @@ class IRWidgetError(Exception):
     """Of several IR types: every lowering that was made, complete or not."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the message; the frames of our own code would only hide it."""
-        return [f"{type(self).__name__}: {self}", *getattr(self, "__notes__", [])]
+        """What IPython shows: the message; the frames of our own code would only hide it.
+
+        What a program has put into it is text: no escapes that a terminal obeys, nothing that it cannot print.
+        """
+        lines = [f"{type(self).__name__}: {self}", *getattr(self, "__notes__", [])]
+        return [_UNPRINTABLE.sub(lambda char: ascii(char[0])[1:-1], line) for line in lines]
 
     def __reduce__(self) -> Any:
         return _again, (type(self), self.args, self.__dict__)

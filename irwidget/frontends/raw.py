@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from collections.abc import Sequence
 
 from irwidget.dumps import Diagnostic, Step
 from irwidget.errors import UsageError
-from irwidget.toolchain.language import detect
+from irwidget.toolchain.language import detect, require_unicode
 from irwidget.toolchain.run import Source
 
 _CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", "triton-opt"),)}
@@ -19,12 +18,10 @@ _UNKNOWN = ("text", "json")
 
 
 def source(text: str, steps: Sequence[Step] = ()) -> Source:
-    """IR text to start from, for these steps. Raises UsageError when it is empty or no text."""
+    """IR text to start from, for these steps. Raises UsageError when it is empty, or not Unicode."""
     if not text.strip():
         raise UsageError("There is no IR: the text is empty")
-    if half := re.search("[\ud800-\udfff]", text):
-        line = text.count("\n", 0, half.start()) + 1
-        raise UsageError(f"The IR is no text: line {line} has half of a character, U+{ord(half[0]):X}")
+    require_unicode(text)
     language = detect(text)
     if language in _UNKNOWN and steps:
         language = _READS.get(steps[0].tool, language)

@@ -199,6 +199,8 @@ def _configuration(bound: Any, config: Any, kernel: Any) -> Any:
     config_type = internals.module("runtime.config").Config
     if isinstance(config, dict):
         config = config_type(**config)
+    if not isinstance(config, config_type):
+        raise UsageError(f"A configuration of {kernel.fn.__name__} is a helion.Config or a dict, not {config!r}")
     config = config_type(**dict(config.config))  # normalize() writes into it
     try:
         bound.config_spec.normalize(config)

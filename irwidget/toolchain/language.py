@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from irwidget.errors import UsageError
+
 _SIGNS = (
     ("ptx", re.compile(r"^\s*\.version\s+\d", re.M)),
     ("amdgcn", re.compile(r"^\s*\.amdgcn_target|^\s*\.amdgpu_|s_endpgm", re.M)),
@@ -19,6 +21,15 @@ _SIGNS = (
     ("x86asm", re.compile(r"^\s*\.(text|globl|file)\b", re.M)),
     ("json", re.compile(r"\A\s*[\[{]")),
 )
+
+
+def require_unicode(text: str) -> None:
+    """Raise UsageError, with the line, for a surrogate: what Python makes of bytes that are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise UsageError(f"Line {line} of the IR has a character that is not Unicode: {text[error.start]!a}") from None
 
 
 def detect(text: str) -> str:

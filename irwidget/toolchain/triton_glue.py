@@ -264,8 +264,13 @@ _DIAGNOSTIC = re.compile(r'^(?:loc\()?"?(.+?)"?:(\d+):(\d+)\)?: (error|warning|r
 _PLACELESS = re.compile(r"^(?:<unknown>:0: |loc\(unknown\): |)(error|warning): (.*)$", re.M)
 
 
+_READ = re.compile(r'[^\s"(]*/irwidget-\d+-\w+/kernel\.mlir')
+"""Where `triton_state.parse` puts a text for libtriton to read."""
+
+
 def diagnostics(text: str) -> tuple[Diagnostic, ...]:
-    """What MLIR wrote to stderr, as data; notes go with the error before them."""
+    """What MLIR wrote to stderr, as data; notes go with the error before them. Text that it read is the file `-`."""
+    text = _READ.sub("-", text)
     found: list[Diagnostic] = []
     for file, line, column, severity, message in _DIAGNOSTIC.findall(text):
         one = Diagnostic(severity, message, Location(file, int(line), int(column)))

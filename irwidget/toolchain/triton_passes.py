@@ -133,7 +133,10 @@ def _compiler(plan: _Plan, state: TritonState, stage: triton_glue.Stage | None) 
     from triton.backends.compiler import Language  # pyright: ignore[reportMissingImports]
 
     real = plan.backend
-    options = real.parse_options(dict(plan.options))
+    try:
+        options = real.parse_options(dict(plan.options))
+    except Exception as error:
+        raise _refused(f"{plan.arch.name} does not take {plan.arguments}: {error}") from None
     # what earlier stages found out (the final num_warps, say) wins over the options
     state.metadata = {**vars(options), **state.metadata}
     backend = triton_glue.backend(real, stage) if stage else real

@@ -58,6 +58,8 @@ def main() -> int:
     def everything() -> None:
         report.run("random programs", lambda: scenarios.random_programs(chosen.programs, chosen.seed))
         report.run("crash corpus", scenarios.crash_corpus)
+        report.run("odd kernels", lambda: scenarios.odd_kernels(8 * chosen.moments, chosen.seed))
+        report.run("late texts", lambda: scenarios.texts_after_time_outs(chosen.moments, chosen.seed))
         report.run("interrupts", lambda: scenarios.interrupts(chosen.moments, chosen.seed))
         report.run("worker kills", lambda: scenarios.worker_kills(chosen.moments, chosen.seed))
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as scratch:

@@ -93,6 +93,48 @@ def crash_corpus() -> Counter[str]:
     return outcomes
 
 
+def odd_kernels(count: int, number: int) -> Counter[str]:
+    """Triton kernels of the crash corpus, in any order and again and again: errors of ours, and the kernel lives."""
+    from tests.crashers import kernels
+
+    outcomes: Counter[str] = Counter()
+    for case in random.Random(number).choices(kernels.CORPUS.cases, k=count):
+        try:
+            case.run()
+            outcomes["ok"] += 1
+        except IRWidgetError as error:
+            outcomes[type(error).__name__] += 1
+    next_is_right()
+    return outcomes
+
+
+def texts_after_time_outs(count: int, number: int) -> Counter[str]:
+    """Lowerings that run out of time at random moments; then every dump is looked at, last first."""
+    outcomes: Counter[str] = Counter()
+    chance = random.Random(number)
+    _, passes = _durations()
+    slowest = 0.0
+    for _ in range(count):
+        model, x = _encoder()
+        try:
+            low: irwidget.Lowering | None = irwidget.lower(model, x, to="nvptx", timeout=chance.uniform(0.05, passes))
+            outcomes["finished first"] += 1
+        except ToolError as error:
+            low = error.lowering
+            outcomes["timed out"] += 1
+        began = time.monotonic()
+        for dump in reversed(low.dumps if low else ()):
+            try:
+                assert dump.text.strip(), dump
+                outcomes["texts"] += 1
+            except IRWidgetError:
+                outcomes["texts not available"] += 1
+        slowest = max(slowest, time.monotonic() - began)
+        next_is_right()
+    outcomes["slowest look in ms"] = round(slowest * 1000)
+    return outcomes
+
+
 def _encoder() -> tuple[nn.Module, torch.Tensor]:
     torch.manual_seed(0)
     return nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval(), torch.randn(1, 4, 16)

@@ -9,6 +9,11 @@ def test_random_programs_raise_nothing_but_our_errors() -> None:
     assert scenarios.random_programs(6, number=0).total() == 6
 
 
+def test_odd_kernels_and_texts_that_are_looked_at_late() -> None:
+    assert scenarios.odd_kernels(6, number=1).total() == 6
+    assert scenarios.texts_after_time_outs(2, number=2)["texts"] > 0
+
+
 def test_interrupts_and_kills_leave_a_right_next_lowering_and_nothing_behind(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

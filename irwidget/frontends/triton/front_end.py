@@ -74,7 +74,7 @@ def _outcome(special: Specialization) -> _Outcome:
     with contextlib.redirect_stdout(printed), triton_glue.captured_stderr() as said:
         try:
             return _Outcome(_make(special), printed.getvalue())
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if any(isinstance(one, MemoryError) for one in failures.causes(error)):
                 raise MemoryError from error
             raised = forked.Raised.of(_told(special, error, said()))
@@ -101,7 +101,7 @@ def _make(special: Specialization) -> str:
     return triton_names.text(module)
 
 
-def _told(special: Specialization, error: Exception, said: str) -> BaseException:
+def _told(special: Specialization, error: BaseException, said: str) -> BaseException:
     """Triton's CompilationError as it is; of anything else what the user can act on, for its traceback stays here."""
     from triton.compiler.compiler import filter_traceback  # pyright: ignore[reportMissingImports]
 

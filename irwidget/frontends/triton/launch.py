@@ -116,11 +116,18 @@ class Specialization:
 
     @property
     def key(self) -> str:
-        """Equal for launches that Triton compiles once."""
+        """Equal for launches that Triton compiles once. Raises PassError when it cannot read what the kernel names."""
         from irwidget.frontends.triton.device import as_it_is
+        from irwidget.frontends.triton.failures import refused
 
-        with as_it_is():  # Triton copies the globals that the kernel names
-            source = self.kernel.cache_key
+        try:
+            with as_it_is():  # Triton copies the globals that the kernel names
+                source = self.kernel.cache_key
+        except Exception as error:
+            code = self.kernel.fn.__code__
+            raise refused(
+                self.kernel.__name__, str(error), Location(code.co_filename, code.co_firstlineno)
+            ) from error
         return repr((source, self.arch.name, str(self.signature), str(self.constants),
                      str(self.attributes), str(self.options)))
 
@@ -156,19 +163,29 @@ def _type_name(text: str) -> Any:
 
 
 def stand_in(argument: Any) -> Any:
-    """An argument reduced to what specialisation looks at."""
+    """An argument reduced to what specialisation looks at. Raises UsageError for what no kernel takes."""
+    try:
+        return _reduced(argument)
+    except RecursionError:
+        raise UsageError("A tuple among the arguments is nested too deeply for Triton") from None
+
+
+def _reduced(argument: Any) -> Any:
     import torch
 
     if isinstance(argument, torch.Tensor):
+        if argument.layout is not torch.strided:
+            kind = str(argument.layout).removeprefix("torch.")
+            raise UsageError(f"Triton's kernels take the memory of a tensor, and a {kind} tensor has more than one")
         return _pointer(argument)
     if isinstance(argument, str):
         return _type_name(argument)
     if isinstance(argument, tuple):
-        items = [stand_in(item) for item in argument]
+        items = [_reduced(item) for item in argument]
         return type(argument)(*items) if hasattr(argument, "_fields") else tuple(items)
     if type(argument).__name__ == "TensorDescriptor":
         reduced: Any = copy.copy(argument)
-        reduced.base = stand_in(argument.base)
+        reduced.base = _reduced(argument.base)
         return reduced
     if hasattr(argument, "data_ptr") and hasattr(argument, "dtype"):
         nbytes = argument.ptr_range() if hasattr(argument, "ptr_range") else 1 << 40
@@ -206,6 +223,8 @@ def specialize(
         bound, found, rest = binder(*positional, **{**named, **options})
     except TypeError as error:
         raise UsageError(_wrong_arguments(kernel, error)) from None
+    except Exception as error:  # of some types Triton says that it does not take them, of others what it did not find
+        raise UsageError(_odd_argument(kernel, error, positional, named)) from None
     for i, param in enumerate(kernel.params):
         if param.name in typed:
             found[i] = (typed[param.name].type, typed[param.name].attributes)
@@ -220,6 +239,9 @@ def specialize(
         ) from None
     except (ValueError, AssertionError) as error:
         raise UsageError(f"{kernel.__name__} on {arch.name}: {error}") from None
+    except Exception as error:  # of an option that is not of the type that the backend computes with
+        shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        raise UsageError(f"{kernel.__name__} on {arch.name} cannot be launched with {shown}: {error}") from None
     if options["debug"]:
         given["debug"] = True
     return Specialization(kernel, arch, signature, constants, attributes, packed, given, bound)
@@ -229,6 +251,18 @@ def _dummy(name: str, value: TypeName, typed: dict[str, TypeName]) -> int:
     """Something to bind in place of a type; its specialisation is replaced afterwards."""
     typed[name] = value
     return 2
+
+
+def _odd_argument(kernel: Any, error: Exception, positional: list[Any], named: Mapping[str, Any]) -> str:
+    """What there is to say of arguments that Triton's specialisation fails at; names those that may be meant."""
+    given = dict(zip(kernel.arg_names, positional, strict=False)) | dict(named)
+    kinds = ", ".join(f"{name}: {_kind(value)}" for name, value in given.items() if name in kernel.arg_names)
+    said = f"{type(error).__name__}: {error}"
+    return f"Triton does not take the arguments of {kernel.__name__}: {said}. They are {kinds}"
+
+
+def _kind(value: Any) -> str:
+    return f"tensor of {value.dtype}" if isinstance(value, Pointer) else type(value).__name__
 
 
 def _wrong_arguments(kernel: Any, error: TypeError) -> str:

@@ -17,6 +17,7 @@ from irwidget.frontends.triton import failures
 from irwidget.frontends.triton.launch import Launch, Specialization
 from irwidget.frontends.triton.recorder import recording
 from irwidget.toolchain import triton_passes
+from irwidget.toolchain.language import require_unicode
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.run import Options, Source
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
@@ -209,6 +210,7 @@ def _lower_text(
     text: str, to: str, arch: str | None, llvm_passes: bool, run: Options, options: Mapping[str, Any]
 ) -> Trace:
     """Start from TTIR or TTGIR. As in Triton, the stage that made it is not run again, unless it is the target."""
+    require_unicode(text)
     is_ttgir = _WARPS.search(text) is not None
     if "tt.func" not in text:
         raise UsageError("this is neither TTIR nor TTGIR: there is no tt.func in it")

@@ -49,8 +49,8 @@ class Launches(list[Launch]):
         shape: Any = grid(bound) if callable(grid) else grid
         if special.key not in self._seen:
             launch = Launch(
-                kernel, arguments, keywords, self.arch.name, tuple(int(n) for n in shape) if shape else None,
-                _calling_line(), self.config, chosen=not self.real or not self.config,
+                kernel, arguments, keywords, self.arch.name, _dimensions(kernel, shape), _calling_line(), self.config,
+                chosen=not self.real or not self.config,
             )
             began = time.monotonic()
             launch.compiled(seconds=self.seconds, memory=self.memory)
@@ -119,6 +119,16 @@ class CapturedKernel:
         from irwidget.frontends.triton.lowering import binary_facts
 
         return binary_facts(self._launch)
+
+
+def _dimensions(kernel: Any, grid: Any) -> tuple[int, ...] | None:
+    """The grid as numbers. Raises UsageError for what is none."""
+    if not grid:
+        return None
+    try:
+        return tuple(int(n) for n in grid)
+    except (TypeError, ValueError):
+        raise UsageError(f"{kernel.__name__} is launched on {grid!r}, which is no grid: one to three sizes") from None
 
 
 def _calling_line() -> Location | None:
