@@ -89,7 +89,7 @@ def expect(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], program: E
 
 def check(source: Source, trace: Trace, options: Options, expected: Expected, *, each: bool) -> Trace:
     """The trace with verdicts: `facts["check"]` for the last level that can be executed, and with `each` for all."""
-    if len(source.data) > LARGEST:
+    if source.size > LARGEST:
         reason = f"the model is larger than {LARGEST >> 20} MiB"
         return with_verdicts(trace, [Verdict(trace.dumps[-1].name, False, reason=reason)], each)
     passes = _passes(trace.dumps)

@@ -260,8 +260,9 @@ def _each(wanted: Sequence[routes.Target], make: Callable[[routes.Target], Lower
     if failed:
         first = next(iter(failed.values()))
         first.lowerings = made
-        for name, error in list(failed.items())[1:]:
-            first.add_note(f"{name}: {error}")
+        for name, error in failed.items():
+            if error is not first:
+                first.add_note(f"{name}: {error}")
         raise first
     return made
 
@@ -287,6 +288,9 @@ class Start:
         self.given_name = name
         self.check: bool | Literal["each"] = check
         self.target_options = target_options
+        self._options = Options()
+        self._not_imported: ToolError | None = None
+        """Why the importer did not end well: it is not asked again for the next IR type."""
 
     def prepare(self, target: routes.Target) -> None:
         """Do what the passes wait for: a PyTorch model is exported. Raises ExportError or UsageError."""
@@ -308,6 +312,7 @@ class Start:
             return self._lower_kernel(target, extra, options)
         if target.source == "raw":
             return self._lower_text(target, extra, options)
+        self._options = options
         source, frame = self._imported
         lowering = _run(source, (*target.steps, *extra), target.name, options, frame)
         if self.check:
@@ -383,14 +388,28 @@ class Start:
     @cached_property
     def _imported(self) -> tuple[Source, Trace]:
         """The model as MLIR, and a trace without dumps that carries what is known so far."""
-        from irwidget.frontends import torch as frontend
+        from irwidget.frontends import importing
 
         self._check_model()
+        if self._not_imported:
+            raise self._not_imported
         started = time.perf_counter()
-        imported = frontend.import_program(self._program, self.name)
+        how = self._options
+        try:
+            imported = importing.import_program(
+                self._program, self.name, isolate=how.isolate, seconds=how.timeout, memory=how.memory
+            )
+        except ToolError as error:
+            self._not_imported = error
+            raise
         seconds = time.perf_counter() - started
         frame = Trace("", (), name=self.name, sources=imported.sources, diagnostics=imported.remarks)
-        return Source(imported.bytecode, name="torch.export", step="torch.export", seconds=seconds), frame
+        if imported.weights:
+            imported.weights.safe = routes.blind_steps()
+        source = Source(
+            imported.bytecode, name="torch.export", step="torch.export", seconds=seconds, weights=imported.weights
+        )
+        return source, frame
 
 
 def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options, frame: Trace) -> Lowering:

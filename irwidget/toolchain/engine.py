@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from irwidget.toolchain import events, mlir, tools
+from irwidget.toolchain import events, mlir, tools, weights
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Run, Session, State, StepFailed, TextState
 
@@ -52,11 +52,24 @@ def _start(run: Run) -> State | None:
             raise StepFailed(events.Failed("usage", f"{request.language} starts from text"))
         return tools.read(request.language, request.source)
     try:
-        return MlirState(mlir.parse(request.source or "", run.context()))
+        return _parse(run)
     except mlir.PassFailed as error:
         raise StepFailed(
             events.Failed("pass", f"the IR does not parse: {error}", "parse", "mlir-opt", error.diagnostics)
         ) from None
+
+
+def _parse(run: Run) -> MlirState:
+    """The module that a request starts from; its large literals have the values that the request gives."""
+    request = run.request
+    run.held.context = None  # in that of an earlier parse, the resources would be renamed
+    if request.values is None:
+        return MlirState(mlir.parse(request.source or "", run.context()))
+    shown = mlir.shown_resources(mlir.parse(request.source or "", mlir.new_context()))
+    values = weights.attributes(request.values, run.context())
+    module = mlir.parse(request.source or "", run.context())
+    weights.put(module, request.values.order, values)
+    return MlirState(module, resources=shown)
 
 
 def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[events.Event]:

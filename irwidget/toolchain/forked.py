@@ -7,6 +7,7 @@ What is sent back is data. Where a process cannot be copied (not Linux; CUDA in 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import os
 import pickle
@@ -104,6 +105,7 @@ def _serve(
     status = 1
     try:
         gc.disable()
+        faulthandler.disable()  # it would show our stack in the user's terminal
         os.setsid()
         processes.die_with_parent(lifeline)
         os.dup2(log.fileno(), 1)

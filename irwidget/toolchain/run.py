@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 from irwidget.dumps import Content, Dump, Failure, Step, Trace
@@ -17,6 +18,7 @@ from irwidget.toolchain import client, events
 from irwidget.toolchain.engine import execute
 from irwidget.toolchain.lock import versions
 from irwidget.toolchain.tool import Session
+from irwidget.toolchain.weights import Values, Weights
 
 Progress = Callable[[events.PassStarted, Step, float], None]
 """Told of each pass as it begins: the pass, its step, seconds since the run began."""
@@ -82,7 +84,8 @@ class Source:
     """
 
     def __init__(
-        self, data: bytes | str, language: str = "mlir", *, name: str = "import", step: str = "", seconds: float = 0.0
+        self, data: bytes | str, language: str = "mlir", *, name: str = "import", step: str = "",
+        seconds: float = 0.0, weights: Weights | None = None,
     ) -> None:
         self.data = data
         self.language = language
@@ -91,6 +94,10 @@ class Source:
         self.step = step or name
         self.seconds = seconds
         """How long it took to make."""
+        self.weights = weights
+        """The values that the bytecode leaves out."""
+        self.everything = weights is None
+        """Whether runs get all values, rather than those that passes are known to look at."""
         self.key = uuid.uuid4().hex
         self._session = Session()
         self.done: dict[tuple[Options, tuple[Step, ...]], tuple[Dump, ...]] = {}
@@ -102,11 +109,36 @@ class Source:
         Raises Interrupted on Ctrl-C, with the trace so far.
         """
         options = options or Options()
+        if self._lacks_values(steps, options):
+            return self.whole.run(steps, options, target=target)
         try:
-            return _Execution(self, tuple(steps), options, target).run()
+            execution = _Execution(self, tuple(steps), options, target)
+            trace = execution.run()
         except _StateLost:
             self.done.clear()
-            return _Execution(self, tuple(steps), options, target).run()
+            execution = _Execution(self, tuple(steps), options, target)
+            trace = execution.run()
+        if execution.at_fault and not self.everything:
+            return self.whole.run(steps, options, target=target)  # it may have been for want of values
+        return trace
+
+    @property
+    def size(self) -> int:
+        """Bytes of the IR, with the weights that it leaves out."""
+        return len(self.data) + (self.weights.size if self.weights else 0)
+
+    def _lacks_values(self, steps: Sequence[Step], options: Options) -> bool:
+        in_full = options.keep_constants or not options.elide
+        return not self.everything and self.weights is not None and self.weights.needed(steps, in_full=in_full)
+
+    @cached_property
+    def whole(self) -> Source:
+        """The same with all values. Its own source: steps that have run without values are not shared with it."""
+        whole = Source(
+            self.data, self.language, name=self.name, step=self.step, seconds=self.seconds, weights=self.weights
+        )
+        whole.everything = True
+        return whole
 
     def stream(self, request: events.Request, options: Options) -> _Stream:
         if not options.isolate:
@@ -141,6 +173,7 @@ class _Execution:
         self.begun: list[_Begun] = []
         self.input_language = source.language
         self.outcome: events.Finished | events.Failed | None = None
+        self.crashed = False
 
     def run(self) -> Trace:
         started = time.monotonic()
@@ -167,8 +200,19 @@ class _Execution:
             key=self.source.key, first_step=0 if whole else self.first_step,
             dumps=self.options.dumps, stop_after=stop_after, elide=self.options.elide, verify=self.options.verify,
             keep_constants=self.options.keep_constants, invocation=self.options.invocation,
-            cwd=os.getcwd(), options=dict(self.options.target),
+            cwd=os.getcwd(), options=dict(self.options.target), values=self._values() if whole else None,
         )
+
+    def _values(self) -> Values | None:
+        weights = self.source.weights
+        if weights is None:
+            return None
+        return weights.values(everything=self.source.everything, seconds=self.options.timeout)
+
+    @property
+    def at_fault(self) -> bool:
+        """Whether a pass failed or crashed."""
+        return isinstance(self.outcome, events.Failed) and (self.outcome.kind == "pass" or self.crashed)
 
     def _events(self, stream: _Stream, started: float) -> Iterator[events.Event]:
         """The events up to the outcome."""
@@ -217,6 +261,7 @@ class _Execution:
             stream.worker.kill()
 
     def _died(self, how: str) -> events.Failed:
+        self.crashed = True
         client.worker()  # so that the next cell need not wait for it
         return self._failed("crashed", f"the worker {how}")
 

@@ -322,7 +322,7 @@ def encoder():
 def test_a_timeout_keeps_the_dumps_before_it(encoder):
     model, x = encoder
     with pytest.raises(irwidget.ToolError, match="timed out") as caught:
-        irwidget.lower(model, x, to="linalg_on_tensors_mlir", timeout=0.02)
+        irwidget.lower(model, x, to="amdgpu", timeout=1.5)
     assert "torch.aten" in caught.value.lowering.dumps[0].text
 
 
