@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
@@ -13,7 +14,7 @@ from functools import cached_property
 from typing import Protocol
 
 from irwidget.dumps import Content, Dump, Failure, Step, Trace
-from irwidget.errors import ToolError
+from irwidget.errors import IRWidgetError, ToolError
 from irwidget.toolchain import client, events
 from irwidget.toolchain.engine import execute
 from irwidget.toolchain.lock import versions
@@ -118,8 +119,9 @@ class Source:
             self.done.clear()
             execution = _Execution(self, tuple(steps), options, target)
             trace = execution.run()
-        if execution.at_fault and not self.everything:
-            return self.whole.run(steps, options, target=target)  # it may have been for want of values
+        if execution.at_fault and not self.everything:  # it may have been for want of values
+            with contextlib.suppress(IRWidgetError):  # that they cannot be had is not what went wrong
+                return self.whole.run(steps, execution.what_is_left(), target=target)
         return trace
 
     @property
@@ -174,9 +176,10 @@ class _Execution:
         self.input_language = source.language
         self.outcome: events.Finished | events.Failed | None = None
         self.crashed = False
+        self.started = 0.0
 
     def run(self) -> Trace:
-        started = time.monotonic()
+        started = self.started = time.monotonic()
         stream: _Stream | None = None
         try:
             stream = self.source.stream(self.request(), self.options)
@@ -208,6 +211,11 @@ class _Execution:
         if weights is None:
             return None
         return weights.values(everything=self.source.everything, seconds=self.options.timeout)
+
+    def what_is_left(self) -> Options:
+        """The options for going on in the time that this run has left."""
+        spent, limit = time.monotonic() - self.started, self.options.timeout
+        return self.options if limit is None else replace(self.options, timeout=max(0.001, limit - spent))
 
     @property
     def at_fault(self) -> bool:

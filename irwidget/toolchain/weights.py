@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
@@ -64,6 +65,7 @@ class Weights:
     """Read the user's memory in a copy of this process: it may be a file that is no longer whole."""
     safe: frozenset[Step] = frozenset()
     """Steps that are known to do the same whether the values are there or not."""
+    _writing: threading.Lock = field(default_factory=threading.Lock)
     _given: dict[bool, tuple[IO[bytes], Values]] = field(default_factory=dict[bool, tuple[IO[bytes], Values]])
 
     @property
@@ -81,12 +83,13 @@ class Weights:
         They are copied when first asked for, within `seconds`. Raises UsageError when they have changed, ToolError when
         they cannot be read.
         """
-        if everything not in self._given:
-            wanted = [literal for literal in self.literals.values() if everything or literal.read]
-            if not wanted:
-                return None
-            self._given[everything] = self._write(wanted, seconds)
-        return self._given[everything][1]
+        wanted = [literal for literal in self.literals.values() if everything or literal.read]
+        if not wanted:
+            return None
+        with self._writing:
+            if everything not in self._given:
+                self._given[everything] = self._write(wanted, seconds)
+            return self._given[everything][1]
 
     def _write(self, literals: Sequence[Literal], seconds: float | None) -> tuple[IO[bytes], Values]:
         offset, places = 0, dict[str, tuple[Literal, int]]()
