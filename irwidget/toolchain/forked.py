@@ -7,7 +7,6 @@ What is sent back is data. Where a process cannot be copied (not Linux; CUDA in 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import gc
 import os
 import pickle
@@ -15,6 +14,7 @@ import resource
 import select
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -26,6 +26,8 @@ from irwidget.toolchain import processes
 
 _T = TypeVar("_T")
 _CHUNK = 1 << 20
+_END = b"whole"
+"""After the answer: what does not end with it was cut off."""
 _GLANCE = 0.1
 """Seconds between looks for an interrupt: Python runs signal handlers only between its own instructions."""
 
@@ -63,6 +65,7 @@ def call(function: Callable[[], _T], *, seconds: float | None = None, memory: in
         return function()
     log = processes.log()
     with log:
+        data = b""
         child, results, lifeline = _fork(function, memory, log)
         try:
             data = _read(results, None if seconds is None else time.monotonic() + seconds)
@@ -72,14 +75,27 @@ def call(function: Callable[[], _T], *, seconds: float | None = None, memory: in
             raise
         finally:
             os.close(results)
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            whole = data[-len(_END) :] == _END
+            if whole:  # it has only its memory to give back, which takes a while when that is large
+                threading.Thread(target=_reap, args=(child,), name="irwidget-reap", daemon=True).start()
+                status = 0
+            else:
+                status = _reap(child)
             os.close(lifeline)
-        if status or not data:
+        if not whole:
             raise Died(processes.epitaph(status, log))
     answer = pickle.loads(data)
     if not isinstance(answer, _Raised):
         return cast("_T", answer)
     raise answer.error if answer.error is not None else RuntimeError(answer.text)
+
+
+def _reap(child: int) -> int | None:
+    """Wait for the end of a copy: its exit status, None when somebody else has taken it."""
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except ChildProcessError:
+        return None
 
 
 def _fork(function: Callable[[], object], memory: int | None, log: IO[bytes]) -> tuple[int, int, int]:
@@ -105,7 +121,6 @@ def _serve(
     status = 1
     try:
         gc.disable()
-        faulthandler.disable()  # it would show our stack in the user's terminal
         os.setsid()
         processes.die_with_parent(lifeline)
         os.dup2(log.fileno(), 1)
@@ -119,7 +134,7 @@ def _serve(
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)  # the threads of OpenMP's pool are not in the copy
         with os.fdopen(answers, "wb") as stream:
-            stream.write(_answer(function))
+            stream.write(_answer(function) + _END)
         status = 0
     finally:
         os._exit(status)
