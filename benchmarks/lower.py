@@ -23,6 +23,7 @@ from torch_mlir import fx
 
 import irwidget
 from irwidget import routes
+from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.reports import table
 from irwidget.toolchain import mlir
@@ -97,7 +98,7 @@ def second_target(model: nn.Module, x: torch.Tensor, rounds: int) -> tuple[float
 
 def capture(model: nn.Module, x: torch.Tensor, target: str, rounds: int) -> tuple[float, float, float, float]:
     """The MLIR passes to a target: bare, captured, captured and printed, printed by MLIR."""
-    bytecode = frontend.import_program(frontend.export(model, (x,)), "model").bytecode
+    bytecode = importing.import_program(frontend.export(model, (x,)), "model").bytecode
     steps = routes.find(target).steps
     pipeline = "builtin.module(" + ",".join(step.arguments[len("builtin.module(") : -1] for step in steps) + ")"
 

@@ -27,6 +27,7 @@ LIMIT = 3600
 COMMANDS = {
     "lower": ["-m", "benchmarks.lower"],
     "targets": ["-m", "benchmarks.targets"],
+    "weights": ["-m", "benchmarks.weights"],
     "triton": ["-m", "benchmarks.triton"],
     "helion": ["benchmarks/helion.py"],
     "helion families": ["benchmarks/helion.py", "--table"],
@@ -38,6 +39,7 @@ COMMANDS = {
 QUICK = {
     "lower": ["--rounds", "1"],
     "triton": ["--rounds", "1", "--runs", "1"],
+    "weights": ["--rounds", "1", "--gigabytes", "0.25"],
     "viewer": ["--sizes", "1k", "--no-rerun"],
     "viewer of Spyre": ["--times", "1"],
     "support": ["mlp"],

@@ -21,6 +21,7 @@ from torch import nn
 import irwidget
 from irwidget import routes
 from irwidget.dumps import Step
+from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain.run import Options, Source
 from tests.llvm.programs import Cnn
@@ -106,7 +107,7 @@ def slowest_type(name: str, make: Make) -> None:
 def dumps_of_twelve_layers() -> None:
     layer = nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True)
     model, x = nn.TransformerEncoder(layer, 12, enable_nested_tensor=False).eval(), torch.randn(1, 16, 256)
-    data = frontend.import_program(frontend.export(model, (x,), {}, None, "encoder"), "encoder").bytecode
+    data = importing.import_program(frontend.export(model, (x,), {}, None, "encoder"), "encoder").bytecode
     mlir = routes.find("llvm_mlir").steps
 
     def passes(dumps: bool) -> float:
@@ -123,7 +124,7 @@ def dumps_of_twelve_layers() -> None:
 
 def llvm_passes() -> None:
     model, x = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval(), torch.randn(2, 5, 32)
-    data = frontend.import_program(frontend.export(model, (x,), {}, None, "encoder"), "encoder").bytecode
+    data = importing.import_program(frontend.export(model, (x,), {}, None, "encoder"), "encoder").bytecode
     source = Source(data)
     before, triple = routes.find("llvm_ir").steps, "-O2 -mtriple=nvptx64-nvidia-cuda -mcpu=sm_80"
     source.run((*before, Step("opt", triple)))

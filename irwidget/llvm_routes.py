@@ -204,6 +204,13 @@ _NO_UNROLLING = ["-disable-loop-unrolling", "-vectorize-loops=false", "-vectoriz
 three times as long for NVPTX, and minutes for AMDGPU, whose cost model unrolls kernels just so."""
 
 
+def mlir_steps() -> frozenset[Step]:
+    """Every step on MLIR, whatever the target options."""
+    archs = [("nvptx", arch) for arch in gpu_archs.NVPTX] + [("amdgpu", arch) for arch in gpu_archs.AMDGPU]
+    kernels = (_kernels_to_llvm(name, arch) for name, arch in (*archs, ("spirv", "")))
+    return frozenset((LOOPS, TO_LLVM, TO_LLVM_LIBM, TO_LLVM_OCML, EXPLORER, OUTLINE, *kernels))
+
+
 def _arch(name: str, choices: Choices) -> str:
     return {"nvptx": choices.nvptx, "amdgpu": choices.amdgpu}.get(name, "")
 

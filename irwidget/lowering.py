@@ -319,6 +319,7 @@ class Start:
         self.check: bool | Literal["each"] = check
         self.target_options = target_options
         self._import_error: IRWidgetError | None = None
+        self._options = Options()
 
     def prepare(self, target: routes.Target) -> None:
         """Do what the passes wait for: a PyTorch model is exported. Raises ExportError or UsageError."""
@@ -348,6 +349,7 @@ class Start:
             return self._lower_kernel(target, extra, options)
         if target.source == "raw":
             return self._lower_text(target, extra, options)
+        self._options = options
         source, frame = self._imported
         lowering = _run(source, (*target.steps, *extra), target.name, options, frame)
         if self.check:
@@ -468,25 +470,31 @@ class Start:
             raise self._import_error
         try:
             return self._first_import
-        except (ExportError, UsageError) as error:
+        except (ExportError, ToolError, UsageError) as error:
             self._import_error = error
             raise
 
     @cached_property
     def _first_import(self) -> tuple[Source, Trace]:
         """The model as MLIR, and a trace without dumps that carries what is known so far."""
-        from irwidget.frontends import torch as frontend
+        from irwidget.frontends import importing
 
         self._check_model()
         if self.check:
-            _ = self._exported  # the import changes the graph
+            _ = self._exported  # an import changes the graph
         started = time.perf_counter()
         program = self._program
+        how = self._options
         with budget.enforced("torch-mlir's importer"):
-            imported = frontend.import_program(program, self.name)
+            imported = importing.import_program(program, self.name, isolate=how.isolate, memory=how.memory)
         seconds = time.perf_counter() - started
         frame = Trace("", (), name=self.name, sources=imported.sources, diagnostics=imported.remarks)
-        return Source(imported.bytecode, name="torch.export", step="torch.export", seconds=seconds), frame
+        if imported.weights:
+            imported.weights.safe = routes.blind_steps()
+        source = Source(
+            imported.bytecode, name="torch.export", step="torch.export", seconds=seconds, weights=imported.weights
+        )
+        return source, frame
 
 
 def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options, frame: Trace) -> Lowering:

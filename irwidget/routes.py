@@ -98,6 +98,14 @@ def targets() -> dict[str, Target]:
     return {target.name: target for target in _TARGETS}
 
 
+def blind_steps() -> frozenset[Step]:
+    """The steps of PyTorch's routes, with any target options, that do not look at the values of large floats.
+
+    That to TOSA does: it transposes constants.
+    """
+    return llvm_routes.mlir_steps() | {TORCH_BACKEND, LINALG, STABLEHLO}
+
+
 def find(name: str) -> Target:
     """The target of that name. Raises UsageError with the near matches."""
     try:

@@ -1,18 +1,16 @@
-"""PyTorch: export a model once, in the user's process, and import it as MLIR."""
+"""PyTorch: export a model once, in the user's process."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import linecache
-import re
 import tempfile
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from irwidget.dumps import Diagnostic, Location
+from irwidget.dumps import Location
 from irwidget.errors import ExportError, UsageError
 from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
@@ -21,18 +19,6 @@ from irwidget.toolchain.locations import is_user_file
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
-
-
-@dataclass(frozen=True)
-class Imported:
-    """A model as MLIR of the torch dialect, before any pass."""
-
-    bytecode: bytes
-    name: str
-    remarks: tuple[Diagnostic, ...] = ()
-    """What the user should know of the signature of `@main`."""
-    sources: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Text of the user's files that locations point into."""
 
 
 def is_model(obj: object) -> bool:
@@ -69,26 +55,6 @@ def export(
         raise explain(error, label, "torch.export") from error
 
 
-def import_program(program: ExportedProgram, name: str) -> Imported:
-    """Import a decomposed program with torch-mlir's FxImporter; the function is `@main`.
-
-    Constant inputs (`k=3`, `use_cache=False`) are baked in: torch.export has
-    specialised on them, so they are no arguments of `@main`.
-    """
-    from torch_mlir.extras.fx_importer import FxImporter  # pyright: ignore[reportMissingImports]
-
-    from irwidget.toolchain import mlir
-
-    _restore_buffers(program)
-    _drop_constant_inputs(program)
-    importer = FxImporter(context=mlir.new_context())
-    try:
-        importer.import_frozen_program(program, func_name="main")
-    except Exception as error:
-        raise ExportError(f"torch-mlir cannot import {name}: {_first_line(error)}") from error
-    return Imported(mlir.bytecode(importer.module), name, tuple(_remarks(program)), _sources(program))
-
-
 @contextlib.contextmanager
 def _some_temporary_folder() -> Generator[None]:
     """Torch names a cache in the temporary folder as it is imported, and fails where, on a full disk, there is none."""
@@ -116,43 +82,6 @@ def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
 def model_name(model: Any) -> str:
     """A readable name: the class of a module, the name of a function."""
     return getattr(model, "__name__", None) or type(model).__name__
-
-
-def _restore_buffers(program: ExportedProgram) -> None:
-    """Non-persistent buffers are not in an exported program's state, where the importer looks."""
-    for buffer in program.graph_signature.inputs_to_buffers.values():
-        if buffer not in program.state_dict and buffer in program.constants:
-            program.state_dict[buffer] = program.constants[buffer]
-
-
-def _drop_constant_inputs(program: ExportedProgram) -> None:
-    from torch.export.graph_signature import ConstantArgument
-
-    signature = program.graph_signature
-    constant = {spec.arg.name for spec in signature.input_specs if isinstance(spec.arg, ConstantArgument)}
-    for node in list(program.graph.nodes):
-        if node.op == "placeholder" and node.name in constant and not node.users:
-            program.graph.erase_node(node)
-            signature.input_specs[:] = [spec for spec in signature.input_specs if spec.arg.name != node.name]
-
-
-def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
-    from torch.export.graph_signature import OutputKind
-
-    for index, spec in enumerate(program.graph_signature.output_specs):
-        if spec.kind == OutputKind.BUFFER_MUTATION:
-            yield Diagnostic("remark", f"result {index} of @main is the new value of buffer {spec.target!r}")
-        elif spec.kind == OutputKind.USER_INPUT_MUTATION:
-            yield Diagnostic("remark", f"result {index} of @main is the new value of input {spec.target!r}")
-
-
-def _sources(program: ExportedProgram) -> dict[str, str]:
-    """The text of each user file in the stack traces of the graph's nodes."""
-    return read_sources(
-        name
-        for node in program.graph.nodes
-        for name in re.findall(r'File "([^"]+)", line', node.meta.get("stack_trace") or "")
-    )
 
 
 def read_sources(names: Iterable[str]) -> dict[str, str]:
@@ -195,15 +124,14 @@ def explain(error: BaseException, name: str, tracer: str) -> ExportError:
     """What an exception of a tracer means for the user: their line, the cause, what to try."""
     text = f"{type(error).__name__}: {error}"
     place = user_line(error)
-    cause, advice = _first_line(error), ""
+    cause, advice = first_line(error), ""
     for needles, meaning, remedy in _HINTS:
         if any(needle in text for needle in needles):
-            cause, advice = f"{meaning} ({_first_line(error)})", remedy
+            cause, advice = f"{meaning} ({first_line(error)})", remedy
             break
     lines = [f"{tracer} cannot trace {name}: {cause}"]
     if place:
-        code = linecache.getline(place.file, place.line).strip()
-        lines.append(f"  at {describe(place)}" + (f": {code}" if code else ""))
+        lines.append(quote(place))
     if advice:
         lines.append(f"  Try: {advice}.")
     explained = ExportError("\n".join(lines))
@@ -211,7 +139,8 @@ def explain(error: BaseException, name: str, tracer: str) -> ExportError:
     return explained
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """The kind of an exception and the first line of what it says."""
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {text}"[:400] if text else type(error).__name__
 
@@ -224,6 +153,12 @@ def user_line(error: BaseException) -> Location | None:
         if is_user_file(frame.filename)
     ]
     return frames[-1] if frames else None
+
+
+def quote(place: Location) -> str:
+    """A line of a message that shows where in the user's code."""
+    code = linecache.getline(place.file, place.line).strip()
+    return f"  at {describe(place)}" + (f": {code}" if code else "")
 
 
 def describe(place: Location) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from irwidget.dumps import Diagnostic
-from irwidget.toolchain import events, graphs, mlir, mlir_opt, printed, tools
+from irwidget.toolchain import events, graphs, mlir, mlir_opt, printed, tools, weights
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Run, Session, State, StepFailed, TextState
 
@@ -58,7 +58,20 @@ def _start(run: Run) -> State | None:
         return tools.read(request.language, request.source)
     if isinstance(request.source, str):
         return mlir_opt.parsed(run, request.steps[0].tool if request.steps else "mlir-opt", request.source)
-    return MlirState(mlir.parse(request.source or b"", run.context()))
+    return _parse(run)
+
+
+def _parse(run: Run) -> MlirState:
+    """The module that a request starts from; its large literals have the values that the request gives."""
+    request = run.request
+    run.held.context = None  # in that of an earlier parse, the resources would be renamed
+    if request.values is None:
+        return MlirState(mlir.parse(request.source or "", run.context()))
+    shown = mlir.shown_resources(mlir.parse(request.source or "", mlir.new_context()))
+    values = weights.attributes(request.values, run.context())
+    module = mlir.parse(request.source or "", run.context())
+    weights.put(module, request.values.order, values)
+    return MlirState(module, resources=shown)
 
 
 def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[events.Event]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from irwidget.dumps import Content, Diagnostic, Step
+from irwidget.toolchain.weights import Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class Request:
     """Where the user's relative paths start."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     """Target options: `arch`, `opt_level`."""
+    values: Values | None = None
+    """Where the values are that the bytecode leaves out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,8 +273,7 @@ def _input(run: Run, state: State) -> str:
     """The text that a program reads; MLIR keeps its locations, so that lines stay linked to the source."""
     if isinstance(state, MlirState):
         elide = run.request.elide and not run.request.keep_constants
-        limits = {"large_elements_limit": 10, "large_resource_limit": 64} if elide else {}
-        return state.module.operation.get_asm(enable_debug_info=True, **limits)
+        return state.asm(elide=elide)
     return state.render(run.request.elide).text
 
 

@@ -16,6 +16,7 @@ import select
 import signal
 import struct
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -106,6 +107,7 @@ def call(
     memory = memory or (whole.memory if whole else None) or processes.memory_limit()
     log = processes.log()
     with log:
+        data = b""
         child, results, lifeline = _fork(function, memory, log)
         try:
             data = _read(child, results, None if seconds is None else time.monotonic() + seconds)
@@ -115,14 +117,26 @@ def call(
             raise
         finally:
             os.close(results)
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if data:  # it has only its memory to give back, which takes a while when that is large
+                threading.Thread(target=_reap, args=(child,), name="irwidget-reap", daemon=True).start()
+                status = 0
+            else:
+                status = _reap(child)
             lifeline.close()
-        if status or not data:
+        if not data:
             raise Died(processes.epitaph(status, log))
     answer = pickle.loads(data)
     if not isinstance(answer, Raised):
         return cast("_T", answer)
     raise answer.again()
+
+
+def _reap(child: int) -> int | None:
+    """Wait for the end of a copy: its exit status, None when somebody else has taken it."""
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except ChildProcessError:
+        return None
 
 
 def _fork(function: Callable[[], object], memory: int, log: IO[bytes]) -> tuple[int, int, processes.Lifeline]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ _NO_RESOURCES = "{-#\n\n#-}"
 """What MLIR prints when every resource is elided."""
 LARGE_RESOURCE = 64
 """Resource blobs of more characters than this are elided."""
+_RESOURCE = re.compile(r"dense_resource<([^>]+)>")
+_SHOWN = re.compile(r'^      (\S+): ("0x[0-9A-F]*"),?$', re.MULTILINE)
 
 
 class PipelineError(Exception):
@@ -224,13 +226,46 @@ class MlirState:
 
     module: Any
     language: str = "mlir"
+    resources: Mapping[str, str] | None = None
+    """What a text that is elided has for each resource, when that is known; empty for a large one."""
 
     def snapshot(self) -> MlirState:
         """A copy that later passes leave alone. Attributes, so weights, are shared."""
-        return MlirState(self.module.operation.clone())
+        return MlirState(self.module.operation.clone(), self.language, self.resources)
 
     def render(self, elide: bool) -> Content:
         """The text, with the user's source line for each of its lines."""
-        limits = {"large_elements_limit": LARGE_ELEMENTS, "large_resource_limit": LARGE_RESOURCE} if elide else {}
-        asm = self.module.operation.get_asm(enable_debug_info=True, assume_verified=True, **limits)
-        return content(asm)
+        return content(self.asm(elide=elide))
+
+    def asm(self, *, elide: bool) -> str:
+        """The text with locations.
+
+        MLIR writes a resource out to find that it is too large to be shown, which takes seconds for a model's weights:
+        it is told to leave all out, and those that are known to be small are put in here.
+        """
+        if not elide:
+            return self._printed()
+        if self.resources is not None:
+            asm = self._printed(large_elements_limit=LARGE_ELEMENTS, large_resource_limit=0)
+            named = dict.fromkeys(_RESOURCE.findall(asm))
+            if named.keys() <= self.resources.keys():
+                shown = [f"      {name}: {text}" for name in named if (text := self.resources[name])]
+                return _with_resources(asm, shown)
+        return self._printed(large_elements_limit=LARGE_ELEMENTS, large_resource_limit=LARGE_RESOURCE)
+
+    def _printed(self, **limits: int) -> str:
+        return self.module.operation.get_asm(enable_debug_info=True, assume_verified=True, **limits)
+
+
+def _with_resources(asm: str, shown: Sequence[str]) -> str:
+    """A text without resources, with a section of them."""
+    if not shown:
+        return asm
+    section = "{-#\n  dialect_resources: {\n    builtin: {\n" + ",\n".join(shown) + "\n    }\n  }\n#-}\n"
+    return asm.rstrip("\n").removesuffix(_NO_RESOURCES) + section
+
+
+def shown_resources(module: Any) -> dict[str, str]:
+    """What a text that is elided has for each resource of a module; empty for those that are left out."""
+    asm = MlirState(module).asm(elide=True)
+    return dict.fromkeys(_RESOURCE.findall(asm), "") | dict(_SHOWN.findall(asm.rpartition("{-#")[2]))

@@ -8,14 +8,17 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace, dump
+from irwidget.errors import IRWidgetError
 from irwidget.toolchain import budget, client, events
 from irwidget.toolchain.budget import Budget, TimeIsUp
 from irwidget.toolchain.lock import versions
 from irwidget.toolchain.streams import Local, Stream, next_event
 from irwidget.toolchain.texts import Texts
 from irwidget.toolchain.tool import Session
+from irwidget.toolchain.weights import Values, Weights
 
 Progress = Callable[[events.PassStarted, Step, float], None]
 """Told of each pass as it begins: the pass, its step, seconds since the run began."""
@@ -64,7 +67,8 @@ class Source:
     """
 
     def __init__(
-        self, data: bytes | str, language: str = "mlir", *, name: str = "import", step: str = "", seconds: float = 0.0
+        self, data: bytes | str, language: str = "mlir", *, name: str = "import", step: str = "",
+        seconds: float = 0.0, weights: Weights | None = None,
     ) -> None:
         self.data = data
         self.language = language
@@ -73,6 +77,10 @@ class Source:
         self.step = step or name
         self.seconds = seconds
         """How long it took to make."""
+        self.weights = weights
+        """The values that the bytecode leaves out."""
+        self.everything = weights is None
+        """Whether runs get all values, rather than those that passes are known to look at."""
         self.key = uuid.uuid4().hex
         self._session = Session()
         self.done: dict[tuple[Options, tuple[Step, ...]], tuple[Dump, ...]] = {}
@@ -84,14 +92,43 @@ class Source:
         Raises Interrupted on Ctrl-C, with the trace so far.
         """
         options = options or Options()
+        if self._lacks_values(steps, options):
+            return self.whole.run(steps, options, target=target)
+        execution, trace = self._execute(steps, options, target)
+        if execution.at_fault and not self.everything:  # it may have been for want of values
+            with contextlib.suppress(IRWidgetError):  # that they cannot be had is not what went wrong
+                return self.whole.run(steps, execution.what_is_left(), target=target)
+        return trace
+
+    def _execute(self, steps: Sequence[Step], options: Options, target: str) -> tuple[_Execution, Trace]:
+        """Run the steps, again where the worker has lost what they build on or had too much else to hold."""
         fresh = False
         while True:
+            execution = _Execution(self, tuple(steps), options, target, fresh=fresh)
             try:
-                return _Execution(self, tuple(steps), options, target, fresh=fresh).run()
+                return execution, execution.run()
             except _StateLost:
                 self.done.clear()
             except _Crowded:
                 fresh = True
+
+    @property
+    def size(self) -> int:
+        """Bytes of the IR, with the weights that it leaves out."""
+        return len(self.data) + (self.weights.size if self.weights else 0)
+
+    def _lacks_values(self, steps: Sequence[Step], options: Options) -> bool:
+        in_full = options.keep_constants or not options.elide
+        return not self.everything and self.weights is not None and self.weights.needed(steps, in_full=in_full)
+
+    @cached_property
+    def whole(self) -> Source:
+        """The same with all values. Its own source: steps that have run without values are not shared with it."""
+        whole = Source(
+            self.data, self.language, name=self.name, step=self.step, seconds=self.seconds, weights=self.weights
+        )
+        whole.everything = True
+        return whole
 
     def stream(self, request: events.Request, options: Options, *, fresh: bool = False) -> Stream:
         """The request as a stream that has not begun; `fresh`: in a worker that has done nothing else."""
@@ -143,6 +180,7 @@ class _Execution:
         self.read: bool | None = None
         """Whether the input could be read; None while nobody knows."""
         self.outcome: events.Finished | events.Failed | None = None
+        self.crashed = False
 
     def run(self) -> Trace:
         stream = self.source.stream(self.request(), self.options, fresh=self.fresh)
@@ -184,8 +222,24 @@ class _Execution:
             key=self.source.key, first_step=0 if whole else self.first_step,
             dumps=self.options.dumps, stop_after=stop_after, elide=self.options.elide, verify=self.options.verify,
             keep_constants=self.options.keep_constants, invocation=self.options.invocation,
-            cwd=os.getcwd(), options=dict(self.options.target),
+            cwd=os.getcwd(), options=dict(self.options.target), values=self._values() if whole else None,
         )
+
+    def _values(self) -> Values | None:
+        weights = self.source.weights
+        if weights is None:
+            return None
+        return weights.values(everything=self.source.everything, seconds=self.options.timeout)
+
+    def what_is_left(self) -> Options:
+        """The options for going on in the time that this run has left."""
+        left = self.budget.left()
+        return self.options if left is None else replace(self.options, timeout=max(0.001, left))
+
+    @property
+    def at_fault(self) -> bool:
+        """Whether a pass failed or crashed."""
+        return isinstance(self.outcome, events.Failed) and (self.outcome.kind == "pass" or self.crashed)
 
     def _events(self, stream: Stream) -> Iterator[events.Event]:
         """The events up to the outcome."""
@@ -220,6 +274,7 @@ class _Execution:
                 pass
 
     def _died(self, stream: Stream, how: str) -> events.Failed:
+        self.crashed = True
         client.warm()  # so that the next cell need not wait for it
         began = not isinstance(stream, client.Job) or stream.began
         return self._failed("crashed" if began else "did not run", f"the worker {how}")

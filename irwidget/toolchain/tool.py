@@ -73,8 +73,8 @@ class Pass:
 class Held:
     """What is kept of one source: its MLIR context and the states at the ends of steps.
 
-    A context of its own, because MLIR renames the resources of a second module
-    that uses the same names, and never frees those of the first.
+    A context of its own for each run from the start, because MLIR renames the resources
+    of a second module that uses the same names, and never frees those of the first.
     """
 
     context: Any = None

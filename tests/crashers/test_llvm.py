@@ -11,6 +11,7 @@ import irwidget
 from irwidget import routes
 from irwidget.dumps import Step
 from irwidget.errors import IRWidgetError, PassError, ToolError
+from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain.run import Options, Source
 from tests.llvm.programs import Cnn
@@ -55,7 +56,7 @@ def test_translation_that_would_segfault_is_refused(program: str, left: str) -> 
 def test_unrolling_for_amd_gpus_is_stopped_in_time() -> None:
     """Without the robust route's switches, code generation of an encoder layer takes minutes."""
     model, inputs = named("encoder").make()
-    source = Source(frontend.import_program(frontend.export(model, inputs, {}, None, "encoder"), "encoder").bytecode)
+    source = Source(importing.import_program(frontend.export(model, inputs, {}, None, "encoder"), "encoder").bytecode)
     *before, _, _ = routes.find("amdgpu").steps
     target = "-O2 -mtriple=amdgcn-amd-amdhsa -mcpu=gfx942"
     trace = source.run((*before, Step("opt", target), Step("llc", target)), Options(timeout=5), target="amdgpu")

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import irwidget
+from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain import events, literals, llvm, llvm_debug, mlir, translate
 from irwidget.toolchain.mlir import MlirState
@@ -93,7 +94,7 @@ def _with_and_without_lines(program: str) -> tuple[str, str]:
 
     torch.manual_seed(0)
     model, inputs = named(program).make()
-    imported = frontend.import_program(frontend.export(model, inputs, {}, None, program), program)
+    imported = importing.import_program(frontend.export(model, inputs, {}, None, program), program)
     run = Run(events.Request((), None, "", elide=False), Session().hold(""))
     state = MlirState(mlir.parse(imported.bytecode, run.context()))
     for step in irwidget.targets()["nvptx"].steps[:-3]:

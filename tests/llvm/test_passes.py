@@ -8,6 +8,7 @@ import torch
 import irwidget
 from irwidget import expand, llvm_routes, routes
 from irwidget.errors import UsageError
+from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain import llvm_passes
 from irwidget.toolchain.run import Options, Source
@@ -27,7 +28,7 @@ MODEL, X = Mlp(), torch.zeros(4, 16)
 
 @pytest.fixture(scope="module")
 def source() -> Source:
-    return Source(frontend.import_program(frontend.export(MODEL, (X,), {}, None, "mlp"), "mlp").bytecode)
+    return Source(importing.import_program(frontend.export(MODEL, (X,), {}, None, "mlp"), "mlp").bytecode)
 
 
 def test_llvm_passes_become_dumps() -> None:

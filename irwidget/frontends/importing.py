@@ -1,0 +1,197 @@
+"""From an exported program to MLIR of the torch dialect, by torch-mlir's importer, in a copy of this process.
+
+The importer is native code on the user's objects: it may crash, and its way of reading a tensor goes through lists of
+Python's numbers. Here large tensors stay where they are, and the module only names them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from irwidget.dumps import Diagnostic, Location
+from irwidget.errors import ExportError, ToolError, UsageError
+from irwidget.frontends.torch import first_line, quote, read_sources
+from irwidget.toolchain import forked, weights
+from irwidget.toolchain.locations import is_user_file
+from irwidget.toolchain.weights import Literal, Weights
+
+if TYPE_CHECKING:
+    import torch
+    from torch.export import ExportedProgram
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model as MLIR of the torch dialect, before any pass."""
+
+    bytecode: bytes
+    name: str
+    remarks: tuple[Diagnostic, ...] = ()
+    """What the user should know of the signature of `@main`."""
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Text of the user's files that locations point into."""
+    weights: Weights | None = None
+    """What the bytecode does not have: the values of large literals."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A literal operation of the module."""
+
+    resource: str
+    type: str
+    number: int | None = None
+    """Of the tensor whose values are left out."""
+    state: tuple[int, bytes] = (0, b"")
+    """What shows that the tensor has changed since."""
+
+
+def import_program(
+    program: ExportedProgram, name: str, *, isolate: bool = True, seconds: float | None = None,
+    memory: int | None = None,
+) -> Imported:
+    """Import a decomposed program with torch-mlir's FxImporter; the function is `@main`.
+
+    Constant inputs (`k=3`, `use_cache=False`) are baked in: torch.export has
+    specialised on them, so they are no arguments of `@main`. `seconds` and
+    `memory` (bytes) limit the importer, unless it runs here (`isolate=False`).
+
+    Raises ExportError when the importer refuses the program, ToolError when it crashes or reaches a limit.
+    """
+    from irwidget.frontends import fx_literals
+    from irwidget.toolchain import mlir
+
+    large = fx_literals.large(program)
+    mlir.prepare()  # every copy begins with this context, untouched
+
+    def work() -> tuple[bytes, list[_Placed]]:
+        return _import(program, name, large)
+
+    try:
+        bytecode, placed = forked.call(work, seconds=seconds, memory=memory) if isolate else work()
+    except forked.Died as death:
+        raise _failed(f"crashed on {name} (it {death}). Next step: lower the model's parts one by one") from None
+    except forked.TimedOut:
+        if seconds is None:
+            raise  # by the budget of the lowering, which says so
+        raise _failed(f"timed out on {name} (after {seconds:g} s)") from None
+    except MemoryError:
+        raise _failed(f"ran out of memory on {name}. Next step: give it more, with memory=") from None
+    return Imported(bytecode, name, tuple(_remarks(program)), _sources(program), _weights(name, large, placed, isolate))
+
+
+def _failed(how: str) -> ToolError:
+    return ToolError(f"torch-mlir's importer {how}", tool="torch-mlir", pass_name="import")
+
+
+def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> tuple[bytes, list[_Placed]]:
+    """The bytecode, and its literal operations in the order of a walk.
+
+    The program is changed. Raises ExportError with the user's line.
+    """
+    from irwidget.frontends import fx_literals
+    from irwidget.toolchain import mlir
+
+    _restore_buffers(program)
+    _drop_constant_inputs(program)
+    tracker = fx_literals.Tracker(large)
+    importer = fx_literals.FxImporter(context=mlir.new_context(), py_attr_tracker=tracker)
+    try:
+        importer.import_frozen_program(program, func_name="main")
+    except Exception as error:
+        raise _explained(error, name) from error
+    placed: list[_Placed] = []
+    for operation in weights.literals(importer.module):
+        value = operation.attributes["value"]
+        number = tracker.numbers.get(resource := fx_literals.resource(value))
+        state = (0, b"") if number is None else fx_literals.state(large[number])
+        placed.append(_Placed(resource, str(value.type), number, state))
+    return mlir.bytecode(importer.module), placed
+
+
+def _weights(name: str, large: list[torch.Tensor], placed: list[_Placed], isolate: bool) -> Weights | None:
+    """What the bytecode leaves out, while it is the user's."""
+    from irwidget.frontends import fx_literals
+
+    tensors = {one.resource: large[one.number] for one in placed if one.number is not None}
+    if not tensors:
+        return None
+    literals = {
+        one.resource: Literal(
+            one.resource, one.type, tensor.element_size(), fx_literals.size(tensor), fx_literals.is_read(tensor)
+        )
+        for one in placed if (tensor := tensors.get(one.resource)) is not None
+    }
+    before = {one.resource: one.state for one in placed}
+
+    def values(resource: str) -> memoryview:
+        if fx_literals.state(tensors[resource]) != before[resource]:
+            raise UsageError(f"The weights of {name} have changed since it was exported: lower it again")
+        return fx_literals.memory(tensors[resource])
+
+    order = tuple(one.resource if one.resource in tensors else "" for one in placed)
+    return Weights(literals, order, values, isolate)
+
+
+def _explained(error: Exception, name: str) -> ExportError:
+    place = _line_of(error)
+    lines = [f"torch-mlir cannot import {name}: {first_line(error)}", *([quote(place)] if place else [])]
+    explained = ExportError("\n".join(lines))
+    explained.location = place
+    return explained
+
+
+def _line_of(error: Exception) -> Location | None:
+    """The user's line of the node that the importer was at."""
+    from torch.fx import Node
+
+    frame = error.__traceback__
+    found: Location | None = None
+    while frame is not None:
+        node = frame.tb_frame.f_locals.get("node")
+        if isinstance(node, Node):
+            places = _FRAME.findall(node.meta.get("stack_trace") or "")
+            users = [Location(file, int(line)) for file, line in places if is_user_file(file)]
+            found = users[-1] if users else found
+        frame = frame.tb_next
+    return found
+
+
+def _restore_buffers(program: ExportedProgram) -> None:
+    """Non-persistent buffers are not in an exported program's state, where the importer looks."""
+    for buffer in program.graph_signature.inputs_to_buffers.values():
+        if buffer not in program.state_dict and buffer in program.constants:
+            program.state_dict[buffer] = program.constants[buffer]
+
+
+def _drop_constant_inputs(program: ExportedProgram) -> None:
+    from torch.export.graph_signature import ConstantArgument
+
+    signature = program.graph_signature
+    constant = {spec.arg.name for spec in signature.input_specs if isinstance(spec.arg, ConstantArgument)}
+    for node in list(program.graph.nodes):
+        if node.op == "placeholder" and node.name in constant and not node.users:
+            program.graph.erase_node(node)
+            signature.input_specs[:] = [spec for spec in signature.input_specs if spec.arg.name != node.name]
+
+
+def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
+    from torch.export.graph_signature import OutputKind
+
+    for index, spec in enumerate(program.graph_signature.output_specs):
+        if spec.kind == OutputKind.BUFFER_MUTATION:
+            yield Diagnostic("remark", f"result {index} of @main is the new value of buffer {spec.target!r}")
+        elif spec.kind == OutputKind.USER_INPUT_MUTATION:
+            yield Diagnostic("remark", f"result {index} of @main is the new value of input {spec.target!r}")
+
+
+def _sources(program: ExportedProgram) -> dict[str, str]:
+    """The text of each user file in the stack traces of the graph's nodes."""
+    return read_sources(
+        file for node in program.graph.nodes for file, _ in _FRAME.findall(node.meta.get("stack_trace") or "")
+    )
