@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from irwidget import checking, helion, pipelines, routes
+from irwidget import checking, helion, imports, pipelines, routes
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
 from irwidget.errors import (
     ExportError,
@@ -221,8 +221,8 @@ def lower(
 
     `dumps=False` keeps the last dump only, `elide=False` prints large constants,
     `timeout` is in seconds for everything together, from export to the last text and
-    for all of several IR types; what waits for other lowerings does not count. Each
-    later look at a text has as long again. `memory` is in GiB for the worker (by
+    for all of several IR types; waiting for other lowerings, and for the first import
+    of PyTorch, does not count. Each later look at a text has as long again. `memory` is in GiB for the worker (by
     default three quarters of what the machine or its container has); `isolate=False`
     runs the passes in this process, where a limit is looked at between passes.
     `progress` is called as each pass begins.
@@ -313,11 +313,13 @@ class Start:
 
     def prepare(self, target: routes.Target) -> None:
         """Do what the passes wait for: a PyTorch model is exported. Raises ExportError or UsageError."""
+        _await_torch(target)
         if target.source == "pytorch" and target.name != "torch_script_graph_ir" and not helion.is_kernel(self.obj):
             _ = self._imported
 
     def lower(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
         """To one IR type, then through the steps of a custom pipeline."""
+        _await_torch(target)
         if target.name == "torch_script_graph_ir":
             if extra:
                 raise UsageError("A custom pipeline cannot start from torch_script_graph_ir: no tool reads it")
@@ -420,6 +422,13 @@ class Start:
         seconds = time.perf_counter() - started
         frame = Trace("", (), name=self.name, sources=imported.sources, diagnostics=imported.remarks)
         return Source(imported.bytecode, name="torch.export", step="torch.export", seconds=seconds), frame
+
+
+def _await_torch(target: routes.Target) -> None:
+    """PyTorch is imported by a thread that no interrupt reaches; this one waits for it, outside of the time limit."""
+    if target.source != "raw":
+        with budget.uncounted("the import of PyTorch"):
+            imports.wait()
 
 
 def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options, frame: Trace) -> Lowering:

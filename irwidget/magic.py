@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,9 +14,10 @@ from IPython.core.completer import context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
-from irwidget import arguments, routes
+from irwidget import arguments, imports, routes
 from irwidget.commands import first_that_fits, lower_all, targets_of
-from irwidget.errors import UsageError, near
+from irwidget.errors import LoweringInterrupted, UsageError, near
+from irwidget.frontends import torch as frontend
 from irwidget.frontends.pairing import Call, Candidate, collected, explore, find
 from irwidget.lowering import Lowering, page, shown
 from irwidget.progress import ProgressLine
@@ -37,11 +39,18 @@ class LowerMagics(Magics):
     @cell_magic("lower")
     def lower_cell(self, line: str, cell: str) -> None:
         """Run the cell, then lower the models in it: `%%lower --to tosa_mlir`."""
+        with _one_line():
+            self._lower_cell(line, cell)
+
+    def _lower_cell(self, line: str, cell: str) -> None:
         parsed = arguments.parse(line, "%%lower", objects=False)
         if _answered(parsed):
             return
         options = arguments.pipeline_options(parsed) if parsed.interactive else {}
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
+        if wanted != ["raw_ir"]:
+            with _one_line("in the import of PyTorch, which goes on, "):
+                imports.wait(imports.TORCH + imports.OURS)  # the cell is about to import some of it, too
         if "raw_ir" in wanted:
             text = cell if parsed.source == "text" else self._printed(line, cell)
             candidates = [Candidate("IR", text, (Call((), told=True),))]
@@ -57,6 +66,10 @@ class LowerMagics(Magics):
     @line_magic("lower")
     def lower_line(self, line: str) -> None:
         """Lower an object that exists already: `%lower model x --to tosa_mlir`."""
+        with _one_line():
+            self._lower_line(line)
+
+    def _lower_line(self, line: str) -> None:
         parsed = arguments.parse(line, "%lower", objects=True)
         if _answered(parsed):
             return
@@ -143,12 +156,14 @@ class LowerMagics(Magics):
         kept = namespace.get("__explore__")
         namespace["__explore__"] = explore
         try:
-            with collected(source) as pairs:
+            with collected(source) as pairs, _interrupts_of(self.shell) as interrupted:
                 result = self.shell.run_cell(source, store_history=False)
         finally:
             namespace.pop("__explore__", None)
             if kept is not None:
                 namespace["__explore__"] = kept
+        if interrupted:
+            raise LoweringInterrupted(interrupted[0])
         if not result.success:
             raise _AlreadyShown
         return pairs or find(cell, namespace, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
@@ -173,6 +188,42 @@ class LowerMagics(Magics):
             print(views.text([lowering.trace for lowering in done.values()]))
             return
         progress.show(shown(list(done.values()), key=_cell_id(self.shell)))
+
+
+@contextlib.contextmanager
+def _one_line(where: str = "") -> Generator[None]:
+    """What an interrupt leaves in the cell, wherever it strikes."""
+    began = time.monotonic()
+    try:
+        yield
+    except LoweringInterrupted:
+        raise
+    except KeyboardInterrupt:
+        raise LoweringInterrupted(f"interrupted {where}after {time.monotonic() - began:.0f} s") from None
+
+
+@contextlib.contextmanager
+def _interrupts_of(shell: InteractiveShell) -> Generator[list[str]]:
+    """Have an interrupt of the user's own code noted, with its line, in place of IPython's page of frames."""
+    noted: list[str] = []
+    began = time.monotonic()
+
+    def note(_shell: Any, _kind: Any, error: BaseException, *_: Any, **__: Any) -> None:
+        if isinstance(error, LoweringInterrupted):
+            noted.append(str(error))
+            return
+        place = frontend.user_line(error)
+        where = f", {frontend.describe(place)}" if place else ""
+        noted.append(f"interrupted in the cell's own code{where}, after {time.monotonic() - began:.0f} s")
+
+    if shell.custom_exceptions:  # somebody else's
+        yield noted
+        return
+    shell.set_custom_exc((KeyboardInterrupt,), note)
+    try:
+        yield noted
+    finally:
+        shell.set_custom_exc((), None)
 
 
 def _answered(parsed: argparse.Namespace) -> bool:
@@ -223,14 +274,15 @@ def complete(context: Any) -> Any:
 
 
 def load(shell: InteractiveShell) -> None:
-    """Register the magics and their completion; start the worker in the background."""
+    """Register the magics and their completion; start the worker and the import of PyTorch in the background."""
     shell.register_magics(LowerMagics)
     matchers: list[Any] = shell.Completer.custom_matchers
     if complete not in matchers:
         matchers.append(complete)
     from irwidget.toolchain import client
 
-    client.worker()
+    imports.begin()
+    client.warm()
 
 
 def unload(shell: InteractiveShell) -> None:

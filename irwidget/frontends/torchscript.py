@@ -11,6 +11,7 @@ from typing import Any
 from irwidget.dumps import Dump, Location, Step, Trace, dump
 from irwidget.errors import UsageError
 from irwidget.frontends import torch as frontend
+from irwidget.frontends.undo import undone
 from irwidget.toolchain.locations import is_user_file
 
 STEP = Step("torch.jit.trace", "check_trace=False", "torch.jit.trace")
@@ -30,7 +31,7 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
     started = time.perf_counter()
     try:
         # Under no_grad a fused attention op would hide the layers; torch calls tracing deprecated on every use.
-        with warnings.catch_warnings():
+        with undone(model), warnings.catch_warnings():
             warnings.simplefilter("ignore", category=DeprecationWarning)
             warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # pyright: ignore[reportPrivateImportUsage]
             trace: Any = torch.jit.trace
