@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """`%load_ext irwidget`: registers `%%lower` and `%lower`, and starts the worker in the background."""
+    """`%load_ext irwidget`: registers `%%lower` and `%lower`; starts the worker and the import of PyTorch."""
     from irwidget.magic import load
 
     load(shell)

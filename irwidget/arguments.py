@@ -58,8 +58,8 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made.add_argument("--no-dumps", action="store_true", help="keep the last dump only")
     made.add_argument("--no-elide", action="store_true", help="print large constants in full")
     made.add_argument("--in-process", action="store_true", help="run the passes in this process, not in the worker")
-    made.add_argument("--timeout", type=from_word("timeout"), metavar="S", help="seconds for all passes together")
-    made.add_argument("--memory", type=from_word("memory"), metavar="GIB", help="most memory for the passes")
+    made.add_argument("--timeout", type=from_word("timeout"), metavar="S", help="seconds for all of it")
+    made.add_argument("--memory", type=from_word("memory"), metavar="GIB", help="most memory for the worker")
     made.add_argument("--targets", action="store_true", help="print the table of IR types")
     made.add_argument("--doctor", action="store_true", help="check this machine against toolchain.lock")
     return made

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from irwidget import helion, pipelines, planning, routes
+from irwidget import helion, imports, pipelines, planning, routes
 from irwidget import options as options_of
 from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
@@ -225,8 +225,8 @@ def lower(
 
     `dumps=False` keeps the last dump only, `elide=False` prints large constants,
     `timeout` is in seconds for everything together, from export to the last text and
-    for all of several IR types; what waits for other lowerings does not count. Each
-    later look at a text has as long again. `memory` is in GiB for the worker (by
+    for all of several IR types; waiting for other lowerings, and for the first import
+    of PyTorch, does not count. Each later look at a text has as long again. `memory` is in GiB for the worker (by
     default three quarters of what the machine or its container has); `isolate=False`
     runs the passes in this process, where a limit is looked at between passes.
     `progress` is called as each pass begins.
@@ -323,6 +323,7 @@ class Start:
 
     def prepare(self, target: routes.Target) -> None:
         """Do what the passes wait for: a PyTorch model is exported. Raises ExportError or UsageError."""
+        _await_torch(target)
         if target.source == "pytorch" and target.name != "torch_script_graph_ir" and not helion.is_kernel(self.obj):
             _ = self._imported
 
@@ -334,6 +335,7 @@ class Start:
         return lowering
 
     def _lower(self, target: routes.Target, extra: tuple[Step, ...], options: Options) -> Lowering:
+        _await_torch(target)
         if target.source != "raw":
             pipelines.check_flow(extra, target.name, target.language)
         if target.name == "torch_script_graph_ir":
@@ -495,6 +497,13 @@ class Start:
             imported.bytecode, name="torch.export", step="torch.export", seconds=seconds, weights=imported.weights
         )
         return source, frame
+
+
+def _await_torch(target: routes.Target) -> None:
+    """PyTorch is imported by a thread that no interrupt reaches; this one waits for it, outside of the time limit."""
+    if target.source != "raw":
+        with budget.uncounted("the import of PyTorch"):
+            imports.wait()
 
 
 def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options, frame: Trace) -> Lowering:

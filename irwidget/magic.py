@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import contextlib
+import time
+from collections.abc import Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,9 +13,10 @@ from IPython.core.completer import context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
-from irwidget import arguments, cells, reports, routes
+from irwidget import arguments, cells, imports, reports, routes
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
-from irwidget.errors import UsageError, near
+from irwidget.errors import LoweringInterrupted, UsageError, near
+from irwidget.frontends import torch as frontend
 from irwidget.frontends.pairing import Call, Candidate
 from irwidget.lowering import Lowering, page, shown
 from irwidget.progress import ProgressLine
@@ -30,6 +33,10 @@ class LowerMagics(Magics):
     @cell_magic("lower")
     def lower_cell(self, line: str, cell: str) -> None:
         """Run the cell, then lower the models in it: `%%lower --to tosa_mlir`."""
+        with _one_line():
+            self._lower_cell(line, cell)
+
+    def _lower_cell(self, line: str, cell: str) -> None:
         parsed = arguments.parse(line, "%%lower", objects=False)
         if reports.answered(parsed):
             return
@@ -37,7 +44,16 @@ class LowerMagics(Magics):
         if parsed.interactive:
             check_pipeline(parsed)
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
-        candidates = cells.candidates(self.shell, line, cell, wanted, parsed)
+        if wanted != ["raw_ir"]:
+            with _one_line("in the import of PyTorch, which goes on, "):
+                imports.wait(imports.TORCH + imports.OURS)  # the cell is about to import some of it, too
+        with _interrupts_of(self.shell) as interrupted:
+            try:
+                candidates = cells.candidates(self.shell, line, cell, wanted, parsed)
+            except cells.AlreadyShown:
+                if interrupted:
+                    raise LoweringInterrupted(interrupted[0]) from None
+                raise
         if parsed.interactive:
             self._edit(candidates, [parsed.model or "", *arguments.split(parsed.inputs)], parsed, options)
         else:
@@ -47,6 +63,10 @@ class LowerMagics(Magics):
     @line_magic("lower")
     def lower_line(self, line: str) -> None:
         """Lower an object that exists already: `%lower model x --to tosa_mlir`."""
+        with _one_line():
+            self._lower_line(line)
+
+    def _lower_line(self, line: str) -> None:
         parsed = arguments.parse(line, "%lower", objects=True)
         if reports.answered(parsed):
             return
@@ -114,6 +134,42 @@ class LowerMagics(Magics):
         progress.show(shown(list(done.values()), key=_cell_id(self.shell)))
 
 
+@contextlib.contextmanager
+def _one_line(where: str = "") -> Generator[None]:
+    """What an interrupt leaves in the cell, wherever it strikes."""
+    began = time.monotonic()
+    try:
+        yield
+    except LoweringInterrupted:
+        raise
+    except KeyboardInterrupt:
+        raise LoweringInterrupted(f"interrupted {where}after {time.monotonic() - began:.0f} s") from None
+
+
+@contextlib.contextmanager
+def _interrupts_of(shell: InteractiveShell) -> Generator[list[str]]:
+    """Have an interrupt of the user's own code noted, with its line, in place of IPython's page of frames."""
+    noted: list[str] = []
+    began = time.monotonic()
+
+    def note(_shell: Any, _kind: Any, error: BaseException, *_: Any, **__: Any) -> None:
+        if isinstance(error, LoweringInterrupted):
+            noted.append(str(error))
+            return
+        place = frontend.user_line(error)
+        where = f", {frontend.describe(place)}" if place else ""
+        noted.append(f"interrupted in the cell's own code{where}, after {time.monotonic() - began:.0f} s")
+
+    if shell.custom_exceptions:  # somebody else's
+        yield noted
+        return
+    shell.set_custom_exc((KeyboardInterrupt,), note)
+    try:
+        yield noted
+    finally:
+        shell.set_custom_exc((), None)
+
+
 def _variable(namespace: Mapping[str, Any], name: str) -> Any:
     if name not in namespace:
         raise UsageError(f"There is no variable {name!r}. {near(name, [n for n in namespace if n[0] != '_'])}")
@@ -149,14 +205,15 @@ def complete(context: Any) -> Any:
 
 
 def load(shell: InteractiveShell) -> None:
-    """Register the magics and their completion; start the worker in the background."""
+    """Register the magics and their completion; start the worker and the import of PyTorch in the background."""
     shell.register_magics(LowerMagics)
     matchers: list[Any] = shell.Completer.custom_matchers
     if complete not in matchers:
         matchers.append(complete)
     from irwidget.toolchain import client
 
-    client.worker()
+    imports.begin()
+    client.warm()
 
 
 def unload(shell: InteractiveShell) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import Any
@@ -23,7 +24,9 @@ class ProgressLine:
         self._started = time.monotonic()
         self._done = threading.Event()
         self._handle: Any = None
-        self._thread: threading.Thread | None = None
+        self._idle = threading.Event()
+        """Whether nobody shows the line."""
+        self._idle.set()
 
     def begin(self, name: str) -> None:
         """A model's lowering begins, with its export."""
@@ -36,8 +39,8 @@ class ProgressLine:
 
     def __enter__(self) -> ProgressLine:
         if self._enabled:
-            self._thread = threading.Thread(target=self._watch, name="irwidget-progress", daemon=True)
-            self._thread.start()
+            self._idle.clear()
+            threading.Thread(target=self._work, name="irwidget-progress", daemon=True).start()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -56,9 +59,15 @@ class ProgressLine:
 
     def _stop(self) -> None:
         self._done.set()
-        if self._thread:
-            self._thread.join()
-            self._thread = None
+        self._idle.wait()  # not Thread.join, which an interrupt confuses
+
+    def _work(self) -> None:
+        try:
+            self._watch()
+        except Exception as error:  # the line is not worth an error
+            logging.getLogger(__name__).debug("no progress is shown: %s", error)
+        finally:
+            self._idle.set()
 
     def _watch(self) -> None:
         from IPython.display import display

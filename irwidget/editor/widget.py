@@ -123,7 +123,9 @@ class Pipeline(base.View):
         self._names = Names(obj, inputs, kwargs, dynamic_shapes, target_options, external, names)
         self._fresh = partial(next, itertools.count(1))
         self._lock = threading.RLock()
-        self._thread: threading.Thread | None = None
+        self._over = threading.Event()
+        """Set when the run under way has ended."""
+        self._over.set()
         self._ran: tuple[Link, ...] = ()
         self.error: BaseException | None = None
         """What ended the last run early."""
@@ -279,16 +281,14 @@ class Pipeline(base.View):
 
     def wait(self, timeout: float | None = None) -> Lowering:
         """Wait for the run under way, at most `timeout` seconds (TimeoutError). Raises what ended it early."""
-        thread = self._thread
+        over = self._over  # not Thread.join: interrupted, it takes the thread for ended
         try:
-            while thread is not None and thread.is_alive():
-                thread.join(0.1 if timeout is None else min(timeout, 0.1))
-                if timeout is not None and (timeout := timeout - 0.1) <= 0 and thread.is_alive():
+            while not over.wait(0.1 if timeout is None else min(timeout, 0.1)):
+                if timeout is not None and (timeout := timeout - 0.1) <= 0:
                     raise TimeoutError("The pipeline is still running")
         except KeyboardInterrupt:
             self.stop()
-            if thread is not None:
-                thread.join(10)
+            over.wait(10)
         if self.error is not None:
             raise self.error
         if self.lowering is None:
@@ -318,8 +318,14 @@ class Pipeline(base.View):
             self.set_trait("route", tuple(replace(link.forget(), state="waiting") for link in self.route))
             self.set_trait("message", "")
             self.set_trait("status", "running")
-            self._thread = _thread_kind()(target=self._work, args=(tuple(links),), name="irwidget-run", daemon=True)
-            self._thread.start()
+            self._over = threading.Event()
+            _thread_kind()(target=self._run, args=(tuple(links), self._over), name="irwidget-run", daemon=True).start()
+
+    def _run(self, links: tuple[Link, ...], over: threading.Event) -> None:
+        try:
+            self._work(links)
+        finally:
+            over.set()
 
     def _work(self, links: tuple[Link, ...]) -> None:
         """Lower, on a thread of its own, and show what came out."""

@@ -14,6 +14,7 @@ from irwidget.dumps import Location
 from irwidget.errors import ExportError, UsageError
 from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
+from irwidget.frontends.undo import undone
 from irwidget.toolchain.locations import is_user_file
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def export(
 
     label = name or model_name(model)
     try:
-        with quiet_export(), whole_user_stacks(), no_collection(), _some_temporary_folder():
+        with undone(model), quiet_export(), whole_user_stacks(), no_collection(), _some_temporary_folder():
             if isinstance(model, torch.export.ExportedProgram):
                 program = model
             else:

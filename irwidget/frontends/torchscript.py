@@ -14,6 +14,7 @@ from typing import Any
 from irwidget.dumps import Dump, Location, Step, Trace, dump
 from irwidget.errors import UsageError
 from irwidget.frontends import torch as frontend
+from irwidget.frontends.undo import undone
 from irwidget.toolchain.locations import is_user_file
 
 STEP = Step("torch.jit.trace", "check_trace=False", "torch.jit.trace")
@@ -35,7 +36,7 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
     safe = _buffers_restored(model) if given[0] is model else contextlib.nullcontext()
     try:
         # Under no_grad a fused attention op would hide the layers; torch calls tracing deprecated on every use.
-        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]), safe:
+        with undone(model), warnings.catch_warnings(), torch.random.fork_rng(devices=[]), safe:
             warnings.simplefilter("ignore", category=DeprecationWarning)
             warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # pyright: ignore[reportPrivateImportUsage]
             trace: Any = torch.jit.trace

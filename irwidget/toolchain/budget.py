@@ -90,7 +90,7 @@ class Budget:
     def enforced(self, doing: str) -> Generator[None]:
         """End the Python inside when the time is up, by an exception. Raises ToolError then.
 
-        Native code cannot be ended like this: what it holds up is told after it.
+        Native code cannot be ended like this: how long it went on is told after it.
         """
         left = self.left()
         if left is not None and left <= 0:
@@ -113,7 +113,7 @@ class Budget:
 
     def exceeded(self, doing: str, late: float = 0.0) -> ToolError:
         """The error for what took too long; `late` is how many seconds after the limit it could be stopped."""
-        why = f"; it was in native code, which cannot be stopped, for {late:.0f} s more" if late > 1 else ""
+        why = f"; it could not be stopped for {late:.0f} s more" if late > 1 else ""
         return ToolError(f"{doing} timed out ({self.limit}){why}", tool=doing)
 
 
@@ -128,7 +128,6 @@ class _Alarm:
         self._thread = threading.get_ident()
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._rung_at = 0.0
 
     def __enter__(self) -> None:
         threading.Thread(target=self._watch, name="irwidget-limit", daemon=True).start()
@@ -137,7 +136,7 @@ class _Alarm:
         self._over.set()
         with self._lock:  # nothing is raised from here on
             if self.rung:
-                self.late = time.monotonic() - self._rung_at
+                self.late = -(self._budget.left() or 0.0)
                 _raise_in(self._thread, None)
 
     def _watch(self) -> None:
@@ -151,12 +150,10 @@ class _Alarm:
 
     def _ring(self) -> None:
         _raise_in(self._thread, _Expired)
-        if self.rung and self._thread == threading.main_thread().ident:
-            # It may sleep or read, which only a signal ends, and only where its handler raises.
-            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                signal.pthread_kill(self._thread, signal.SIGINT)
-        elif not self.rung:
-            self.rung, self._rung_at = True, time.monotonic()
+        raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self.rung and raises and self._thread == threading.main_thread().ident:
+            signal.pthread_kill(self._thread, signal.SIGINT)  # it may sleep or read, which only a signal ends
+        self.rung = True
 
 
 def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
@@ -187,3 +184,21 @@ def enforced(doing: str) -> Generator[None]:
     """`Budget.enforced` of the current budget, or of one without a limit."""
     with (current() or Budget()).enforced(doing):
         yield
+
+
+@contextlib.contextmanager
+def uncounted(doing: str) -> Generator[None]:
+    """Waiting that is nothing of the lowering's own."""
+    whole = current() or Budget()
+    before, whole.doing = whole.doing, doing
+    began = time.monotonic()
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise  # who reports it says what was going on, and for how long
+    except BaseException:
+        whole.doing = before
+        raise
+    else:
+        whole.doing = before
+        whole.queued(time.monotonic() - began)

@@ -1,6 +1,6 @@
 """`make soak`: python -m tests.soak [--programs 300] [--moments 25] [--seed N]. Prints figures; 1 when one failed.
 
-About twelve minutes on two cores, and never more than twenty: random programs stop after eight.
+About twenty minutes on two cores: random programs stop after eight, and forty fresh kernels take as long.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.soak import scenarios
+from tests.soak import first_cells, scenarios
 
 
 class Report:
@@ -64,6 +64,7 @@ def main() -> int:
         report.run("worker kills", lambda: scenarios.worker_kills(chosen.moments, chosen.seed))
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as scratch:
             report.run("hostile places", lambda: scenarios.hostile_places(Path(scratch)))
+        report.run("first cells", lambda: first_cells.first_cells(40, chosen.seed, loaded=True))
         report.run("kernel restarts", lambda: scenarios.kernel_restarts(3))
 
     with tempfile.TemporaryDirectory() as own:  # other programs use /tmp, too

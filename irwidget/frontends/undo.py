@@ -1,0 +1,98 @@
+"""Leave torch and the user's model as they were, however an export ended.
+
+torch.export puts fake tensors in the place of a model's parameters, and settings in the place of others, while it
+runs. It puts all back as it ends, but an exception that comes from outside, Ctrl-C or the end of a time limit, can
+fall between a change and the note that it has to be undone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Generator
+from typing import Any, cast
+
+_CONFIGS = (
+    "torch._dynamo.config", "torch._functorch.config", "torch._inductor.config", "torch.fx.experimental._config",
+)
+
+
+@contextlib.contextmanager
+def undone(model: Any) -> Generator[None]:
+    """Put back what an export that fails, or is ended, has left changed; where none does, it costs a millisecond.
+
+    An interrupt that torch has made another error of, by hitting its tidying up, is an interrupt again.
+    """
+    tensors, settings, modes = _tensors_of(model), _settings(), _modes()
+    try:
+        yield
+    except BaseException as error:
+        _pop_modes(modes)
+        for config, before in settings:
+            _reset(config, before)
+        for place, before in tensors:
+            if any(place.get(name) is not tensor for name, tensor in before.items()) or len(place) != len(before):
+                place.clear()
+                place.update(before)
+        if isinstance(error, Exception) and (ended := _ending(error)) is not None:
+            raise ended from None
+        raise
+
+
+def _ending(error: BaseException) -> BaseException | None:
+    """The interrupt that an error comes from."""
+    seen: set[int] = set()
+    inner: BaseException | None = error
+    while inner is not None and id(inner) not in seen:
+        if not isinstance(inner, Exception):
+            return inner
+        seen.add(id(inner))
+        inner = inner.__cause__ or inner.__context__
+    return None
+
+
+def _tensors_of(model: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Where each module keeps its parameters and buffers, and what is there."""
+    import torch
+
+    if not isinstance(model, torch.nn.Module):
+        return []
+    places = [
+        cast("dict[str, Any]", place)
+        for module in model.modules() for place in (module._parameters, module._buffers)  # pyright: ignore[reportPrivateUsage]
+    ]
+    return [(place, dict(place)) for place in places]
+
+
+def _settings() -> list[tuple[Any, dict[str, Any]]]:
+    """Torch's settings as they are."""
+    found: list[tuple[Any, dict[str, Any]]] = []
+    for name in _CONFIGS:
+        if (config := sys.modules.get(name)) is not None and hasattr(config, "get_config_copy"):
+            found.append((config, config.get_config_copy()))
+    return found
+
+
+def _reset(config: Any, before: dict[str, Any]) -> None:
+    now: dict[str, Any] = config.get_config_copy()
+    for name, value in before.items():
+        if now.get(name) is not value and now.get(name) != value:
+            with contextlib.suppress(Exception):  # one that cannot be set was not changed by an export
+                setattr(config, name, value)
+
+
+def _modes() -> tuple[int, int]:
+    """How many modes there are that see every operation: fake tensors, tracing."""
+    import torch
+
+    return torch._C._len_torch_dispatch_stack(), torch._C._len_torch_function_stack()  # pyright: ignore
+
+
+def _pop_modes(before: tuple[int, int]) -> None:
+    from torch.overrides import _pop_mode  # pyright: ignore
+    from torch.utils._python_dispatch import _pop_mode as _pop_dispatch  # pyright: ignore
+
+    pops: tuple[Callable[[], object], ...] = (_pop_dispatch, _pop_mode)
+    for index, pop in enumerate(pops):
+        while _modes()[index] > before[index]:
+            pop()

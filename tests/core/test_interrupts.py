@@ -1,0 +1,179 @@
+"""Ctrl-C and time limits at any moment of a lowering: one line, at once, and the next lowering is right."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+import torch
+from torch import nn
+
+import irwidget
+from irwidget.toolchain import forked
+from tests.core.test_lower import ctrl_c  # noqa: F401
+from tests.soak.first_cells import strike
+
+NEW_MODULES = """
+import sys, threading
+import irwidget
+assert threading.active_count() == 1
+from irwidget import imports
+imports.wait(imports.TORCH + imports.OURS)
+import torch
+before = set(sys.modules)
+low = irwidget.lower(torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True).eval(), torch.ones(1, 2, 8),
+                     to="llvm_ir")
+low._repr_mimebundle_()
+batch = torch.export.Dim("batch", min=2)
+irwidget.lower(torch.nn.Linear(4, 4), torch.ones(3, 4), to="tosa_mlir", dynamic_shapes=({0: batch},))
+print(*sorted(name for name in set(sys.modules) - before if name.split(".")[0] not in ("irwidget", "encodings")))
+"""
+
+
+def test_the_first_lowering_imports_nothing_on_the_thread_that_can_be_interrupted():
+    command = [sys.executable, "-W", "ignore", "-c", NEW_MODULES]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == []
+
+
+@pytest.mark.parametrize("delay", [0.2, 1.5, 3.0])
+def test_an_interrupt_of_the_first_cell_leaves_one_line_and_a_good_kernel(delay):
+    struck = strike(delay)
+    assert struck.next_lowers, struck
+    assert struck.in_one_line or not struck.shown, struck
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.fc(x)))
+
+
+@contextmanager
+def struck(function: str, event: str, time: int):
+    """Raise KeyboardInterrupt when a function is called, or returns, for the `time`th time: where a signal may."""
+    seen = 0
+
+    def trace(frame, what, _):
+        nonlocal seen
+        if frame.f_code.co_name == function and what == event:
+            seen += 1
+            if seen == time:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+
+
+PLACES = [
+    ("swap_tensor", "call", 3),  # half of the model's parameters are fake
+    ("swap_tensor", "return", 2),
+    ("_mark_get_dict_dirty", "call", 2),  # half of the settings are set
+    ("_uncache_dispatch", "call", 1),  # torch makes an AssertionError of it
+    ("__exit__", "call", 20),
+    ("__enter__", "return", 20),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_interrupt_of_the_export_leaves_torch_and_the_model_as_they_were(place):
+    """In a copy of the process: a torch that is not as it was would fail other tests, too."""
+
+    def work() -> tuple[str, bool, bool]:
+        model, x = Net().eval(), torch.ones(2, 4)
+        before = irwidget.lower(model, x, to="torch_mlir", isolate=False).text
+        tensors = [id(tensor) for tensor in (*model.parameters(), *model.buffers())]
+        settings = torch._dynamo.config.get_config_copy()
+        with struck(*place):
+            try:
+                irwidget.lower(model, x, to="torch_mlir", isolate=False)
+            except irwidget.LoweringInterrupted as stop:
+                said = str(stop)
+        same = tensors == [id(tensor) for tensor in (*model.parameters(), *model.buffers())]
+        same = same and settings == torch._dynamo.config.get_config_copy()
+        return said, same, before == irwidget.lower(model, x, to="torch_mlir", isolate=False).text
+
+    said, *same = forked.call(work)
+    assert said.startswith("interrupted in torch.export after ")
+    assert same == [True, True]
+
+
+def spins(x):
+    while True:
+        pass
+
+
+def sleeps(x):
+    time.sleep(60)
+    return x
+
+
+def swallows(x):
+    while True:
+        try:
+            time.sleep(0.01)
+        except BaseException:
+            return x
+
+
+LIMIT = r"{} timed out \(after 1 s, the limit of this lowering\)"
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("function", [spins, sleeps, swallows])
+@pytest.mark.parametrize("to", ["tosa_mlir", "torch_script_graph_ir"])
+def test_python_that_takes_too_long_is_ended(function, to):
+    tracer = "torch.export" if to == "tosa_mlir" else "torch.jit.trace"
+    began = time.monotonic()
+    with pytest.raises(irwidget.ToolError, match=LIMIT.format(tracer)):
+        irwidget.lower(function, torch.ones(2), to=to, timeout=1)
+    assert time.monotonic() - began < 40
+    assert irwidget.lower(nn.ReLU(), torch.ones(2), to="tosa_mlir").failure is None
+
+
+def test_python_that_takes_too_long_is_ended_on_other_threads():
+    with ThreadPoolExecutor(1) as pool, pytest.raises(irwidget.ToolError, match=LIMIT.format("torch.export")):
+        pool.submit(irwidget.lower, spins, torch.ones(2), to="tosa_mlir", timeout=1).result(20)
+
+
+def test_native_code_that_takes_too_long_is_told():
+    def hangs(x):
+        ctypes.PyDLL(None).usleep(4_000_000)  # holds Python's lock
+        return x
+
+    said = r"torch.export timed out \(after 1 s, .*\); it could not be stopped for \d s more"
+    with pytest.raises(irwidget.ToolError, match=said):
+        irwidget.lower(hangs, torch.ones(2), to="tosa_mlir", timeout=1)
+
+
+def test_all_ir_types_share_the_time():
+    began = time.monotonic()
+    with pytest.raises(irwidget.ToolError, match=LIMIT.format("torch.export")) as caught:
+        irwidget.lower(spins, torch.ones(2), to=["tosa_mlir", "torch_mlir", "llvm_ir"], timeout=1)
+    assert time.monotonic() - began < 40
+    assert [note.split(":")[0] for note in caught.value.__notes__] == ["torch_mlir", "llvm_ir"]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_interrupt_of_the_export_says_where_and_shows_one_line():
+    def interrupts(x):
+        os.kill(os.getpid(), signal.SIGINT)
+        return x
+
+    with pytest.raises(irwidget.LoweringInterrupted, match=r"^interrupted in torch.export after \d s$") as caught:
+        irwidget.lower(interrupts, torch.ones(2), to="tosa_mlir")
+    assert caught.value._render_traceback_() == [str(caught.value)]
+    assert caught.value.lowering is None
