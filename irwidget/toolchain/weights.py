@@ -7,6 +7,7 @@ that file; the literals' resources are its pages.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import tempfile
@@ -128,7 +129,12 @@ def attributes(values: Values, context: Any) -> dict[str, Any]:
     from irwidget.toolchain.mlir import ir
 
     with open(values.path, "rb") as file:
-        pages = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        try:
+            pages = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except OSError as error:
+            if error.errno == errno.ENOMEM:
+                raise MemoryError from None
+            raise
     with context, ir.Location.unknown():
         return {
             name: ir.DenseResourceElementsAttr.get_from_buffer(

@@ -308,6 +308,9 @@ def test_out_of_memory_costs_the_lowering_not_the_process():
     model = nn.Linear(6000, 6000)
     with pytest.raises(irwidget.ToolError) as caught:
         irwidget.lower(model, torch.ones(1, 6000), to="tosa_mlir", memory=0.5)
+    assert "tosa.transpose" in caught.value.lowering.text
+    with pytest.raises(irwidget.ToolError) as caught:
+        irwidget.lower(model, torch.ones(1, 6000), to="tosa_mlir", memory=0.5, elide=False)
     with pytest.raises(irwidget.ToolError, match="give it more memory"):
         _ = caught.value.lowering.text
     assert irwidget.lower(gelu_sum, torch.ones(2), torch.ones(2), to="torch_mlir").text
