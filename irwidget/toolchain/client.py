@@ -275,10 +275,17 @@ class _Desk:
             self.lanes[memory_limit] = _Lane(self, memory_limit)
         return self.lanes[memory_limit]
 
-    def end_all(self) -> None:
+    @property
+    def asleep(self) -> bool:
+        """Whether nothing was ever asked for."""
+        return not self._only.locked() and self._mailbox.empty()
+
+    def end_all(self) -> list[Worker]:
         """End every worker. Those who wait get a new one."""
+        ended = [lane.worker for lane in self.lanes.values() if lane.worker is not None]
         for lane in self.lanes.values():
             lane.end("was ended")
+        return ended
 
     def _work(self) -> None:
         if not self._only.acquire(blocking=False):
@@ -341,15 +348,13 @@ def prepare(module: str) -> None:
 
 def shutdown() -> None:
     """End the workers; the next request starts another. Jobs of other threads are run again."""
-    workers = [lane.worker for lane in list(_desk.lanes.values()) if lane.worker is not None]
-    if not workers:
+    if _desk.asleep:
         return
-    done: Future[None] = Future()
-    _desk.post(lambda desk: (desk.end_all(), done.set_result(None)))
+    done: Future[list[Worker]] = Future()
+    _desk.post(lambda desk: done.set_result(desk.end_all()))
     with contextlib.suppress(TimeoutError):
-        done.result(_WAIT)
-    for one in workers:
-        one.over.wait(_WAIT)
+        for one in done.result(_WAIT):
+            one.over.wait(_WAIT)
 
 
 def _at_exit() -> None:
