@@ -101,7 +101,7 @@ def score(subject: Subject, level: str, most: int, tell: Callable[[str], None]) 
             state = "equivalent" if equivalent(subject, right, fault) else "survived"
         if state == "survived":
             line = fault.text.splitlines()[fault.line - 1].strip()
-            tell(f"{subject.program.name} at {level} survived ({fault.kind}, line {fault.line}): {line[:150]}")
+            tell(f"{subject.program.name} at {level} survived ({fault.kind}, line {fault.line}): `{line[:80]}`")
         if state == "not checked":
             refused = "does not parse" in str(said) or "time" not in str(said)
             state = "refused" if refused else "not checked"
@@ -115,18 +115,18 @@ def equivalent(subject: Subject, right: Dump, fault: faults.Fault) -> bool:
     return all(subject.run(fault.text, right.language, seed)[0] == "equal" for seed in range(1, OTHERS + 1))
 
 
-def scores(programs: Sequence[Program], most: int) -> dict[str, Counter[str]]:
-    """For each level, how the faults of all programs fared."""
+def scores(programs: Sequence[Program], most: int, tell: Callable[[str], None]) -> dict[str, Counter[str]]:
+    """For each level, how the faults of all programs fared; survivors and what was left out are told one by one."""
     found: dict[str, Counter[str]] = {level: Counter() for level in LEVELS}
     for program in programs:
         try:
             subject = Subject(program)
             subject.expected(0)
         except (IRWidgetError, expected.Unchecked) as error:
-            print(f"{program.name}: left out: {str(error).splitlines()[0][:150]}", flush=True)
+            tell(f"{program.name} is left out: {str(error).splitlines()[0][:100]}")
             continue
         for level in LEVELS:
-            found[level] += score(subject, level, most, lambda said: print(said, flush=True))
+            found[level] += score(subject, level, most, tell)
     return found
 
 
@@ -160,13 +160,17 @@ def main() -> None:
         counted = alarms([*chosen, *(one for one in operations() if given.programs in one.name)])
         print(", ".join(f"{count} {state}" for state, count in counted.most_common()))
         return
+    told: list[str] = []
+    found = scores(chosen, given.faults, told.append)
     print("| level | faults | found | survived | equivalent | not executed | found of those that are faults |")
-    for level, counted in scores(chosen, given.faults).items():
+    print("|---|---|---|---|---|---|---|")
+    for level, counted in found.items():
         real = counted["differs"] + counted["survived"]
         made = real + counted["equivalent"] + counted["not checked"]
         share = f"{counted['differs'] / real:.1%}" if real else "-"
         print(f"| {level} | {made} | {counted['differs']} | {counted['survived']} | {counted['equivalent']} "
               f"| {counted['not checked']} | {share} |")
+    print("\n" + "\n".join(f"- {line}" for line in told))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,8 @@ COMMANDS = {
     "spyre": ["benchmarks/spyre.py"],
     "viewer": ["-m", "benchmarks.viewer"],
     "viewer of Spyre": ["-m", "benchmarks.viewer.spyre"],
+    "check": ["-m", "benchmarks.check_mutants"],
+    "false alarms": ["-m", "benchmarks.check_mutants", "--alarms"],
     "support": ["-m", "benchmarks.support_table"],
 }
 QUICK = {
@@ -42,6 +44,8 @@ QUICK = {
     "weights": ["--rounds", "1", "--gigabytes", "0.25"],
     "viewer": ["--sizes", "1k", "--no-rerun"],
     "viewer of Spyre": ["--times", "1"],
+    "check": ["--programs", "mlp"],
+    "false alarms": ["--programs", "mlp"],
     "support": ["mlp"],
 }
 

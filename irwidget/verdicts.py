@@ -59,6 +59,12 @@ class Verdict:
         return f"differs after {self.dump}" if self.state == "differs" else self.state
 
     @property
+    def by_dump(self) -> dict[int, VerdictState]:
+        """`equal` or `differs` for each dump that was executed, by its number."""
+        judged = [one for one in self.each or (self,) if one.state != "not checked"]
+        return {one.index: one.state for one in judged if one.index is not None}
+
+    @property
     def ok(self) -> bool:
         """Whether it was executed and is equal."""
         return self.state == "equal"

@@ -20,6 +20,8 @@ from irwidget.verdicts import Verdict
 
 SECONDS = 60.0
 """The time-out of one execution, compilation included, when the user gives none."""
+_TOGETHER = 300.0
+"""That of all executions together."""
 
 _FROM_TORCH = (
     "torchdynamo-export-to-torch-backend-pipeline{extra-library=},"
@@ -106,7 +108,7 @@ class _Runner:
 
     def __init__(self, source: Source, trace: Trace, options: Options, expected: Expected) -> None:
         self.source, self.trace, self.options, self.expected = source, trace, options, expected
-        self._deadline = None if options.timeout is None else time.monotonic() + options.timeout
+        self._deadline = time.monotonic() + (_TOGETHER if options.timeout is None else options.timeout)
         self._verdicts: dict[int, Verdict] = {}
 
     def verdict(self, index: int) -> Verdict:
@@ -117,7 +119,7 @@ class _Runner:
 
     def _execute(self, index: int) -> Verdict:
         dump = self.trace.dumps[index]
-        seconds = SECONDS if self._deadline is None else min(SECONDS, self._deadline - time.monotonic())
+        seconds = min(SECONDS, self._deadline - time.monotonic())
         if seconds <= 0:
             return Verdict("not checked", dump.name, index, "the time limit was reached before it was executed")
         steps, position = _place(self.trace, index)

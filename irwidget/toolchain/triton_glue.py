@@ -264,7 +264,7 @@ _DIAGNOSTIC = re.compile(r'^(?:loc\()?"?(.+?)"?:(\d+):(\d+)\)?: (error|warning|r
 _PLACELESS = re.compile(r"^(?:<unknown>:0: |loc\(unknown\): |)(error|warning): (.*)$", re.M)
 
 
-_READ = re.compile(r'[^\s"(]*/irwidget-\d+-\w+/kernel\.mlir')
+_READ = re.compile(r'[^\s"(]*/irwidget-\d+-\w+/irwidget-input\.mlir')
 """Where `triton_state.parse` puts a text for libtriton to read."""
 
 

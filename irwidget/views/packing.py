@@ -166,6 +166,7 @@ class Packer:
 def _described(trace: Trace) -> dict[str, Any]:
     """What is known of a trace without the text of its dumps."""
     before = predecessors(trace.dumps)
+    checked = {} if trace.check is None else trace.check.by_dump
     return {
         "name": trace.name,
         "target": trace.target,
@@ -176,6 +177,7 @@ def _described(trace: Trace) -> dict[str, Any]:
             {
                 "name": dump.name, "step": dump.step, "language": dump.language, "options": dump.options,
                 "seconds": round(dump.seconds, 7), "scope": dump.scope, "before": before[i],
+                "check": checked.get(i, ""),
             }
             for i, dump in enumerate(trace.dumps)
         ],

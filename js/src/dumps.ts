@@ -20,6 +20,8 @@ export interface Stage {
   readonly scope: string;
   /** The stage that this one is compared with: the last of the same function or kernel; -1 for none. */
   readonly before: number;
+  /** `equal` or `differs` where the stage was executed and compared with eager PyTorch; else empty. */
+  readonly check: string;
   /** False while the text is still on its way from the compiler. */
   readonly ready: boolean;
   /** Whether the text will never come: who should have printed it is gone. */

@@ -15,6 +15,8 @@ export interface Row {
   /** Share and colour of each dialect. */
   readonly strip: readonly (readonly [name: string, share: number, colour: number])[];
   readonly hits: number;
+  /** `equal` or `differs` where it was compared with eager PyTorch. */
+  readonly check: string;
 }
 
 /** Passes without a change, folded into one line. */
@@ -115,13 +117,14 @@ export class PassList {
     const said = [
       SAID[row.state] ?? "",
       row.delta ? `${row.delta.gone} lines gone, ${row.delta.added} new` : row.state === "same" ? "no change" : "",
+      row.check === "differs" ? "differs from eager PyTorch" : row.check ? "equal to eager PyTorch" : "",
       row.hits ? `${row.hits} lines found` : "",
       row.stage === left && left !== right ? "left side" : "",
     ].filter(Boolean);
     return h(
       "div",
       {
-        class: `irw-row irw-${row.state} ${side}`, role: "option", id: `${this.id}-${row.stage}`,
+        class: `irw-row irw-${row.state} ${row.check && `irw-${row.check}`} ${side}`, role: "option", id: `${this.id}-${row.stage}`,
         "aria-selected": String(selected), "data-stage": row.stage, title: row.title,
       },
       h("span", { class: "irw-index" }, String(row.stage)),
@@ -129,7 +132,7 @@ export class PassList {
       ...(said.length > 0 ? [h("span", { class: "irw-said-only" }, `, ${said.join(", ")}, `)] : []),
       h("span", { class: "irw-hits" }, row.hits ? "●" : ""),
       bars(row.delta, most),
-      h("span", { class: "irw-time" }, row.state === "failed" ? "✗" : milliseconds(row.seconds)),
+      h("span", { class: "irw-time" }, row.state === "failed" || row.check === "differs" ? "✗" : milliseconds(row.seconds)),
       h("span", { class: "irw-strip" }, ...row.strip.map(([name, share, colour]) => {
         const part = h("span", { class: `irw-hue${colour}`, title: name });
         part.style.flexGrow = String(share);

@@ -48,7 +48,7 @@ export class Timeline {
       const known = i < this.done;
       const before = stages[stage.before];
       const delta = known && before && stage.changed ? this.analysis.delta(before, stage) : null;
-      const title = [stage.label, stage.step && `step ${stage.step}`, stage.scope && `on ${stage.scope}`, stage.options, missing(stage)];
+      const title = [stage.label, stage.step && `step ${stage.step}`, stage.scope && `on ${stage.scope}`, stage.options, missing(stage), stage.check === "differs" && "differs from eager PyTorch"];
       return {
         stage: i,
         label: stage.label,
@@ -58,11 +58,12 @@ export class Timeline {
         delta,
         strip: this.strips[i] ?? [],
         hits: hits[i] ?? 0,
+        check: stage.check,
       };
     });
     if (failure) {
       const label = failure.pass || failure.step;
-      rows.push({ stage: stages.length, label, title: failure.message, seconds: 0, state: "failed", delta: null, strip: [], hits: 0 });
+      rows.push({ stage: stages.length, label, title: failure.message, seconds: 0, state: "failed", delta: null, strip: [], hits: 0, check: "" });
     }
     return rows;
   }

@@ -14,7 +14,7 @@ interface PackedTrace {
   failure: Failure | null;
   facts: [string, string][];
   diagnostics: string[];
-  stages: Pick<Stage, "name" | "step" | "language" | "options" | "seconds" | "scope" | "before">[];
+  stages: Pick<Stage, "name" | "step" | "language" | "options" | "seconds" | "scope" | "before" | "check">[];
   attachments: { name: string; bytes: number; sent: boolean }[];
 }
 

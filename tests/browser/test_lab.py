@@ -204,8 +204,8 @@ def test_what_is_there_is_shown_at_once_and_the_rest_fills_in(open_notebook):
     opened = open_notebook(SHOW + LATE)
     opened.run_all()
     view = opened.viewer()
-    assert titles(view) == ["19", "20"]
-    assert "not here yet" in view.locator(".irw-title").first.inner_text()
+    assert titles(view) == ["20"]
+    assert "is not here yet" in view.locator(".irw-status").inner_text()
     assert view.locator(".irw-pending").count() == 20
     python(opened, "arrived.set()")
     view.locator(".irw-pending").first.wait_for(state="detached")

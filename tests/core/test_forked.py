@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -14,6 +15,7 @@ from irwidget.toolchain import forked
 class _Unpicklable(Exception):
     def __init__(self, one, two):
         super().__init__(one)
+        self.lock = threading.Lock()  # which nothing can send
 
 
 def _raise(error):

@@ -164,7 +164,7 @@ def test_all_ir_types_share_the_time():
     with pytest.raises(irwidget.ToolError, match=LIMIT.format("torch.export")) as caught:
         irwidget.lower(spins, torch.ones(2), to=["tosa_mlir", "torch_mlir", "llvm_ir"], timeout=1)
     assert time.monotonic() - began < 40
-    assert [note.split(":")[0] for note in caught.value.__notes__] == ["torch_mlir", "llvm_ir"]
+    assert caught.value.__notes__ == ["It is the same for tosa_mlir, torch_mlir, llvm_ir"]
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -82,7 +82,7 @@ def test_the_widget_has_the_text_and_the_place(run, shell):  # noqa: F811
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("module {\n \udc80\n}", "line 2 has half of a character, U.DC80"), ("  \n", "the text is empty")],
+    [("module {\n \udc80\n}", "Line 2 of the IR has a character that is not Unicode"), ("  \n", "the text is empty")],
 )
 def test_what_is_no_text_is_refused(text, message):
     with pytest.raises(irwidget.UsageError, match=message):

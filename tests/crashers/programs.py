@@ -525,7 +525,7 @@ def cell(line: str, text: str) -> object:
     shell.run_line_magic("load_ext", "irwidget")
     result = shell.run_cell(f"%%lower {line}\n{text}", store_history=False)
     shown = result.error_in_exec or result.error_before_exec
-    if shown is not None and type(shown).__name__ not in ("_AlreadyShown", "SyntaxError"):
+    if shown is not None and type(shown).__name__ not in ("AlreadyShown", "SyntaxError"):
         raise shown
     return result
 

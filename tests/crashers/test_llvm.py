@@ -59,7 +59,7 @@ def test_unrolling_for_amd_gpus_is_stopped_in_time() -> None:
     source = Source(importing.import_program(frontend.export(model, inputs, {}, None, "encoder"), "encoder").bytecode)
     *before, _, _ = routes.find("amdgpu").steps
     target = "-O2 -mtriple=amdgcn-amd-amdhsa -mcpu=gfx942"
-    trace = source.run((*before, Step("opt", target), Step("llc", target)), Options(timeout=5), target="amdgpu")
+    trace = source.run((*before, Step("opt", target), Step("llc", target)), Options(timeout=10), target="amdgpu")
     assert trace.failure
     assert trace.failure.kind == "tool"
     assert "timed out" in trace.failure.message

@@ -329,7 +329,7 @@ def test_triton_llvm_opt_takes_struct_phis_apart():
 
 
 @pytest.mark.parametrize(("text", "flag", "message"), [
-    (STRUCT_PHI, "-gvn", "does not know '-gvn'.*TRITON_LLVM_OPT_PATH"),
+    (STRUCT_PHI, "-gvn", "does not know 'gvn'.*TRITON_LLVM_OPT_PATH"),
     ("define void @f() {", "-O1", "expected|parse"),
 ])
 def test_what_triton_llvm_opt_cannot_do(text, flag, message):

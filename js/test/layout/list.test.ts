@@ -6,6 +6,7 @@ import { frames, place } from "./page";
 
 const rows = Array.from({ length: 200 }, (_, stage): Row => ({
   stage, label: `pass-${stage}`, title: "", seconds: 0.001, state: "changed", delta: { gone: stage, added: 3 }, strip: [["arith", 3, 0], ["func", 1, 1]], hits: 0,
+  check: stage === 7 ? "differs" : stage === 6 ? "equal" : "",
 }));
 
 async function listed(): Promise<{ list: PassList; choose: (stage: number) => Promise<void> }> {
@@ -45,4 +46,14 @@ test("a step to the next pass leaves the other rows in the page", async () => {
   expect([...list.element.children].filter((row) => !before.has(row)).length).toBe(3);
   expect(moved.length).toBe(3);
   expect([...list.element.children].map((row) => (row as HTMLElement).dataset["stage"])).toEqual(rows.map(({ stage }) => String(stage)));
+});
+
+test("the pass after which the program is wrong is marked, and said", async () => {
+  const { list } = await listed();
+  const row = (stage: number): string => list.element.querySelector(`[data-stage="${stage}"]`)!.textContent;
+  expect(row(7)).toContain("differs from eager PyTorch");
+  expect(row(7)).toContain("✗");
+  expect(row(6)).toContain("equal to eager PyTorch");
+  expect(row(6)).not.toContain("✗");
+  expect(row(5)).not.toContain("eager");
 });

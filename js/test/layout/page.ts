@@ -50,7 +50,7 @@ export function lowering(...texts: readonly (readonly string[])[]): Dumps {
     return new Shape(bytes, 0, bytes.length);
   });
   const stages = texts.map((lines, i): Stage => ({
-    name: `pass-${i}`, label: `pass-${i}`, step: "", language: "mlir", options: "", seconds: 0, scope: "module", before: i - 1,
+    name: `pass-${i}`, label: `pass-${i}`, step: "", language: "mlir", options: "", seconds: 0, scope: "module", before: i - 1, check: "",
     ready: true, lost: false, changed: true, lines: Int32Array.from(lines, (line) => table.indexOf(line)), places: null,
   }));
   const trace = { name: "t", target: "x", stages, failure: null, facts: [], diagnostics: [], attachments: [] };
