@@ -246,9 +246,9 @@ def lower(
         keep_constants=bool(check), memory=options_of.memory_bytes(memory),
         target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
     )
-    wanted, extra = planning.planned(to, pipeline, route, external, target_options, options)
-    start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
     with limited(options):
+        wanted, extra = planning.planned(to, pipeline, route, external, target_options, options)
+        start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, check, target_options)
         if isinstance(to, str):
             return start.lower(wanted[0], extra, options)
         return _each(wanted, lambda target: start.lower(target, extra, options))
