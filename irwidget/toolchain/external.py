@@ -308,7 +308,8 @@ def _state_of(run: Run, before: State, step: Step, output: bytes) -> State:
     if language == "mlir":
         if run.request.keep_constants:
             with contextlib.suppress(mlir.PassFailed):
-                return MlirState(mlir.parse(text, run.context()))
+                # In a context of its own: in that of the module before, its resources would be renamed.
+                return MlirState(mlir.parse(text, mlir.new_context()))
         return TextState("mlir", text, mlir.content(text))
     return llvm_state.same_kind(before, language, text) if isinstance(before, TextState) else TextState(language, text)
 

@@ -113,6 +113,7 @@ WRONG = {
     "dialect": (lambda x: x + x * 2, "llvm_mlir", "llvm.fadd", "llvm.fsub"),
     "LLVM IR": (lambda x: x + x * 2, "llvm_ir", "fadd", "fsub"),
     "integers": (lambda x: (x * 3).to(torch.int64) + 1, "llvm_ir", "add i64 %", "sub i64 %"),
+    "beside weights": (nn.Linear(50, 3), "linalg_on_tensors_mlir", "arith.addf", "arith.subf"),
     "second result": (lambda x: (x * 2, x * 3), "linalg_on_tensors_mlir", "3.000000e+00", "3.100000e+00"),
     "first result": (lambda x: (x * 2, x * 3), "linalg_on_tensors_mlir", "2.000000e+00", "2.100000e+00"),
 }
@@ -124,6 +125,7 @@ def test_a_wrong_rewrite_is_found_and_named(case, rewriting):
     tool = rewriting(old, new)
     low = irwidget.lower(function, torch.randn(4, 50), to=to, pipeline=f"user-tool {tool}", check=True)
     assert new in low.text
+    assert low.text.rstrip() == low.dumps[-2].text.replace(old, new).rstrip()  # the check changes nothing else
     assert (low.check.state, low.check.dump) == ("differs", "wrong"), str(low.check)
     assert low.check.index == len(low.dumps) - 1
     assert low.diagnostics[-1].severity == "error"
