@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import re
-import shlex
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,18 +15,10 @@ from irwidget import options as options_of
 from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
 from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
-from irwidget.errors import (
-    ExportError,
-    IRWidgetError,
-    LoweringInterrupted,
-    PassError,
-    ToolError,
-    UnsupportedError,
-    UsageError,
-)
+from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, ToolError, UsageError
 from irwidget.expand import openable
+from irwidget.failures import finished, interrupted, keeping, limited
 from irwidget.toolchain import budget
-from irwidget.toolchain.parsing import INPUT
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 from irwidget.verdicts import Verdict, not_checked
 
@@ -254,23 +243,6 @@ def lower(
         return _each(wanted, lambda target: start.lower(target, extra, options))
 
 
-@contextlib.contextmanager
-def limited(options: Options) -> Generator[None]:
-    """Give the lowering inside its budget; an interrupt of it becomes LoweringInterrupted, which says where it struck.
-
-    Raises ToolError when the time is up.
-    """
-    with budget.of(budget.Budget(options.timeout, options.memory)) as whole:
-        try:
-            yield
-        except LoweringInterrupted:
-            raise
-        except KeyboardInterrupt:
-            raise LoweringInterrupted(f"interrupted in {whole.doing} after {whole.spent:.0f} s") from None
-        except budget.TimeIsUp:
-            raise whole.exceeded(whole.doing) from None
-
-
 def _each(wanted: Sequence[routes.Target], make: Callable[[routes.Target], Lowering]) -> dict[str, Lowering]:
     """Lower to every IR type, then raise what went wrong first: one that fails does not cost the others."""
     made: dict[str, Lowering] = {}
@@ -355,7 +327,7 @@ class Start:
         source, frame = self._imported
         lowering = _run(source, (*target.steps, *extra), target.name, options, frame)
         if self.check:
-            with _keeping(lowering):
+            with keeping(lowering):
                 lowering.trace = checking.with_verdict(lowering.trace, self._verdict(source, lowering.trace, options))
         return lowering
 
@@ -369,7 +341,7 @@ class Start:
         except ToolError as error:
             return not_checked(str(error))
         except Interrupted:
-            raise _interrupted(Lowering(trace)) from None
+            raise interrupted(Lowering(trace)) from None
 
     def _unexecuted(self, target: routes.Target) -> str:
         """Why a lowering that nobody checked is not."""
@@ -400,11 +372,11 @@ class Start:
                 program = self._kernel.program if target.source == "spyre" else None
                 trace, kernel = self._kernel.lower(target.source, target.name, options, self.check)
         except Interrupted as stop:
-            raise _interrupted(Lowering(stop.trace)) from None
+            raise interrupted(Lowering(stop.trace)) from None
         if self.given_name:
             trace = replace(trace, name=self.given_name)
         if trace.failure or not extra:
-            return _finished(Lowering(trace, program, kernel))
+            return finished(Lowering(trace, program, kernel))
         return self._go_on(trace, target, extra, options, program)
 
     def _go_on(
@@ -516,84 +488,5 @@ def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options,
     try:
         lowering = finish(source.run(steps, options, target=target))
     except Interrupted as stop:
-        raise _interrupted(finish(stop.trace)) from None
-    return _finished(lowering)
-
-
-@contextlib.contextmanager
-def _keeping(lowering: Lowering) -> Generator[None]:
-    """What goes wrong from here on does not lose what was made."""
-    try:
-        yield
-    except ToolError as error:
-        error.lowering = error.lowering or lowering
-        raise
-    except KeyboardInterrupt:
-        stop = LoweringInterrupted("--check was interrupted")
-        stop.lowering = lowering
-        raise stop from None
-
-
-def _interrupted(lowering: Lowering) -> LoweringInterrupted:
-    error = LoweringInterrupted(lowering.failure.message if lowering.failure else "interrupted")
-    error.lowering = lowering
-    return error
-
-
-def _finished(lowering: Lowering) -> Lowering:
-    """The lowering when it is complete; raises otherwise."""
-    if lowering.failure:
-        raise error_of(lowering)
-    return lowering
-
-
-def error_of(lowering: Lowering) -> IRWidgetError:
-    """The exception that a failed lowering is raised as."""
-    failure = lowering.failure
-    assert failure
-    message = _message(failure, lowering)
-    error: IRWidgetError
-    if failure.kind == "usage":
-        error = UsageError(message)
-    elif failure.kind == "unsupported":
-        error = UnsupportedError(message)
-    elif failure.kind == "tool":
-        error = ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
-    else:
-        error = PassError(
-            message, tool=failure.tool, pass_name=failure.pass_name, diagnostics=failure.diagnostics,
-            reproducer=failure.reproducer,
-        )
-    error.lowering = lowering
-    return error
-
-
-def _message(failure: Failure, lowering: Lowering) -> str:
-    """What failed, where in the user's code, and how to see it again."""
-    import linecache
-
-    from irwidget.frontends.torch import describe
-
-    if failure.kind == "usage":
-        return failure.message
-    step = f" ({failure.step})" if failure.step else ""
-    unread = failure.message.startswith("the IR does not parse")
-    subject = f"{failure.pass_name}{step} failed: " if failure.kind == "pass" and not unread else ""
-    lines = [f"{subject}{failure.message}"]
-    for diagnostic in failure.diagnostics[:1]:
-        if diagnostic.location and diagnostic.location.file != INPUT:  # the message shows it
-            code = linecache.getline(diagnostic.location.file, diagnostic.location.line).strip()
-            lines.append(f"  at {describe(diagnostic.location)}" + (f": {code}" if code else ""))
-    if lowering.dumps:
-        count = len(lowering.dumps)
-        kept = f"The {count} dumps before it are" if count > 1 else "What it started from is"
-        lines.append(f"  {kept} kept: error.lowering")
-    if failure.reproducer:
-        lines.append("  To see it again: error.lowering.save('before.mlir'), then")
-        lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline {_quoted(failure.reproducer)}")
-    return "\n".join(lines)
-
-
-def _quoted(words: str) -> str:
-    """A shell word: in double quotes where these hold it as it is, because pipelines have single ones inside."""
-    return shlex.quote(words) if re.search(r'["$`\\!]', words) else f'"{words}"'
+        raise interrupted(finish(stop.trace)) from None
+    return finished(lowering)

@@ -21,7 +21,8 @@ from irwidget.editor.chain import Link
 from irwidget.editor.outcome import Plan, route_of, with_outcome
 from irwidget.editor.reproduce import Names, call, magic_line, twin_html, twin_text
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
-from irwidget.lowering import Lowering, Start, limited
+from irwidget.failures import limited
+from irwidget.lowering import Lowering, Start
 from irwidget.toolchain import events
 from irwidget.toolchain.run import Options
 from irwidget.views import base, twins

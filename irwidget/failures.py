@@ -1,0 +1,114 @@
+"""What becomes of a lowering that did not go well: an error that says where and why, and holds what was made."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from irwidget.dumps import Failure
+from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError
+from irwidget.toolchain import budget
+from irwidget.toolchain.parsing import INPUT
+from irwidget.toolchain.run import Options
+
+if TYPE_CHECKING:
+    from irwidget.lowering import Lowering
+
+
+@contextlib.contextmanager
+def limited(options: Options) -> Generator[None]:
+    """Give the lowering inside its budget; an interrupt of it becomes LoweringInterrupted, which says where it struck.
+
+    Raises ToolError when the time is up.
+    """
+    with budget.of(budget.Budget(options.timeout, options.memory)) as whole:
+        try:
+            yield
+        except LoweringInterrupted:
+            raise
+        except KeyboardInterrupt:
+            raise LoweringInterrupted(f"interrupted in {whole.doing} after {whole.spent:.0f} s") from None
+        except budget.TimeIsUp:
+            raise whole.exceeded(whole.doing) from None
+
+
+@contextlib.contextmanager
+def keeping(lowering: Lowering) -> Generator[None]:
+    """What goes wrong from here on does not lose what was made."""
+    try:
+        yield
+    except ToolError as error:
+        error.lowering = error.lowering or lowering
+        raise
+    except KeyboardInterrupt:
+        stop = LoweringInterrupted("--check was interrupted")
+        stop.lowering = lowering
+        raise stop from None
+
+
+def interrupted(lowering: Lowering) -> LoweringInterrupted:
+    error = LoweringInterrupted(lowering.failure.message if lowering.failure else "interrupted")
+    error.lowering = lowering
+    return error
+
+
+def finished(lowering: Lowering) -> Lowering:
+    """The lowering when it is complete; raises otherwise."""
+    if lowering.failure:
+        raise error_of(lowering)
+    return lowering
+
+
+def error_of(lowering: Lowering) -> IRWidgetError:
+    """The exception that a failed lowering is raised as."""
+    failure = lowering.failure
+    assert failure
+    message = _message(failure, lowering)
+    error: IRWidgetError
+    if failure.kind == "usage":
+        error = UsageError(message)
+    elif failure.kind == "unsupported":
+        error = UnsupportedError(message)
+    elif failure.kind == "tool":
+        error = ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
+    else:
+        error = PassError(
+            message, tool=failure.tool, pass_name=failure.pass_name, diagnostics=failure.diagnostics,
+            reproducer=failure.reproducer,
+        )
+    error.lowering = lowering
+    return error
+
+
+def _message(failure: Failure, lowering: Lowering) -> str:
+    """What failed, where in the user's code, and how to see it again."""
+    import linecache
+
+    from irwidget.frontends.torch import describe
+
+    if failure.kind == "usage":
+        return failure.message
+    step = f" ({failure.step})" if failure.step else ""
+    unread = failure.message.startswith("the IR does not parse")
+    subject = f"{failure.pass_name}{step} failed: " if failure.kind == "pass" and not unread else ""
+    lines = [f"{subject}{failure.message}"]
+    for diagnostic in failure.diagnostics[:1]:
+        if diagnostic.location and diagnostic.location.file != INPUT:  # the message shows it
+            code = linecache.getline(diagnostic.location.file, diagnostic.location.line).strip()
+            lines.append(f"  at {describe(diagnostic.location)}" + (f": {code}" if code else ""))
+    if lowering.dumps:
+        count = len(lowering.dumps)
+        kept = f"The {count} dumps before it are" if count > 1 else "What it started from is"
+        lines.append(f"  {kept} kept: error.lowering")
+    if failure.reproducer:
+        lines.append("  To see it again: error.lowering.save('before.mlir'), then")
+        lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline {_quoted(failure.reproducer)}")
+    return "\n".join(lines)
+
+
+def _quoted(words: str) -> str:
+    """A shell word: in double quotes where these hold it as it is, because pipelines have single ones inside."""
+    return shlex.quote(words) if re.search(r'["$`\\!]', words) else f'"{words}"'
