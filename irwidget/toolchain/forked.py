@@ -105,6 +105,16 @@ def call(
     left = whole.left() if whole else None
     seconds = left if seconds is None else seconds if left is None else min(seconds, left)
     memory = memory or (whole.memory if whole else None) or processes.memory_limit()
+    # The clock is looked at here: what is raised from outside could strike before the copy has been ended.
+    with whole.watched() if whole else contextlib.nullcontext():
+        answer = _asked(function, seconds, memory)
+    if not isinstance(answer, Raised):
+        return cast("_T", answer)
+    raise answer.again()
+
+
+def _asked(function: Callable[[], object], seconds: float | None, memory: int) -> object:
+    """What a copy answers, which is ended with this."""
     log = processes.log()
     with log:
         data = b""
@@ -125,10 +135,7 @@ def call(
             lifeline.close()
         if not data:
             raise Died(processes.epitaph(status, log))
-    answer = pickle.loads(data)
-    if not isinstance(answer, Raised):
-        return cast("_T", answer)
-    raise answer.again()
+    return pickle.loads(data)
 
 
 def _reap(child: int) -> int | None:
