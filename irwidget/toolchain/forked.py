@@ -49,18 +49,20 @@ class Raised:
 
     @classmethod
     def of(cls, error: BaseException) -> Raised:
-        """What to send of an exception, its `__cause__` and so on."""
+        """What to send of an exception, its `__cause__` and so on, which are taken apart."""
         chain: list[tuple[bytes, str]] = []
         cause: BaseException | None = error
         while cause is not None and len(chain) < _CAUSES:
-            text = "".join(traceback.format_exception_only(cause)).strip()
+            text, following = "".join(traceback.format_exception_only(cause)).strip(), cause.__cause__
+            # One by one: packages that pickle exceptions with their causes and frames lose all for one that cannot be.
+            cause.__cause__ = cause.__context__ = cause.__traceback__ = None
             try:
                 data = pickle.dumps(cause)
                 pickle.loads(data)
             except Exception:
                 data = b""
             chain.append((data, text))
-            cause = cause.__cause__
+            cause = following
         return cls(tuple(chain))
 
     def again(self) -> BaseException:

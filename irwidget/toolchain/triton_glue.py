@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.dumps import Diagnostic, Location
-from irwidget.toolchain import parsing, triton_state
+from irwidget.toolchain import parsing
 from irwidget.toolchain.mlir import PassFailed
 
 
@@ -264,13 +264,15 @@ _DIAGNOSTIC = re.compile(r'^(?:loc\()?"?(.+?)"?:(\d+):(\d+)\)?: (error|warning|r
 _PLACELESS = re.compile(r"^(?:<unknown>:0: |loc\(unknown\): |)(error|warning): (.*)$", re.M)
 
 
+_TEXT = "-"
+"""What a text that libtriton has read is called."""
 _READ = re.compile(r'[^\s"(]*/irwidget-\d+-\w+/irwidget-input\.mlir')
 """Where `triton_state.parse` puts a text for libtriton to read."""
 
 
 def diagnostics(text: str) -> tuple[Diagnostic, ...]:
     """What MLIR wrote to stderr, as data; notes go with the error before them. Text that it read is the file `-`."""
-    text = _READ.sub("-", text)
+    text = _READ.sub(_TEXT, text)
     found: list[Diagnostic] = []
     for file, line, column, severity, message in _DIAGNOSTIC.findall(text):
         one = Diagnostic(severity, message, Location(file, int(line), int(column)))
@@ -290,7 +292,7 @@ def failure(error: str, said: str) -> PassFailed:
 
 def unparsed(text: str, error: str, said: str) -> PassFailed:
     """The failure to read a text, with its line."""
-    found = tuple(parsing.placed(text, one, triton_state.FILE) for one in diagnostics(said))
+    found = tuple(parsing.placed(text, one, _TEXT) for one in diagnostics(said))
     errors = [parsing.explained(text, one) for one in found if one.severity == "error"]
     return PassFailed(f"the IR does not parse: {errors[0] if errors else error}", found)
 

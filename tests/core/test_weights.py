@@ -116,9 +116,18 @@ MODELS = models()
 
 def bare(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
     """The module that torch-mlir's own importer makes."""
-    from torch_mlir.extras.fx_importer import FxImporter
+    from torch_mlir.extras.fx_importer import FxImporter, RefTracker
 
-    importer, program = FxImporter(context=mlir.new_context()), frontend.export(model, inputs)
+    class Holding(RefTracker):
+        """Knows tensors by their id, and by mistake a later one that has the id of one that is gone."""
+
+        def track(self, referrent: Any) -> Any:
+            held.append(referrent)
+            return super().track(referrent)
+
+    held: list[Any] = []
+    program = frontend.export(model, inputs)
+    importer = FxImporter(context=mlir.new_context(), py_attr_tracker=Holding())
     missing = {name for name in program.graph_signature.inputs_to_buffers.values() if name not in program.state_dict}
     program.state_dict.update({name: program.constants[name] for name in missing})
     importer.import_frozen_program(program, func_name="main")

@@ -521,7 +521,7 @@ def cell(line: str, text: str) -> object:
     """Run a cell as a notebook does; errors that IPython shows are none of ours."""
     from IPython.core.interactiveshell import InteractiveShell
 
-    shell = InteractiveShell.instance()
+    shell = InteractiveShell()
     shell.run_line_magic("load_ext", "irwidget")
     result = shell.run_cell(f"%%lower {line}\n{text}", store_history=False)
     shown = result.error_in_exec or result.error_before_exec

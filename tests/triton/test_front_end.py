@@ -136,7 +136,7 @@ def test_time_and_memory_are_limited(kernel, limits, message):
 
 def test_the_time_limit_is_that_of_lower():
     began = time.monotonic()
-    with pytest.raises(ToolError, match="Triton's front end timed out on waits_for_ever"):
+    with pytest.raises(ToolError, match="front end (of Triton )?timed out"):
         irwidget.lower(waits_for_ever, torch.rand(4), to="triton_ir", timeout=0.5)
     assert time.monotonic() - began < 5
 
