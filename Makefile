@@ -71,6 +71,7 @@ js: venv
 
 lint: venv
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
 lock: venv

@@ -168,8 +168,10 @@ def main() -> None:
         real = counted["differs"] + counted["survived"]
         made = real + counted["equivalent"] + counted["not checked"]
         share = f"{counted['differs'] / real:.1%}" if real else "-"
-        print(f"| {level} | {made} | {counted['differs']} | {counted['survived']} | {counted['equivalent']} "
-              f"| {counted['not checked']} | {share} |")
+        print(
+            f"| {level} | {made} | {counted['differs']} | {counted['survived']} | {counted['equivalent']} "
+            f"| {counted['not checked']} | {share} |"
+        )
     print("\n" + "\n".join(f"- {line}" for line in told))
 
 

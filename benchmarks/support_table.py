@@ -1,6 +1,6 @@
 """Print which of the test programs can be lowered to which IR type, as Markdown.
 
-    python -m benchmarks.support_table [PROGRAM ...] > table.md
+python -m benchmarks.support_table [PROGRAM ...] > table.md
 """
 
 from __future__ import annotations

@@ -34,10 +34,21 @@ TARGETS = [
 TRIPLES = {"nvptx": "nvptx64-nvidia-cuda", "amdgpu": "amdgcn-amd-amdhsa", "spirv": "spirv64-unknown-unknown"}
 OUTPUTS = {"torch_mlir": "torch", "tosa_mlir": "tosa", "stablehlo_mlir": "stablehlo"}
 EXPLORER_LIST = [
-    "--one-shot-bufferize=bufferize-function-boundaries", "-canonicalize", "-cse", "-convert-linalg-to-loops",
-    "-lower-affine", "-convert-scf-to-cf", "-expand-strided-metadata", "-convert-math-to-llvm",
-    "-convert-arith-to-llvm", "-finalize-memref-to-llvm", "-convert-func-to-llvm", "-convert-cf-to-llvm",
-    "-reconcile-unrealized-casts", "-canonicalize", "-cse",
+    "--one-shot-bufferize=bufferize-function-boundaries",
+    "-canonicalize",
+    "-cse",
+    "-convert-linalg-to-loops",
+    "-lower-affine",
+    "-convert-scf-to-cf",
+    "-expand-strided-metadata",
+    "-convert-math-to-llvm",
+    "-convert-arith-to-llvm",
+    "-finalize-memref-to-llvm",
+    "-convert-func-to-llvm",
+    "-convert-cf-to-llvm",
+    "-reconcile-unrealized-casts",
+    "-canonicalize",
+    "-cse",
 ]
 
 Make = Callable[[], tuple[nn.Module, torch.Tensor]]
@@ -92,9 +103,11 @@ def ten_types(name: str, make: Make) -> None:
     together()
     rows = [(seconds(separately), seconds(together)) for _ in range(3)]
     theirs, ours = (statistics.median(column) for column in zip(*rows, strict=True))
-    print(f"{name:14} ten IR types: separately {theirs:5.2f} s ({len(failed) // len(rows)} failed: "
-          f"{', '.join(dict.fromkeys(failed)) or 'none'}), lower(to=[...]) {ours:5.2f} s: {theirs / ours:.1f} x faster "
-          "(until the results are there; texts of the dumps follow)")
+    print(
+        f"{name:14} ten IR types: separately {theirs:5.2f} s ({len(failed) // len(rows)} failed: "
+        f"{', '.join(dict.fromkeys(failed)) or 'none'}), lower(to=[...]) {ours:5.2f} s: {theirs / ours:.1f} x faster "
+        "(until the results are there; texts of the dumps follow)"
+    )
 
 
 def slowest_type(name: str, make: Make) -> None:
@@ -116,8 +129,10 @@ def dumps_of_twelve_layers() -> None:
 
     passes(True)
     plain, dumped = passes(False), passes(True)
-    print(f"{'12 layers':14} MLIR passes: undumped {plain:.2f} s, a dump after each {dumped:.2f} s: "
-          f"{dumped / plain:.2f} x (until the result is there; texts follow in the background)")
+    print(
+        f"{'12 layers':14} MLIR passes: undumped {plain:.2f} s, a dump after each {dumped:.2f} s: "
+        f"{dumped / plain:.2f} x (until the result is there; texts follow in the background)"
+    )
     trace = Source(data).run(routes.find("llvm_ir").steps)
     print(f"{'12 layers':14} translation to LLVM IR, weights elided: {trace.dumps[-1].seconds:.2f} s")
 
@@ -130,8 +145,10 @@ def llvm_passes() -> None:
     source.run((*before, Step("opt", triple)))
     plain = seconds(lambda: source.run((*before, Step("opt", f"{triple} -S"))))
     every = seconds(lambda: source.run((*before, Step("opt", f"{triple} -print-changed=quiet"))))
-    print(f"{'encoder layer':14} opt -O2: {plain:.2f} s, every pass that changed something {every:.2f} s: "
-          f"{every / plain:.1f} x")
+    print(
+        f"{'encoder layer':14} opt -O2: {plain:.2f} s, every pass that changed something {every:.2f} s: "
+        f"{every / plain:.1f} x"
+    )
 
 
 def main() -> None:
@@ -140,7 +157,8 @@ def main() -> None:
         "mlp": lambda: (nn.Sequential(nn.Linear(16, 8), nn.ReLU()), torch.randn(4, 16)),
         "cnn": lambda: (Cnn().eval(), torch.randn(8, 3, 16, 16)),
         "encoder layer": lambda: (
-            nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval(), torch.randn(2, 5, 32)
+            nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval(),
+            torch.randn(2, 5, 32),
         ),
     }
     for name, make in models.items():

@@ -39,8 +39,21 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @triton.jit
 def matmul(
-    a_ptr, b_ptr, c_ptr, M, N, K, am, ak, bk, bn, cm, cn,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    am,
+    ak,
+    bk,
+    bn,
+    cm,
+    cn,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
 ):
     m = (tl.program_id(0) * BM + tl.arange(0, BM)) % M
     n = (tl.program_id(1) * BN + tl.arange(0, BN)) % N
@@ -81,8 +94,11 @@ def irwidget(what: Specialization) -> dict[str, int]:
     if trace.failure:
         raise SystemExit(trace.failure.message)
     lines = [dump.locations for dump in trace.dumps]
-    return {"dumps": len(lines), "changed": sum(d.changed for d in trace.dumps),
-            "bytes": sum(len(d.text) for d in trace.dumps)}
+    return {
+        "dumps": len(lines),
+        "changed": sum(d.changed for d in trace.dumps),
+        "bytes": sum(len(d.text) for d in trace.dumps),
+    }
 
 
 def child(mode: str, arguments: argparse.Namespace) -> None:
@@ -111,9 +127,7 @@ def measure(mode: str, arguments: argparse.Namespace) -> dict[str, Any]:
         command = [sys.executable, "-m", "benchmarks.triton", "--child", mode]
         command += ["--arch", arguments.arch, "--runs", str(arguments.runs)]
         command += ["--warps", str(arguments.warps), "--block", *map(str, arguments.block)]
-        done = subprocess.run(
-            command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
     found = json.loads(done.stdout.splitlines()[-1])
@@ -147,8 +161,10 @@ def main() -> None:
     for which in ("first", "warm"):
         cost = found["irwidget"][which] / found["plain"][which]
         gain = found["dump"][which] / found["irwidget"][which]
-        print(f"{which}: all dumps take {cost:.2f} x a plain compilation (at most 1.5 wanted); "
-              f"{gain:.1f} x faster than MLIR_ENABLE_DUMP (at least 3 wanted)")
+        print(
+            f"{which}: all dumps take {cost:.2f} x a plain compilation (at most 1.5 wanted); "
+            f"{gain:.1f} x faster than MLIR_ENABLE_DUMP (at least 3 wanted)"
+        )
 
 
 if __name__ == "__main__":

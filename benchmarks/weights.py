@@ -106,7 +106,11 @@ def checked(model: nn.Module, x: torch.Tensor) -> None:
 
 
 WORKS: dict[str, Callable[[nn.Module, torch.Tensor], None]] = {
-    "bare": bare, "ours": ours, "with values": with_values, "in full": in_full, "checked": checked,
+    "bare": bare,
+    "ours": ours,
+    "with values": with_values,
+    "in full": in_full,
+    "checked": checked,
 }
 
 
@@ -211,8 +215,14 @@ def main() -> None:
 
 def row(what: str, a: Cost, against: str, b: Cost, ratio: float, goal: str) -> tuple[str, ...]:
     return (
-        what, f"{a.seconds:.2f}", f"{a.memory / MIB:.0f}", against, f"{b.seconds:.2f}", f"{b.memory / MIB:.0f}",
-        f"{ratio:.2f}", goal,
+        what,
+        f"{a.seconds:.2f}",
+        f"{a.memory / MIB:.0f}",
+        against,
+        f"{b.seconds:.2f}",
+        f"{b.memory / MIB:.0f}",
+        f"{ratio:.2f}",
+        goal,
     )
 
 

@@ -37,7 +37,8 @@ def main(folder: Path, out: Path) -> int:
         page = out / f"{notebook.stem}.html"
         made = subprocess.run(
             [sys.executable, "-m", "irwidget", "export", str(notebook.resolve()), "--html", str(page.resolve())],
-            capture_output=True, text=True,
+            capture_output=True,
+            text=True,
         )
         print((made.stdout or made.stderr).strip().split("\n")[-1], flush=True)
         if made.returncode:

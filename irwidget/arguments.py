@@ -32,10 +32,20 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made.add_argument("--all", action="store_true", help="every IR type that the model can be lowered to")
     made.add_argument("--pipeline", metavar="TEXT", help="go on with a custom pipeline: 'mlir-opt --cse | opt -O2'")
     made.add_argument("--external", action="store_true", help="run the pipeline's tools as real programs")
-    made.add_argument("--route", type=from_word("route"), default="robust", metavar="ROUTE",
-                      help="robust, or explorer: PyTorch Explorer's")
-    made.add_argument("--from", dest="source", choices=("text", "python"), default="text",
-                      help="raw_ir: the cell is IR, or Python that prints it")
+    made.add_argument(
+        "--route",
+        type=from_word("route"),
+        default="robust",
+        metavar="ROUTE",
+        help="robust, or explorer: PyTorch Explorer's",
+    )
+    made.add_argument(
+        "--from",
+        dest="source",
+        choices=("text", "python"),
+        default="text",
+        help="raw_ir: the cell is IR, or Python that prints it",
+    )
     made.add_argument("--arch", help="what to generate code for: sm_80, gfx942, ...")
     made.add_argument("--aten", help="helion_mlir: raw, linalg-on-tensors, tosa or stablehlo")
     if not prog.startswith("irwidget"):
@@ -47,8 +57,14 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made.add_argument("--O", type=from_word("O"), metavar="LEVEL", help="LLVM's optimisation level")
     made.add_argument("--kernels", action="store_true", help="outline real GPU kernels")
     made.add_argument("--llvm-passes", action="store_true", help="a dump after every LLVM pass that changed something")
-    made.add_argument("--check", nargs="?", const=True, type=from_word("check"), metavar="each",
-                      help="execute the result and compare it with eager PyTorch; each: every dump")
+    made.add_argument(
+        "--check",
+        nargs="?",
+        const=True,
+        type=from_word("check"),
+        metavar="each",
+        help="execute the result and compare it with eager PyTorch; each: every dump",
+    )
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
     made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
     made.add_argument("--name", help="what to call it in the view")
@@ -93,9 +109,15 @@ def split(names: str | None) -> list[str]:
 def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `irwidget.lower` that the arguments ask for."""
     options: dict[str, Any] = {
-        "dumps": not parsed.no_dumps, "elide": not parsed.no_elide, "isolate": not parsed.in_process,
-        "timeout": parsed.timeout, "pipeline": parsed.pipeline, "external": parsed.external, "route": parsed.route,
-        "check": parsed.check or False, "memory": parsed.memory,
+        "dumps": not parsed.no_dumps,
+        "elide": not parsed.no_elide,
+        "isolate": not parsed.in_process,
+        "timeout": parsed.timeout,
+        "pipeline": parsed.pipeline,
+        "external": parsed.external,
+        "route": parsed.route,
+        "check": parsed.check or False,
+        "memory": parsed.memory,
     }
     return {**options, **target_options(parsed)}
 
@@ -109,7 +131,9 @@ def target_options(parsed: argparse.Namespace) -> dict[str, Any]:
 def plan_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `irwidget.planning.planned`: what can be checked before a cell runs."""
     return {
-        "pipeline": parsed.pipeline, "route": parsed.route, "external": parsed.external,
+        "pipeline": parsed.pipeline,
+        "route": parsed.route,
+        "external": parsed.external,
         "target_options": target_options(parsed),
         "options": Options(isolate=not parsed.in_process, memory=memory_bytes(parsed.memory)),
     }
@@ -119,8 +143,12 @@ def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `irwidget.Pipeline` that the arguments ask for. Raises UsageError for what it lacks."""
     options = lower_options(parsed)
     refused = {
-        "no-dumps": not options.pop("dumps"), "check": options.pop("check"), "route": options.pop("route") != "robust",
-        "all": parsed.all, "text": parsed.text, "html": parsed.html,
+        "no-dumps": not options.pop("dumps"),
+        "check": options.pop("check"),
+        "route": options.pop("route") != "robust",
+        "all": parsed.all,
+        "text": parsed.text,
+        "html": parsed.html,
     }
     if flag := next((flag for flag, given in refused.items() if given), None):
         raise UsageError(f"--interactive shows every pass of the usual route in a widget: leave out --{flag}")

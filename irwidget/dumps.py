@@ -140,8 +140,16 @@ class Dump:
 
 
 def dump(
-    name: str, text: str, *, step: str, language: str = "mlir", changed: bool = True,
-    locations: tuple[Location | None, ...] = (), options: str = "", seconds: float = 0.0, scope: str = "module",
+    name: str,
+    text: str,
+    *,
+    step: str,
+    language: str = "mlir",
+    changed: bool = True,
+    locations: tuple[Location | None, ...] = (),
+    options: str = "",
+    seconds: float = 0.0,
+    scope: str = "module",
 ) -> Dump:
     """A dump whose text is already here."""
     content = Content(text, changed, locations)

@@ -62,8 +62,13 @@ class PassError(IRWidgetError):
     """A pass rejected the IR."""
 
     def __init__(
-        self, message: str, *, tool: str, pass_name: str,
-        diagnostics: tuple[Diagnostic, ...] = (), reproducer: str = "",
+        self,
+        message: str,
+        *,
+        tool: str,
+        pass_name: str,
+        diagnostics: tuple[Diagnostic, ...] = (),
+        reproducer: str = "",
     ) -> None:
         super().__init__(message)
         self.tool = tool

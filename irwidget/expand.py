@@ -12,6 +12,7 @@ from irwidget.toolchain.run import Options, Source
 
 def openable(source: Source, trace: Trace, options: Options) -> Trace:
     """The trace with `Dump.inside` on every dump that has passes inside."""
+
     def opened(index: int, dump: Dump) -> Dump:
         step = _step_of(trace, index)
         if step is None or step.program or llvm_routes.PRINT_CHANGED in step.arguments:

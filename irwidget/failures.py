@@ -76,7 +76,10 @@ def error_of(lowering: Lowering) -> IRWidgetError:
         error = ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
     else:
         error = PassError(
-            message, tool=failure.tool, pass_name=failure.pass_name, diagnostics=failure.diagnostics,
+            message,
+            tool=failure.tool,
+            pass_name=failure.pass_name,
+            diagnostics=failure.diagnostics,
             reproducer=failure.reproducer,
         )
     error.lowering = lowering

@@ -16,19 +16,39 @@ import time
 _GLANCE = 0.02
 
 TORCH = (
-    "torch", "torch.export", "torch.export._trace", "torch._dynamo", "torch._refs",
-    "torch.fx.experimental.validator", "torch._subclasses.schema_check_mode", "torch._inductor.compiler_bisector",
-    "torch._inductor.fx_passes.dedupe_symint_uses", "torch._export.passes._node_metadata_hook",
-    "torch._export.passes.replace_autocast_with_hop_pass", "torch._export.passes.replace_set_grad_with_hop_pass",
-    "torch._functorch._aot_autograd.subclass_parametrization", "torch._higher_order_ops",
-    "torch_mlir.extras.fx_decomp_util", "torch_mlir.extras.fx_importer", "torch_mlir.passmanager",
-    "torch_mlir._mlir_libs._stablehlo", "torch_mlir.dialects.torch", "torch_mlir.dialects.builtin",
-    "torch_mlir.extras.meta", "torch._inductor.sizevars", "sympy.tensor.tensor",
+    "torch",
+    "torch.export",
+    "torch.export._trace",
+    "torch._dynamo",
+    "torch._refs",
+    "torch.fx.experimental.validator",
+    "torch._subclasses.schema_check_mode",
+    "torch._inductor.compiler_bisector",
+    "torch._inductor.fx_passes.dedupe_symint_uses",
+    "torch._export.passes._node_metadata_hook",
+    "torch._export.passes.replace_autocast_with_hop_pass",
+    "torch._export.passes.replace_set_grad_with_hop_pass",
+    "torch._functorch._aot_autograd.subclass_parametrization",
+    "torch._higher_order_ops",
+    "torch_mlir.extras.fx_decomp_util",
+    "torch_mlir.extras.fx_importer",
+    "torch_mlir.passmanager",
+    "torch_mlir._mlir_libs._stablehlo",
+    "torch_mlir.dialects.torch",
+    "torch_mlir.dialects.builtin",
+    "torch_mlir.extras.meta",
+    "torch._inductor.sizevars",
+    "sympy.tensor.tensor",
 )
 """What the first torch.export and torch-mlir's importer import while they run, and what that imports."""
 OURS = (
-    "irwidget.lowering", "irwidget.commands", "irwidget.frontends.torch", "irwidget.frontends.kernels",
-    "irwidget.frontends.triton.launch", "irwidget.helion", "irwidget.views.widget",
+    "irwidget.lowering",
+    "irwidget.commands",
+    "irwidget.frontends.torch",
+    "irwidget.frontends.kernels",
+    "irwidget.frontends.triton.launch",
+    "irwidget.helion",
+    "irwidget.views.widget",
 )
 
 

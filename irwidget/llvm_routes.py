@@ -66,6 +66,7 @@ OUTLINE = Step(
 )
 """Parallel loops become kernels, in a `gpu.module` each, that the host's code launches."""
 
+
 def _kernels_to_llvm(name: str, arch: str) -> Step:
     """The kernels in the LLVM dialect, with the intrinsics of their GPU."""
     prepare = "expand-strided-metadata,lower-affine"
@@ -119,7 +120,9 @@ def choose(names: Sequence[str], route: str, options: Mapping[str, Any]) -> Choi
     if kernels and route == "explorer":
         raise UsageError("The explorer route has no kernels: PyTorch Explorer makes one device function")
     return Choices(
-        route, level=int(level), llvm_passes=bool(options.get("llvm_passes")),
+        route,
+        level=int(level),
+        llvm_passes=bool(options.get("llvm_passes")),
         kernels=kernels,
         **_archs(names, str(options.get("arch") or "")),
     )

@@ -29,12 +29,11 @@ if TYPE_CHECKING:
     from irwidget.helion import HelionLowering
     from irwidget.spyre import SpyreProgram
 
+
 class Lowering:
     """One model or kernel on its way to one IR type: the trace, plus what a user does with it."""
 
-    def __init__(
-        self, trace: Trace, program: SpyreProgram | None = None, kernel: HelionLowering | None = None
-    ) -> None:
+    def __init__(self, trace: Trace, program: SpyreProgram | None = None, kernel: HelionLowering | None = None) -> None:
         self.trace = trace
         self.program = program
         """The compiled program of a Spyre target."""
@@ -174,8 +173,14 @@ def _programs(lowerings: Sequence[Lowering]) -> list[SpyreProgram]:
 def _dump_dict(dump: Dump) -> dict[str, Any]:
     content = dump.load()
     return {
-        "name": dump.name, "step": dump.step, "language": dump.language, "options": dump.options,
-        "seconds": dump.seconds, "scope": dump.scope, "changed": content.changed, "text": content.text,
+        "name": dump.name,
+        "step": dump.step,
+        "language": dump.language,
+        "options": dump.options,
+        "seconds": dump.seconds,
+        "scope": dump.scope,
+        "changed": content.changed,
+        "text": content.text,
         "lines": [place.line if place else 0 for place in content.locations],
     }
 
@@ -189,11 +194,23 @@ def lower(
     obj: Any, *inputs: Any, to: Sequence[str], kwargs: Mapping[str, Any] | None = ..., **options: Any
 ) -> dict[str, Lowering]: ...
 def lower(
-    obj: Any, *inputs: Any, to: str | Sequence[str], kwargs: Mapping[str, Any] | None = None,
-    dynamic_shapes: Any = None, pipeline: str | None = None, route: Literal["robust", "explorer"] = "robust",
-    dumps: bool = True, elide: bool = True, check: bool | Literal["each"] = False, timeout: float | None = None,
-    memory: float | None = None, isolate: bool = True, external: bool = False, name: str | None = None,
-    progress: Progress | None = None, **target_options: Any,
+    obj: Any,
+    *inputs: Any,
+    to: str | Sequence[str],
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    pipeline: str | None = None,
+    route: Literal["robust", "explorer"] = "robust",
+    dumps: bool = True,
+    elide: bool = True,
+    check: bool | Literal["each"] = False,
+    timeout: float | None = None,
+    memory: float | None = None,
+    isolate: bool = True,
+    external: bool = False,
+    name: str | None = None,
+    progress: Progress | None = None,
+    **target_options: Any,
 ) -> Lowering | dict[str, Lowering]:
     """Lower a model, kernel or IR text to an IR type and keep the IR after every pass.
 
@@ -225,14 +242,30 @@ def lower(
     the error's `lowering` holds every dump before it. Of several IR types all are
     tried before the first error is raised; its `lowerings` has them by name.
     """
-    options_of.check({
-        "kwargs": kwargs, "pipeline": pipeline, "route": route, "dumps": dumps, "elide": elide, "check": check,
-        "timeout": timeout, "memory": memory, "isolate": isolate, "external": external, "name": name,
-        "progress": progress,
-    })
+    options_of.check(
+        {
+            "kwargs": kwargs,
+            "pipeline": pipeline,
+            "route": route,
+            "dumps": dumps,
+            "elide": elide,
+            "check": check,
+            "timeout": timeout,
+            "memory": memory,
+            "isolate": isolate,
+            "external": external,
+            "name": name,
+            "progress": progress,
+        }
+    )
     options = Options(
-        isolate=isolate, timeout=timeout and float(timeout), dumps=dumps, elide=elide, progress=progress,
-        keep_constants=bool(check), memory=options_of.memory_bytes(memory),
+        isolate=isolate,
+        timeout=timeout and float(timeout),
+        dumps=dumps,
+        elide=elide,
+        progress=progress,
+        keep_constants=bool(check),
+        memory=options_of.memory_bytes(memory),
         target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
     )
     with limited(options):
@@ -283,8 +316,14 @@ class Start:
     """An object and its inputs, on the way to one or more IR types; exported at most once."""
 
     def __init__(
-        self, obj: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, name: str | None,
-        check: bool | Literal["each"], target_options: Mapping[str, Any],
+        self,
+        obj: Any,
+        inputs: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        dynamic_shapes: Any,
+        name: str | None,
+        check: bool | Literal["each"],
+        target_options: Mapping[str, Any],
     ) -> None:
         self.obj, self.inputs, self.kwargs, self.dynamic_shapes = obj, inputs, kwargs, dynamic_shapes
         self.given_name = name
@@ -380,7 +419,11 @@ class Start:
         return self._go_on(trace, target, extra, options, program)
 
     def _go_on(
-        self, trace: Trace, target: routes.Target, extra: tuple[Step, ...], options: Options,
+        self,
+        trace: Trace,
+        target: routes.Target,
+        extra: tuple[Step, ...],
+        options: Options,
         program: SpyreProgram | None = None,
     ) -> Lowering:
         """Through a custom pipeline, from the text that a front end has given."""
@@ -390,10 +433,17 @@ class Start:
             return Lowering(trace, program)
         after = _run(raw.source(trace.dumps[-1].text, extra), extra, target.name, options, trace)
         later = (replace(dump, step_number=dump.step_number + len(trace.steps)) for dump in after.dumps[1:])
-        return Lowering(replace(
-            after.trace, dumps=(*trace.dumps, *later), steps=(*trace.steps, *extra), nodes=trace.nodes,
-            tools={**trace.tools, **after.tools}, facts={**trace.facts, **after.trace.facts},
-        ), program)
+        return Lowering(
+            replace(
+                after.trace,
+                dumps=(*trace.dumps, *later),
+                steps=(*trace.steps, *extra),
+                nodes=trace.nodes,
+                tools={**trace.tools, **after.tools},
+                facts={**trace.facts, **after.trace.facts},
+            ),
+            program,
+        )
 
     @cached_property
     def _kernel(self) -> Kernel:
@@ -427,9 +477,7 @@ class Start:
     def _expected(self) -> expectations.Expected | str:
         """What the model should return; or why that is not known."""
         try:
-            return expectations.expect(
-                self.obj, self.inputs, self.kwargs, self._exported, seconds=checking.SECONDS
-            )
+            return expectations.expect(self.obj, self.inputs, self.kwargs, self._exported, seconds=checking.SECONDS)
         except expectations.Unchecked as error:
             return str(error)
 

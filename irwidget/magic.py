@@ -88,7 +88,10 @@ class LowerMagics(Magics):
             self._lower([candidate], wanted, parsed)
 
     def _edit(
-        self, candidates: Sequence[Candidate], names: Sequence[str], parsed: argparse.Namespace,
+        self,
+        candidates: Sequence[Candidate],
+        names: Sequence[str],
+        parsed: argparse.Namespace,
         options: Mapping[str, Any],
     ) -> None:
         """Show the pipeline widget of each model, and bind it to `_pipeline`; `names` are the user's."""

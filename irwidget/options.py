@@ -115,7 +115,6 @@ def targets(to: Any, known: Iterable[str]) -> list[str]:
     return names
 
 
-
 def memory_bytes(gib: float | None) -> int | None:
     """A memory limit in bytes."""
     return int(float(gib) * 2**30) if gib else None

@@ -19,7 +19,14 @@ from irwidget.toolchain import precheck
 from irwidget.toolchain.run import Interrupted, Options, Source
 
 TOOLS = (
-    "torch-mlir-opt", "mlir-opt", "mlir-translate", "opt", "llc", "triton-opt", "triton-llvm-opt", "user-tool",
+    "torch-mlir-opt",
+    "mlir-opt",
+    "mlir-translate",
+    "opt",
+    "llc",
+    "triton-opt",
+    "triton-llvm-opt",
+    "user-tool",
 )
 
 

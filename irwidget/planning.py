@@ -21,7 +21,11 @@ TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def planned(
-    to: str | Sequence[str], pipeline: str | None, route: str, external: bool, target_options: Mapping[str, Any],
+    to: str | Sequence[str],
+    pipeline: str | None,
+    route: str,
+    external: bool,
+    target_options: Mapping[str, Any],
     options: Options,
 ) -> tuple[list[routes.Target], tuple[Step, ...]]:
     """The IR types and the steps of the custom pipeline, checked as far as can be without the object.
@@ -42,6 +46,4 @@ def _check_options(wanted: Sequence[routes.Target], given: Mapping[str, Any]) ->
         known = TARGET_OPTIONS.get(target.source)
         if known is not None and (unknown := sorted(set(given) - set(known))):
             everything = [*options_of.RULES, "to", "dynamic_shapes", *known]
-            raise UsageError(
-                f"lower(to={target.name!r}) has no option {unknown[0]!r}. {near(unknown[0], everything)}"
-            )
+            raise UsageError(f"lower(to={target.name!r}) has no option {unknown[0]!r}. {near(unknown[0], everything)}")

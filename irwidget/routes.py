@@ -127,7 +127,8 @@ def resolve(names: Sequence[str], route: str = "robust", options: Mapping[str, A
     _check_kernels({target.source for target in wanted}, options)
     return [
         replace(target, steps=llvm_routes.steps(target.name, (TORCH_BACKEND, LINALG), choices))
-        if target.name in llvm_routes.NAMES else target
+        if target.name in llvm_routes.NAMES
+        else target
         for target in wanted
     ]
 

@@ -14,7 +14,8 @@ const inlineCss = {
   name: "inline-css",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /\.css\?inline$/ }, ({ path, resolveDir }) => ({
-      path: join(resolveDir, path.replace("?inline", "")), namespace: "inline-css",
+      path: join(resolveDir, path.replace("?inline", "")),
+      namespace: "inline-css",
     }));
     onLoad({ filter: /./, namespace: "inline-css" }, async ({ path }) => {
       const sheet = await build({ entryPoints: [path], bundle: true, minify, write: false });
@@ -39,8 +40,13 @@ const common = {
 const result = await build({
   ...common,
   entryPoints: {
-    viewer: "src/viewer.ts", stub: "src/stub.ts", page: "src/page.ts", helion: "src/helion/main.ts",
-    pipeline: "src/pipeline/main.ts", spyre: "src/spyre/main.ts", sweep: "src/sweep/main.ts",
+    viewer: "src/viewer.ts",
+    stub: "src/stub.ts",
+    page: "src/page.ts",
+    helion: "src/helion/main.ts",
+    pipeline: "src/pipeline/main.ts",
+    spyre: "src/spyre/main.ts",
+    sweep: "src/sweep/main.ts",
   },
 });
 // A worker of a page that was opened from disk cannot be a module.
@@ -53,7 +59,9 @@ for (const file of [...result.outputFiles, ...worker.outputFiles]) {
     const committed = await readFile(file.path).catch(() => Buffer.alloc(0));
     if (!committed.equals(Buffer.from(file.contents))) {
       stale++;
-      console.error(`irwidget/static/${name} is not what the source builds: run npm --prefix js run build and commit it`);
+      console.error(
+        `irwidget/static/${name} is not what the source builds: run npm --prefix js run build and commit it`,
+      );
     }
   } else {
     await writeFile(file.path, file.contents);

@@ -38,20 +38,40 @@ def _both(*pairs: tuple[str, str]) -> dict[str, str]:
 
 
 _MLIR_OPS = _both(
-    ("arith.addf", "arith.subf"), ("arith.mulf", "arith.divf"), ("arith.maximumf", "arith.minimumf"),
-    ("arith.addi", "arith.subi"), ("arith.andi", "arith.ori"), ("math.exp", "math.exp2"), ("math.sqrt", "math.rsqrt"),
-    ("math.sin", "math.cos"), ("math.tanh", "math.erf"), ("math.floor", "math.ceil"), ("arith.sitofp", "arith.uitofp"),
-    ("arith.maxsi", "arith.minsi"), ("arith.shrsi", "arith.shrui"),
+    ("arith.addf", "arith.subf"),
+    ("arith.mulf", "arith.divf"),
+    ("arith.maximumf", "arith.minimumf"),
+    ("arith.addi", "arith.subi"),
+    ("arith.andi", "arith.ori"),
+    ("math.exp", "math.exp2"),
+    ("math.sqrt", "math.rsqrt"),
+    ("math.sin", "math.cos"),
+    ("math.tanh", "math.erf"),
+    ("math.floor", "math.ceil"),
+    ("arith.sitofp", "arith.uitofp"),
+    ("arith.maxsi", "arith.minsi"),
+    ("arith.shrsi", "arith.shrui"),
 )
 _LLVM_DIALECT_OPS = _both(
-    ("llvm.fadd", "llvm.fsub"), ("llvm.fmul", "llvm.fdiv"), ("llvm.intr.maximum", "llvm.intr.minimum"),
-    ("llvm.intr.exp", "llvm.intr.exp2"), ("llvm.intr.sin", "llvm.intr.cos"), ("llvm.intr.floor", "llvm.intr.ceil"),
-    ("llvm.sitofp", "llvm.uitofp"), ("llvm.sext", "llvm.zext"),
+    ("llvm.fadd", "llvm.fsub"),
+    ("llvm.fmul", "llvm.fdiv"),
+    ("llvm.intr.maximum", "llvm.intr.minimum"),
+    ("llvm.intr.exp", "llvm.intr.exp2"),
+    ("llvm.intr.sin", "llvm.intr.cos"),
+    ("llvm.intr.floor", "llvm.intr.ceil"),
+    ("llvm.sitofp", "llvm.uitofp"),
+    ("llvm.sext", "llvm.zext"),
 )
 _LLVM_OPS = _both(("fadd", "fsub"), ("fmul", "fdiv"), ("sitofp", "uitofp"), ("sext", "zext"))
 _LLVM_CALLS = _both(("@llvm.maximum.f32", "@llvm.minimum.f32"), ("@llvm.exp.f32", "@llvm.exp2.f32"))
 _PREDICATES = _both(
-    ("ogt", "olt"), ("ugt", "ult"), ("oge", "ole"), ("uge", "ule"), ("oeq", "une"), ("sgt", "slt"), ("sge", "sle"),
+    ("ogt", "olt"),
+    ("ugt", "ult"),
+    ("oge", "ole"),
+    ("uge", "ule"),
+    ("oeq", "une"),
+    ("sgt", "slt"),
+    ("sge", "sle"),
     ("eq", "ne"),
 )
 _MLIR_PREDICATE = re.compile(r'(?:arith\.cmp[fi] |llvm\.[fi]cmp ")(\w+)')

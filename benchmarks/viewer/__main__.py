@@ -1,6 +1,6 @@
 """Measures the viewer in real JupyterLab, and Monaco's diff editor on the same pairs in the same run.
 
-    python -m benchmarks.viewer [--sizes 1k,10k,100k] [--keep FOLDER]
+python -m benchmarks.viewer [--sizes 1k,10k,100k] [--keep FOLDER]
 """
 
 from __future__ import annotations

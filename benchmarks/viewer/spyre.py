@@ -1,6 +1,6 @@
 """Measures the Spyre view in Chromium: opening a program of 200 ops, selecting an op or a core.
 
-    python -m benchmarks.viewer.spyre [--ops 200]
+python -m benchmarks.viewer.spyre [--ops 200]
 """
 
 from __future__ import annotations

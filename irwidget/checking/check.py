@@ -86,8 +86,14 @@ def _first_wrong(runner: _Runner, candidates: list[int]) -> Verdict:
     low, high = -1, len(candidates) - 1
     while high - low > 1:
         middle = (low + high) // 2
-        tried = next((m for m in (*range(middle, high), *range(middle - 1, low, -1))
-                      if runner.verdict(candidates[m]).state != "not checked"), None)
+        tried = next(
+            (
+                m
+                for m in (*range(middle, high), *range(middle - 1, low, -1))
+                if runner.verdict(candidates[m]).state != "not checked"
+            ),
+            None,
+        )
         if tried is None:
             break
         if runner.verdict(candidates[tried]).state == "differs":

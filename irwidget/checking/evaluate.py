@@ -19,19 +19,24 @@ Values = tuple[Any, ...]
 
 _WIDE = {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
 _NARROW_SUMS = (torch.float16, torch.bfloat16)
-_EXACT = frozenset((  # noqa: SIM905
-    "abs alias amax amin argmax argmin broadcast_to cat ceil clamp clamp_max clamp_min clone constant_pad_nd "
-    "contiguous copy copysign detach diagonal embedding empty eq expand fill flip floor full gather ge gt index "
-    "index_select le lift_fresh_copy lt masked_fill max max_pool2d_with_indices maximum min minimum ne neg permute "
-    "relu repeat reshape roll round scalar_tensor scatter select select_scatter sign slice slice_scatter sort split "
-    "split_with_sizes squeeze stack sym_size t topk transpose tril triu trunc unbind unfold unsqueeze view where "
-    "zeros zeros_like ones ones_like new_zeros new_ones full_like new_full arange unsafe_index"
-).split())
+_EXACT = frozenset(
+    """
+    abs alias amax amin argmax argmin broadcast_to cat ceil clamp clamp_max clamp_min clone constant_pad_nd
+    contiguous copy copysign detach diagonal embedding empty eq expand fill flip floor full gather ge gt index
+    index_select le lift_fresh_copy lt masked_fill max max_pool2d_with_indices maximum min minimum ne neg
+    permute relu repeat reshape roll round scalar_tensor scatter select select_scatter sign slice
+    slice_scatter sort split split_with_sizes squeeze stack sym_size t topk transpose tril triu trunc unbind
+    unfold unsqueeze view where zeros zeros_like ones ones_like new_zeros new_ones full_like new_full arange
+    unsafe_index
+    """.split()
+)
 """Operations of ATen that move or choose values and never round."""
-_UNIT = frozenset((  # noqa: SIM905
-    "expm1 log1p elu celu selu softplus mish sinh asinh atanh acosh tanh log_sigmoid_forward silu gelu sigmoid erfc "
-    "logit hardswish special_expm1 special_log1p"
-).split())
+_UNIT = frozenset(
+    """
+    expm1 log1p elu celu selu softplus mish sinh asinh atanh acosh tanh log_sigmoid_forward silu gelu sigmoid
+    erfc logit hardswish special_expm1 special_log1p
+    """.split()
+)
 """Functions that are often composed of others of about one, as `exp(x) - 1`: what they lose is a part of one."""
 _FEW = 64
 """An operation that was exact on at least so many elements is taken for one that does not round."""
@@ -61,8 +66,10 @@ class Rounding(Interpreter):
         except Exception:
             return False
         leaves = pytree.tree_leaves(wide)
-        return all(torch.equal(_wide(one).nan_to_num(), _wide(other).nan_to_num()) for one, other in
-                   zip(tensors, leaves, strict=True))
+        return all(
+            torch.equal(_wide(one).nan_to_num(), _wide(other).nan_to_num())
+            for one, other in zip(tensors, leaves, strict=True)
+        )
 
 
 class Wide(Interpreter):

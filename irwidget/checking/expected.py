@@ -97,8 +97,11 @@ class Program:
         graph.output(result)
         signature = program.graph_signature
         return Program(
-            torch.fx.GraphModule(program.graph_module, graph), tuple(signature.input_specs),
-            tuple(signature.output_specs), program.state_dict, program.constants,
+            torch.fx.GraphModule(program.graph_module, graph),
+            tuple(signature.input_specs),
+            tuple(signature.output_specs),
+            program.state_dict,
+            program.constants,
         )
 
     @property
@@ -111,8 +114,13 @@ class Program:
 
 
 def expect(
-    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program,
-    *, seconds: float, memory: int | None = None,
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    program: Program,
+    *,
+    seconds: float,
+    memory: int | None = None,
 ) -> Expected:
     """Run a model eagerly and evaluate its exported program, away from the kernel.
 
@@ -235,8 +243,10 @@ def _case(
         call = model.module() if isinstance(model, torch.export.ExportedProgram) else model
         returned = call(*args, **kwargs)
         wanted = _wanted(program, returned, call, named)
-    made = (_result(label, want, one, [sample[i] for sample in samples])
-            for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True)))
+    made = (
+        _result(label, want, one, [sample[i] for sample in samples])
+        for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
+    )
     return Case(tuple(before), tuple(made))
 
 
@@ -278,9 +288,7 @@ def _placeholders(program: Program, named: Mapping[str, Any]) -> list[Any]:
     return values
 
 
-def _wanted(
-    program: Program, returned: Any, call: Any, named: Mapping[str, Any]
-) -> list[tuple[str, Any]]:
+def _wanted(program: Program, returned: Any, call: Any, named: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Each result of `@main` as eager PyTorch leaves it, with what it is."""
     from torch.export.graph_signature import OutputKind
     from torch.utils import _pytree as pytree
@@ -333,8 +341,12 @@ def _number(label: str, want: bool | int | float, exact: Any, samples: Sequence[
     import torch
 
     if isinstance(want, float):
-        made = _result(label, torch.tensor(want, dtype=torch.float64), torch.tensor(float(exact)),
-                       [torch.tensor(float(sample)) for sample in samples])
+        made = _result(
+            label,
+            torch.tensor(want, dtype=torch.float64),
+            torch.tensor(float(exact)),
+            [torch.tensor(float(sample)) for sample in samples],
+        )
         return Result(label, want, made.exact, made.allowed)
     return Result(label, want, others=tuple(torch.tensor(s) for s in samples if s != want))
 

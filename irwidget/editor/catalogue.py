@@ -41,7 +41,10 @@ _VALUES = {
     "text": re.compile(r"[A-Za-z0-9_+*.,:@-]{1,200}"),
 }
 _WORDS = {
-    "flag": "true or false", "integer": "a whole number", "number": "a number", "text": "letters, digits and _+*.,:@-",
+    "flag": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "text": "letters, digits and _+*.,:@-",
 }
 """What a value may be; text has nothing that could end an option, a pass or a word, and names no path."""
 
@@ -133,8 +136,12 @@ def from_json(text: str) -> Catalogue:
 def _ask() -> str:
     try:
         done = subprocess.run(
-            processes.command("irwidget.editor.catalogue"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=120, check=True,
+            processes.command("irwidget.editor.catalogue"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
         said = str(getattr(error, "stderr", "") or error).strip().splitlines()
@@ -143,6 +150,7 @@ def _ask() -> str:
 
 
 # From here on: what runs in the process of its own.
+
 
 def _collect() -> Catalogue:
     from irwidget.toolchain import external
@@ -161,9 +169,16 @@ def _collect() -> Catalogue:
     found["mlir-opt"] = {one.name: one for one in mlir_passes if not _TORCH.search(one.name)}
     found["mlir-translate"] = {"mlir-to-llvmir": KnownPass("mlir-to-llvmir", "Translate the LLVM dialect to LLVM IR")}
     found["opt"] = {one.name: one for one in _opt_passes()}
-    found["llc"] = {"codegen": KnownPass("codegen", "Generate code for a target", (
-        Option("O", "choice", "2", ("0", "1", "2", "3"), "Optimisation level"), *_TARGET,
-    ))}
+    found["llc"] = {
+        "codegen": KnownPass(
+            "codegen",
+            "Generate code for a target",
+            (
+                Option("O", "choice", "2", ("0", "1", "2", "3"), "Optimisation level"),
+                *_TARGET,
+            ),
+        )
+    }
     found["triton-opt"] = {one.name: one for one in _triton_passes()}
     return {tool: passes for tool, passes in found.items() if passes}
 
@@ -224,10 +239,15 @@ def _with_defaults(told: KnownPass, printed: str) -> KnownPass:
         before = options.get(name) or Option(name, _kind_of(default))
         options[name] = Option(name, before.kind, default, before.choices, before.help)
     # MLIR rewords what it prints, so an option that only --help has may be an older MLIR's.
-    return KnownPass(told.name, told.help, tuple(
-        option for option in sorted(options.values(), key=lambda one: one.name)
-        if not _REACHES_OUT.search(option.name) and option.kind != "filename"
-    ))
+    return KnownPass(
+        told.name,
+        told.help,
+        tuple(
+            option
+            for option in sorted(options.values(), key=lambda one: one.name)
+            if not _REACHES_OUT.search(option.name) and option.kind != "filename"
+        ),
+    )
 
 
 def _kind_of(value: str) -> str:

@@ -95,7 +95,8 @@ def steps(links: Iterable[Link], program: bool = False) -> tuple[Step, ...]:
     """What runs, a step for each enabled one."""
     return tuple(
         replace(step, program=program)
-        for link in links if link.enabled
+        for link in links
+        if link.enabled
         for step in pipelines.parse(f"{link.tool} {link.words}")
     )
 

@@ -16,8 +16,14 @@ class Names:
     """How the user's own code calls the model and its inputs, and what else was said."""
 
     def __init__(
-        self, obj: Any, inputs: Sequence[Any], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any,
-        options: Mapping[str, Any], external: bool, given: Sequence[str] | None,
+        self,
+        obj: Any,
+        inputs: Sequence[Any],
+        kwargs: Mapping[str, Any] | None,
+        dynamic_shapes: Any,
+        options: Mapping[str, Any],
+        external: bool,
+        given: Sequence[str] | None,
     ) -> None:
         default = "text" if isinstance(obj, str) else "model"
         guessed = [_variable(one) for one in (obj, *inputs)]
@@ -64,8 +70,11 @@ def call(names: Names, target: str, pipeline: str) -> str:
 def _rows(pipeline: Pipeline) -> list[tuple[str, str, str]]:
     """Tool, pass with options, and state of each step; equal for equal pipelines: no times."""
     return [
-        (link.tool, link.label + "".join(f" {key}={value}" for key, value in link.options),
-         "disabled" if not link.enabled else link.state)
+        (
+            link.tool,
+            link.label + "".join(f" {key}={value}" for key, value in link.options),
+            "disabled" if not link.enabled else link.state,
+        )
         for link in pipeline.steps
     ]
 
@@ -77,14 +86,17 @@ def _title(pipeline: Pipeline) -> str:
 def twin_text(pipeline: Pipeline) -> str:
     """The steps as a table, what went wrong, and the lines that reproduce it."""
     lines = [_title(pipeline)]
-    lines += [f"  {i}  {tool:16}{what}{f'  ({state})' if state else ''}" for i, (tool, what, state) in enumerate(
-        _rows(pipeline), 1)]
+    lines += [
+        f"  {i}  {tool:16}{what}{f'  ({state})' if state else ''}"
+        for i, (tool, what, state) in enumerate(_rows(pipeline), 1)
+    ]
     lines += [pipeline.message] if pipeline.message else []
     return "\n".join([*lines, pipeline.magic, pipeline.call, ""])
 
 
 def twin_html(pipeline: Pipeline) -> str:
     """The same as HTML that reads well without styles and scripts."""
+
     def cells(*texts: str) -> str:
         return "<tr>" + "".join(f"<td>{escaping.escape(text)}</td>" for text in texts) + "</tr>"
 

@@ -96,21 +96,44 @@ class Pipeline(base.View):
     diff = anywidget.WidgetTrait().tag(sync=True)
 
     def __init__(
-        self, obj: Any, *inputs: Any, to: str | None = None, pipeline: str = "",
-        kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None, name: str | None = None,
-        allow_tools: Sequence[str] = catalogue.EMBEDDED_TOOLS, external: bool = False, elide: bool = True,
-        timeout: float | None = None, memory: float | None = None, isolate: bool = True,
-        names: Sequence[str] | None = None, **target_options: Any,
+        self,
+        obj: Any,
+        *inputs: Any,
+        to: str | None = None,
+        pipeline: str = "",
+        kwargs: Mapping[str, Any] | None = None,
+        dynamic_shapes: Any = None,
+        name: str | None = None,
+        allow_tools: Sequence[str] = catalogue.EMBEDDED_TOOLS,
+        external: bool = False,
+        elide: bool = True,
+        timeout: float | None = None,
+        memory: float | None = None,
+        isolate: bool = True,
+        names: Sequence[str] | None = None,
+        **target_options: Any,
     ) -> None:
         self._stop = threading.Event()
-        options.check({
-            "pipeline": pipeline, "kwargs": kwargs, "name": name, "external": external, "elide": elide,
-            "timeout": timeout, "memory": memory, "isolate": isolate,
-        })
+        options.check(
+            {
+                "pipeline": pipeline,
+                "kwargs": kwargs,
+                "name": name,
+                "external": external,
+                "elide": elide,
+                "timeout": timeout,
+                "memory": memory,
+                "isolate": isolate,
+            }
+        )
         self._tools = catalogue.check_allowed(allow_tools)
         self._allowed: catalogue.Catalogue | None = None
         self._options = partial(
-            Options, isolate=isolate, timeout=timeout, elide=elide, memory=options.memory_bytes(memory),
+            Options,
+            isolate=isolate,
+            timeout=timeout,
+            elide=elide,
+            memory=options.memory_bytes(memory),
             target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
         )
         self._target_options = target_options
@@ -393,8 +416,10 @@ class Pipeline(base.View):
 
     def twins(self) -> tuple[str, str]:
         traces = [self.lowering.trace] if self.lowering else []
-        return (twin_html(self) + (twins.html(traces) if traces else ""),
-                twin_text(self) + ("\n" + twins.text(traces) if traces else ""))
+        return (
+            twin_html(self) + (twins.html(traces) if traces else ""),
+            twin_text(self) + ("\n" + twins.text(traces) if traces else ""),
+        )
 
 
 def _thread_kind() -> type[threading.Thread]:
@@ -414,8 +439,15 @@ def choices_for(obj: Any) -> list[routes.Target]:
 def _steps_json(links: Sequence[Link]) -> list[dict[str, Any]]:
     return [
         {
-            "id": link.id, "tool": link.tool, "pass": link.name, "label": link.label, "text": link.words,
-            "options": dict(link.options), "enabled": link.enabled, "state": link.state, "seconds": link.seconds,
+            "id": link.id,
+            "tool": link.tool,
+            "pass": link.name,
+            "label": link.label,
+            "text": link.words,
+            "options": dict(link.options),
+            "enabled": link.enabled,
+            "state": link.state,
+            "seconds": link.seconds,
             "stage": link.stage,
         }
         for link in links

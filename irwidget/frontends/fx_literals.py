@@ -31,8 +31,11 @@ _TYPES: Any = fx_importer.TORCH_DTYPE_TO_NPY_TYPE
 def _plain(tensor: torch.Tensor) -> bool:
     """Whether a tensor is nothing but its elements in memory, and more than one."""
     return (
-        type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided
-        and tensor.device.type in ("cpu", "cuda") and tensor.dtype in _TYPES and tensor.numel() > 1
+        type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and tensor.layout == torch.strided
+        and tensor.device.type in ("cpu", "cuda")
+        and tensor.dtype in _TYPES
+        and tensor.numel() > 1
     )
 
 

@@ -52,7 +52,11 @@ class _Placed:
 
 
 def import_program(
-    program: ExportedProgram, name: str, *, isolate: bool = True, seconds: float | None = None,
+    program: ExportedProgram,
+    name: str,
+    *,
+    isolate: bool = True,
+    seconds: float | None = None,
     memory: int | None = None,
 ) -> Imported:
     """Import a decomposed program with torch-mlir's FxImporter; the function is `@main`.
@@ -125,7 +129,8 @@ def _weights(name: str, large: list[torch.Tensor], placed: list[_Placed], isolat
         one.resource: Literal(
             one.resource, one.type, tensor.element_size(), fx_literals.size(tensor), fx_literals.is_read(tensor)
         )
-        for one in placed if (tensor := tensors.get(one.resource)) is not None
+        for one in placed
+        if (tensor := tensors.get(one.resource)) is not None
     }
     before = {one.resource: one.state for one in placed}
 

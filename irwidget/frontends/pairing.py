@@ -92,7 +92,11 @@ def _note(pairs: list[Candidate], kernel: Any, args: tuple[Any, ...], kwargs: Ma
 
 
 def find(
-    source: str, namespace: Mapping[str, Any], *, model: str | None = None, inputs: Sequence[str] | None = None,
+    source: str,
+    namespace: Mapping[str, Any],
+    *,
+    model: str | None = None,
+    inputs: Sequence[str] | None = None,
     helion_only: bool = False,
 ) -> list[Candidate]:
     """The models of a cell that has just run, with the inputs to try for each.
@@ -163,8 +167,11 @@ def _models(names: _Names, visible: Mapping[str, Any]) -> dict[str, Any]:
     if any(name in names.bound for name in modules):
         modules = {name: value for name, value in modules.items() if name in names.bound}
     inner = {
-        id(part) for whole in modules.values() if isinstance(whole, torch.nn.Module)
-        for part in whole.modules() if part is not whole
+        id(part)
+        for whole in modules.values()
+        if isinstance(whole, torch.nn.Module)
+        for part in whole.modules()
+        if part is not whole
     }
     seen: dict[int, str] = {}
     for name, value in modules.items():

@@ -31,7 +31,10 @@ def is_model(obj: object) -> bool:
 
 
 def export(
-    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
     name: str | None = None,
 ) -> ExportedProgram:
     """`torch.export` of a module or function, in inference form, decomposed for torch-mlir.
@@ -109,14 +112,20 @@ _HINTS = (
     ),
     (
         ('missing the required "forward"',),
-        "the module has no forward method", "define forward, or lower its parts one by one",
+        "the module has no forward method",
+        "define forward, or lower its parts one by one",
     ),
     (
         (
-            "same reduction dim", "shapes cannot be multiplied", "must match the size", "size mismatch",
-            "Given groups=", "shape '",
+            "same reduction dim",
+            "shapes cannot be multiplied",
+            "must match the size",
+            "size mismatch",
+            "Given groups=",
+            "shape '",
         ),
-        "the shapes do not fit together", "check the input's shape against the layer on this line",
+        "the shapes do not fit together",
+        "check the input's shape against the layer on this line",
     ),
 )
 

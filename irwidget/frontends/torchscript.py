@@ -46,7 +46,11 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
     seconds = time.perf_counter() - started
     dumps = (_dump("torch.jit.trace", traced.graph, seconds), _dump("inline", traced.inlined_graph, 0.0))
     return Trace(
-        "torch_script_graph_ir", dumps, (STEP,), name=name, tools={"torch": torch.__version__},
+        "torch_script_graph_ir",
+        dumps,
+        (STEP,),
+        name=name,
+        tools={"torch": torch.__version__},
         sources=frontend.read_sources(place.file for d in dumps for place in d.locations if place),
     )
 
@@ -157,5 +161,3 @@ def _dump(name: str, graph: Any, seconds: float) -> Dump:
     return dump(
         name, "\n".join(lines) + "\n", step=STEP.name, language="torchscript", locations=tuple(places), seconds=seconds
     )
-
-

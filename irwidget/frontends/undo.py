@@ -13,7 +13,10 @@ from collections.abc import Callable, Generator
 from typing import Any, cast
 
 _CONFIGS = (
-    "torch._dynamo.config", "torch._functorch.config", "torch._inductor.config", "torch.fx.experimental._config",
+    "torch._dynamo.config",
+    "torch._functorch.config",
+    "torch._inductor.config",
+    "torch.fx.experimental._config",
 )
 
 
@@ -59,7 +62,8 @@ def _tensors_of(model: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         return []
     places = [
         cast("dict[str, Any]", place)
-        for module in model.modules() for place in (module._parameters, module._buffers)  # pyright: ignore[reportPrivateUsage]
+        for module in model.modules()
+        for place in (module._parameters, module._buffers)  # pyright: ignore[reportPrivateUsage]
     ]
     return [(place, dict(place)) for place in places]
 

@@ -26,19 +26,40 @@ if TYPE_CHECKING:
     from irwidget.helion.triton import Launch, launches
 
 _HOMES = {
-    "EmittedKernel": "lowering", "HelionLowering": "lowering", "emit_kernel": "lowering", "lower": "lowering",
+    "EmittedKernel": "lowering",
+    "HelionLowering": "lowering",
+    "emit_kernel": "lowering",
+    "lower": "lowering",
     "lower_kernel": "lowering",
-    "Link": "linking", "register_handler": "handlers",
-    "TorchMLIRNodeImporter": "importer", "import_aten_node_to_mlir": "importer",
-    "normalize_helion_node": "importer", "synthesize_tensor_meta": "importer",
-    "TextBuilder": "inline", "inline_torch_mlir_output": "inline",
-    "Launch": "triton", "launches": "triton",
+    "Link": "linking",
+    "register_handler": "handlers",
+    "TorchMLIRNodeImporter": "importer",
+    "import_aten_node_to_mlir": "importer",
+    "normalize_helion_node": "importer",
+    "synthesize_tensor_meta": "importer",
+    "TextBuilder": "inline",
+    "inline_torch_mlir_output": "inline",
+    "Launch": "triton",
+    "launches": "triton",
 }
 
 __all__ = [
-    "EmittedKernel", "HelionLowering", "Launch", "Link", "TextBuilder", "TorchMLIRNodeImporter", "emit_kernel",
-    "import_aten_node_to_mlir", "inline_torch_mlir_output", "is_kernel", "launches", "lower", "lower_kernel",
-    "normalize_helion_node", "register_handler", "synthesize_tensor_meta",
+    "EmittedKernel",
+    "HelionLowering",
+    "Launch",
+    "Link",
+    "TextBuilder",
+    "TorchMLIRNodeImporter",
+    "emit_kernel",
+    "import_aten_node_to_mlir",
+    "inline_torch_mlir_output",
+    "is_kernel",
+    "launches",
+    "lower",
+    "lower_kernel",
+    "normalize_helion_node",
+    "register_handler",
+    "synthesize_tensor_meta",
 ]
 
 

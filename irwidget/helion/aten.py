@@ -141,15 +141,20 @@ def normalise(emitter: Emitter, node: Any) -> Call:
 def _tensor_overload(target: Any) -> Any:
     """The overload that takes a tensor where `target` takes a number."""
     clamps = {
-        aten.clamp_min.default: aten.maximum.default, aten.clamp_max.default: aten.minimum.default,
+        aten.clamp_min.default: aten.maximum.default,
+        aten.clamp_max.default: aten.minimum.default,
         aten.pow.Scalar: aten.pow.Tensor_Tensor,
     }
     if target in clamps:
         return clamps[target]
     packet, overload = target.overloadpacket, target._overloadname
     swaps = {
-        "Scalar": "Tensor", "Tensor_Scalar": "Tensor_Tensor", "ScalarOther": "self", "ScalarSelf": "self",
-        "Scalar_mode": "Tensor_mode", "Scalar_Tensor": "Tensor",
+        "Scalar": "Tensor",
+        "Tensor_Scalar": "Tensor_Tensor",
+        "ScalarOther": "self",
+        "ScalarSelf": "self",
+        "Scalar_mode": "Tensor_mode",
+        "Scalar_Tensor": "Tensor",
     }
     wanted = swaps.get(overload)
     if wanted is not None and wanted in packet.overloads():
@@ -240,8 +245,14 @@ def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def matmul(
-    emitter: Emitter, left: tuple[ir.Value, torch.dtype], right: tuple[ir.Value, torch.dtype],
-    bias: tuple[ir.Value, torch.dtype] | None, result: torch.dtype, *, alpha: float = 1, beta: float = 1,
+    emitter: Emitter,
+    left: tuple[ir.Value, torch.dtype],
+    right: tuple[ir.Value, torch.dtype],
+    bias: tuple[ir.Value, torch.dtype] | None,
+    result: torch.dtype,
+    *,
+    alpha: float = 1,
+    beta: float = 1,
 ) -> tuple[ir.Value, torch.dtype]:
     """`beta * bias + alpha * left @ right` for 2-d or batched operands, summed wide.
 
@@ -393,6 +404,8 @@ def _bitcast(emitter: Emitter, node: Any) -> ir.Value:
     if element == value.type.element_type:
         return value
     return builder.generic(
-        [(value, list(range(len(shape))))], shape, element,
+        [(value, list(range(len(shape))))],
+        shape,
+        element,
         lambda args, _: builder.value("arith.bitcast", [args[0]], element),
     )

@@ -158,7 +158,11 @@ def _reachable(device_ir: Any) -> list[int]:
 
 
 _CALLED = {
-    "_for_loop": (0,), "_for_loop_step": (0,), "_if": (1, 2), "_while_loop": (0, 1), "_associative_scan": (0,),
+    "_for_loop": (0,),
+    "_for_loop_step": (0,),
+    "_if": (1, 2),
+    "_while_loop": (0, 1),
+    "_associative_scan": (0,),
     "_reduce": (0,),
 }
 """Which arguments of an op are ids of graphs that it runs."""

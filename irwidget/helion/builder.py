@@ -24,16 +24,31 @@ Size = Any
 """An int, or an SSA value of type index."""
 
 _ELEMENT_TYPES = {
-    torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16",
-    torch.int64: "i64", torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "i8", torch.bool: "i1",
-    torch.uint16: "i16", torch.uint32: "i32", torch.uint64: "i64",
-    torch.float8_e4m3fn: "f8E4M3FN", torch.float8_e5m2: "f8E5M2",
-    torch.float8_e4m3fnuz: "f8E4M3FNUZ", torch.float8_e5m2fnuz: "f8E5M2FNUZ",
+    torch.float64: "f64",
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.int16: "i16",
+    torch.int8: "i8",
+    torch.uint8: "i8",
+    torch.bool: "i1",
+    torch.uint16: "i16",
+    torch.uint32: "i32",
+    torch.uint64: "i64",
+    torch.float8_e4m3fn: "f8E4M3FN",
+    torch.float8_e5m2: "f8E5M2",
+    torch.float8_e4m3fnuz: "f8E4M3FNUZ",
+    torch.float8_e5m2fnuz: "f8E5M2FNUZ",
 }
 
 
 WIDER = {
-    torch.uint8: torch.int32, torch.uint16: torch.int32, torch.uint32: torch.int64, torch.uint64: torch.int64,
+    torch.uint8: torch.int32,
+    torch.uint16: torch.int32,
+    torch.uint32: torch.int64,
+    torch.uint64: torch.int64,
 }
 """The signed dtype that stands for an unsigned one in calculations."""
 
@@ -108,7 +123,11 @@ class Builder:
         return ir.RankedTensorType.get(list(shape), element, loc=self.location)
 
     def memref_type(
-        self, shape: Sequence[int], element: ir.Type, strides: Sequence[int] | None = None, offset: int = 0,
+        self,
+        shape: Sequence[int],
+        element: ir.Type,
+        strides: Sequence[int] | None = None,
+        offset: int = 0,
     ) -> ir.Type:
         """`memref<shape x element>`, with a strided layout where `strides` are given."""
         layout = None
@@ -127,12 +146,23 @@ class Builder:
     # --- ops ----------------------------------------------------------------
 
     def op(
-        self, name: str, operands: Sequence[ir.Value] = (), results: Sequence[ir.Type] = (),
-        attributes: dict[str, ir.Attribute] | None = None, regions: int = 0,
+        self,
+        name: str,
+        operands: Sequence[ir.Value] = (),
+        results: Sequence[ir.Type] = (),
+        attributes: dict[str, ir.Attribute] | None = None,
+        regions: int = 0,
     ) -> ir.Operation:
         """Create an op at the current place, with the current location."""
         return ir.Operation.create(
-            name, list(results), list(operands), attributes or {}, None, regions, loc=self.location, ip=self.point,
+            name,
+            list(results),
+            list(operands),
+            attributes or {},
+            None,
+            regions,
+            loc=self.location,
+            ip=self.point,
         )
 
     def block(self, operation: ir.Operation, *arguments: ir.Type, region: int = 0) -> ir.Block:
@@ -140,7 +170,10 @@ class Builder:
         return operation.regions[region].blocks.append(*arguments, arg_locs=[self.location] * len(arguments))
 
     def value(
-        self, name: str, operands: Sequence[ir.Value], result: ir.Type,
+        self,
+        name: str,
+        operands: Sequence[ir.Value],
+        result: ir.Type,
         attributes: dict[str, ir.Attribute] | None = None,
     ) -> ir.Value:
         """Create an op with one result, and return that."""
@@ -165,7 +198,12 @@ class Builder:
         else:
             point = ir.InsertionPoint.after(self._last_constant)
         made = ir.Operation.create(
-            "arith.constant", [element], [], {"value": attribute}, loc=self.location, ip=point,
+            "arith.constant",
+            [element],
+            [],
+            {"value": attribute},
+            loc=self.location,
+            ip=point,
         )
         self._last_constant = made
         self._constants[key] = made.results[0]
@@ -266,9 +304,14 @@ class Builder:
         return self.value("tensor.extract", [tensor, *indices], tensor.type.element_type)
 
     def generic(
-        self, inputs: Sequence[tuple[ir.Value, Sequence[int | None]]], shape: Sequence[int], element: ir.Type,
-        body: Callable[[list[ir.Value], Callable[[int], ir.Value]], ir.Value], *,
-        over: int | None = None, start: ir.Value | None = None,
+        self,
+        inputs: Sequence[tuple[ir.Value, Sequence[int | None]]],
+        shape: Sequence[int],
+        element: ir.Type,
+        body: Callable[[list[ir.Value], Callable[[int], ir.Value]], ir.Value],
+        *,
+        over: int | None = None,
+        start: ir.Value | None = None,
     ) -> ir.Value:
         """A `linalg.generic` over `shape`: element-wise, or with `over` a reduction along one more dim of that size.
 
@@ -295,9 +338,7 @@ class Builder:
 
         def index(dim: int) -> ir.Value:
             if dim not in indices:
-                indices[dim] = self.value(
-                    "linalg.index", [], self.index, {"dim": ir.IntegerAttr.get(self.i64, dim)}
-                )
+                indices[dim] = self.value("linalg.index", [], self.index, {"dim": ir.IntegerAttr.get(self.i64, dim)})
             return indices[dim]
 
         with self.at(ir.InsertionPoint(block)):
@@ -345,7 +386,11 @@ class Builder:
         return self.generic([(tensor, dims)], shape, tensor.type.element_type, lambda args, _: args[0])
 
     def slice(
-        self, tensor: ir.Value, offsets: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int],
+        self,
+        tensor: ir.Value,
+        offsets: Sequence[Size],
+        sizes: Sequence[Size],
+        strides: Sequence[int],
         result_shape: Sequence[int],
     ) -> ir.Value:
         """`tensor.extract_slice`; `result_shape` may leave out dims of size 1."""
@@ -353,21 +398,35 @@ class Builder:
         return self._view("tensor.extract_slice", [tensor], offsets, sizes, strides, result)
 
     def insert(
-        self, value: ir.Value, tensor: ir.Value, offsets: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int],
+        self,
+        value: ir.Value,
+        tensor: ir.Value,
+        offsets: Sequence[Size],
+        sizes: Sequence[Size],
+        strides: Sequence[int],
     ) -> ir.Value:
         """`tensor.insert_slice` of `value` into `tensor`."""
         return self._view("tensor.insert_slice", [value, tensor], offsets, sizes, strides, tensor.type)
 
     def subview(
-        self, buffer: ir.Value, offsets: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int],
+        self,
+        buffer: ir.Value,
+        offsets: Sequence[Size],
+        sizes: Sequence[Size],
+        strides: Sequence[int],
         result: ir.Type,
     ) -> ir.Value:
         """`memref.subview` with the given result type."""
         return self._view("memref.subview", [buffer], offsets, sizes, strides, result)
 
     def _view(
-        self, name: str, operands: Sequence[ir.Value], offsets: Sequence[Size], sizes: Sequence[Size],
-        strides: Sequence[int], result: ir.Type,
+        self,
+        name: str,
+        operands: Sequence[ir.Value],
+        offsets: Sequence[Size],
+        sizes: Sequence[Size],
+        strides: Sequence[int],
+        result: ir.Type,
     ) -> ir.Value:
         attributes = {
             "static_offsets": self.ints(static(offsets)),
@@ -415,7 +474,9 @@ class Builder:
             return tensor
         shape = list(tensor.type.shape)
         return self.generic(
-            [(tensor, list(range(len(shape))))], shape, element,
+            [(tensor, list(range(len(shape))))],
+            shape,
+            element,
             lambda args, _: self.convert(args[0], element, unsigned=unsigned),
         )
 

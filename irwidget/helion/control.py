@@ -61,8 +61,14 @@ def _step(emitter: Emitter, block_id: int) -> int:
 
 
 def enter_loop(
-    emitter: Emitter, block_id: int, index: ir.Value, begin: Size, end: Size, step: int,
-    parent: ir.Value | None = None, parent_blocks: Sequence[int] = (),
+    emitter: Emitter,
+    block_id: int,
+    index: ir.Value,
+    begin: Size,
+    end: Size,
+    step: int,
+    parent: ir.Value | None = None,
+    parent_blocks: Sequence[int] = (),
 ) -> Loop:
     """Note that a tile loop is around what follows, and how many lanes of its tile are valid."""
     from irwidget.helion.emitter import Loop
@@ -120,7 +126,10 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
 
 
 def _current(
-    arguments: Sequence[Any], outer: Sequence[Any], carried: dict[int, Any], positions: Sequence[int],
+    arguments: Sequence[Any],
+    outer: Sequence[Any],
+    carried: dict[int, Any],
+    positions: Sequence[int],
     values: Sequence[ir.Value],
 ) -> list[Any]:
     """A body's arguments, those that outputs replace by what they are in this turn."""
@@ -143,7 +152,10 @@ def _output_count(info: Any) -> int:
 
 
 def _initial_values(
-    emitter: Emitter, node: Any, info: Any, carried: dict[int, Any],
+    emitter: Emitter,
+    node: Any,
+    info: Any,
+    carried: dict[int, Any],
 ) -> tuple[list[ir.Value], list[int]]:
     """Initial values of the loop's results, and which output each is.
 
@@ -180,8 +192,14 @@ def as_type(emitter: Emitter, value: Any, kind: ir.Type) -> ir.Value:
 
 
 def _loop_nest(
-    emitter: Emitter, node: Any, info: Any, begins: list[Size], ends: list[Size], steps: list[int],
-    inits: list[ir.Value], body: Callable[[list[ir.Value]], list[ir.Value]],
+    emitter: Emitter,
+    node: Any,
+    info: Any,
+    begins: list[Size],
+    ends: list[Size],
+    steps: list[int],
+    inits: list[ir.Value],
+    body: Callable[[list[ir.Value]], list[ir.Value]],
 ) -> list[ir.Value]:
     """One `scf.for` per block, the carried values threaded through."""
     builder = emitter.builder

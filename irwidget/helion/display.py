@@ -37,7 +37,10 @@ def show(operation: Any, known: Collection[str]) -> Shown:
     clone = operation.clone()
     _rename(clone)
     options: dict[str, Any] = {
-        "use_name_loc_as_prefix": True, "use_local_scope": True, "large_elements_limit": 32, "assume_verified": True,
+        "use_name_loc_as_prefix": True,
+        "use_local_scope": True,
+        "large_elements_limit": 32,
+        "assume_verified": True,
     }
     text = clone.get_asm(**options)
     annotated = clone.get_asm(enable_debug_info=True, **options)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
 
 _FORMATS = {
-    "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2, "bf16": torch.bfloat16, "fp16": torch.float16,
+    "e4m3": torch.float8_e4m3fn,
+    "e5m2": torch.float8_e5m2,
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
 }
 
 

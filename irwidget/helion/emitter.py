@@ -135,18 +135,28 @@ class Emitter:
             types = [argument.type for argument in self._block.arguments]
             function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
         return Emission(
-            module, list(self.tensors.values()), list(self.scalars.values()), self.normalised, self.nodes,
-            time.perf_counter() - started, self.importer.imported,
+            module,
+            list(self.tensors.values()),
+            list(self.scalars.values()),
+            self.normalised,
+            self.nodes,
+            time.perf_counter() - started,
+            self.importer.imported,
         )
 
     def _function(self, module: ir.Module, location: ir.Location) -> ir.Operation:
         function = ir.Operation.create(
-            "func.func", [], [],
+            "func.func",
+            [],
+            [],
             {
                 "sym_name": ir.StringAttr.get(self.binding.name, self.context),
                 "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [], self.context)),
             },
-            None, 1, loc=location, ip=ir.InsertionPoint(module.body),
+            None,
+            1,
+            loc=location,
+            ip=ir.InsertionPoint(module.body),
         )
         self._entry = function.regions[0].blocks.append()
         self.builder.start_function(self._block)
@@ -341,7 +351,8 @@ class Emitter:
         shape = tuple(-1 if (s := self.static(size)) is None else int(s) for size in fake.shape)
         strides = self._strides(fake)
         kind = self.builder.memref_type(
-            [size if size >= 0 else DYNAMIC for size in shape], self._element(fake.dtype),
+            [size if size >= 0 else DYNAMIC for size in shape],
+            self._element(fake.dtype),
             None if strides is None else [stride if stride >= 0 else DYNAMIC for stride in strides],
         )
         name = self._unique(origin.suggest_var_name())

@@ -129,9 +129,14 @@ def launch_once(program: Program, tensors: Sequence[torch.Tensor], numbers: Sequ
         _check_layout(host, tensor)
         region = regions[tensor.untyped_storage().data_ptr()]
         offset = region.start + tensor.storage_offset() * tensor.element_size()
-        arguments.append({
-            "kind": "tensor", "offset": offset, "sizes": list(tensor.shape), "strides": list(tensor.stride()),
-        })
+        arguments.append(
+            {
+                "kind": "tensor",
+                "offset": offset,
+                "sizes": list(tensor.shape),
+                "strides": list(tensor.stride()),
+            }
+        )
     for scalar, number in zip(program.scalars, numbers, strict=True):
         kind = str(scalar.value.type)
         arguments.append({"kind": kind, "value": float(number) if kind == "f64" else int(number)})
@@ -152,10 +157,16 @@ def _in_subprocess(program: Program, arguments: list[dict[str, Any]], regions: A
     with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
         place = Path(folder)
         (place / "module.mlirbc").write_bytes(program.bytecode)
-        (place / "arguments.json").write_text(json.dumps({
-            "function": program.name, "pipelines": list(program.pipelines), "arguments": arguments,
-            "opt_level": program.opt_level,
-        }))
+        (place / "arguments.json").write_text(
+            json.dumps(
+                {
+                    "function": program.name,
+                    "pipelines": list(program.pipelines),
+                    "arguments": arguments,
+                    "opt_level": program.opt_level,
+                }
+            )
+        )
         with open(place / "memory", "w+b") as handle:
             handle.truncate(size)
             mapped = mmap.mmap(handle.fileno(), size)
@@ -192,7 +203,9 @@ def _launch(program: Program, folder: Path, timeout: float) -> None:
         failure = json.loads(done.stdout.splitlines()[-1])
         place = f"{failure['place']}: " if failure["place"] else ""
         raise PassError(
-            f"{place}{failure['pass']}: {failure['message']}", tool="mlir-opt", pass_name=failure["pass"],
+            f"{place}{failure['pass']}: {failure['message']}",
+            tool="mlir-opt",
+            pass_name=failure["pass"],
         )
     if done.status:
         code = done.status

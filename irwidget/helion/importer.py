@@ -39,8 +39,13 @@ def synthesize_tensor_meta(val: Any) -> Any:
     if not isinstance(val, torch.Tensor):
         return None
     return NodeMetadata(
-        shape=val.shape, dtype=val.dtype, requires_grad=val.requires_grad, stride=val.stride(),
-        memory_format=_memory_format(val), is_quantized=val.is_quantized, qparams={},
+        shape=val.shape,
+        dtype=val.dtype,
+        requires_grad=val.requires_grad,
+        stride=val.stride(),
+        memory_format=_memory_format(val),
+        is_quantized=val.is_quantized,
+        qparams={},
     )
 
 
@@ -132,9 +137,7 @@ class TorchMLIRNodeImporter:
     def _lower(self, module: Any) -> str:
         if self.output_type == "raw":
             return str(module)
-        trace = Source(mlir.bytecode(module)).run(
-            pipelines.node_steps(self.output_type), Options(elide=False)
-        )
+        trace = Source(mlir.bytecode(module)).run(pipelines.node_steps(self.output_type), Options(elide=False))
         if trace.failure is not None:
             raise refusals.error_of(trace.failure, f"the node does not lower to {self.output_type}")
         return trace.dumps[-1].text

@@ -250,13 +250,15 @@ def _place_group(emitter: Emitter, group: Sequence[TensorIndex], shape: list[int
     for tensor in group:
         shift = first + rank - len(tensor.sizes)
         tensor.dims = [
-            None if size == 1 and shape[shift + d] != 1 else shift + d
-            for d, size in enumerate(tensor.value.type.shape)
+            None if size == 1 and shape[shift + d] != 1 else shift + d for d, size in enumerate(tensor.value.type.shape)
         ]
 
 
 def positions(
-    emitter: Emitter, host: HostTensor, subscript: Subscript, lane: Callable[[int], ir.Value],
+    emitter: Emitter,
+    host: HostTensor,
+    subscript: Subscript,
+    lane: Callable[[int], ir.Value],
     element: Callable[[TensorIndex], ir.Value],
 ) -> list[ir.Value]:
     """Where a lane of the tile lies in memory, dim by dim.

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def splice(
-    function: ir.Operation, operands: Sequence[ir.Value], point: ir.InsertionPoint, location: ir.Location,
+    function: ir.Operation,
+    operands: Sequence[ir.Value],
+    point: ir.InsertionPoint,
+    location: ir.Location,
 ) -> list[ir.Value]:
     """Copy the body of `function` to `point`, its arguments replaced by `operands`.
 
@@ -79,7 +82,9 @@ _BLOCK_ARGUMENT = re.compile(r"(%[A-Za-z0-9_$.-]+)\s*:")
 
 
 def inline_torch_mlir_output(
-    mlir_text: str, operands: Sequence[str], builder: LineBuilder,
+    mlir_text: str,
+    operands: Sequence[str],
+    builder: LineBuilder,
 ) -> str | tuple[str, ...] | None:
     """Inline the one function of a module's text: the function's arguments become `operands`.
 
@@ -191,5 +196,3 @@ def _rename(line: str, names: dict[str, str]) -> str:
         return names.get(name, name) + suffix
 
     return _NAME.sub(fresh, line)
-
-

@@ -36,9 +36,12 @@ IDLE = 600.0
 
 def descriptor(rank: int) -> type[ctypes.Structure]:
     """The C struct of a ranked memref."""
+
     class Descriptor(ctypes.Structure):
         _fields_ = [
-            ("allocated", ctypes.c_void_p), ("aligned", ctypes.c_void_p), ("offset", _INDEX),
+            ("allocated", ctypes.c_void_p),
+            ("aligned", ctypes.c_void_p),
+            ("offset", _INDEX),
             *([("sizes", _INDEX * rank), ("strides", _INDEX * rank)] if rank else []),
         ]
 

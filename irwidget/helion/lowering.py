@@ -92,8 +92,11 @@ class HelionLowering:
         """The module with what it takes to run it."""
         steps = _llvm_steps(self)
         return execute.Program(
-            self.binding.name, mlir.bytecode(_AsModule(self.module)), [step.arguments for step in steps],
-            self.emission.tensors, self.emission.scalars,
+            self.binding.name,
+            mlir.bytecode(_AsModule(self.module)),
+            [step.arguments for step in steps],
+            self.emission.tensors,
+            self.emission.scalars,
         )
 
     def run(self, *tensors: Any, timeout: float = execute.TIMEOUT, opt_level: int = 2) -> Any:
@@ -162,13 +165,22 @@ def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
     if trace.failure is not None:
         raise refusals.error_of(trace.failure, f"{lowering.binding.name} does not lower to LLVM")
     return replace(
-        trace, name=before.name, sources=before.sources, nodes=before.nodes, dumps=(*before.dumps, *trace.dumps[1:]),
-        steps=(*before.steps, *trace.steps), tools={**before.tools, **trace.tools},
+        trace,
+        name=before.name,
+        sources=before.sources,
+        nodes=before.nodes,
+        dumps=(*before.dumps, *trace.dumps[1:]),
+        steps=(*before.steps, *trace.steps),
+        tools={**before.tools, **trace.tools},
     )
 
 
 def lower_kernel(
-    kernel: Any, args: Sequence[Any], aten: str = "linalg-on-tensors", config: Any = None, **options: Any,
+    kernel: Any,
+    args: Sequence[Any],
+    aten: str = "linalg-on-tensors",
+    config: Any = None,
+    **options: Any,
 ) -> HelionLowering:
     """Lower a Helion kernel, bound to `args`, to one MLIR module of stock dialects.
 
@@ -264,9 +276,14 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
     if left:
         raise refusals.left(module, left, source, options, emission.nodes, aten)
     return replace(
-        trace, name=binding.name, sources=_sources(binding, emission), nodes=tuple(emission.nodes.values()),
-        dumps=(*_stages(binding, emission), *trace.dumps), steps=(*_STAGES, *trace.steps),
-        diagnostics=(*trace.diagnostics, *remarks), tools={**trace.tools, **_versions()},
+        trace,
+        name=binding.name,
+        sources=_sources(binding, emission),
+        nodes=tuple(emission.nodes.values()),
+        dumps=(*_stages(binding, emission), *trace.dumps),
+        steps=(*_STAGES, *trace.steps),
+        diagnostics=(*trace.diagnostics, *remarks),
+        tools={**trace.tools, **_versions()},
     ), module
 
 
@@ -302,8 +319,13 @@ def _versions() -> dict[str, str]:
 
 
 def lower(
-    kernel: Any, args: Sequence[Any], to: str = "helion_mlir", aten: str = "linalg-on-tensors", config: Any = None,
-    check: bool | Literal["each"] = False, **options: Any,
+    kernel: Any,
+    args: Sequence[Any],
+    to: str = "helion_mlir",
+    aten: str = "linalg-on-tensors",
+    config: Any = None,
+    check: bool | Literal["each"] = False,
+    **options: Any,
 ) -> Trace:
     """Lower a Helion kernel to `helion_device_ir`, `helion_mlir`, `helion_triton`, `llvm_mlir` or `llvm_ir`.
 

@@ -157,7 +157,8 @@ def to_tensor(emitter: Emitter, buffer: ir.Value, *, snapshot: bool) -> ir.Value
     if snapshot:
         sizes = [
             builder.value("memref.dim", [buffer, builder.size(d)], builder.index)
-            for d in range(kind.rank) if kind.is_dynamic_dim(d)
+            for d in range(kind.rank)
+            if kind.is_dynamic_dim(d)
         ]
         plain = builder.memref_type(list(kind.shape), kind.element_type)
         copy = builder.value("memref.alloc", sizes, plain, {"operandSegmentSizes": builder.segments(len(sizes), 0)})
@@ -199,12 +200,15 @@ def _pad(emitter: Emitter, tensor: ir.Value, view: _View) -> ir.Value:
     rank = len(view.full)
     zero = builder.constant(0, tensor.type.element_type)
     made = builder.op(
-        "tensor.pad", [tensor, *dynamic], [builder.tensor_type(view.full, tensor.type.element_type)],
+        "tensor.pad",
+        [tensor, *dynamic],
+        [builder.tensor_type(view.full, tensor.type.element_type)],
         {
             "static_low": builder.ints([0] * rank),
             "static_high": builder.ints(static(high)),
             "operandSegmentSizes": builder.segments(1, 0, len(dynamic)),
-        }, 1,
+        },
+        1,
     )
     block = builder.block(made, *[builder.index] * rank)
     with builder.at(ir.InsertionPoint(block)):
@@ -241,9 +245,12 @@ def gather(emitter: Emitter, host: HostTensor, subscript: Subscript, mask: ir.Va
     if mask is not None:
         shape = list(mask.type.shape)
         shift = rank - len(shape)
-        inputs.append((mask, [
-            None if size == 1 and subscript.shape[shift + d] != 1 else shift + d for d, size in enumerate(shape)
-        ]))
+        inputs.append(
+            (
+                mask,
+                [None if size == 1 and subscript.shape[shift + d] != 1 else shift + d for d, size in enumerate(shape)],
+            )
+        )
     loops = ragged_loops(emitter, subscript.sizes)
     bounds = [extent(emitter, host, dim) for dim in range(len(host.shape))]
 

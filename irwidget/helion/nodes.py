@@ -167,8 +167,10 @@ class AtenImporter:
             raise UnsupportedError(f"torch-mlir cannot import {call}: {type(error).__name__}: {error}") from error
         results = [result] if isinstance(result, torch.Tensor) else list(result)
         return _Imported(
-            function, tuple(argument.type for argument in function.regions[0].blocks[0].arguments),
-            tuple(r.dtype for r in results), tuple(tuple(int(s) for s in r.shape) for r in results),
+            function,
+            tuple(argument.type for argument in function.regions[0].blocks[0].arguments),
+            tuple(r.dtype for r in results),
+            tuple(tuple(int(s) for s in r.shape) for r in results),
         )
 
 

@@ -72,8 +72,9 @@ def check(aten: str) -> None:
 
 
 _INSTEAD = (
-    "convert-torch-to-arith,", "convert-torch-to-linalg{allow-non-finites=true},convert-torch-to-scf,"
-    "convert-torch-to-arith,convert-torch-to-tensor,"
+    "convert-torch-to-arith,",
+    "convert-torch-to-linalg{allow-non-finites=true},convert-torch-to-scf,"
+    "convert-torch-to-arith,convert-torch-to-tensor,",
 )
 """Where tosa and stablehlo take what they have no form for to linalg."""
 

@@ -52,16 +52,20 @@ def _replace(operation: Any, batch: int) -> None:
     context = operation.context
     kinds = ["parallel"] * (batch + 1) + ["reduction", "parallel"]
     attributes = {
-        "indexing_maps": ir.ArrayAttr.get(
-            [ir.AffineMapAttr.get(m) for m in _maps(batch, (0, 2, 1), context)], context
-        ),
+        "indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in _maps(batch, (0, 2, 1), context)], context),
         "iterator_types": ir.ArrayAttr.get(
             [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>", context) for kind in kinds], context
         ),
         "operandSegmentSizes": operation.attributes["operandSegmentSizes"],
     }
     made = ir.Operation.create(
-        "linalg.generic", [], list(operation.operands), attributes, None, 1, loc=operation.location,
+        "linalg.generic",
+        [],
+        list(operation.operands),
+        attributes,
+        None,
+        1,
+        loc=operation.location,
         ip=ir.InsertionPoint(operation),
     )
     operation.regions[0].blocks[0].append_to(made.regions[0])

@@ -33,9 +33,7 @@ def taken_to_linalg(
     return tuple(Diagnostic("remark", f"{node.target} {said}", node.location) for node in refused)
 
 
-def failed(
-    failure: Failure, source: Source, options: Options, nodes: Mapping[str, Node], aten: str
-) -> IRWidgetError:
+def failed(failure: Failure, source: Source, options: Options, nodes: Mapping[str, Node], aten: str) -> IRWidgetError:
     """The error for a pass that refused the module: names the node where it is known."""
     first = failure.diagnostics[0] if failure.diagnostics else None
     refused = _REFUSED.search(failure.message)
@@ -61,7 +59,10 @@ def error_of(failure: Failure, what: str) -> PassError | ToolError:
     if failure.kind == "tool":
         return ToolError(message, tool=failure.tool, pass_name=failure.pass_name, reproducer=failure.reproducer)
     return PassError(
-        message, tool=failure.tool, pass_name=failure.pass_name, diagnostics=failure.diagnostics,
+        message,
+        tool=failure.tool,
+        pass_name=failure.pass_name,
+        diagnostics=failure.diagnostics,
         reproducer=failure.reproducer,
     )
 
@@ -74,8 +75,7 @@ def _unsupported(
     others = ", ".join(_working(source, options, aten))
     rule = "it" if op == "torch.operator" else op
     return UnsupportedError(
-        f"{where}{what} cannot be lowered to {aten}: torch-mlir has no rule for {rule}. "
-        f"The kernel lowers to: {others}."
+        f"{where}{what} cannot be lowered to {aten}: torch-mlir has no rule for {rule}. The kernel lowers to: {others}."
     )
 
 

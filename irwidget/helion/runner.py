@@ -76,7 +76,9 @@ class Runner:
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._process = subprocess.Popen(
-                processes.command("irwidget.helion.jit"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                processes.command("irwidget.helion.jit"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 start_new_session=True,
             )
         return self._process

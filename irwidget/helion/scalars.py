@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
 
 _RELATIONS = {
-    "Equality": "eq", "Unequality": "ne", "StrictLessThan": "lt", "LessThan": "le",
-    "StrictGreaterThan": "gt", "GreaterThan": "ge",
+    "Equality": "eq",
+    "Unequality": "ne",
+    "StrictLessThan": "lt",
+    "LessThan": "le",
+    "StrictGreaterThan": "gt",
+    "GreaterThan": "ge",
 }
 
 
@@ -114,13 +118,9 @@ def tile_property(emitter: Emitter, name: str, block_id: int) -> Any:
 def promote(emitter: Emitter, *values: Any) -> list[ir.Value]:
     """SSA values of one type: f64 when any is a float, index otherwise."""
     builder = emitter.builder
-    floating = any(
-        isinstance(v, float) or (isinstance(v, ir.Value) and is_float(v.type)) for v in values
-    )
+    floating = any(isinstance(v, float) or (isinstance(v, ir.Value) and is_float(v.type)) for v in values)
     kind = builder.f64 if floating else builder.index
-    return [
-        builder.convert(v, kind) if isinstance(v, ir.Value) else builder.constant(v, kind) for v in values
-    ]
+    return [builder.convert(v, kind) if isinstance(v, ir.Value) else builder.constant(v, kind) for v in values]
 
 
 def arithmetic(emitter: Emitter, name: str, *operands: Any) -> Any:
@@ -131,9 +131,12 @@ def arithmetic(emitter: Emitter, name: str, *operands: Any) -> Any:
         values = [builder.convert(v, builder.f64) for v in values]
     floating = is_float(values[0].type)
     ops = {
-        "add": "addf" if floating else "addi", "sub": "subf" if floating else "subi",
-        "mul": "mulf" if floating else "muli", "truediv": "divf",
-        "min": "minimumf" if floating else "minsi", "max": "maximumf" if floating else "maxsi",
+        "add": "addf" if floating else "addi",
+        "sub": "subf" if floating else "subi",
+        "mul": "mulf" if floating else "muli",
+        "truediv": "divf",
+        "min": "minimumf" if floating else "minsi",
+        "max": "maximumf" if floating else "maxsi",
         "floordiv": "divf" if floating else "floordivsi",
     }
     if name == "mod":
@@ -249,11 +252,27 @@ def as_index(emitter: Emitter, value: Any) -> Any:
 
 
 _FUNCTIONS: dict[str, Callable[[Emitter, Any], Any]] = {
-    "Add": _folded("add"), "Mul": _folded("mul"), "FloorDiv": _folded("floordiv"), "CleanDiv": _folded("floordiv"),
-    "Mod": _folded("mod"), "PythonMod": _folded("mod"), "ModularIndexing": lambda e, x: arithmetic(
+    "Add": _folded("add"),
+    "Mul": _folded("mul"),
+    "FloorDiv": _folded("floordiv"),
+    "CleanDiv": _folded("floordiv"),
+    "Mod": _folded("mod"),
+    "PythonMod": _folded("mod"),
+    "ModularIndexing": lambda e, x: arithmetic(
         e, "mod", arithmetic(e, "floordiv", emit(e, x.args[0]), emit(e, x.args[1])), emit(e, x.args[2])
     ),
-    "Min": _folded("min"), "Max": _folded("max"), "IntTrueDiv": _folded("truediv"), "FloatTrueDiv": _folded("truediv"),
-    "Pow": _power, "PowByNatural": _power, "CeilDiv": _ceil_div, "CeilToInt": _to_int, "TruncToInt": _to_int,
-    "And": _logic("andi"), "Or": _logic("ori"), "Not": _not, "Piecewise": _piecewise, "ToFloat": _to_float,
+    "Min": _folded("min"),
+    "Max": _folded("max"),
+    "IntTrueDiv": _folded("truediv"),
+    "FloatTrueDiv": _folded("truediv"),
+    "Pow": _power,
+    "PowByNatural": _power,
+    "CeilDiv": _ceil_div,
+    "CeilToInt": _to_int,
+    "TruncToInt": _to_int,
+    "And": _logic("andi"),
+    "Or": _logic("ori"),
+    "Not": _not,
+    "Piecewise": _piecewise,
+    "ToFloat": _to_float,
 }

@@ -27,6 +27,7 @@ def scatter(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.
     Where lanes meet in one element, the first lane wins: kernels point lanes
     that do not count at the first one that does.
     """
+
     def write(element: ir.Value, where: list[ir.Value], _: Callable[[int], ir.Value]) -> None:
         emitter.builder.op("memref.store", [element, host.value, *where])
 
@@ -34,8 +35,14 @@ def scatter(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.
 
 
 def each_lane(
-    emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value, mask: ir.Value | None, write: Write,
-    *, backwards: bool = False,
+    emitter: Emitter,
+    host: HostTensor,
+    subscript: Subscript,
+    value: ir.Value,
+    mask: ir.Value | None,
+    write: Write,
+    *,
+    backwards: bool = False,
 ) -> None:
     """Run `write` for each lane of a tile that is inside its loops, unmasked, and inside the tensor."""
     builder = emitter.builder
@@ -60,8 +67,13 @@ def each_lane(
 
 
 def _guarded(
-    emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value, mask: ir.Value | None,
-    lanes: list[ir.Value], write: Write,
+    emitter: Emitter,
+    host: HostTensor,
+    subscript: Subscript,
+    value: ir.Value,
+    mask: ir.Value | None,
+    lanes: list[ir.Value],
+    write: Write,
 ) -> None:
     builder = emitter.builder
 
@@ -103,7 +115,6 @@ def _broadcast_extract(emitter: Emitter, tensor: ir.Value, lanes: list[ir.Value]
 # --- atomics -------------------------------------------------------------------------------------
 
 
-
 def _number(kind: str) -> int:
     """The number of a kind of `memref.atomic_rmw`, which is another in other versions of MLIR."""
     from torch_mlir.dialects import arith
@@ -115,9 +126,13 @@ def _number(kind: str) -> int:
 def _kind(name: str, element: ir.Type) -> str | None:
     floating = is_float(element)
     return {
-        "atomic_add": "addf" if floating else "addi", "atomic_xchg": "assign",
-        "atomic_max": "maximumf" if floating else "maxs", "atomic_min": "minimumf" if floating else "mins",
-        "atomic_and": "andi", "atomic_or": "ori", "atomic_xor": "xori",
+        "atomic_add": "addf" if floating else "addi",
+        "atomic_xchg": "assign",
+        "atomic_max": "maximumf" if floating else "maxs",
+        "atomic_min": "minimumf" if floating else "mins",
+        "atomic_and": "andi",
+        "atomic_or": "ori",
+        "atomic_xor": "xori",
     }.get(name)
 
 
@@ -140,7 +155,9 @@ def _atomic(name: str) -> Callable[[Emitter, Any], Any]:
             kind = _kind(name, element.type)
             if kind is not None:
                 before = builder.value(
-                    "memref.atomic_rmw", [element, host.value, *where], element.type,
+                    "memref.atomic_rmw",
+                    [element, host.value, *where],
+                    element.type,
                     {"kind": ir.IntegerAttr.get(builder.i64, _number(kind))},
                 )
             else:
@@ -173,7 +190,11 @@ def _old_values(emitter: Emitter, node: Any, host: HostTensor, subscript: Subscr
 
 
 def _read_modify_write(
-    emitter: Emitter, name: str, host: HostTensor, where: list[ir.Value], operands: list[ir.Value],
+    emitter: Emitter,
+    name: str,
+    host: HostTensor,
+    where: list[ir.Value],
+    operands: list[ir.Value],
 ) -> ir.Value:
     """`memref.generic_atomic_rmw` gives the new value; the old one is read before.
 

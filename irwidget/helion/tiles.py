@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 # --- symbols -------------------------------------------------------------------------
 
 _OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "floordiv": "floordiv", "mod": "mod", "truediv": "truediv",
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "floordiv": "floordiv",
+    "mod": "mod",
+    "truediv": "truediv",
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
@@ -188,7 +193,10 @@ def _padding(emitter: Emitter, block: int | None) -> Loop | None:
 
 
 def slice_mask(
-    emitter: Emitter, subscript: Subscript, index: Callable[[int], ir.Value], mask: ir.Value | None,
+    emitter: Emitter,
+    subscript: Subscript,
+    index: Callable[[int], ir.Value],
+    mask: ir.Value | None,
 ) -> ir.Value | None:
     """`mask` and whether the current lane lies inside the slices that fill only part of a padded tile."""
     from irwidget.helion.indexing import SliceIndex
@@ -213,7 +221,10 @@ def parent_dims(emitter: Emitter, loop: Loop, sizes: Sequence[Any]) -> list[int]
 
 
 def lane_mask(
-    emitter: Emitter, loops: dict[int, Loop], sizes: Sequence[Any], index: Callable[[int], ir.Value],
+    emitter: Emitter,
+    loops: dict[int, Loop],
+    sizes: Sequence[Any],
+    index: Callable[[int], ir.Value],
 ) -> ir.Value | None:
     """Whether the current lane lies inside all its loops; None where every lane does."""
     builder = emitter.builder
@@ -330,22 +341,40 @@ def _barrier(emitter: Emitter, node: Any) -> None:
 
 refuse(
     "it is written in Triton or in assembly",
-    "inline_asm_elementwise", "inline_triton", "triton_kernel",
+    "inline_asm_elementwise",
+    "inline_triton",
+    "triton_kernel",
 )
 refuse(
     "its values come from the device's random number generator",
-    "_rng_seed", "rand", "rand4x", "randint", "aten.rand.default", "aten.randn.default", "aten.rand_like.default",
-    "aten.randn_like.default", "aten.bernoulli.p", "aten.native_dropout.default", "aten.randint.low",
-    "prims.inductor_random.default", "prims.inductor_seed.default",
+    "_rng_seed",
+    "rand",
+    "rand4x",
+    "randint",
+    "aten.rand.default",
+    "aten.randn.default",
+    "aten.rand_like.default",
+    "aten.randn_like.default",
+    "aten.bernoulli.p",
+    "aten.native_dropout.default",
+    "aten.randint.low",
+    "prims.inductor_random.default",
+    "prims.inductor_seed.default",
 )
 refuse(
     "quantised loads exist only as hardware instructions",
-    "float4_e2m1fn_x2_to_float32", "load_float4_e2m1fn_x16_to_float16", "load_bfloat16_x16_to_float16",
+    "float4_e2m1fn_x2_to_float32",
+    "load_float4_e2m1fn_x16_to_float16",
+    "load_bfloat16_x16_to_float16",
 )
 refuse("it reads other tensors through device addresses", "_stack_tensor")
 refuse(
     "it talks to other devices",
-    "remote_barrier", "make_async_remote_copy", "start_async_remote_copy_descriptor", "wait_async_remote_copy",
-    "wait_send_async_remote_copy", "wait_recv_async_remote_copy",
+    "remote_barrier",
+    "make_async_remote_copy",
+    "start_async_remote_copy_descriptor",
+    "wait_async_remote_copy",
+    "wait_send_async_remote_copy",
+    "wait_recv_async_remote_copy",
 )
 refuse("it only exists on the device", "device_print", "pdl_wait", "pdl_launch_dependents", "breakpoint")

@@ -17,13 +17,26 @@ if TYPE_CHECKING:
     from irwidget.spyre.tensorspec import TensorSpec
 
 _HOMES = {
-    "compile": "compiler", "programs": "dynamo", "declare_tensor_dim": "hints", "name_tensor_dims": "hints",
-    "spyre_hint": "hints", "Options": "options", "SpyreProgram": "program", "lower": "targets",
+    "compile": "compiler",
+    "programs": "dynamo",
+    "declare_tensor_dim": "hints",
+    "name_tensor_dims": "hints",
+    "spyre_hint": "hints",
+    "Options": "options",
+    "SpyreProgram": "program",
+    "lower": "targets",
     "TensorSpec": "tensorspec",
 }
 
 __all__ = [
-    "Options", "SpyreProgram", "TensorSpec", "compile", "declare_tensor_dim", "lower", "name_tensor_dims", "programs",
+    "Options",
+    "SpyreProgram",
+    "TensorSpec",
+    "compile",
+    "declare_tensor_dim",
+    "lower",
+    "name_tensor_dims",
+    "programs",
     "spyre_hint",
 ]
 

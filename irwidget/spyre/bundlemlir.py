@@ -32,7 +32,7 @@ def _module(parameters: str, lines: list[str], maps: list[str] | None = None) ->
 
 def _execute(filename: str, operands: str, ids: str, generic: bool) -> str:
     if not generic:
-        extra = f", \"symbol_ids\"=[{ids}]" if ids else ""
+        extra = f', "symbol_ids"=[{ids}]' if ids else ""
         return f'sdscbundle.sdsc_execute ({operands}) {{sdsc_filename="{filename}"{extra}}}'
     extra = f", symbol_ids = [{ids}]" if ids else ""
     count = len(operands.split(", ")) if operands else 0
@@ -48,9 +48,7 @@ def _bases(kernel: Kernel, generic: bool) -> tuple[str, list[str]]:
         if generic:
             lines.append(f'%{n} = "sdscbundle.input_arg_extract"(%{n}_base_addr) : ({_INDEX_ARG}) -> index')
         else:
-            lines.append(
-                f"%{n} = sdscbundle.input_arg_extract value from %{n}_base_addr : {_INDEX_ARG} -> index"
-            )
+            lines.append(f"%{n} = sdscbundle.input_arg_extract value from %{n}_base_addr : {_INDEX_ARG} -> index")
     return parameters, lines
 
 

@@ -150,8 +150,13 @@ class _Rules:
                     sticks[stick.variable] = True
         single = all(len(self.layouts[r.buffer]) == 1 for r in self.reads)
         variables = sorted((v for v in sticks if v is not None), key=_number)
-        if self.op.kind == "pointwise" and self.reads and single and len(variables) <= 1 and not offset and all(
-            self._like_output(r) for r in self.reads
+        if (
+            self.op.kind == "pointwise"
+            and self.reads
+            and single
+            and len(variables) <= 1
+            and not offset
+            and all(self._like_output(r) for r in self.reads)
         ):
             return self.layouts[self.reads[0].buffer]
         found = [self._with_stick(v) for v in variables]
@@ -191,7 +196,9 @@ class _Rules:
             return
         # One element per stick has no arrangement to differ in.
         tags = {
-            layout.tag for r in self.reads for layout in self.layouts[r.buffer]
+            layout.tag
+            for r in self.reads
+            for layout in self.layouts[r.buffer]
             if self._stick(r, layout).variable is not None
         }
         if len(tags) > 1:
@@ -234,8 +241,9 @@ def compatible(source: tuple[Coordinate, ...], eps: int, required: str | None, s
     return True
 
 
-def edge_cost(op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, required: str | None,
-              sink: tuple[Coordinate, ...]) -> EdgeCost:
+def edge_cost(
+    op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, required: str | None, sink: tuple[Coordinate, ...]
+) -> EdgeCost:
     """The cost of one operand under a layout (torch-spyre, June 2026 semantics, section 5.3)."""
     coordinates = device_coordinates(layout, read.index, op.space)
     if compatible(coordinates, layout.elements_per_stick, required, sink):
@@ -251,8 +259,9 @@ def edge_cost(op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, required
     return EdgeCost(layout.elements, target) if fits else EdgeCost(inf)
 
 
-def restickify_target(op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, variable: str | None
-                      ) -> DeviceLayout | None:
+def restickify_target(
+    op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, variable: str | None
+) -> DeviceLayout | None:
     """The layout of `buffer` with the stick moved to the host dim that `variable` walks over."""
     if variable is None or layout.stride_map[-1] <= 0:
         return None

@@ -107,7 +107,8 @@ def _parameters(obj: Any, options: Options, first: int) -> list[tuple[Input, tor
         return []
     linear = {
         f"{name}.weight" if name else "weight"
-        for name, module in obj.named_modules() if isinstance(module, torch.nn.Linear)
+        for name, module in obj.named_modules()
+        if isinstance(module, torch.nn.Linear)
     }
     found: list[tuple[Input, torch.Tensor]] = []
     state = {**dict(obj.named_parameters()), **dict(obj.named_buffers())}
@@ -127,7 +128,12 @@ class _Call:
     """The traced function: flat tensors in, flat tensors out."""
 
     def __init__(
-        self, obj: Any, leaves: Sequence[Any], specs: Sequence[TensorSpec | None], tree: Any, parameters: list[str],
+        self,
+        obj: Any,
+        leaves: Sequence[Any],
+        specs: Sequence[TensorSpec | None],
+        tree: Any,
+        parameters: list[str],
     ) -> None:
         self.obj, self.leaves, self.specs, self.tree, self.parameters = obj, leaves, specs, tree, parameters
         self.output_tree: Any = None
@@ -181,7 +187,11 @@ def _drop_unused(captured: Captured) -> Captured:
     inputs = tuple(captured.inputs[i] for i in kept)
     captured.graph.recompile()
     return Captured(
-        captured.graph, inputs, captured.bound, captured.call_inputs, captured.output_tree,
+        captured.graph,
+        inputs,
+        captured.bound,
+        captured.call_inputs,
+        captured.output_tree,
         tuple(captured.fakes[i] for i in kept),
     )
 

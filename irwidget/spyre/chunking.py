@@ -20,7 +20,7 @@ def best_outer_split(layout: DeviceLayout, itemsize: int, cores: int) -> tuple[i
     if outer is None:
         return 1, prod(size) * itemsize
     split = largest_divisor(size[outer], cores)
-    return split, size[outer] // split * prod(size[outer + 1:]) * itemsize
+    return split, size[outer] // split * prod(size[outer + 1 :]) * itemsize
 
 
 def chunk_large_tensors(graph: Graph, options: Options) -> Graph:

@@ -46,7 +46,7 @@ def split_multi_ops(graph: Graph) -> Graph:
             ops.append(Op(f"op{number}", name, "constant", "constant", target=name))
             reads.append(replace(read, buffer=name, index=Index()))
             number += 1
-        for _, value in op.constants[:_EXPLICIT.get(op.func, 0)]:
+        for _, value in op.constants[: _EXPLICIT.get(op.func, 0)]:
             name = f"buf{number}"
             buffers[name] = Buffer(name, (), (), "float32", "constant", value=value)
             ops.append(Op(f"op{number}", name, "constant", "constant", target=name))
@@ -69,7 +69,8 @@ def promote_constants(graph: Graph) -> Graph:
                 constants.append(op)
     rest = [
         replace(op, reads=tuple(replace(r, buffer=renamed.get(r.buffer, r.buffer)) for r in op.reads))
-        for op in graph.ops if op.kind != "constant"
+        for op in graph.ops
+        if op.kind != "constant"
     ]
     outputs = tuple(
         replace(view, buffer=renamed.get(view.buffer, view.buffer)) if hasattr(view, "buffer") else view

@@ -62,15 +62,27 @@ class _Recorder:
     ) -> T:
         begun = time.perf_counter()
         result = run()
-        self.dumps.append(texts.lazy_dump(
-            name, step, language, lambda: show(result), self.dumps[-1] if self.dumps else None,
-            options=options, seconds=time.perf_counter() - begun,
-        ))
+        self.dumps.append(
+            texts.lazy_dump(
+                name,
+                step,
+                language,
+                lambda: show(result),
+                self.dumps[-1] if self.dumps else None,
+                options=options,
+                seconds=time.perf_counter() - begun,
+            )
+        )
         return result
 
 
 def compile(
-    fn: Any, inputs: Any, cores: int = 32, *, name: str | None = None, **options: Any,
+    fn: Any,
+    inputs: Any,
+    cores: int = 32,
+    *,
+    name: str | None = None,
+    **options: Any,
 ) -> SpyreProgram:
     """Compile a function or module for Spyre, from FX to SuperDSC, bundle and host module.
 
@@ -98,16 +110,36 @@ class _Compilation:
         graph, divisions = self._divided(graph)
         pad, pool, made = self._kernels(graph)
         facts = {
-            "semantics": SEMANTICS, "cores": self.options.cores, "kernels": sum(isinstance(s, Kernel) for s in made),
-            "restickify_cost": choice.cost, "pool_bytes": pool.bytes,
+            "semantics": SEMANTICS,
+            "cores": self.options.cores,
+            "kernels": sum(isinstance(s, Kernel) for s in made),
+            "restickify_cost": choice.cost,
+            "pool_bytes": pool.bytes,
         }
         trace = Trace(
-            "spyre_host", tuple(self.record.dumps), tuple(STEPS.values()), tools={"spyre front end": SEMANTICS},
-            name=self.label, facts=facts, diagnostics=texts.diagnostics(graph, divisions),
+            "spyre_host",
+            tuple(self.record.dumps),
+            tuple(STEPS.values()),
+            tools={"spyre front end": SEMANTICS},
+            name=self.label,
+            facts=facts,
+            diagnostics=texts.diagnostics(graph, divisions),
         )
         return SpyreProgram(
-            self.label, self.options, graph, made, divisions, choice, pad, pool, trace,
-            {**captured.bound, **constants}, captured.call_inputs, captured.output_tree, captured, named_sizes(graph),
+            self.label,
+            self.options,
+            graph,
+            made,
+            divisions,
+            choice,
+            pad,
+            pool,
+            trace,
+            {**captured.bound, **constants},
+            captured.call_inputs,
+            captured.output_tree,
+            captured,
+            named_sizes(graph),
         )
 
     def _fx(self, fn: Any, inputs: Any) -> tuple[Any, Graph, Mapping[str, Any]]:
@@ -118,8 +150,9 @@ class _Compilation:
 
         captured = self.record("capture", "fx", "fx", lambda: capture(fn, inputs, self.options), texts.captured)
         module = self.record("decompositions", "fx", "fx", lambda: decompose(captured), texts.fx)
-        rewritten = self.record("rewrites", "fx", "fx", lambda: rewrite(module), texts.fx,
-                                "addmm mm-to-bmm unit-bmm unflatten")
+        rewritten = self.record(
+            "rewrites", "fx", "fx", lambda: rewrite(module), texts.fx, "addmm mm-to-bmm unit-bmm unflatten"
+        )
         constants: dict[str, Any] = {}
 
         def lowered() -> Graph:
@@ -137,12 +170,19 @@ class _Compilation:
         options = self.options
         graph = self._pass("deadcode_elimination", graph, eliminate_dead_code)
         graph = self._pass("split_multi_ops", graph, split_multi_ops)
-        found = self.record("propagate_spyre_tensor_layouts", "loop-ir", "text", lambda: propagate(graph),
-                            texts.candidates(graph))
+        found = self.record(
+            "propagate_spyre_tensor_layouts", "loop-ir", "text", lambda: propagate(graph), texts.candidates(graph)
+        )
         graph = self._pass("validate_ops", graph, validate_ops)
         search = f"restickify_solver={options.restickify_solver} beam_width={options.beam_width}"
-        choice = self.record("optimize_restickify_locations", "loop-ir", "text",
-                             lambda: choose_layouts(graph, found, options), texts.layouts(graph), search)
+        choice = self.record(
+            "optimize_restickify_locations",
+            "loop-ir",
+            "text",
+            lambda: choose_layouts(graph, found, options),
+            texts.layouts(graph),
+            search,
+        )
         made = self._pass("finalize_layouts", graph, lambda g: commit_layouts(g, choice))
         made = self._pass("insert_restickify", made, lambda g: insert_restickify(g, choice))
         made = self._pass("insert_bmm_padding", made, pad_matmuls)
@@ -162,7 +202,11 @@ class _Compilation:
             graph = self._pass("coarse_tile", graph, coarse_tile)
         tiled, dynamic = graph, dynamic_units(graph)
         graph, divisions = self.record(
-            "work_distribution", "loop-ir", "text", lambda: divide(tiled, options, hints, dynamic), texts.divided,
+            "work_distribution",
+            "loop-ir",
+            "text",
+            lambda: divide(tiled, options, hints, dynamic),
+            texts.divided,
             f"cores={options.cores}",
         )
         if options.co_optimizing_lx_planning and options.lx_planning:
@@ -173,24 +217,34 @@ class _Compilation:
         """Scratchpad, pool, kernels and everything that is written from them."""
         options = self.options
         solver = f"layout_solver={options.layout_solver} bytes={options.lx_bytes}"
-        pad = self.record("scratchpad_planning", "loop-ir", "text", lambda: plan_scratchpad(graph, options),
-                          texts.scratchpad(graph), solver)
-        pool = self.record("memory_planning", "scheduler", "text", lambda: plan_pool(graph, pad.addresses),
-                           texts.pool(graph))
-        steps = self.record("spyre_fuse_nodes", "scheduler", "text",
-                            lambda: bundle(graph, pad.addresses, pool.offsets), texts.bundles)
+        pad = self.record(
+            "scratchpad_planning",
+            "loop-ir",
+            "text",
+            lambda: plan_scratchpad(graph, options),
+            texts.scratchpad(graph),
+            solver,
+        )
+        pool = self.record(
+            "memory_planning", "scheduler", "text", lambda: plan_pool(graph, pad.addresses), texts.pool(graph)
+        )
+        steps = self.record(
+            "spyre_fuse_nodes", "scheduler", "text", lambda: bundle(graph, pad.addresses, pool.offsets), texts.bundles
+        )
         places = {n: ("lx", a) for n, a in pad.addresses.items()} | {n: ("pool", a) for n, a in pool.offsets.items()}
 
         def kernels() -> tuple[Kernel | HostCall, ...]:
             return tuple(
-                step if isinstance(step, HostCall)
+                step
+                if isinstance(step, HostCall)
                 else set_advances(graph, make_kernel(graph, step, options, places, bool(pool.offsets)))
                 for step in steps
             )
 
         made = self.record("opspec", "codegen", "python", kernels, texts.opspecs)
         self.record("superdsc", "codegen", "json", lambda: made, texts.superdscs)
-        self.record("bundle_mlir", "codegen", "mlir", lambda: made, texts.bundle_mlirs,
-                    f"unroll_loops={options.unroll_loops}")
+        self.record(
+            "bundle_mlir", "codegen", "mlir", lambda: made, texts.bundle_mlirs, f"unroll_loops={options.unroll_loops}"
+        )
         self.record("host_module", "codegen", "python", lambda: made, texts.host(graph, pool.bytes))
         return pad, pool, made

@@ -45,7 +45,9 @@ class Index:
 
 
 def device_coordinates(
-    layout: DeviceLayout, index: Index, ranges: Mapping[str, int],
+    layout: DeviceLayout,
+    index: Index,
+    ranges: Mapping[str, int],
 ) -> tuple[Coordinate, ...]:
     """One coordinate per device dim (torch-spyre, June 2026 semantics, section 3.3).
 

@@ -59,7 +59,12 @@ def matmul_cost(sizes: tuple[int, int, int, int], splits: tuple[int, int, int, i
 
 
 def choose_matmul(
-    units: Mapping[str, int], batch: Sequence[str], row: str, column: str, depth: str, cores: int,
+    units: Mapping[str, int],
+    batch: Sequence[str],
+    row: str,
+    column: str,
+    depth: str,
+    cores: int,
 ) -> tuple[Candidate, ...]:
     """Every division that fits the cores, cheapest first; the first enumerated wins a tie."""
     sizes = (prod(units[v] for v in batch), units[row], units[column] * 64, units[depth] * 64)
@@ -70,6 +75,6 @@ def choose_matmul(
         used = prod(parts)
         if used <= cores:
             b = prod(parts[: len(batch)])
-            terms = matmul_cost(sizes, (b, *parts[len(batch):]))  # pyright: ignore[reportArgumentType]
+            terms = matmul_cost(sizes, (b, *parts[len(batch) :]))  # pyright: ignore[reportArgumentType]
             found.append(Candidate(dict(zip(dims, parts, strict=True)), terms, used))
     return tuple(sorted(found, key=lambda c: c.cost))

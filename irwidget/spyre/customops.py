@@ -51,7 +51,11 @@ def _topk_index(x: torch.Tensor, k: int, dim: int) -> torch.Tensor:
 
 
 def _unfold(
-    x: torch.Tensor, kernel: list[int], dilation: list[int], padding: list[int], stride: list[int],
+    x: torch.Tensor,
+    kernel: list[int],
+    dilation: list[int],
+    padding: list[int],
+    stride: list[int],
 ) -> torch.Tensor:
     blocks = 1
     for i in range(2):
@@ -68,8 +72,16 @@ def _cast(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 _META: dict[str, Any] = {
-    "matmul": _matmul, "exx2": _exx2, "layernormscale": _like, "layernormnorm": _like, "clip": _like,
-    "topkvalue": _topk, "topkindex": _topk_index, "unfold": _unfold, "reshape_via_cpu": _sized, "to_dtype_cpu": _cast,
+    "matmul": _matmul,
+    "exx2": _exx2,
+    "layernormscale": _like,
+    "layernormnorm": _like,
+    "clip": _like,
+    "topkvalue": _topk,
+    "topkindex": _topk_index,
+    "unfold": _unfold,
+    "reshape_via_cpu": _sized,
+    "to_dtype_cpu": _cast,
     "unimplemented": _sized,
 }
 

@@ -42,12 +42,30 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
         table[op] = _with_origin(packet, function)
     from torch._decomp import get_decompositions  # pyright: ignore[reportUnknownVariableType]
 
-    known: Any = get_decompositions([
-        aten.stack, aten.t, aten.rsub, aten.addcmul, aten.addcdiv, aten.native_group_norm, aten.hardtanh,
-        aten.hardsigmoid, aten.hardswish, aten.log_sigmoid_forward, aten.roll, aten.glu,
-        aten.narrow, aten.unsafe_chunk, aten.lerp, aten.logaddexp, aten.select_scatter, aten.select_backward,
-        aten.dot, aten.vdot,
-    ])
+    known: Any = get_decompositions(
+        [
+            aten.stack,
+            aten.t,
+            aten.rsub,
+            aten.addcmul,
+            aten.addcdiv,
+            aten.native_group_norm,
+            aten.hardtanh,
+            aten.hardsigmoid,
+            aten.hardswish,
+            aten.log_sigmoid_forward,
+            aten.roll,
+            aten.glu,
+            aten.narrow,
+            aten.unsafe_chunk,
+            aten.lerp,
+            aten.logaddexp,
+            aten.select_scatter,
+            aten.select_backward,
+            aten.dot,
+            aten.vdot,
+        ]
+    )
     for op, function in known.items():
         if op not in table:
             table[op] = _with_origin(op.overloadpacket.__name__, function)
@@ -118,7 +136,11 @@ def _rms_norm(x: Tensor, shape: list[int], weight: Tensor | None = None, eps: fl
 
 @_decomposes("layer_norm")
 def _layer_norm(
-    x: Tensor, shape: list[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
+    x: Tensor,
+    shape: list[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Tensor:
     _one_dim("layer_norm", shape)
@@ -220,8 +242,15 @@ def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sort: bool = T
 
 @_decomposes("scaled_dot_product_attention")
 def _attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0, causal: bool = False,
-    *, scale: float | None = None, enable_gqa: bool = False,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
     if dropout > 0:
         raise UnsupportedError(
@@ -395,8 +424,15 @@ def _power(x: Tensor, n: int) -> Tensor:
 
 @_decomposes("convolution")
 def _convolution(
-    x: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int], dilation: list[int],
-    transposed: bool, output_padding: list[int], groups: int,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    transposed: bool,
+    output_padding: list[int],
+    groups: int,
 ) -> Tensor:
     if transposed or any(output_padding) or x.dim() != 4 or groups != 1:
         raise UnsupportedError(

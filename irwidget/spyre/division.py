@@ -54,8 +54,15 @@ def tensors_of(graph: Graph, op: Op) -> tuple[Tensor, ...]:
     found: list[Tensor] = []
     for read in op.tensor_reads:
         buffer = graph.buffers[read.buffer]
-        found.append(Tensor(read.buffer, buffer.device, graph.read_coordinates(op, read),
-                            host_bytes(buffer.dtype), read.role == "index"))
+        found.append(
+            Tensor(
+                read.buffer,
+                buffer.device,
+                graph.read_coordinates(op, read),
+                host_bytes(buffer.dtype),
+                read.role == "index",
+            )
+        )
     out = graph.buffers[op.target]
     found.append(Tensor(op.target, out.device, graph.write_coordinates(op), host_bytes(out.dtype)))
     return tuple(found)
@@ -69,7 +76,9 @@ def host_bytes(dtype: str) -> int:
 
 
 def divide(
-    graph: Graph, options: Options, hints: Mapping[str, Mapping[str, int]],
+    graph: Graph,
+    options: Options,
+    hints: Mapping[str, Mapping[str, int]],
     dynamic: Mapping[str, Mapping[str, int]] | None = None,
 ) -> tuple[Graph, tuple[Division, ...]]:
     """Splits for every op that runs on the cores; `hints` are splits by op name and variable.
@@ -88,7 +97,10 @@ def divide(
 
 
 def divide_op(
-    graph: Graph, op: Op, options: Options, hint: Mapping[str, int] | None = None,
+    graph: Graph,
+    op: Op,
+    options: Options,
+    hint: Mapping[str, int] | None = None,
     dynamic: Mapping[str, int] | None = None,
 ) -> Division:
     """How one op is divided: span, then the hint, the cost model or the default."""
@@ -115,17 +127,37 @@ def divide_op(
 
 
 def _finish(
-    op: Op, units: Mapping[str, int], outputs: tuple[str, ...], splits: Mapping[str, int],
-    committed: Mapping[str, int], source: str, candidates: tuple[Candidate, ...], cores: int,
+    op: Op,
+    units: Mapping[str, int],
+    outputs: tuple[str, ...],
+    splits: Mapping[str, int],
+    committed: Mapping[str, int],
+    source: str,
+    candidates: tuple[Candidate, ...],
+    cores: int,
     warnings: tuple[str, ...],
 ) -> Division:
     used = prod(splits.values())
-    return Division(op.name, units, outputs, dict(splits), dict(committed), source, candidates, used,
-                    _idle(units, splits, committed, used, cores), warnings)
+    return Division(
+        op.name,
+        units,
+        outputs,
+        dict(splits),
+        dict(committed),
+        source,
+        candidates,
+        used,
+        _idle(units, splits, committed, used, cores),
+        warnings,
+    )
 
 
 def _idle(
-    units: Mapping[str, int], splits: Mapping[str, int], committed: Mapping[str, int], used: int, cores: int,
+    units: Mapping[str, int],
+    splits: Mapping[str, int],
+    committed: Mapping[str, int],
+    used: int,
+    cores: int,
 ) -> str:
     if used == cores:
         return ""
@@ -174,12 +206,16 @@ def span_bytes(tensor: Tensor, space: Mapping[str, int], splits: Mapping[str, in
             low, high = coordinate.bounds(ranges)
             extent = high - low + 1
         if extent > 1:
-            return extent * prod(size[i + 1:]) * tensor.itemsize
+            return extent * prod(size[i + 1 :]) * tensor.itemsize
     return tensor.itemsize
 
 
 def reduce_span(
-    op: Op, tensors: Sequence[Tensor], units: Mapping[str, int], outputs: Sequence[str], cores: int,
+    op: Op,
+    tensors: Sequence[Tensor],
+    units: Mapping[str, int],
+    outputs: Sequence[str],
+    cores: int,
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     """Splits that keep each core within 256 MiB of every tensor (section 6.4)."""
     committed: dict[str, int] = {}
@@ -200,8 +236,10 @@ def reduce_span(
             if high > low:
                 break
         if span_bytes(tensor, space, committed) > SPAN_LIMIT:
-            warnings.append(f"{op.buffer}: one core's span of {tensor.name} stays above 256 MiB"
-                            f" ({span_bytes(tensor, space, committed)} bytes){op.where()}")
+            warnings.append(
+                f"{op.buffer}: one core's span of {tensor.name} stays above 256 MiB"
+                f" ({span_bytes(tensor, space, committed)} bytes){op.where()}"
+            )
     committed = {v: n for v, n in committed.items() if n > 1}
     reductions = [v for v in committed if v not in outputs and units[v] > 1]
     if len(reductions) > 1:
@@ -213,7 +251,12 @@ def reduce_span(
 
 
 def _best_span(
-    op: Op, tensor: Tensor, variables: list[str], units: Mapping[str, int], committed: Mapping[str, int], cores: int,
+    op: Op,
+    tensor: Tensor,
+    variables: list[str],
+    units: Mapping[str, int],
+    committed: Mapping[str, int],
+    cores: int,
 ) -> dict[str, int]:
     """The combination of divisors with the largest span within the limit, else with the smallest span."""
     best: dict[str, int] | None = None
@@ -245,7 +288,11 @@ def _best_span(
 
 
 def _cost_model(
-    op: Op, tensors: Sequence[Tensor], units: Mapping[str, int], outputs: Sequence[str], cores: int,
+    op: Op,
+    tensors: Sequence[Tensor],
+    units: Mapping[str, int],
+    outputs: Sequence[str],
+    cores: int,
 ) -> tuple[Candidate, ...]:
     """Candidates of the cost model, cheapest first; none where it does not apply (section 6.6)."""
     eps = tensors[-1].layout.elements_per_stick
@@ -265,7 +312,10 @@ def _cost_model(
 
 
 def distribute(
-    units: Mapping[str, int], outputs: Sequence[str], space: Mapping[str, int], committed: Mapping[str, int],
+    units: Mapping[str, int],
+    outputs: Sequence[str],
+    space: Mapping[str, int],
+    committed: Mapping[str, int],
     cores: int,
 ) -> dict[str, int]:
     """Largest output variables first, then at most one reduction variable (section 6.5)."""
@@ -281,7 +331,9 @@ def distribute(
     reductions = [v for v in space if v not in outputs]
     if left > 1 and not any(v in committed for v in reductions):
         best = max(
-            sorted(reductions, key=lambda v: -units[v]), key=lambda v: largest_divisor(units[v], left), default=None,
+            sorted(reductions, key=lambda v: -units[v]),
+            key=lambda v: largest_divisor(units[v], left),
+            default=None,
         )
         if best is not None:
             splits[best] = largest_divisor(units[best], left)
@@ -292,21 +344,25 @@ def distribute(
 
 
 def check_hint(
-    op: Op, hint: Mapping[str, int], units: Mapping[str, int], outputs: Sequence[str], cores: int,
+    op: Op,
+    hint: Mapping[str, int],
+    units: Mapping[str, int],
+    outputs: Sequence[str],
+    cores: int,
 ) -> dict[str, int]:
     """A user's division: even, within the cores, at most one reduction dim (section 6.8)."""
     prefix = f"Spyre backend does not support: work_division_hint: {op.buffer}"
     for v, n in hint.items():
         if units[v] % n:
             unit = "" if units[v] == op.space[v] else f" ({units[v]} sticks)"
-            raise UnsupportedError(f"{prefix} dim {v} size={op.space[v]}{unit} is not evenly divisible by split={n}."
-                                   f"{op.where()}")
+            raise UnsupportedError(
+                f"{prefix} dim {v} size={op.space[v]}{unit} is not evenly divisible by split={n}.{op.where()}"
+            )
     if prod(hint.values()) > cores:
         raise UnsupportedError(f"{prefix}: {prod(hint.values())} slices for {cores} cores (SENCORES).{op.where()}")
     reductions = [v for v, n in hint.items() if n > 1 and v not in outputs and units[v] > 1]
     if len(reductions) > 1:
-        raise UnsupportedError(f"{prefix}: more than one reduction dim is split ({', '.join(reductions)})."
-                               f"{op.where()}")
+        raise UnsupportedError(f"{prefix}: more than one reduction dim is split ({', '.join(reductions)}).{op.where()}")
     return {v: hint.get(v, 1) for v in op.space}
 
 
@@ -320,8 +376,11 @@ def granularity(maximum: int, minimum: int = 0) -> int:
     return next((d for d in divisors(maximum) if d >= 4 and maximum // d <= 32), maximum)
 
 
-def encode_splits(op_splits: Mapping[str, int], write: Mapping[str, int], first_read: Mapping[str, int],
-                  ) -> tuple[dict[int, int], dict[int, int]]:
+def encode_splits(
+    op_splits: Mapping[str, int],
+    write: Mapping[str, int],
+    first_read: Mapping[str, int],
+) -> tuple[dict[int, int], dict[int, int]]:
     """Splits keyed by index coefficients, as upstream stores them: of the write, and of the first read."""
     written = {write[v]: n for v, n in op_splits.items() if v in write}
     return written, {first_read[v]: n for v, n in op_splits.items() if v not in write and v in first_read}

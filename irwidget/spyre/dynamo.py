@@ -34,7 +34,10 @@ def graph_breaks() -> dict[str, int]:
 
 
 def irwidget_spyre(
-    module: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None,
+    module: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
     options: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """The Dynamo backend: compile when the shapes are known, run the tiles when called.

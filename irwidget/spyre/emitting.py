@@ -63,8 +63,9 @@ class Emitter:
         name = self.by_storage.get(storage(node))
         if name is None:
             raise UnsupportedError(f"{node.name}: no buffer holds its value{self.place()}")
-        view = View(name, tuple(value.shape), tuple(value.stride()), int(value.storage_offset()),
-                    dtype_name(value.dtype))
+        view = View(
+            name, tuple(value.shape), tuple(value.stride()), int(value.storage_offset()), dtype_name(value.dtype)
+        )
         return Operand(view, self.origins.get(node, ()), self.direct.get(node, True))
 
     def place(self) -> str:
@@ -94,11 +95,21 @@ class Emitter:
         origins = [self.origin(node)] + [o for a in node.all_input_nodes for o in self.origins.get(a, ())]
         more.setdefault("origins", tuple(sorted({o for o in origins if o})))
         tags = getattr(node.target, "tags", ())
-        self.append(Op(
-            f"op{len(self.ops)}", name, kind, func, ranges, reads=tuple(reads), target=name,
-            write=more.pop("write", index_of(size, stride, 0)), aten=packet(node),
-            pointwise=torch.Tag.pointwise in tags, **more,
-        ))
+        self.append(
+            Op(
+                f"op{len(self.ops)}",
+                name,
+                kind,
+                func,
+                ranges,
+                reads=tuple(reads),
+                target=name,
+                write=more.pop("write", index_of(size, stride, 0)),
+                aten=packet(node),
+                pointwise=torch.Tag.pointwise in tags,
+                **more,
+            )
+        )
         self.bind(node, name)
         return name
 
@@ -154,19 +165,37 @@ class Emitter:
         if func is None:
             return self.host_cast(operand, dtype)
         self.buffers[name] = Buffer(name, view.size, stride, dtype)
-        self.append(Op(
-            f"op{len(self.ops)}", name, "pointwise", func, ranges_of(view.size), reads=(self.read(operand, view.size),),
-            write=index_of(view.size, stride, 0), target=name, aten="_to_copy", rule=cast_rule(view.dtype, dtype),
-            origins=("_to_copy",),
-        ))
+        self.append(
+            Op(
+                f"op{len(self.ops)}",
+                name,
+                "pointwise",
+                func,
+                ranges_of(view.size),
+                reads=(self.read(operand, view.size),),
+                write=index_of(view.size, stride, 0),
+                target=name,
+                aten="_to_copy",
+                rule=cast_rule(view.dtype, dtype),
+                origins=("_to_copy",),
+            )
+        )
         return Operand(View(name, view.size, stride, 0, dtype))
 
     def host_cast(self, operand: Operand, dtype: str) -> Operand:
         from irwidget.spyre.customops import ops
 
         view = operand.view
-        name = self.external(ops().to_dtype_cpu.default, (view, getattr(torch, dtype)), {}, "to_dtype_cpu",
-                              (view,), view.size, row_major(view.size), dtype)
+        name = self.external(
+            ops().to_dtype_cpu.default,
+            (view, getattr(torch, dtype)),
+            {},
+            "to_dtype_cpu",
+            (view,),
+            view.size,
+            row_major(view.size),
+            dtype,
+        )
         return Operand(View(name, view.size, row_major(view.size), 0, dtype))
 
     # -- fallbacks -----------------------------------------------------------------------------
@@ -186,25 +215,50 @@ class Emitter:
         args = tuple(convert(a) for a in node.args)
         kwargs = {k: convert(v) for k, v in node.kwargs.items()}
         value = node.meta["val"]
-        name = self.external(node.target, args, kwargs, packet(node), tuple(seen), tuple(value.shape),
-                              tuple(value.stride()), dtype_name(value.dtype))
+        name = self.external(
+            node.target,
+            args,
+            kwargs,
+            packet(node),
+            tuple(seen),
+            tuple(value.shape),
+            tuple(value.stride()),
+            dtype_name(value.dtype),
+        )
         self.bind(node, name)
 
     def external(
-        self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str, views: tuple[View, ...],
-        size: tuple[int, ...], stride: tuple[int, ...], dtype: str,
+        self,
+        target: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        name: str,
+        views: tuple[View, ...],
+        size: tuple[int, ...],
+        stride: tuple[int, ...],
+        dtype: str,
     ) -> str:
         """A kernel on the host and the buffer that its result comes back to."""
         reads = tuple(Read(v.buffer, Index(), dtype=v.dtype) for v in views)
         call = External(target, args, kwargs, name)
         first = self.next()
-        self.append(Op(
-            f"op{len(self.ops)}", first, "fallback", name, reads=reads, target=first, external=call, aten=name,
-        ))
+        self.append(
+            Op(
+                f"op{len(self.ops)}",
+                first,
+                "fallback",
+                name,
+                reads=reads,
+                target=first,
+                external=call,
+                aten=name,
+            )
+        )
         made = self.next()
         self.buffers[made] = Buffer(made, size, stride, dtype, "fallback")
-        self.append(Op(f"op{len(self.ops)}", made, "multi_output", name, target=made, aten=name,
-                        reads=(), rule="clone"))
+        self.append(
+            Op(f"op{len(self.ops)}", made, "multi_output", name, target=made, aten=name, reads=(), rule="clone")
+        )
         return made
 
 
@@ -231,4 +285,7 @@ def storage(node: Node) -> int:
 def same_view(a: Node, b: Node) -> bool:
     x, y = a.meta["val"], b.meta.get("val")
     return isinstance(y, torch.Tensor) and (x.shape, x.stride(), x.storage_offset()) == (
-        y.shape, y.stride(), y.storage_offset())
+        y.shape,
+        y.stride(),
+        y.storage_offset(),
+    )

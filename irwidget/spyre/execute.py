@@ -36,8 +36,10 @@ def execute(program: SpyreProgram, tensors: Sequence[Any], *, rounding: bool = F
     missing = next((k.unimplemented for k in program.kernels if k.unimplemented), "")
     if missing:
         kernel = next(k for k in program.kernels if k.unimplemented)
-        raise UnsupportedError(f"{kernel.name} contains the unimplemented operation {missing}: Spyre has no OpFunc for"
-                               " it, so its kernel is a stub.")
+        raise UnsupportedError(
+            f"{kernel.name} contains the unimplemented operation {missing}: Spyre has no OpFunc for"
+            " it, so its kernel is a stub."
+        )
     return _Run(program, rounding).run(tensors)
 
 
@@ -47,8 +49,11 @@ class _Run:
         self.graph = program.graph
         self.memory = Memory(program.options.lx_bytes)
         self.memory.pool.grow(program.pool.bytes)
-        used = [program.scratchpad.addresses[n] + b.size for n, b in program.scratchpad.blocks.items()
-                if n in program.scratchpad.addresses]
+        used = [
+            program.scratchpad.addresses[n] + b.size
+            for n, b in program.scratchpad.blocks.items()
+            if n in program.scratchpad.addresses
+        ]
         for core in range(program.options.cores):
             self.memory.scratchpads[core] = Space(f"LX of core {core}", max(used, default=0))
 
@@ -106,8 +111,13 @@ class _Run:
         self.memory.allocate(buffer.name, buffer.device.bytes)
         space = self.memory.tensors[buffer.name]
         values = value.detach().to(torch.float64).cpu().numpy().reshape(buffer.size)
-        space.write(self._addresses(buffer), values, self.memory.owner(buffer.name), self.memory.next_epoch(),
-                    f"the copy of {buffer.name} to the device")
+        space.write(
+            self._addresses(buffer),
+            values,
+            self.memory.owner(buffer.name),
+            self.memory.next_epoch(),
+            f"the copy of {buffer.name} to the device",
+        )
 
     def _load(self, view: View, exact: bool = False) -> torch.Tensor:
         """Copy a view of a device tensor back to the host."""
@@ -124,8 +134,11 @@ class _Run:
         dtype = getattr(torch, view.dtype)
         if exact and dtype in (torch.float16, torch.bfloat16):
             dtype = torch.float32
-        out = torch.empty_strided(view.size, view.stride, dtype=dtype) if 0 not in view.stride else torch.empty(
-            view.size, dtype=dtype)
+        out = (
+            torch.empty_strided(view.size, view.stride, dtype=dtype)
+            if 0 not in view.stride
+            else torch.empty(view.size, dtype=dtype)
+        )
         return out.copy_(made)
 
     def _host(self, step: HostCall) -> None:
@@ -225,8 +238,10 @@ class _Execution:
                     values = values - term.at(start)
                 part = part + _along(values, self.axes[term.var], len(self.symbols))
             if int(part.min()) < 0 or int(part.max()) >= size[d]:
-                raise TileError(f"{self.what}: a tile of core {tile.core} leaves {arg.name} in device dim {d}:"
-                                f" {int(part.max())} of {size[d]}")
+                raise TileError(
+                    f"{self.what}: a tile of core {tile.core} leaves {arg.name} in device dim {d}:"
+                    f" {int(part.max())} of {size[d]}"
+                )
             at = at + part * strides[d]
         base = 0 if arg.allocation[0] == "hbm" else arg.allocation[1]
         base += sum(i * step for i, step in zip(self.iteration, arg.advances, strict=False))
@@ -354,4 +369,3 @@ def _along(values: Integers, axis: int, rank: int) -> Integers:
     shape = [1] * rank
     shape[axis] = len(values)
     return values.reshape(shape)
-

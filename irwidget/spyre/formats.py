@@ -7,9 +7,25 @@ from dataclasses import dataclass
 from irwidget.errors import UnsupportedError, near
 
 FORMAT_NUMBERS = {
-    "SEN169_FP16": 0, "IEEE_FP32": 1, "INVALID": 2, "SEN143_FP8": 3, "SEN152_FP8": 4, "SEN153_FP9": 5, "SENINT2": 6,
-    "SENINT4": 7, "SENINT8": 8, "SENINT16": 9, "SENINT24": 10, "IEEE_INT64": 11, "IEEE_INT32": 12, "SENUINT32": 13,
-    "SENUINT2": 14, "IEEE_FP16": 15, "BOOL": 16, "BFLOAT16": 17, "SEN18F_FP24": 18,
+    "SEN169_FP16": 0,
+    "IEEE_FP32": 1,
+    "INVALID": 2,
+    "SEN143_FP8": 3,
+    "SEN152_FP8": 4,
+    "SEN153_FP9": 5,
+    "SENINT2": 6,
+    "SENINT4": 7,
+    "SENINT8": 8,
+    "SENINT16": 9,
+    "SENINT24": 10,
+    "IEEE_INT64": 11,
+    "IEEE_INT32": 12,
+    "SENUINT32": 13,
+    "SENUINT2": 14,
+    "IEEE_FP16": 15,
+    "BOOL": 16,
+    "BFLOAT16": 17,
+    "SEN18F_FP24": 18,
 }
 
 
@@ -40,11 +56,36 @@ _FORMATS = {
     "float8_e5m2fnuz": DeviceFormat("SEN152_FP8", 128),
 }
 
-_FP32_OPS = frozenset((
-    "add", "sub", "mul", "where", "realdiv", "relufwd", "reciprocal", "mean", "sum", "max", "min", "layernormscale",
-    "abs", "neg", "exp", "sigmoid", "exx2", "layernormnorm", "identity", "sqrt", "rsqrt", "topkvalue", "topkindex",
-    "floor", "maximum", "minimum",
-))
+_FP32_OPS = frozenset(
+    (
+        "add",
+        "sub",
+        "mul",
+        "where",
+        "realdiv",
+        "relufwd",
+        "reciprocal",
+        "mean",
+        "sum",
+        "max",
+        "min",
+        "layernormscale",
+        "abs",
+        "neg",
+        "exp",
+        "sigmoid",
+        "exx2",
+        "layernormnorm",
+        "identity",
+        "sqrt",
+        "rsqrt",
+        "topkvalue",
+        "topkindex",
+        "floor",
+        "maximum",
+        "minimum",
+    )
+)
 _FP8_OPS = frozenset({"qfp8ch", "fp8todl16", "batchmatmulfp8"})
 _ANY_FORMAT_OPS = frozenset({"identity", "dl16tofp32", "fp32todl16", "fp8todl16"})
 

@@ -32,8 +32,10 @@ def active_hints() -> tuple[Hint, ...]:
 
 @contextmanager
 def spyre_hint(
-    work_div: Mapping[str, int] | None = None, slices: Mapping[str, int] | None = None,
-    tiles: Mapping[str, int] | None = None, num_tiles_per_dim: Mapping[str, int] | None = None,
+    work_div: Mapping[str, int] | None = None,
+    slices: Mapping[str, int] | None = None,
+    tiles: Mapping[str, int] | None = None,
+    num_tiles_per_dim: Mapping[str, int] | None = None,
 ) -> Generator[None]:
     """Ask for a work division (`work_div`) or a counted loop (`slices`) over named dims.
 

@@ -60,8 +60,10 @@ def _spec_lines(spec: OpSpec | LoopSpec, indent: str) -> list[str]:
             lines += _spec_lines(inner, indent + "    ")
         return [*lines, f"{indent}]),"]
     space = {v: list(p) for v, p in spec.iteration_space.items()}
-    lines = [f"{indent}OpSpec(op={spec.op!r}, is_reduction={spec.is_reduction}, iteration_space={space},",
-             f"{indent}    op_info={_plain(spec.op_info)}, tiled_symbols={list(spec.tiled_symbols)}, args=["]
+    lines = [
+        f"{indent}OpSpec(op={spec.op!r}, is_reduction={spec.is_reduction}, iteration_space={space},",
+        f"{indent}    op_info={_plain(spec.op_info)}, tiled_symbols={list(spec.tiled_symbols)}, args=[",
+    ]
     for arg in spec.args:
         coordinates = [str(c) for c in arg.device_coordinates]
         lines.append(

@@ -76,8 +76,17 @@ class Kernel:
                     address = start_address(made, tensor, core, execution.iteration)
                     if address not in seen:
                         seen[address] = -1 - len(found)
-                        found.append(Symbol(seen[address], execution.number, i, core, address, tensor.arg.name,
-                                            address - self._base(tensor.arg.name, tensor.arg.allocation)))
+                        found.append(
+                            Symbol(
+                                seen[address],
+                                execution.number,
+                                i,
+                                core,
+                                address,
+                                tensor.arg.name,
+                                address - self._base(tensor.arg.name, tensor.arg.allocation),
+                            )
+                        )
         return tuple(found)
 
     def _base(self, name: str, allocation: tuple[str, int]) -> int:
@@ -118,9 +127,7 @@ class Symbol:
     """From the base of its argument or of the pool."""
 
 
-def _runs(
-    tree: Sequence[OpSpec | LoopSpec], iteration: tuple[int, ...]
-) -> Iterator[tuple[OpSpec, tuple[int, ...]]]:
+def _runs(tree: Sequence[OpSpec | LoopSpec], iteration: tuple[int, ...]) -> Iterator[tuple[OpSpec, tuple[int, ...]]]:
     for node in tree:
         if isinstance(node, LoopSpec):
             for i in range(node.count):
@@ -152,14 +159,23 @@ def _nest(specs: Sequence[OpSpec], depth: int) -> tuple[OpSpec | LoopSpec, ...]:
 
 
 def make_kernel(
-    graph: Graph, made: Bundle, options: Options, places: Mapping[str, tuple[str, int]], has_pool: bool,
+    graph: Graph,
+    made: Bundle,
+    options: Options,
+    places: Mapping[str, tuple[str, int]],
+    has_pool: bool,
 ) -> Kernel:
     """A kernel from a bundle of ops; `places` hold what lies in the pool and the scratchpad."""
     local = {**places, **{name: ("hbm", base) for name, base in made.bases.items()}}
-    specs = tuple(
-        make_opspec(graph, op, options, local, made.arguments) for op in made.ops if not op.unimplemented
-    )
+    specs = tuple(make_opspec(graph, op, options, local, made.arguments) for op in made.ops if not op.unimplemented)
     return Kernel(
-        made.name, specs, made.arguments, made.bases, has_pool, made.unimplemented, options.bundle_symbolic_args,
-        options.unroll_loops, {op.name: op.line for op in made.ops},
+        made.name,
+        specs,
+        made.arguments,
+        made.bases,
+        has_pool,
+        made.unimplemented,
+        options.bundle_symbolic_args,
+        options.unroll_loops,
+        {op.name: op.line for op in made.ops},
     )

@@ -57,8 +57,11 @@ def row_major(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def device_layout(
-    size: Sequence[int], dtype: str, dim_order: Sequence[int] | None = None,
-    stride: Sequence[int] | None = None, tag: str = "STANDARD",
+    size: Sequence[int],
+    dtype: str,
+    dim_order: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+    tag: str = "STANDARD",
 ) -> DeviceLayout:
     """The layout of a host tensor for an order of its dims (torch-spyre, June 2026 semantics, 3.1).
 

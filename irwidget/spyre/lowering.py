@@ -43,8 +43,7 @@ class _Lowering(Emitter):
 
     def _placeholder(self, node: Node) -> None:
         given = self.inputs[node.name]
-        self.buffers[node.name] = Buffer(node.name, given.size, given.stride, given.dtype, "input",
-                                         layout=given.layout)
+        self.buffers[node.name] = Buffer(node.name, given.size, given.stride, given.dtype, "input", layout=given.layout)
         self.bind(node, node.name)
 
     def _attribute(self, node: Node) -> None:
@@ -102,14 +101,13 @@ class _Lowering(Emitter):
     def _outputs_of(self, node: Node, value: Any) -> None:
         parts = [v for v in value if isinstance(v, torch.Tensor)]
         if any(v.untyped_storage()._cdata not in self.by_storage for v in parts):  # pyright: ignore[reportPrivateUsage]
-            raise UnsupportedError(f"Spyre backend does not support: {packet(node)} with several outputs"
-                                   f"{self.place()}")
+            raise UnsupportedError(f"Spyre backend does not support: {packet(node)} with several outputs{self.place()}")
 
     # -- handlers ------------------------------------------------------------------------------
 
     def _lower_softplus(self, node: Node) -> None:
         given: Any = node.args[1:]
-        beta, threshold = (*given, *(1.0, 20.0)[len(given):])
+        beta, threshold = (*given, *(1.0, 20.0)[len(given) :])
         constants = (("softplusBeta", float(beta)), ("softplusThresh", float(threshold)))
         self.pointwise(node, "softplus", node.args[:1], constants=constants)
 
@@ -150,8 +148,13 @@ class _Lowering(Emitter):
         self._reduce(node, func, x, dims, constants)
 
     def _reduce(
-        self, node: Node, func: str, x: Operand, dims: list[int],
-        constants: tuple[tuple[str, float | bool], ...], rule: str = "same",
+        self,
+        node: Node,
+        func: str,
+        x: Operand,
+        dims: list[int],
+        constants: tuple[tuple[str, float | bool], ...],
+        rule: str = "same",
     ) -> None:
         view = x.view
         kept = [i for i in range(len(view.size)) if i not in dims]
@@ -184,8 +187,9 @@ class _Lowering(Emitter):
         steps = tuple(zip(names, x.view.stride, strict=True))
         read = Read(x.view.buffer, Index(steps, x.view.offset), dtype=x.view.dtype, direct=x.direct)
         write = Index(tuple((f"d{i}", int(s)) for i, s in enumerate(value.stride())))
-        self.emit(node, "topk", func, ranges, [read], reduced=(("d2", x.view.size[dim]),), write=write,
-                   dtype=x.view.dtype)
+        self.emit(
+            node, "topk", func, ranges, [read], reduced=(("d2", x.view.size[dim]),), write=write, dtype=x.view.dtype
+        )
 
     def _lower_matmul(self, node: Node) -> None:
         a, b = (self.operand(node_of(arg)) for arg in node.args[:2])
@@ -209,13 +213,20 @@ class _Lowering(Emitter):
                     steps.append((k, s))
                 elif n != 1 and missing + i in names:
                     steps.append((names[missing + i], s))
-            reads.append(Read(view.buffer, Index(tuple(s for s in steps if s[1]), view.offset), dtype=view.dtype,
-                              direct=operand.direct and bool(note.get("expands"))))
+            reads.append(
+                Read(
+                    view.buffer,
+                    Index(tuple(s for s in steps if s[1]), view.offset),
+                    dtype=view.dtype,
+                    direct=operand.direct and bool(note.get("expands")),
+                )
+            )
         n_last, k_size = size[-1], a.view.size[-1]
         unit = bool(note.get("shared_weight")) and all(n == 1 for n in size[:-2]) and not (n_last % 64 or k_size % 64)
         more: dict[str, Any] = {} if note.get("origin") != "" else {"origins": ()}
-        self.emit(node, "matmul", "batchmatmul", ranges, reads, reduced=((k, k_size),), rule="matmul",
-                   unit_batch=unit, **more)
+        self.emit(
+            node, "matmul", "batchmatmul", ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit, **more
+        )
 
     def _lower_clone(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
@@ -244,8 +255,14 @@ class _Lowering(Emitter):
             return
         name = self.constant(node if value.dim() == 0 else None, fill, dtype)
         if value.dim():
-            self.emit(node, "pointwise", "copy", ranges_of(tuple(value.shape)), [Read(name, Index(), dtype=dtype)],
-                       rule="constant")
+            self.emit(
+                node,
+                "pointwise",
+                "copy",
+                ranges_of(tuple(value.shape)),
+                [Read(name, Index(), dtype=dtype)],
+                rule="constant",
+            )
 
     def _lower_empty(self, node: Node) -> None:
         self._empty(node)
@@ -256,11 +273,21 @@ class _Lowering(Emitter):
 
     def _copy_into(self, node: Node, target: str, read: Read, size: tuple[int, ...], offset: int) -> None:
         stride = self.buffers[target].stride
-        self.append(Op(
-            f"op{len(self.ops)}", self.next(), "pointwise", "copy", ranges_of(size), reads=(read,),
-            write=index_of(size, stride, offset), target=target, aten=packet(node), rule="copy_into",
-            origins=self.ops[-1].origins or (self.origin(node),),
-        ))
+        self.append(
+            Op(
+                f"op{len(self.ops)}",
+                self.next(),
+                "pointwise",
+                "copy",
+                ranges_of(size),
+                reads=(read,),
+                write=index_of(size, stride, offset),
+                target=target,
+                aten=packet(node),
+                rule="copy_into",
+                origins=self.ops[-1].origins or (self.origin(node),),
+            )
+        )
 
     def _lower_cat(self, node: Node) -> None:
         parts: Any = [p for p in node.args[0] if p.meta["val"].numel()]  # pyright: ignore
@@ -296,14 +323,15 @@ class _Lowering(Emitter):
                     continue
                 if dim == rank - 1 and start % eps:
                     width, start = width + start % eps, start - start % eps
-                region = (*size[:dim], width, *size[dim + 1:])
-                self._copy_into(node, target, Read(constant, Index(), dtype=dtype_name(value.dtype)), region,
-                                start * stride[dim])
+                region = (*size[:dim], width, *size[dim + 1 :])
+                self._copy_into(
+                    node, target, Read(constant, Index(), dtype=dtype_name(value.dtype)), region, start * stride[dim]
+                )
         self._copy_into(node, target, self.read(x, x.view.size), x.view.size, offset)
 
     def _lower_slice_scatter(self, node: Node) -> None:
         base, piece = (self.operand(node_of(a)) for a in node.args[:2])
-        rest: Any = (*node.args[2:], *(0, None, None, 1)[len(node.args) - 2:])
+        rest: Any = (*node.args[2:], *(0, None, None, 1)[len(node.args) - 2 :])
         dim, start, _, step = rest
         value = node.meta["val"]
         dim = int(dim) % value.dim()
@@ -382,9 +410,22 @@ class _Lowering(Emitter):
         if not args or torch.Tag.pointwise not in getattr(node.target, "tags", ()):
             views = [self.operand(a).view for a in args]
             reads = [Read(view.buffer, Index(), dtype=view.dtype) for view in views]
-            self.emit(node, "pointwise", name, ranges_of(tuple(node.meta["val"].shape)), reads, unimplemented=name,
-                       rule="clone")
+            self.emit(
+                node,
+                "pointwise",
+                name,
+                ranges_of(tuple(node.meta["val"].shape)),
+                reads,
+                unimplemented=name,
+                rule="clone",
+            )
             return
         size = tuple(node.meta["val"].shape)
-        self.emit(node, "pointwise", name, ranges_of(size), [self.read(self.operand(a), size) for a in args],
-                   unimplemented=name)
+        self.emit(
+            node,
+            "pointwise",
+            name,
+            ranges_of(size),
+            [self.read(self.operand(a), size) for a in args],
+            unimplemented=name,
+        )

@@ -43,9 +43,7 @@ def _names(given: Input) -> tuple[str, ...]:
 
 def granularities(graph: Graph) -> dict[str, int]:
     """What dynamic dims are divided by, by name."""
-    return {
-        _names(given)[dim]: granularity(high, low) for given in graph.inputs for dim, low, high in given.dynamic
-    }
+    return {_names(given)[dim]: granularity(high, low) for given in graph.inputs for dim, low, high in given.dynamic}
 
 
 def dynamic_units(graph: Graph) -> Mapping[str, Mapping[str, int]]:

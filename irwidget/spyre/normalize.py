@@ -134,7 +134,9 @@ def _segments(v: str, extent: int, tensors: Sequence[list[Dim]], namer: _Namer) 
 
 
 def _divide(
-    space: Mapping[str, tuple[int, int]], segments: Mapping[str, tuple[_Segment, ...]], accesses: Sequence[Access],
+    space: Mapping[str, tuple[int, int]],
+    segments: Mapping[str, tuple[_Segment, ...]],
+    accesses: Sequence[Access],
 ) -> dict[str, tuple[int, int]]:
     """Hand a variable's split out over its segments, from the outermost in."""
     sticks = {
@@ -160,7 +162,10 @@ def _divide(
 
 
 def _rebuild(
-    access: Access, dims: list[Dim], segments: Mapping[str, tuple[_Segment, ...]], namer: _Namer,
+    access: Access,
+    dims: list[Dim],
+    segments: Mapping[str, tuple[_Segment, ...]],
+    namer: _Namer,
 ) -> tuple[list[Dim], list[str]]:
     """The tensor's dims over segments, with an outer stick dim; and the variables of skipped dims."""
     eps, last = dims[-1]

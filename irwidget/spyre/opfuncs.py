@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 POINTWISE = {
-    "abs": "abs", "exp": "exp", "floor": "floor", "gelu": "gelufwd", "log": "log", "neg": "neg",
-    "reciprocal": "reciprocal", "relu": "relufwd", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "silu": "silu",
-    "sqrt": "sqrt", "tanh": "tanh", "add": "add", "sub": "sub", "mul": "mul", "logical_and": "mul", "div": "realdiv",
-    "maximum": "maximum", "minimum": "minimum", "eq": "equal", "ne": "notequal", "ge": "greaterequal",
-    "gt": "greaterthan", "le": "lesserequal", "lt": "lesserthan", "where": "where3",
+    "abs": "abs",
+    "exp": "exp",
+    "floor": "floor",
+    "gelu": "gelufwd",
+    "log": "log",
+    "neg": "neg",
+    "reciprocal": "reciprocal",
+    "relu": "relufwd",
+    "rsqrt": "rsqrt",
+    "sigmoid": "sigmoid",
+    "silu": "silu",
+    "sqrt": "sqrt",
+    "tanh": "tanh",
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "logical_and": "mul",
+    "div": "realdiv",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "eq": "equal",
+    "ne": "notequal",
+    "ge": "greaterequal",
+    "gt": "greaterthan",
+    "le": "lesserequal",
+    "lt": "lesserthan",
+    "where": "where3",
 }
 """ATen packet -> OpFunc of elementwise ops."""
 COMPARISONS = frozenset({"eq", "ne", "ge", "gt", "le", "lt", "logical_and"})

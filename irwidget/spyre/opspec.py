@@ -56,7 +56,8 @@ class TensorArg:
         return (
             f"TensorArg(is_input={self.is_input}, arg_index={self.arg_index}, device_dtype={self.device_dtype}, "
             f"device_size={list(self.device_size)}, device_coordinates=[{coordinates}], allocation={{{place}}}"
-            + (", per_tile_fixed=True" if self.per_tile_fixed else "") + f", name={self.name!r})"
+            + (", per_tile_fixed=True" if self.per_tile_fixed else "")
+            + f", name={self.name!r})"
         )
 
 
@@ -126,7 +127,11 @@ def accesses_of(graph: Graph, op: Op) -> list[Access]:
 
 
 def make_opspec(
-    graph: Graph, op: Op, options: Options, places: Mapping[str, tuple[str, int]], arguments: Sequence[str],
+    graph: Graph,
+    op: Op,
+    options: Options,
+    places: Mapping[str, tuple[str, int]],
+    arguments: Sequence[str],
 ) -> OpSpec:
     """The OpSpec of an op; `places` say where each buffer lies, `arguments` number the kernel's tensors."""
     order = loop_order(op)
@@ -142,18 +147,38 @@ def make_opspec(
         layout, buffer = access.layout, graph.buffers[access.name]
         place = places.get(access.name, ("hbm", 0))
         index = arguments.index(access.name) if place[0] == "hbm" and access.name in arguments else -1
-        args.append(TensorArg(
-            i < len(accesses) - 1, index, layout.format.name, tensor.size, tensor.coordinates, place, access.name,
-            layout.format, buffer.dtype, layout.tag, access.is_index, layout.stride_map,
-        ))
+        args.append(
+            TensorArg(
+                i < len(accesses) - 1,
+                index,
+                layout.format.name,
+                tensor.size,
+                tensor.coordinates,
+                place,
+                access.name,
+                layout.format,
+                buffer.dtype,
+                layout.tag,
+                access.is_index,
+                layout.stride_map,
+            )
+        )
     cores = [s for v in core_order(op, options) for s in made.segments[symbols[v]]]
     cores += [v for v in made.space if v not in cores]
     info: dict[str, Any] = {"constants": dict(op.constants)} if op.constants else {}
     spec = OpSpec(
-        opfunc(op, raw), bool(op.reduced), extent, tuple(args), info, kind=op.kind, core_order=tuple(cores),
-        source=op.name, reduced=tuple(s for v, _ in op.reduced for s in made.segments[symbols[v]]),
+        opfunc(op, raw),
+        bool(op.reduced),
+        extent,
+        tuple(args),
+        info,
+        kind=op.kind,
+        core_order=tuple(cores),
+        source=op.name,
+        reduced=tuple(s for v, _ in op.reduced for s in made.segments[symbols[v]]),
         loops=tuple(loop.count for loop in op.loops),
-        loop_scopes=op.loop_scopes, loop_symbols=tuple(symbols.get(loop.variable or "") for loop in op.loops),
+        loop_scopes=op.loop_scopes,
+        loop_symbols=tuple(symbols.get(loop.variable or "") for loop in op.loops),
         tiled_symbols=tuple(symbols[loop.variable] for loop in op.loops if loop.variable),
         segments={v: made.segments[symbols[v]] for v in order},
     )
@@ -183,13 +208,18 @@ def _with_unit_batch(spec: OpSpec, graph: Graph, op: Op) -> OpSpec:
         rest = [d for d in dims if arg.stick not in d[1].variables]
         shown = [(1, _symbol(UNIT_BATCH)), *outer, *rest]
         shown = [(1, Coordinate())] * (len(spec.args[0].device_size) - len(shown)) + shown
-        args.append(replace(
-            arg, device_size=(*(n for n, _ in shown), arg.eps),
-            device_coordinates=(*(c for _, c in shown), arg.device_coordinates[-1]),
-            memory=(arg.device_size, arg.device_coordinates),
-        ))
+        args.append(
+            replace(
+                arg,
+                device_size=(*(n for n, _ in shown), arg.eps),
+                device_coordinates=(*(c for _, c in shown), arg.device_coordinates[-1]),
+                memory=(arg.device_size, arg.device_coordinates),
+            )
+        )
     return replace(
-        spec, args=tuple(args), iteration_space={UNIT_BATCH: (1, 1), **spec.iteration_space},
+        spec,
+        args=tuple(args),
+        iteration_space={UNIT_BATCH: (1, 1), **spec.iteration_space},
         op_info={**spec.op_info, "shared_weight_unit_bmm": {"batch_dim": 0}},
         core_order=(*spec.core_order, UNIT_BATCH),
     )

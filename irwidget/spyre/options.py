@@ -51,7 +51,9 @@ def make_options(cores: int, options: Mapping[str, Any]) -> Options:
     check_cores(cores)
     made = Options(cores=cores, **options)
     choices = {
-        "layout_solver": LAYOUT_SOLVERS, "restickify_solver": RESTICKIFY_SOLVERS, "semantics": (SEMANTICS,),
+        "layout_solver": LAYOUT_SOLVERS,
+        "restickify_solver": RESTICKIFY_SOLVERS,
+        "semantics": (SEMANTICS,),
     }
     for name, allowed in choices.items():
         value = getattr(made, name)

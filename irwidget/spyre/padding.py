@@ -43,21 +43,29 @@ def _padded(number: int, op: Op, k: str, padded: int, buffers: dict[str, Buffer]
     if zero not in buffers:
         buffers[zero] = Buffer(zero, (), (), read.dtype, "constant", value=0.0, layout=device_layout((), read.dtype))
     at = order.index(k)
-    region = (*size[:at], eps, *size[at + 1:])
+    region = (*size[:at], eps, *size[at + 1 :])
     common = {"kind": "pointwise", "func": "copy", "target": name, "aten": "constant_pad_nd", "line": op.line}
     empty = Op(f"op{number}", name, "empty", "empty", target=name)
     constant = Op(f"op{number + 1}", zero, "constant", "constant", target=zero)
     fill = Op(
-        name=f"op{number + 2}", buffer=f"buf{number + 2}", ranges=ranges_of(region), rule="copy_into",
+        name=f"op{number + 2}",
+        buffer=f"buf{number + 2}",
+        ranges=ranges_of(region),
+        rule="copy_into",
         reads=(Read(zero, Index(), dtype=read.dtype),),
-        write=index_of(region, stride, (padded - eps) * stride[at]), **common,  # pyright: ignore[reportArgumentType]
+        write=index_of(region, stride, (padded - eps) * stride[at]),
+        **common,  # pyright: ignore[reportArgumentType]
     )
     original = tuple(space[v] for v in order)
     steps = {v: read.index.step(v) for v in order}
     copy = Op(
-        name=f"op{number + 3}", buffer=f"buf{number + 3}", ranges=ranges_of(original), rule="copy_into",
+        name=f"op{number + 3}",
+        buffer=f"buf{number + 3}",
+        ranges=ranges_of(original),
+        rule="copy_into",
         reads=(Read(read.buffer, index_of(original, [steps[v] for v in order], read.index.offset), dtype=read.dtype),),
-        write=index_of(original, stride), **common,  # pyright: ignore[reportArgumentType]
+        write=index_of(original, stride),
+        **common,  # pyright: ignore[reportArgumentType]
     )
     made = Read(name, Index(tuple(zip(order, stride, strict=True))), dtype=read.dtype)
     return [empty, constant, fill, copy], made

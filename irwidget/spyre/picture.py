@@ -19,8 +19,15 @@ from irwidget.spyre.tiles import Tile, TiledOp, TiledTensor, tiled_ops
 CANDIDATES = 8
 """How many candidates of the cost model are shown."""
 
-SWITCHES = ("lx_planning", "co_optimizing_lx_planning", "allow_all_ops_in_lx_planning", "chunk_large_tensors",
-            "core_id_k_fast_emission", "ignore_hints", "linear_weights")
+SWITCHES = (
+    "lx_planning",
+    "co_optimizing_lx_planning",
+    "allow_all_ops_in_lx_planning",
+    "chunk_large_tensors",
+    "core_id_k_fast_emission",
+    "ignore_hints",
+    "linear_weights",
+)
 """Options that are on or off."""
 
 
@@ -50,16 +57,28 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
             ops += [_stub(program, name, number, positions, files) for name in names]
         for spec in step.specs:
             made = tiled[id(spec)]
-            ops.append(_op(program, made, number, positions, files, divisions.get(spec.source))
-                       | {"why": why.get(spec.source, [])})
+            ops.append(
+                _op(program, made, number, positions, files, divisions.get(spec.source))
+                | {"why": why.get(spec.source, [])}
+            )
     for i, op in enumerate(ops):
         op["number"] = i
     return {
-        "version": 1, "name": program.name, "semantics": program.options.semantics, "cores": program.options.cores,
-        "max_cores": MAX_CORES, "stick": STICK_BYTES, "steps": len(program.graph.ops), "kernels": kernels, "ops": ops,
+        "version": 1,
+        "name": program.name,
+        "semantics": program.options.semantics,
+        "cores": program.options.cores,
+        "max_cores": MAX_CORES,
+        "stick": STICK_BYTES,
+        "steps": len(program.graph.ops),
+        "kernels": kernels,
+        "ops": ops,
         "buffers": {name: _buffer(program, b) for name, b in program.graph.buffers.items() if b.layout is not None},
-        "lx": _lx(program, positions), "pool": _pool(program), "options": options_of(program),
-        "named_dims": dict(program.shared_dims), "restickify_cost": program.layouts.cost,
+        "lx": _lx(program, positions),
+        "pool": _pool(program),
+        "options": options_of(program),
+        "named_dims": dict(program.shared_dims),
+        "restickify_cost": program.layouts.cost,
         "moved": {place: sum(op["moved"][place] for op in ops) for place in ("device", "lx")},
         "diagnostics": [d.message for d in program.trace.diagnostics],
         "sources": [{"name": name, "text": "".join(linecache.getlines(name))} for name in files],
@@ -68,7 +87,9 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
 
 def _kernel(kernel: Kernel) -> dict[str, Any]:
     return {
-        "name": kernel.name, "unimplemented": kernel.unimplemented, "pool": kernel.has_pool,
+        "name": kernel.name,
+        "unimplemented": kernel.unimplemented,
+        "pool": kernel.has_pool,
         "arguments": [{"name": n, "base": kernel.bases[n]} for n in kernel.arguments],
     }
 
@@ -81,9 +102,22 @@ def _place(op: Op, files: dict[str, int]) -> list[int]:
 
 def _bare(op: Op, positions: Mapping[str, int], files: dict[str, int], kernel: int, mark: str) -> dict[str, Any]:
     return {
-        "op": op.name, "buffer": op.target, "func": op.func, "kernel": kernel, "unit": "host" if kernel < 0 else "",
-        "mark": mark, "step": positions.get(op.name, 0), "line": _place(op, files), "aten": op.aten, "dims": [],
-        "cores": 0, "slices": [], "loops": [], "tensors": [], "moved": {"device": 0, "lx": 0}, "division": None,
+        "op": op.name,
+        "buffer": op.target,
+        "func": op.func,
+        "kernel": kernel,
+        "unit": "host" if kernel < 0 else "",
+        "mark": mark,
+        "step": positions.get(op.name, 0),
+        "line": _place(op, files),
+        "aten": op.aten,
+        "dims": [],
+        "cores": 0,
+        "slices": [],
+        "loops": [],
+        "tensors": [],
+        "moved": {"device": 0, "lx": 0},
+        "division": None,
         "why": [],
     }
 
@@ -96,7 +130,11 @@ def _host(step: HostCall, positions: Mapping[str, int], files: dict[str, int]) -
 
 
 def _stub(
-    program: SpyreProgram, name: str, kernel: int, positions: Mapping[str, int], files: dict[str, int],
+    program: SpyreProgram,
+    name: str,
+    kernel: int,
+    positions: Mapping[str, int],
+    files: dict[str, int],
 ) -> dict[str, Any]:
     op = program.graph.op(name)
     why = f"{op.unimplemented or op.func} has no OpFunc: the kernel is a stub that raises when it is run"
@@ -104,7 +142,11 @@ def _stub(
 
 
 def _op(
-    program: SpyreProgram, made: TiledOp, kernel: int, positions: Mapping[str, int], files: dict[str, int],
+    program: SpyreProgram,
+    made: TiledOp,
+    kernel: int,
+    positions: Mapping[str, int],
+    files: dict[str, int],
     division: Division | None,
 ) -> dict[str, Any]:
     op, spec, plan = made.op, made.spec, made.plan
@@ -115,15 +157,27 @@ def _op(
     dims: list[dict[str, Any]] = []
     for symbol, (size, split) in spec.iteration_space.items():
         label, v = plan.labels[symbol], symbols.get(symbol, "")
-        dims.append({
-            "symbol": symbol, "variable": v, "name": names.get(v, ""), "label": label, "size": size,
-            "padded": plan.sizes[label], "tile": plan.sizes[label] // split, "split": split,
-            "loop": tiled_by.get(v, 1), "reduced": symbol in spec.reduced,
-            "units": division.units.get(v, size) if division is not None else size,
-        })
+        dims.append(
+            {
+                "symbol": symbol,
+                "variable": v,
+                "name": names.get(v, ""),
+                "label": label,
+                "size": size,
+                "padded": plan.sizes[label],
+                "tile": plan.sizes[label] // split,
+                "split": split,
+                "loop": tiled_by.get(v, 1),
+                "reduced": symbol in spec.reduced,
+                "units": division.units.get(v, size) if division is not None else size,
+            }
+        )
     bare = _bare(op, positions, files, kernel, mark)
     return bare | {
-        "func": spec.op, "unit": "pt" if spec.kind == "matmul" else "sfp", "dims": dims, "cores": plan.cores,
+        "func": spec.op,
+        "unit": "pt" if spec.kind == "matmul" else "sfp",
+        "dims": dims,
+        "cores": plan.cores,
         "slices": [[plan.slices[core][plan.labels[d["symbol"]]] for d in dims] for core in range(plan.cores)],
         "loops": [{"dim": loop.dim, "count": loop.count} for loop in op.loops],
         "tensors": [_tensor(tensor) for tensor in made.tensors],
@@ -135,30 +189,50 @@ def _op(
 def _tensor(tensor: TiledTensor) -> dict[str, Any]:
     arg = tensor.arg
     return {
-        "name": arg.name, "role": "index" if arg.is_index else "in" if arg.is_input else "out",
-        "place": arg.allocation[0], "base": arg.allocation[1], "argument": arg.arg_index,
-        "coordinates": [str(c) for c in arg.device_coordinates], "advances": list(tensor.advances),
-        "shifts": [list(shift) for shift in tensor.shifts], "tiles": [_tile(tile) for tile in tensor.tiles],
+        "name": arg.name,
+        "role": "index" if arg.is_index else "in" if arg.is_input else "out",
+        "place": arg.allocation[0],
+        "base": arg.allocation[1],
+        "argument": arg.arg_index,
+        "coordinates": [str(c) for c in arg.device_coordinates],
+        "advances": list(tensor.advances),
+        "shifts": [list(shift) for shift in tensor.shifts],
+        "tiles": [_tile(tile) for tile in tensor.tiles],
     }
 
 
 def _tile(tile: Tile) -> dict[str, Any]:
     return {
-        "box": [list(span) for span in tile.box], "address": tile.address, "bytes": tile.bytes, "run": tile.run,
-        "repeats": [list(repeat) for repeat in tile.repeats], "cores": list(tile.cores),
+        "box": [list(span) for span in tile.box],
+        "address": tile.address,
+        "bytes": tile.bytes,
+        "run": tile.run,
+        "repeats": [list(repeat) for repeat in tile.repeats],
+        "cores": list(tile.cores),
     }
 
 
 def _division(made: Division) -> dict[str, Any]:
     candidates = [
-        {"splits": dict(c.splits), "cores": c.cores, "cost": round(c.cost, 3),
-         "compute": round(c.terms.compute, 3), "memory": round(c.terms.memory, 3),
-         "partial_sums": round(c.terms.partial_sums, 3), "tie": round(c.terms.tie, 3),
-         "batch": round(c.terms.batch_factor, 3)}
+        {
+            "splits": dict(c.splits),
+            "cores": c.cores,
+            "cost": round(c.cost, 3),
+            "compute": round(c.terms.compute, 3),
+            "memory": round(c.terms.memory, 3),
+            "partial_sums": round(c.terms.partial_sums, 3),
+            "tie": round(c.terms.tie, 3),
+            "batch": round(c.terms.batch_factor, 3),
+        }
         for c in made.candidates[:CANDIDATES]
     ]
-    return {"source": made.source, "idle": made.idle, "candidates": candidates, "count": len(made.candidates),
-            "units": dict(made.units)}
+    return {
+        "source": made.source,
+        "idle": made.idle,
+        "candidates": candidates,
+        "count": len(made.candidates),
+        "units": dict(made.units),
+    }
 
 
 def _buffer(program: SpyreProgram, buffer: Buffer) -> dict[str, Any]:
@@ -170,11 +244,20 @@ def _buffer(program: SpyreProgram, buffer: Buffer) -> dict[str, Any]:
     elif name in program.pool.offsets:
         place = f"pool {program.pool.offsets[name]}"
     return {
-        "size": list(buffer.size), "stride": list(buffer.stride), "dtype": buffer.dtype, "kind": buffer.kind,
-        "parameter": given.parameter if given else "", "dims": list(given.dims) if given else [],
+        "size": list(buffer.size),
+        "stride": list(buffer.stride),
+        "dtype": buffer.dtype,
+        "kind": buffer.kind,
+        "parameter": given.parameter if given else "",
+        "dims": list(given.dims) if given else [],
         "order": list(given.dim_order) if given and given.dim_order else None,
-        "device_size": list(layout.device_size), "stride_map": list(layout.stride_map), "format": layout.format.name,
-        "item": layout.format.bytes, "tag": layout.tag, "bytes": layout.bytes, "place": place,
+        "device_size": list(layout.device_size),
+        "stride_map": list(layout.stride_map),
+        "format": layout.format.name,
+        "item": layout.format.bytes,
+        "tag": layout.tag,
+        "bytes": layout.bytes,
+        "place": place,
     }
 
 
@@ -182,14 +265,22 @@ def _lx(program: SpyreProgram, positions: Mapping[str, int]) -> dict[str, Any]:
     """What lies in every core's scratchpad, and what does not and why."""
     pad = program.scratchpad
     blocks: list[dict[str, Any]] = [
-        {"name": name, "address": address, "bytes": pad.blocks[name].size, "first": pad.blocks[name].start,
-         "last": pad.blocks[name].end - 1, "in_place": pad.in_place.get(name, "")}
+        {
+            "name": name,
+            "address": address,
+            "bytes": pad.blocks[name].size,
+            "first": pad.blocks[name].start,
+            "last": pad.blocks[name].end - 1,
+            "in_place": pad.in_place.get(name, ""),
+        }
         for name, address in pad.addresses.items()
     ]
     peak = max((b["address"] + b["bytes"] for b in blocks), default=0)
     wanted = {n: pad.blocks[n].size for n in pad.blocks if n not in pad.addresses}
     return {
-        "capacity": program.options.lx_bytes, "whole": max(LX_BYTES, program.options.lx_bytes), "peak": peak,
+        "capacity": program.options.lx_bytes,
+        "whole": max(LX_BYTES, program.options.lx_bytes),
+        "peak": peak,
         "blocks": blocks,
         "missed": [{"name": n, "why": why, "bytes": wanted.get(n, 0)} for n, why in pad.reasons.items()],
     }
@@ -198,10 +289,16 @@ def _lx(program: SpyreProgram, positions: Mapping[str, int]) -> dict[str, Any]:
 def _pool(program: SpyreProgram) -> dict[str, Any]:
     pool, buffers = program.pool, program.graph.buffers
     return {
-        "bytes": pool.bytes, "segment": SEGMENT_BYTES,
+        "bytes": pool.bytes,
+        "segment": SEGMENT_BYTES,
         "blocks": [
-            {"name": n, "offset": o, "bytes": buffers[n].device.bytes, "first": pool.lives[n][0],
-             "last": pool.lives[n][1]}
+            {
+                "name": n,
+                "offset": o,
+                "bytes": buffers[n].device.bytes,
+                "first": pool.lives[n][0],
+                "last": pool.lives[n][1],
+            }
             for n, o in pool.offsets.items()
         ],
     }
@@ -211,13 +308,15 @@ def options_of(program: SpyreProgram) -> dict[str, Any]:
     """The options that the view can change, with their values."""
     options = program.options
     return {
-        "cores": options.cores, "layout_solver": options.layout_solver,
+        "cores": options.cores,
+        "layout_solver": options.layout_solver,
         "restickify_solver": options.restickify_solver,
         "choices": {"layout_solver": list(LAYOUT_SOLVERS), "restickify_solver": list(RESTICKIFY_SOLVERS)},
         "switches": {name: getattr(options, name) for name in SWITCHES},
         "orders": {
             i.parameter or i.name: list(i.dim_order) if i.dim_order else list(range(len(i.size)))
-            for i in program.graph.inputs if len(i.size) > 1
+            for i in program.graph.inputs
+            if len(i.size) > 1
         },
         "divisions": {buffer: dict(split) for buffer, split in options.divisions.items()},
     }
@@ -234,9 +333,15 @@ def texts(program: SpyreProgram) -> dict[str, Any]:
         "opspec": {spec.source: str(spec) for kernel in made for spec in kernel.specs},
         "bundle": {kernel.name: bundle_mlir(kernel) for kernel in made},
         "files": [
-            {"kernel": kernel.name, "op": execution.spec.source, "iteration": list(execution.iteration),
-             "name": execution.filename, "text": json.dumps(kernel.superdsc(execution))}
-            for kernel in made for execution in kernel.executions[:FILES]
+            {
+                "kernel": kernel.name,
+                "op": execution.spec.source,
+                "iteration": list(execution.iteration),
+                "name": execution.filename,
+                "text": json.dumps(kernel.superdsc(execution)),
+            }
+            for kernel in made
+            for execution in kernel.executions[:FILES]
         ],
     }
 

@@ -62,4 +62,3 @@ def plan_pool(graph: Graph, in_lx: Mapping[str, int]) -> Pool:
             " with spyre_hint(slices=...) or compile it in parts."
         )
     return Pool(offsets, top, lives)
-

@@ -89,8 +89,12 @@ class SpyreProgram:
             "semantics": self.options.semantics,
             "sencores": self.options.cores,
             "inputs": [
-                {"shape": list(i.size), "dtype": i.dtype, "dim_order": list(i.dim_order) if i.dim_order else None,
-                 "device_layout": str(i.layout)}
+                {
+                    "shape": list(i.size),
+                    "dtype": i.dtype,
+                    "dim_order": list(i.dim_order) if i.dim_order else None,
+                    "device_layout": str(i.layout),
+                }
                 for i in self.graph.inputs
             ],
             "error": None,
@@ -140,8 +144,13 @@ class SpyreProgram:
         """Why the program is what it is, op by op, as text."""
         from irwidget.spyre.texts import division_text, layouts_text, scratchpad_text
 
-        return "\n\n".join([layouts_text(self.graph, self.layouts), division_text(self.graph, self.divisions),
-                            scratchpad_text(self.graph, self.scratchpad)])
+        return "\n\n".join(
+            [
+                layouts_text(self.graph, self.layouts),
+                division_text(self.graph, self.divisions),
+                scratchpad_text(self.graph, self.scratchpad),
+            ]
+        )
 
 
 def kernel_dict(kernel: Kernel) -> dict[str, Any]:
@@ -166,9 +175,14 @@ def op_dict(kernel: Kernel, spec: OpSpec, execution: Execution) -> dict[str, Any
         "iteration_space": {v: [str(n), s] for v, (n, s) in spec.iteration_space.items()},
         "op_info": {k: str(v) for k, v in spec.op_info.items()},
         "args": [
-            {"io": "in" if arg.is_input else "out", "arg_index": arg.arg_index, "device_dtype": arg.device_dtype,
-             "device_size": list(arg.device_size), "device_coordinates": [str(c) for c in arg.device_coordinates],
-             "allocation": {arg.allocation[0]: arg.allocation[1]}}
+            {
+                "io": "in" if arg.is_input else "out",
+                "arg_index": arg.arg_index,
+                "device_dtype": arg.device_dtype,
+                "device_size": list(arg.device_size),
+                "device_coordinates": [str(c) for c in arg.device_coordinates],
+                "allocation": {arg.allocation[0]: arg.allocation[1]},
+            }
             for arg in spec.args
         ],
         "sdsc": sdsc_facts(kernel.superdsc(execution)),
@@ -177,8 +191,8 @@ def op_dict(kernel: Kernel, spec: OpSpec, execution: Execution) -> dict[str, Any
 
 def sdsc_facts(file: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a SuperDSC that a reader asks for first."""
-    (key, top), = file.items()
-    (opfunc, dsc), = top["dscs_"][0].items()
+    ((key, top),) = file.items()
+    ((opfunc, dsc),) = top["dscs_"][0].items()
     compute = dsc["computeOp_"][0]
     cores = top["numCoresUsed_"]
     nodes = dsc["scheduleTree_"]
@@ -188,14 +202,24 @@ def sdsc_facts(file: Mapping[str, Any]) -> dict[str, Any]:
         return {k: v for k, v in sizes.items() if k != "name_"}
 
     return {
-        "key": key, "opfunc": opfunc, "exUnit": compute["exUnit"], "dataFormat": compute["attributes_"]["dataFormat_"],
-        "cores_used": cores, "splits": top["numWkSlicesPerDim_"], "N": without_name(dsc["N_"]),
+        "key": key,
+        "opfunc": opfunc,
+        "exUnit": compute["exUnit"],
+        "dataFormat": compute["attributes_"]["dataFormat_"],
+        "cores_used": cores,
+        "splits": top["numWkSlicesPerDim_"],
+        "N": without_name(dsc["N_"]),
         "per_core_tile": without_name(dsc["dataStageParam_"]["0"]["ss_"]),
         "coreIdToWkSlice_first4": {str(c): top["coreIdToWkSlice_"][str(c)] for c in range(min(4, cores))},
         "primaryDsInfo": dsc["primaryDsInfo_"],
         "labeledDs": [
-            {"ds": d["dsName_"], "type": d["dsType_"], "scale": d["scale_"], "fmt": d["dataFormat_"],
-             "mem": list(d["memOrg_"])}
+            {
+                "ds": d["dsName_"],
+                "type": d["dsType_"],
+                "scale": d["scale_"],
+                "fmt": d["dataFormat_"],
+                "mem": list(d["memOrg_"]),
+            }
             for d in dsc["labeledDs_"]
         ],
         "backGap": {n["name_"]: n["backGapCore_"] for n in nodes if "backGapCore_" in n},

@@ -29,12 +29,17 @@ def reasons(program: SpyreProgram) -> Mapping[str, list[Reason]]:
     readers = users(program.graph)
     return {
         op.name: list(_of(program, op, specs.get(op.name), divisions.get(op.name), readers))
-        for op in program.graph.ops if op.computed
+        for op in program.graph.ops
+        if op.computed
     }
 
 
 def _of(
-    program: SpyreProgram, op: Op, spec: OpSpec | None, division: Division | None, readers: Mapping[str, list[Op]],
+    program: SpyreProgram,
+    op: Op,
+    spec: OpSpec | None,
+    division: Division | None,
+    readers: Mapping[str, list[Op]],
 ) -> Iterator[Reason]:
     if division is not None:
         yield _split(op, division)
@@ -63,8 +68,10 @@ def _placement(program: SpyreProgram, op: Op) -> str:
         block = pad.blocks[name]
         parent = pad.in_place.get(name)
         slot = f", in the slot of {parent}, which dies here" if parent else ""
-        return (f"{name} lies in LX at {pad.addresses[name]}: {block.size} bytes per core, live from step {block.start}"
-                f" to {block.end - 1}{slot}")
+        return (
+            f"{name} lies in LX at {pad.addresses[name]}: {block.size} bytes per core, live from step {block.start}"
+            f" to {block.end - 1}{slot}"
+        )
     where = f"in the pool at {program.pool.offsets[name]}" if name in program.pool.offsets else "in device memory"
     why = pad.reasons.get(name) or ("several ops write it, a piece each" if op.is_mutation else "")
     return f"{name} lies {where}" + (f", not in LX: {why}" if why else "")
@@ -74,13 +81,18 @@ def _restickify(program: SpyreProgram, op: Op, consumers: list[Op]) -> str:
     graph = program.graph
     read = op.tensor_reads[0]
     before, after = (_stick_dim(graph, op, side) for side in ("read", "write"))
-    cost = sum(e.cost for e in program.layouts.edges if e.restickified and e.buffer == read.buffer
-               and any(e.op == consumer.name for consumer in consumers))
+    cost = sum(
+        e.cost
+        for e in program.layouts.edges
+        if e.restickified and e.buffer == read.buffer and any(e.op == consumer.name for consumer in consumers)
+    )
     made = graph.buffers[op.target].device
     elements = f"{int(cost or made.elements)} device elements"
     who = ", ".join(f"{c.target} = {c.func}" for c in consumers) or "an output"
-    return (f"{read.buffer} has its sticks along {before}, and {who} needs them along {after}: a copy of {elements}"
-            f" ({made.bytes} bytes) moves them. Another dim order of {read.buffer} avoids it")
+    return (
+        f"{read.buffer} has its sticks along {before}, and {who} needs them along {after}: a copy of {elements}"
+        f" ({made.bytes} bytes) moves them. Another dim order of {read.buffer} avoids it"
+    )
 
 
 def _stick_dim(graph: Graph, op: Op, side: str) -> str:

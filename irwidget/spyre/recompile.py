@@ -123,8 +123,12 @@ def _orders(name: str, value: Any) -> None:
 
 
 _CHECKS: Mapping[str, Callable[[str, Any], None]] = {
-    "cores": _cores, "layout_solver": _one_of(LAYOUT_SOLVERS), "restickify_solver": _one_of(RESTICKIFY_SOLVERS),
-    **dict.fromkeys(SWITCHES, _switch), "divisions": _divisions, "orders": _orders,
+    "cores": _cores,
+    "layout_solver": _one_of(LAYOUT_SOLVERS),
+    "restickify_solver": _one_of(RESTICKIFY_SOLVERS),
+    **dict.fromkeys(SWITCHES, _switch),
+    "divisions": _divisions,
+    "orders": _orders,
 }
 
 
@@ -150,7 +154,8 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
             {"name": name, "before": x, "after": y} for name, x, y in _pairs(before["options"], after["options"])
         ],
         "totals": [
-            {"name": name, "before": x, "after": y} for name, x, y in (
+            {"name": name, "before": x, "after": y}
+            for name, x, y in (
                 ("bytes between device memory and cores", before["moved"]["device"], after["moved"]["device"]),
                 ("bytes within LX", before["moved"]["lx"], after["moved"]["lx"]),
                 ("LX peak of a core", before["lx"]["peak"], after["lx"]["peak"]),

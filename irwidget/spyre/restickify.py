@@ -86,7 +86,11 @@ def choose_layouts(graph: Graph, found: Propagation, options: Options) -> Choice
 
 
 def _extend(
-    op: Op, rule: Rule, states: list[_State], fixed: Mapping[str, DeviceLayout], costs: _Costs,
+    op: Op,
+    rule: Rule,
+    states: list[_State],
+    fixed: Mapping[str, DeviceLayout],
+    costs: _Costs,
 ) -> list[_State]:
     grown: list[_State] = []
     several = len(rule.candidates) > 1 and not op.is_mutation
@@ -104,7 +108,10 @@ def _extend(
 
 
 def _edges(
-    graph: Graph, found: Propagation, layouts: Mapping[str, DeviceLayout], costs: _Costs,
+    graph: Graph,
+    found: Propagation,
+    layouts: Mapping[str, DeviceLayout],
+    costs: _Costs,
 ) -> tuple[tuple[Edge, ...], dict[tuple[str, int], DeviceLayout]]:
     edges: list[Edge] = []
     targets: dict[tuple[str, int], DeviceLayout] = {}
@@ -125,12 +132,17 @@ def _stuck(op: Op, rule: Rule, found: Propagation) -> UnsupportedError:
         f"  {read.buffer}: {' or '.join(str(layout) for layout in found.layouts[read.buffer])}"
         for read in op.data_reads
     ]
-    what = "matmul operands cannot be restickified" if op.kind == "matmul" else (
-        "no mechanism to resolve stick incompatibility (a restickify moves the sticks of a dense tensor between two"
-        " dims; it cannot gather many sticks into one or scatter one into many)"
+    what = (
+        "matmul operands cannot be restickified"
+        if op.kind == "matmul"
+        else (
+            "no mechanism to resolve stick incompatibility (a restickify moves the sticks of a dense tensor between two"
+            " dims; it cannot gather many sticks into one or scatter one into many)"
+        )
     )
     return UnsupportedError(
-        f"Spyre backend does not support: {op.func} ({op.buffer}): {what}.\n" + "\n".join(lines)
+        f"Spyre backend does not support: {op.func} ({op.buffer}): {what}.\n"
+        + "\n".join(lines)
         + f"\n  result: {' or '.join(str(layout) for layout in rule.candidates)}{op.where()}"
     )
 
@@ -138,8 +150,7 @@ def _stuck(op: Op, rule: Rule, found: Propagation) -> UnsupportedError:
 def commit_layouts(graph: Graph, choice: Choice) -> Graph:
     """Write the chosen layouts on the buffers."""
     buffers = {
-        name: replace(buffer, layout=choice.layouts.get(name, buffer.layout))
-        for name, buffer in graph.buffers.items()
+        name: replace(buffer, layout=choice.layouts.get(name, buffer.layout)) for name, buffer in graph.buffers.items()
     }
     return graph.with_ops(graph.ops, buffers)
 
@@ -172,7 +183,18 @@ def _copy(number: int, consumer: Op, source: Buffer, layout: DeviceLayout) -> tu
     index = index_of(source.size, source.stride)
     read = Read(source.name, index, dtype=source.dtype)
     op = Op(
-        f"op{number}", name, "pointwise", "copy", ranges_of(source.size), reads=(read,), write=index, target=name,
-        aten="restickify", line=consumer.line, rule="restickify", origins=(), hints=(),
+        f"op{number}",
+        name,
+        "pointwise",
+        "copy",
+        ranges_of(source.size),
+        reads=(read,),
+        write=index,
+        target=name,
+        aten="restickify",
+        line=consumer.line,
+        rule="restickify",
+        origins=(),
+        hints=(),
     )
     return op, Buffer(name, source.size, source.stride, source.dtype, layout=layout)

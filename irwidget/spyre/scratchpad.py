@@ -94,7 +94,12 @@ def _origin_names(graph: Graph) -> dict[str, str]:
 
 
 def _refusal(
-    graph: Graph, op: Op, readers: Sequence[Op], aten: str, mutated: set[str], options: Options,
+    graph: Graph,
+    op: Op,
+    readers: Sequence[Op],
+    aten: str,
+    mutated: set[str],
+    options: Options,
 ) -> str:
     """Why a buffer cannot lie in the scratchpad; empty when it can."""
     name = op.target
@@ -149,7 +154,11 @@ def _slicing(op: Op, coordinates: Sequence[object], options: Options) -> Slicing
 
 
 def _parent(
-    graph: Graph, op: Op, blocks: Mapping[str, Block], position: Mapping[str, int], consumers: Mapping[str, list[Op]],
+    graph: Graph,
+    op: Op,
+    blocks: Mapping[str, Block],
+    position: Mapping[str, int],
+    consumers: Mapping[str, list[Op]],
 ) -> str:
     """An operand whose slot the result can take over."""
     if op.aten not in _IN_PLACE and not op.pointwise:
@@ -283,8 +292,11 @@ def _subtract(gaps: list[tuple[int, int]], start: int, end: int) -> list[tuple[i
 def co_optimize(graph: Graph, divisions: Sequence[Division], options: Options) -> Graph:
     """Move single splits of pointwise ops to other dims where more intermediates then fit the scratchpad."""
     by_op = {d.op: d for d in divisions}
-    variants = {op.name: _variants(graph, op, by_op[op.name]) for op in graph.ops
-                if op.kind == "pointwise" and op.name in by_op and by_op[op.name].source == "default"}
+    variants = {
+        op.name: _variants(graph, op, by_op[op.name])
+        for op in graph.ops
+        if op.kind == "pointwise" and op.name in by_op and by_op[op.name].source == "default"
+    }
     variants = {name: found for name, found in variants.items() if len(found) > 1}
     names = list(variants)
     combinations = 1

@@ -83,8 +83,19 @@ def plan(spec: OpSpec) -> Plan:
     if spec.op == "identity" and data_format == "IEEE_INT32":
         data_format = "IEEE_FP32"
     return Plan(
-        spec, labels, sizes, splits, order, tuple(tensors), classes, spec.op + ("nonstick" if nonstick else ""), mask,
-        constants, data_format, cores, {c: _slices(c, order, sizes, splits) for c in range(cores)},
+        spec,
+        labels,
+        sizes,
+        splits,
+        order,
+        tuple(tensors),
+        classes,
+        spec.op + ("nonstick" if nonstick else ""),
+        mask,
+        constants,
+        data_format,
+        cores,
+        {c: _slices(c, order, sizes, splits) for c in range(cores)},
     )
 
 
@@ -120,7 +131,12 @@ def _round_up(spec: OpSpec, labels: Mapping[str, str], sizes: dict[str, int], sp
 
 
 def _tensor(
-    spec: OpSpec, arg: TensorArg, labels: Mapping[str, str], dims: list[str], op_stick: str, extra: bool,
+    spec: OpSpec,
+    arg: TensorArg,
+    labels: Mapping[str, str],
+    dims: list[str],
+    op_stick: str,
+    extra: bool,
 ) -> Tensor:
     order: list[str] = []
     for coordinate in reversed(arg.device_coordinates[:-1]):
@@ -149,7 +165,8 @@ def _index_dims(spec: OpSpec, name: str, labels: Mapping[str, str]) -> list[str]
 
 
 def _classify(
-    spec: OpSpec, tensors: list[Tensor],
+    spec: OpSpec,
+    tensors: list[Tensor],
 ) -> tuple[list[Tensor], dict[str, tuple[tuple[str, ...], str, int]]]:
     """Tensors of equal stick dim, dims and stick size share a layout class."""
     names = iter(_MATMUL_CLASSES if spec.kind == "matmul" else _POINTWISE_CLASSES)
@@ -204,7 +221,7 @@ def start_address(made: Plan, tensor: Tensor, core: int, iteration: Sequence[int
     offset = arg.device_coordinates[-1].offset
     size = arg.device_size
     for i, coordinate in enumerate(arg.device_coordinates[:-1]):
-        inner = prod(size[i + 1:])
+        inner = prod(size[i + 1 :])
         offset += coordinate.offset * inner
         if coordinate.indirect:
             # Upstream slices the gathered dim by the index tensor's split, although the index says where to read.
@@ -241,7 +258,9 @@ def superdsc(made: Plan, number: int, addresses: Sequence[Mapping[int, str]], sy
     top: dict[str, Any] = {
         "sdscFoldProps_": [{"factor_": 1, "label_": "time"}],
         "sdscFolds_": {
-            "dim_prop_func": [_affine(1)], "dim_prop_attr": [_attribute(1, "time")], "data_": {"[0]": "0"},
+            "dim_prop_func": [_affine(1)],
+            "dim_prop_attr": [_attribute(1, "time")],
+            "data_": {"[0]": "0"},
         },
         "coreFoldProp_": _attribute(cores, "core"),
         "coreletFoldProp_": _attribute(1, "corelet"),
@@ -285,7 +304,11 @@ def _allocate(made: Plan, i: int, tensor: Tensor, addresses: Mapping[int, str], 
         d for c in tensor.arg.device_coordinates if c.indirect for d in _index_dims(made.spec, c.indirect, made.labels)
     }
     node: dict[str, Any] = {
-        "nodeType_": "allocate", "name_": f"allocate-Tensor{i}_{place}", "prev_": "", "ldsIdx_": i, "component_": place,
+        "nodeType_": "allocate",
+        "name_": f"allocate-Tensor{i}_{place}",
+        "prev_": "",
+        "ldsIdx_": i,
+        "component_": place,
     }
     if symbolic and place == "hbm":
         node["isStartAddrSymbolic_"] = 1
@@ -301,7 +324,8 @@ def _allocate(made: Plan, i: int, tensor: Tensor, addresses: Mapping[int, str], 
         keys = [str(c) for c in range(made.cores)] if place == "lx" else ["-1"]
         node["backGapCore_"] = {d: dict.fromkeys(keys, str(n)) for d, n in gaps.items()}
     node["coordinates_"] = {
-        "coordInfo": {d: _fold(made, tensor, d, d == stick, eps) for d in order}, "coreIdToWkSlice_": {},
+        "coordInfo": {d: _fold(made, tensor, d, d == stick, eps) for d in order},
+        "coreIdToWkSlice_": {},
     }
     return node
 
@@ -313,8 +337,11 @@ def _indirection(made: Plan, i: int, tensor: Tensor, gathered: bool) -> dict[str
 
     if tensor.arg.is_index:
         value = next(j for j, t in enumerate(made.tensors) if any(c.indirect for c in t.arg.device_coordinates))
-        return {"indirectAllocType_": "index_tensor", "relatedIndirectAccessAlloc_": node_name(value),
-                "indexTensorType_": "index"}
+        return {
+            "indirectAllocType_": "index_tensor",
+            "relatedIndirectAccessAlloc_": node_name(value),
+            "indexTensorType_": "index",
+        }
     if gathered:
         index = next(j for j, t in enumerate(made.tensors) if t.arg.is_index)
         return {"indirectAllocType_": "value_tensor", "relatedIndirectAccessAlloc_": node_name(index)}
@@ -337,7 +364,10 @@ def _fold(made: Plan, tensor: Tensor, dim: str, is_stick: bool, eps: int) -> dic
     elements = [f"elem_arr_{k}" for k in reversed(range(len(extents)))]
     names = ["core_fold", "corelet_fold", "row_fold", *elements]
     return {
-        "spatial": 3, "temporal": 0, "elemArr": len(extents), "padding": "nopad",
+        "spatial": 3,
+        "temporal": 0,
+        "elemArr": len(extents),
+        "padding": "nopad",
         "folds": {
             "dim_prop_func": [_affine(a) for a in alphas],
             "dim_prop_attr": [_attribute(f, n) for f, n in zip((split, 1, 1, *extents), names, strict=True)],
@@ -366,7 +396,8 @@ def _labeled(made: Plan, i: int, tensor: Tensor) -> dict[str, Any]:
 def _constants(made: Plan) -> dict[str, Any]:
     return {
         str(i): {
-            "dataFormat_": made.data_format, "name_": name,
+            "dataFormat_": made.data_format,
+            "name_": name,
             "data_": {
                 "dim_prop_func": [{"Const": {}}, {"Const": {}}, {"Map": {}}],
                 "dim_prop_attr": [_attribute(made.cores, "core"), _attribute(1, "corelet"), _attribute(1, "time")],
@@ -384,9 +415,12 @@ def _compute(made: Plan, indexes: list[int]) -> dict[str, Any]:
         # Upstream lists the output among the inputs of plain reductions.
         inputs.append(last)
     compute: dict[str, Any] = {
-        "exUnit": "pt" if made.spec.kind == "matmul" else "sfp", "opFuncName": made.opfunc,
-        "attributes_": {"dataFormat_": made.data_format, "fidelity_": "regular"}, "location": "Inner",
-        "inputLabeledDs": [f"Tensor{i}-idx{i}" for i in inputs], "outputLabeledDs": [f"Tensor{last}-idx{last}"],
+        "exUnit": "pt" if made.spec.kind == "matmul" else "sfp",
+        "opFuncName": made.opfunc,
+        "attributes_": {"dataFormat_": made.data_format, "fidelity_": "regular"},
+        "location": "Inner",
+        "inputLabeledDs": [f"Tensor{i}-idx{i}" for i in inputs],
+        "outputLabeledDs": [f"Tensor{last}-idx{last}"],
     }
     if indexes:
         compute["indirectAccessIndexLabeledDs"] = [f"Tensor{i}-idx{i}" for i in indexes]

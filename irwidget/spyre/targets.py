@@ -62,8 +62,12 @@ def view(program: SpyreProgram, target: str) -> Trace:
         )
     steps = {dump.step for dump in dumps}
     return replace(
-        trace, target=target, dumps=tuple(dumps), steps=tuple(s for s in trace.steps if s.name in steps),
-        sources=_sources(program), facts={**trace.facts, **_facts(program)},
+        trace,
+        target=target,
+        dumps=tuple(dumps),
+        steps=tuple(s for s in trace.steps if s.name in steps),
+        sources=_sources(program),
+        facts={**trace.facts, **_facts(program)},
     )
 
 

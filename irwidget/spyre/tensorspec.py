@@ -91,7 +91,7 @@ def check_input(name: str, spec: TensorSpec, parameter: str = "") -> Input:
     for dim, (low, high) in (spec.dynamic or {}).items():
         if not 0 <= dim < len(size) or low < 0 or high < max(low, size[dim]):
             raise UsageError(f"{label}: dynamic dim {dim} with sizes {low} to {high} does not fit {list(size)}.")
-        size = (*size[:dim], high, *size[dim + 1:])
+        size = (*size[:dim], high, *size[dim + 1 :])
     stride = row_major(size) if spec.stride is None else tuple(spec.stride)
     layout = spec.layout or device_layout(size, dtype, spec.dim_order, stride)
     order = tuple(spec.dim_order) if spec.dim_order is not None else None

@@ -180,7 +180,8 @@ def layouts_text(value: Graph, choice: Choice) -> str:
             lines.append(f"{op.target}: {layout}")
     lines += [
         f"restickify operand {edge.operand} ({edge.buffer}) of {edge.op}: {int(edge.cost)} device elements"
-        for edge in choice.edges if edge.restickified
+        for edge in choice.edges
+        if edge.restickified
     ]
     return "\n".join(lines)
 
@@ -229,8 +230,10 @@ def scratchpad_text(value: Graph, plan: Scratchpad) -> str:
             block = plan.blocks[op.target]
             parent = plan.in_place.get(op.target)
             slot = f", in place of {parent}" if parent else ""
-            lines.append(f"{op.target}: lx {plan.addresses[op.target]}, {block.size} bytes per core,"
-                         f" live [{block.start}, {block.end}){slot}")
+            lines.append(
+                f"{op.target}: lx {plan.addresses[op.target]}, {block.size} bytes per core,"
+                f" live [{block.start}, {block.end}){slot}"
+            )
         elif op.target in plan.reasons:
             lines.append(f"{op.target}: device memory: {plan.reasons[op.target]}")
     return "\n".join(lines)
@@ -298,9 +301,7 @@ def _add_spec(out: _Lines, kernel: Kernel, spec: OpSpec | LoopSpec, indent: str)
 
 def superdscs(steps: Sequence[Kernel | HostCall]) -> Shown:
     """Every SuperDSC file, by kernel and file name."""
-    files = {
-        step.name: dict(step.files()) for step in steps if isinstance(step, Kernel) and not step.unimplemented
-    }
+    files = {step.name: dict(step.files()) for step in steps if isinstance(step, Kernel) and not step.unimplemented}
     text = json.dumps({"semantics": SEMANTICS, "kernels": files}, indent=1) + "\n"
     return text, ()
 
@@ -323,7 +324,8 @@ def host(value: Graph, pool_bytes: int) -> Callable[[Sequence[Kernel | HostCall]
 
 
 def diagnostics(
-    value: Graph, divisions: Sequence[Division],
+    value: Graph,
+    divisions: Sequence[Division],
 ) -> tuple[Diagnostic, ...]:
     """What the user should know: spans over the limit, unimplemented ops, narrowed integers."""
     found: list[Diagnostic] = []
@@ -332,8 +334,11 @@ def diagnostics(
     for op in value.ops:
         if op.unimplemented:
             place = Location(*op.line) if op.line[0] else None
-            found.append(Diagnostic(
-                "error", f"{op.unimplemented} has no OpFunc: its kernel is a stub that raises when it is run", place))
+            found.append(
+                Diagnostic(
+                    "error", f"{op.unimplemented} has no OpFunc: its kernel is a stub that raises when it is run", place
+                )
+            )
     wide = [b.name for b in value.buffers.values() if b.dtype == "int64"]
     if wide:
         found.append(Diagnostic("warning", f"int64 is narrowed to 32 bits on the device: {', '.join(wide)}"))

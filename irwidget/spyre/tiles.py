@@ -76,7 +76,9 @@ class TiledOp:
     def moved(self, *places: str) -> int:
         """Bytes that all cores together read and write in `places` ("hbm", "pool", "lx"), over all iterations."""
         return self.iterations * sum(
-            tile.bytes * len(tile.cores) for tensor in self.tensors if tensor.arg.allocation[0] in places
+            tile.bytes * len(tile.cores)
+            for tensor in self.tensors
+            if tensor.arg.allocation[0] in places
             for tile in tensor.tiles
         )
 
@@ -95,14 +97,30 @@ _Known = dict[tuple[object, ...], tuple[Tile, ...]]
 
 
 def _tiled(graph: Graph, op: Op, spec: OpSpec, plan: Plan, known: _Known) -> TiledOp:
-    space = (*spec.iteration_space.items(), *op.space.items(), *plan.sizes.items(), *plan.splits.items(),
-             *plan.core_order, *spec.segments.items())
+    space = (
+        *spec.iteration_space.items(),
+        *op.space.items(),
+        *plan.sizes.items(),
+        *plan.splits.items(),
+        *plan.core_order,
+        *spec.segments.items(),
+    )
     tensors: list[TiledTensor] = []
     for tensor, index in zip(plan.tensors, [*(read.index for read in op.tensor_reads), op.write], strict=True):
         arg, buffer = tensor.arg, graph.buffers[tensor.arg.name]
         place, base = arg.allocation
-        key = (*space, index, buffer.size, buffer.stride, arg.device_size, arg.device_coordinates, place, arg.memory,
-               *tensor.scale.items(), arg.stick)
+        key = (
+            *space,
+            index,
+            buffer.size,
+            buffer.stride,
+            arg.device_size,
+            arg.device_coordinates,
+            place,
+            arg.memory,
+            *tensor.scale.items(),
+            arg.stick,
+        )
         if key not in known:
             known[key] = _tiles(buffer, op, plan, tensor, index)
         tiles = tuple(replace(tile, address=tile.address + base) for tile in known[key]) if base else known[key]

@@ -13,8 +13,13 @@ from irwidget.spyre.kernel import Kernel
 from irwidget.spyre.layout import DeviceLayout, device_layout, row_major
 from irwidget.spyre.opspec import OpSpec, TensorArg
 
-_COMBINE = {"sum": ("add", 0.0), "mean": ("add", 0.0), "batchmatmul": ("add", 0.0), "max": ("maximum", float("-inf")),
-            "min": ("minimum", float("inf"))}
+_COMBINE = {
+    "sum": ("add", 0.0),
+    "mean": ("add", 0.0),
+    "batchmatmul": ("add", 0.0),
+    "max": ("maximum", float("-inf")),
+    "min": ("minimum", float("inf")),
+}
 """Reduction -> how tiles are combined, and what the accumulator starts from."""
 
 
@@ -157,7 +162,10 @@ class _Tiler:
         """The op over one tile, reading tiles of what the loop keeps to itself."""
         reads = tuple(self._reread(op, r) for r in op.reads)
         return replace(
-            op, ranges=tuple((v, plan.sizes[v]) for v, _ in op.ranges), loops=plan.loops, reads=reads,
+            op,
+            ranges=tuple((v, plan.sizes[v]) for v, _ in op.ranges),
+            loops=plan.loops,
+            reads=reads,
             reduced=tuple((v, plan.sizes[v]) for v, _ in op.reduced),
         )
 
@@ -233,21 +241,45 @@ class _Tiler:
         self.buffers[total] = replace(into.buffer, name=total)
         self.buffers[op.target] = replace(scratch, per_tile=old.per_tile)
         self.before.append(Op(f"op{self.number}", zero, "constant", "constant", target=zero))
-        self.fills.append(Op(
-            f"op{self.number + 1}", total, "pointwise", "copy", into.filled, reads=(Read(zero, dtype=old.dtype),),
-            write=into.fill, target=total, loops=into.loops, aten="full", rule="constant", line=op.line,
-            origins=("full",),
-        ))
+        self.fills.append(
+            Op(
+                f"op{self.number + 1}",
+                total,
+                "pointwise",
+                "copy",
+                into.filled,
+                reads=(Read(zero, dtype=old.dtype),),
+                write=into.fill,
+                target=total,
+                loops=into.loops,
+                aten="full",
+                rule="constant",
+                line=op.line,
+                origins=("full",),
+            )
+        )
         self.body.append(replace(self._looped(op, plan), write=at))
         loops = tuple(
             replace(loop, variable=None, tile=0) if loop.variable in plan.reduced else loop for loop in plan.loops
         )
-        self.body.append(Op(
-            f"op{self.number + 2}", f"buf{self.number + 2}", "pointwise", func,
-            tuple((v, plan.sizes[v]) for v, _ in op.ranges),
-            reads=(Read(total, into.sums, dtype=old.dtype), Read(op.target, at, dtype=old.dtype)), write=into.sums,
-            target=total, loops=loops, aten=func, pointwise=True, line=op.line, rule="copy_into", origins=(func,),
-        ))
+        self.body.append(
+            Op(
+                f"op{self.number + 2}",
+                f"buf{self.number + 2}",
+                "pointwise",
+                func,
+                tuple((v, plan.sizes[v]) for v, _ in op.ranges),
+                reads=(Read(total, into.sums, dtype=old.dtype), Read(op.target, at, dtype=old.dtype)),
+                write=into.sums,
+                target=total,
+                loops=loops,
+                aten=func,
+                pointwise=True,
+                line=op.line,
+                rule="copy_into",
+                origins=(func,),
+            )
+        )
         self.number += 3
         return total
 
@@ -257,9 +289,20 @@ class _Tiler:
         """A tile into its place in the full buffer."""
         self.number += 1
         return Op(
-            f"op{self.number - 1}", f"buf{self.number - 1}", "pointwise", "copy", ranges, dims=op.dims,
-            reads=(read,), write=op.write, target=full, loops=loops,
-            aten="copy", line=op.line, rule="copy_into", origins=op.origins,
+            f"op{self.number - 1}",
+            f"buf{self.number - 1}",
+            "pointwise",
+            "copy",
+            ranges,
+            dims=op.dims,
+            reads=(read,),
+            write=op.write,
+            target=full,
+            loops=loops,
+            aten="copy",
+            line=op.line,
+            rule="copy_into",
+            origins=op.origins,
         )
 
     def _assembled(self) -> Graph:
@@ -337,8 +380,10 @@ def _advanced(graph: Graph, op: Op, spec: OpSpec) -> OpSpec:
     for arg, index in zip(spec.args, indices, strict=True):
         layout = graph.buffers[arg.name].device
         fixed = _is_fixed(graph, arg.name)
-        steps = [0 if fixed or loop.variable is None else _bytes(layout, index.step(loop.variable) * loop.tile)
-                 for loop in op.loops]
+        steps = [
+            0 if fixed or loop.variable is None else _bytes(layout, index.step(loop.variable) * loop.tile)
+            for loop in op.loops
+        ]
         args.append(replace(arg, advances=tuple(steps), per_tile_fixed=fixed))
     return replace(spec, args=tuple(args))
 

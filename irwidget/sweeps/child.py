@@ -71,8 +71,10 @@ class _Runner:
         except IRWidgetError as error:
             status: Status = "tool"
             for kind, name in (
-                (UnsupportedError, "unsupported"), (UsageError, "usage"),
-                (ExportError, "export"), (PassError, "failed"),
+                (UnsupportedError, "unsupported"),
+                (UsageError, "usage"),
+                (ExportError, "export"),
+                (PassError, "failed"),
             ):
                 if isinstance(error, kind):
                     status = name  # pyright: ignore[reportAssignmentType]
@@ -85,7 +87,10 @@ class _Runner:
         except BaseException as error:
             message = str(error).strip().split("\n")[0][:2000]
             return replace(
-                frame, status="error", error=type(error).__name__, message=message or type(error).__name__,
+                frame,
+                status="error",
+                error=type(error).__name__,
+                message=message or type(error).__name__,
                 op=failing_op(str(error)),
             )
         assert isinstance(low, irwidget.Lowering)
@@ -114,7 +119,12 @@ class _Runner:
             options.pop("dynamic_shapes", None)
             return irwidget.lower(model, to=task.column.to, timeout=task.timeout, name=task.model, **options)
         return irwidget.lower(
-            case.obj, *case.inputs, to=task.column.to, kwargs=case.kwargs, timeout=task.timeout, name=task.model,
+            case.obj,
+            *case.inputs,
+            to=task.column.to,
+            kwargs=case.kwargs,
+            timeout=task.timeout,
+            name=task.model,
             **options,
         )
 
@@ -143,10 +153,14 @@ def _failed(frame: Cell, status: Status, error: Any) -> Cell:
         place = failure.diagnostics[0].location
     default_step = "torch.export" if status == "export" else getattr(error, "tool", "")
     return replace(
-        frame, status=status, error=type(error).__name__, message=message[:4000],
+        frame,
+        status=status,
+        error=type(error).__name__,
+        message=message[:4000],
         step=failure.step if failure else default_step,
         pass_name=getattr(error, "pass_name", "") or (failure.pass_name if failure else ""),
-        op=failing_op(*said, message), place=f"{place.file}:{place.line}" if place else "",
+        op=failing_op(*said, message),
+        place=f"{place.file}:{place.line}" if place else "",
     )
 
 
@@ -161,8 +175,11 @@ def _filled(cell: Cell, low: Any, keep_dumps: bool) -> Cell:
         with contextlib.suppress(IRWidgetError):  # the compiler is gone; what it left behind is kept
             lines = dump.load().text.count("\n") + 1
     return replace(
-        cell, passes=max(len(dumps) - 1, 0), lines=lines,
-        language=dumps[-1].language if dumps else "", tools=dict(low.tools),
+        cell,
+        passes=max(len(dumps) - 1, 0),
+        lines=lines,
+        language=dumps[-1].language if dumps else "",
+        tools=dict(low.tools),
         dumps=stored.write(trace) if keep_dumps and dumps else b"",
     )
 

@@ -27,8 +27,16 @@ Targets = Sequence[str] | Mapping[str, "str | Mapping[str, Any]"]
 
 
 def sweep(
-    models: Models, targets: Targets, executor: Executor | None = None, *, path: str | Path | None = None,
-    timeout: float = 300, retry: bool = False, dumps: bool = True, progress: bool | None = None, **options: Any,
+    models: Models,
+    targets: Targets,
+    executor: Executor | None = None,
+    *,
+    path: str | Path | None = None,
+    timeout: float = 300,
+    retry: bool = False,
+    dumps: bool = True,
+    progress: bool | None = None,
+    **options: Any,
 ) -> Sweep:
     """Lower every model to every target, and keep how each went.
 
@@ -99,7 +107,11 @@ def _columns(targets: Targets) -> list[Column]:
 
 
 def _tasks(
-    models: Models, columns: Sequence[Column], options: Mapping[str, Any], timeout: float, dumps: bool,
+    models: Models,
+    columns: Sequence[Column],
+    options: Mapping[str, Any],
+    timeout: float,
+    dumps: bool,
     versions: Mapping[str, str],
 ) -> Iterator[Task]:
     for name, model in models.items():

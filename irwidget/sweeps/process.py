@@ -27,8 +27,11 @@ class Child:
         self._log = processes.log()
         self.process = subprocess.Popen(
             processes.command("irwidget.sweeps.child", str(theirs.fileno()), str(self._lifeline.theirs), here=True),
-            pass_fds=(theirs.fileno(), self._lifeline.theirs), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=self._log, start_new_session=True,
+            pass_fds=(theirs.fileno(), self._lifeline.theirs),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._log,
+            start_new_session=True,
         )
         theirs.close()
         self._lifeline.given()

@@ -159,9 +159,7 @@ class Comparison:
         """The tools whose versions differ: before and after, `-` for absent."""
         old, new = self.before.toolchain, self.after.toolchain
         names = dict.fromkeys([*old, *new])
-        return {
-            name: (old.get(name, "-"), new.get(name, "-")) for name in names if old.get(name) != new.get(name)
-        }
+        return {name: (old.get(name, "-"), new.get(name, "-")) for name in names if old.get(name) != new.get(name)}
 
     def __str__(self) -> str:
         from irwidget.sweeps.view import comparison_text

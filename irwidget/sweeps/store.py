@@ -122,5 +122,6 @@ class Store:
         except OSError as error:
             raise ToolError(
                 f"The sweep could not be written to {target}: {error}. What is there is kept; make room "
-                "and run the same call again to go on", tool="parquet",
+                "and run the same call again to go on",
+                tool="parquet",
             ) from error

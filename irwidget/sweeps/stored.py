@@ -63,9 +63,15 @@ def read(data: bytes) -> Trace:
         content = Content(text, entry["changed"], where)
         dumps.append(_dump(entry, content))
     return Trace(
-        found["target"], tuple(dumps), tuple(Step(**step) for step in found["steps"]),
-        tuple(map(_diagnostic, found["diagnostics"])), found["tools"], _failure(found["failure"]), found["name"],
-        found["sources"], facts=found["facts"],
+        found["target"],
+        tuple(dumps),
+        tuple(Step(**step) for step in found["steps"]),
+        tuple(map(_diagnostic, found["diagnostics"])),
+        found["tools"],
+        _failure(found["failure"]),
+        found["name"],
+        found["sources"],
+        facts=found["facts"],
         check=verdicts.from_json(found["check"]) if found["check"] else None,
     )
 
@@ -77,8 +83,14 @@ def _dump(entry: Mapping[str, Any], content: Content) -> Dump:
         return content
 
     return Dump(
-        entry["name"], entry["step"], entry["language"], load, entry["options"], entry["seconds"],
-        entry["scope"], entry["pipeline"],
+        entry["name"],
+        entry["step"],
+        entry["language"],
+        load,
+        entry["options"],
+        entry["seconds"],
+        entry["scope"],
+        entry["pipeline"],
     )
 
 

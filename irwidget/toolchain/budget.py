@@ -32,7 +32,11 @@ class Budget:
     """Seconds and bytes. The clock starts when it is made, and stands still while others have the worker."""
 
     def __init__(
-        self, seconds: float | None = None, memory: int | None = None, *, of: str = "this lowering",
+        self,
+        seconds: float | None = None,
+        memory: int | None = None,
+        *,
+        of: str = "this lowering",
         within: Budget | None = None,
     ) -> None:
         self.seconds = seconds

@@ -85,9 +85,7 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
             if index == request.stop_after:
                 return
             index += 1
-            yield events.PassStarted(
-                index, number, planned.name, planned.options, planned.scope, planned.pipeline
-            )
+            yield events.PassStarted(index, number, planned.name, planned.options, planned.scope, planned.pipeline)
             started = time.perf_counter()
             try:
                 with printed.heard(planned.name) as heard:

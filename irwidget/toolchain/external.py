@@ -58,8 +58,10 @@ def find(tool: str) -> Program | str:
             continue
         return Program(path, version)
     wanted = f"{tool} of LLVM {OLDEST_LLVM} or newer" if tool in _LLVM_TOOLS else tool
-    remedy = f"apt-get install {_PACKAGES[tool]}, or set LLVM_BIN_PATH" if tool in _PACKAGES else (
-        f"set {_VARIABLES[tool][0]}" if tool in _VARIABLES else "install it"
+    remedy = (
+        f"apt-get install {_PACKAGES[tool]}, or set LLVM_BIN_PATH"
+        if tool in _PACKAGES
+        else (f"set {_VARIABLES[tool][0]}" if tool in _VARIABLES else "install it")
     )
     return f"{wanted} was not found{': ' + '; '.join(refused) if refused else ''}. Next step: {remedy}"
 
@@ -256,7 +258,13 @@ def _asked(command: list[str], text: str = "") -> list[str]:
     with scratch.folder() as folder:
         try:
             done = subprocess.run(
-                command, input=text, capture_output=True, text=True, errors="replace", cwd=folder, timeout=_PATIENCE,
+                command,
+                input=text,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                cwd=folder,
+                timeout=_PATIENCE,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
@@ -331,8 +339,13 @@ def _mlir_passes(run: Run, state: State, step: Step, program: Program, arguments
     with scratch.folder() as folder:
         tree = os.path.join(folder, "tree")
         command = [
-            program.path, *arguments, "--mlir-print-debuginfo", "--mlir-disable-threading",
-            "--mlir-print-ir-after-all", "--mlir-print-ir-module-scope", f"--mlir-print-ir-tree-dir={tree}",
+            program.path,
+            *arguments,
+            "--mlir-print-debuginfo",
+            "--mlir-disable-threading",
+            "--mlir-print-ir-after-all",
+            "--mlir-print-ir-module-scope",
+            f"--mlir-print-ir-tree-dir={tree}",
         ]
         result = _run(run, state, step, command)
         dumped = _in_order(Path(tree))
@@ -344,6 +357,7 @@ def _mlir_passes(run: Run, state: State, step: Step, program: Program, arguments
 
 def _in_order(tree: Path) -> list[Path]:
     """The dumps in the order in which they were made: file names begin with counters such as 2_0_."""
+
     def counters(path: Path) -> tuple[int, ...]:
         numbers = re.match(r"(\d+(?:_\d+)*)_", path.name)
         return tuple(int(n) for n in numbers[1].split("_")) if numbers else ()

@@ -31,9 +31,7 @@ def run(command: list[str], text: bytes, cwd: str | None) -> Fed:
     """Run a program to its end. Raises OSError when it cannot be started."""
     reading, writing = os.pipe()
     try:
-        process = subprocess.Popen(
-            command, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd
-        )
+        process = subprocess.Popen(command, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
     except BaseException:
         os.close(reading)
         os.close(writing)

@@ -163,9 +163,7 @@ def _fork(function: Callable[[], object], memory: int, log: IO[bytes]) -> tuple[
     return child, results, lifeline
 
 
-def _serve(
-    function: Callable[[], object], answers: int, lifeline: int, memory: int, log: IO[bytes]
-) -> NoReturn:
+def _serve(function: Callable[[], object], answers: int, lifeline: int, memory: int, log: IO[bytes]) -> NoReturn:
     """The copy's whole life. It leaves nothing of the kernel's behind it: no exit handlers, no finalizers."""
     status = 1
     try:

@@ -35,9 +35,13 @@ def program(name: str) -> Path:
     wheel = _wheel()
     found = wheel / "bin" / name if wheel else None
     if not found or not found.exists():
-        raise StepFailed(events.Failed(
-            "tool", f"{name} comes with Triton, which is not installed here: pip install irwidget[triton]", tool=name
-        ))
+        raise StepFailed(
+            events.Failed(
+                "tool",
+                f"{name} comes with Triton, which is not installed here: pip install irwidget[triton]",
+                tool=name,
+            )
+        )
     return found
 
 
@@ -56,7 +60,11 @@ def llvm_link(run: Run, state: State, step: Step) -> Iterator[Pass]:
         return same_kind(before, "llvm", llvm.link(before.text, library))
 
     yield from on_each(
-        state, "llvm-link", work, step.arguments, f"llvm-link {step.arguments}",
+        state,
+        "llvm-link",
+        work,
+        step.arguments,
+        f"llvm-link {step.arguments}",
         needed=lambda text: bool(_CALLS_LIBDEVICE.search(text.text)),
     )
 

@@ -45,11 +45,17 @@ class Kernels:
 
 
 def on_each(
-    state: State, name: str, work: Callable[[str, TextState], TextState], options: str, pipeline: str,
-    *, needed: Callable[[TextState], bool] = lambda _: True,
+    state: State,
+    name: str,
+    work: Callable[[str, TextState], TextState],
+    options: str,
+    pipeline: str,
+    *,
+    needed: Callable[[TextState], bool] = lambda _: True,
 ) -> Iterator[Pass]:
     """The pass of a tool: on the text, or on every kernel that needs it, each with the kernel as its scope."""
     if not isinstance(state, Kernels):
+
         def once(before: State) -> State:
             assert isinstance(before, TextState)
             return work("", before)
@@ -70,6 +76,7 @@ def on_each(
 def show_all(state: State) -> Iterator[Pass]:
     """After the last tool: all kernels in one text."""
     if isinstance(state, Kernels):
+
         def apply(before: State) -> State:
             assert isinstance(before, Kernels)
             return replace(before, current="")

@@ -95,6 +95,7 @@ def run(text: str, invocation: Invocation, constants: Mapping[str, Any], limits:
     TookTooLong after it has begun.
     """
     with mmap.mmap(-1, 1) as begun:  # shared with the copy
+
         def work() -> Calls | str:
             try:
                 call = _compile(text, invocation, constants)
@@ -254,8 +255,9 @@ def _rank(kind: Any) -> int:
     return elements[3].element_count if len(elements) > 3 else 0
 
 
-def _wrapper(returned: str, arguments: Sequence[str], kinds: Sequence[str], results: Sequence[_Result],
-             several: bool) -> str:
+def _wrapper(
+    returned: str, arguments: Sequence[str], kinds: Sequence[str], results: Sequence[_Result], several: bool
+) -> str:
     """LLVM IR of a function that loads the arguments from one array of words and stores the results in another."""
     lines = [f"declare {returned} @main({', '.join(arguments)})", f'define void @"{_ENTRY}"(ptr %in, ptr %out) {{']
     for number, kind in enumerate(arguments):

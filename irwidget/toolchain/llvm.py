@@ -227,5 +227,3 @@ def language(triple: str) -> str:
     """What the assembly of a target is called."""
     triple = triple or str(_binding().get_process_triple())
     return next((name for prefix, name in _LANGUAGES if triple.startswith(prefix)), "text")
-
-

@@ -90,7 +90,10 @@ def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
     with tempfile.TemporaryFile() as log:
         done = subprocess.run(
             processes.command("irwidget.toolchain.llvm_passes", tool, arguments),
-            input=text.encode(), stdout=subprocess.DEVNULL, stderr=log, check=False,
+            input=text.encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            check=False,
         )
         log.seek(0)
         printed = log.read().decode(errors="replace")

@@ -55,9 +55,7 @@ def llc(run: Run, state: State, step: Step) -> Iterator[Pass]:
     yield from show_all(state)
 
 
-def _every_pass(
-    state: State, step: Step, name: str, work: Callable[[str, TextState], TextState]
-) -> Iterator[Pass]:
+def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextState], TextState]) -> Iterator[Pass]:
     """Each pass that changed something, then the tool's result; of every kernel when there are several."""
     kernels = state.texts if isinstance(state, Kernels) else {"": state}
     now = state
@@ -86,11 +84,15 @@ def _every_pass(
 def _refuse_bfloat(text: str, asked: llvm.Settings) -> None:
     """LLVM would end the process."""
     if asked.triple.startswith("spirv") and re.search(r"\bbfloat\b", text):
-        raise StepFailed(events.Failed(
-            "unsupported", "SPIR-V has no bfloat16 without the extension SPV_KHR_bfloat16. Lower the model in "
-            "float32 or float16, or run the real llc: --external with llc --spirv-ext=+SPV_KHR_bfloat16",
-            "codegen", "llc",
-        ))
+        raise StepFailed(
+            events.Failed(
+                "unsupported",
+                "SPIR-V has no bfloat16 without the extension SPV_KHR_bfloat16. Lower the model in "
+                "float32 or float16, or run the real llc: --external with llc --spirv-ext=+SPV_KHR_bfloat16",
+                "codegen",
+                "llc",
+            )
+        )
 
 
 def _settings(state: State, step: Step) -> llvm.Settings:

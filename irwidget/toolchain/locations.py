@@ -23,7 +23,7 @@ def _nested(depth: int) -> str:
     return rf"\((?:{inner})*\)"
 
 
-_LOC = re.compile(rf'(?P<string>{_STRING})| loc(?P<loc>{_nested(12)})')
+_LOC = re.compile(rf"(?P<string>{_STRING})| loc(?P<loc>{_nested(12)})")
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
 _TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<number>\d+)|(?P<alias>#loc\d*)|(?P<colon>:)|\s+|.")
 
@@ -83,6 +83,7 @@ def strip(asm: str) -> tuple[str, tuple[Location | None, ...]]:
     for line in body:
         last = ""
         if " loc(" in line:
+
             def cut(match: re.Match[str]) -> str:
                 nonlocal last
                 if match["loc"]:

@@ -70,8 +70,12 @@ def read() -> tuple[list[Tool], dict[str, str]]:
     data: dict[str, Any] = tomllib.loads(path().read_text(encoding="utf-8"))
     tools = [
         Tool(
-            name=entry["name"], version=entry["version"], kind=entry["kind"], targets=tuple(entry["targets"]),
-            llvm=entry.get("llvm", ""), wheels=tuple(sorted(entry.get("wheels", {}).items())),
+            name=entry["name"],
+            version=entry["version"],
+            kind=entry["kind"],
+            targets=tuple(entry["targets"]),
+            llvm=entry.get("llvm", ""),
+            wheels=tuple(sorted(entry.get("wheels", {}).items())),
         )
         for entry in data["tool"]
     ]
@@ -113,8 +117,19 @@ def hashed() -> list[str]:
 
 def _wheels(name: str, version: str) -> dict[str, str]:
     """The wheel that pip would install here, with its hash."""
-    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--no-deps", "--ignore-installed",
-               "--report", "-", f"{name}=={version}"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--dry-run",
+        "--quiet",
+        "--no-deps",
+        "--ignore-installed",
+        "--report",
+        "-",
+        f"{name}=={version}",
+    ]
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     info = report["install"][0]["download_info"]
     return {info["url"].rsplit("/", 1)[-1]: info["archive_info"]["hashes"]["sha256"]}
@@ -136,8 +151,10 @@ def write() -> None:
         lines.append(f"targets = {json.dumps(list(tool.targets))}")
         # torch has a CPU and several CUDA builds of one version: its hash is not demanded
         if tool.kind != "external" and tool.name != "torch":
-            wheels = {**dict(tool.wheels), **_wheels(tool.name, version)} if version == tool.version else _wheels(
-                tool.name, version
+            wheels = (
+                {**dict(tool.wheels), **_wheels(tool.name, version)}
+                if version == tool.version
+                else _wheels(tool.name, version)
             )
             lines.append("[tool.wheels]")
             lines += [f'"{file}" = "{sha256}"' for file, sha256 in sorted(wheels.items())]

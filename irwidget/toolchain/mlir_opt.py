@@ -24,6 +24,7 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     before = as_mlir(run, state, step)
     passes = planned(run, step)
     for one, following in zip_longest(passes, passes[1:]):
+
         def apply(current: State, one: mlir.PlannedPass = one, following: mlir.PlannedPass | None = following) -> State:
             module = current if isinstance(current, MlirState) else before
             more = following is not None and following.anchors == one.anchors

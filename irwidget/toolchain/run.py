@@ -67,8 +67,14 @@ class Source:
     """
 
     def __init__(
-        self, data: bytes | str, language: str = "mlir", *, name: str = "import", step: str = "",
-        seconds: float = 0.0, weights: Weights | None = None,
+        self,
+        data: bytes | str,
+        language: str = "mlir",
+        *,
+        name: str = "import",
+        step: str = "",
+        seconds: float = 0.0,
+        weights: Weights | None = None,
     ) -> None:
         self.data = data
         self.language = language
@@ -218,11 +224,20 @@ class _Execution:
     def request(self, *, stop_after: int | None = None) -> events.Request:
         whole = stop_after is not None or not self.first_step
         return events.Request(
-            steps=self.steps, source=self.source.data if whole else None, language=self.source.language,
-            key=self.source.key, first_step=0 if whole else self.first_step,
-            dumps=self.options.dumps, stop_after=stop_after, elide=self.options.elide, verify=self.options.verify,
-            keep_constants=self.options.keep_constants, invocation=self.options.invocation,
-            cwd=os.getcwd(), options=dict(self.options.target), values=self._values() if whole else None,
+            steps=self.steps,
+            source=self.source.data if whole else None,
+            language=self.source.language,
+            key=self.source.key,
+            first_step=0 if whole else self.first_step,
+            dumps=self.options.dumps,
+            stop_after=stop_after,
+            elide=self.options.elide,
+            verify=self.options.verify,
+            keep_constants=self.options.keep_constants,
+            invocation=self.options.invocation,
+            cwd=os.getcwd(),
+            options=dict(self.options.target),
+            values=self._values() if whole else None,
         )
 
     def _values(self) -> Values | None:
@@ -302,11 +317,14 @@ class _Execution:
                 dumps[-1] = replace(dumps[-1], known=finished.content.text)
             self._remember(tuple(dumps), [begun.started.step for begun in shown])
         return Trace(
-            self.target, tuple(dumps), self.steps,
+            self.target,
+            tuple(dumps),
+            self.steps,
             diagnostics=finished.diagnostics if finished else (*(failed.diagnostics if failed else ()), *self.said),
             tools={**versions(self.steps), **(finished.tools if finished else {})},
             failure=self._failure(failed) if failed else None,
-            attachments=finished.attachments if finished else {}, facts=finished.facts if finished else {},
+            attachments=finished.attachments if finished else {},
+            facts=finished.facts if finished else {},
         )
 
     def _input(self, texts: Texts) -> Dump:
@@ -324,20 +342,25 @@ class _Execution:
         passes = offset + count - 1 if self.options.dumps else 0
         request = self.request(stop_after=passes)
         return Texts(
-            stream, count, again=lambda: self.source.stream(request, self.options), offset=offset, before=self.before,
+            stream,
+            count,
+            again=lambda: self.source.stream(request, self.options),
+            offset=offset,
+            before=self.before,
             seconds=self.options.timeout,
         )
 
-    def _dump(
-        self, texts: Texts, index: int, started: events.PassStarted, ended: events.PassEnded | None
-    ) -> Dump:
+    def _dump(self, texts: Texts, index: int, started: events.PassStarted, ended: events.PassEnded | None) -> Dump:
         return Dump(
             started.name,
             str(self.steps[started.step]) if ended else self.source.step,
             ended.language if ended else self.input_language,
             lambda: texts.load(index),
-            started.options, ended.seconds if ended else self.source.seconds, started.scope,
-            is_ready=lambda: texts.ready(index), pipeline=started.pipeline,
+            started.options,
+            ended.seconds if ended else self.source.seconds,
+            started.scope,
+            is_ready=lambda: texts.ready(index),
+            pipeline=started.pipeline,
             step_number=started.step if ended else -1,
         )
 
@@ -354,7 +377,11 @@ class _Execution:
         begun = self.begun[-1].started.step if self.begun else self.first_step
         step = begun if failed.step is None else failed.step
         return Failure(
-            step=str(self.steps[step]) if step < len(self.steps) else "", pass_name=failed.pass_name,
-            message=failed.message, diagnostics=failed.diagnostics, kind=failed.kind, tool=failed.tool,
+            step=str(self.steps[step]) if step < len(self.steps) else "",
+            pass_name=failed.pass_name,
+            message=failed.message,
+            diagnostics=failed.diagnostics,
+            kind=failed.kind,
+            tool=failed.tool,
             reproducer=failed.pipeline,
         )

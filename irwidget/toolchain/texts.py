@@ -27,8 +27,14 @@ class Texts:
     """
 
     def __init__(
-        self, stream: Stream | None, count: int, *, again: Callable[[], Stream], offset: int = 0,
-        before: Sequence[Dump] = (), seconds: float | None = None,
+        self,
+        stream: Stream | None,
+        count: int,
+        *,
+        again: Callable[[], Stream],
+        offset: int = 0,
+        before: Sequence[Dump] = (),
+        seconds: float | None = None,
     ) -> None:
         self._stream = stream
         self._again = again

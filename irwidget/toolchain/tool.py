@@ -135,5 +135,3 @@ class Run:
 
 Tool = Callable[[Run, State, Step], Iterator[Pass]]
 """Given the IR as it is, yields the passes of a step; each runs before the next is asked for."""
-
-

@@ -13,18 +13,29 @@ _INSTRUCTION = {
     "sass": re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", re.M),
 }
 _FROM_METADATA = {
-    "num_warps": "num_warps", "num_ctas": "num_ctas", "num_stages": "num_stages", "warp_size": "warp_size",
-    "shared": "shared_memory", "tmem_size": "tensor_memory", "global_scratch_size": "global_scratch",
+    "num_warps": "num_warps",
+    "num_ctas": "num_ctas",
+    "num_stages": "num_stages",
+    "warp_size": "warp_size",
+    "shared": "shared_memory",
+    "tmem_size": "tensor_memory",
+    "global_scratch_size": "global_scratch",
 }
 _PTXAS = {
-    "registers": r"Used (\d+) registers", "stack_frame": r"(\d+) bytes stack frame",
-    "spill_stores": r"(\d+) bytes spill stores", "spill_loads": r"(\d+) bytes spill loads",
-    "constant_memory": r"(\d+) bytes cmem\[0\]", "barriers": r"used (\d+) barriers",
+    "registers": r"Used (\d+) registers",
+    "stack_frame": r"(\d+) bytes stack frame",
+    "spill_stores": r"(\d+) bytes spill stores",
+    "spill_loads": r"(\d+) bytes spill loads",
+    "constant_memory": r"(\d+) bytes cmem\[0\]",
+    "barriers": r"used (\d+) barriers",
 }
 _AMDHSA = {
-    "registers": r"\.vgpr_count:\s+(\d+)", "scalar_registers": r"\.sgpr_count:\s+(\d+)",
-    "accumulator_registers": r"\.agpr_count:\s+(\d+)", "vector_spills": r"\.vgpr_spill_count:\s+(\d+)",
-    "scalar_spills": r"\.sgpr_spill_count:\s+(\d+)", "scratch": r"\.private_segment_fixed_size:\s+(\d+)",
+    "registers": r"\.vgpr_count:\s+(\d+)",
+    "scalar_registers": r"\.sgpr_count:\s+(\d+)",
+    "accumulator_registers": r"\.agpr_count:\s+(\d+)",
+    "vector_spills": r"\.vgpr_spill_count:\s+(\d+)",
+    "scalar_spills": r"\.sgpr_spill_count:\s+(\d+)",
+    "scratch": r"\.private_segment_fixed_size:\s+(\d+)",
     "occupancy": r"; Occupancy: (\d+)",
 }
 

@@ -118,9 +118,7 @@ def _bound(value: Any, stage: Stage) -> Any:
     scope = dict(function.__globals__)
     scope.update({name: make(scope[name]) for name, make in stand_ins.items() if name in scope})
     scope["print"] = lambda *words, **options: None  # make_cubin prints the kernel when ptxas fails
-    copy = types.FunctionType(
-        function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
-    )
+    copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
     copy.__kwdefaults__ = function.__kwdefaults__
     return staticmethod(copy) if isinstance(value, staticmethod) else copy
 

@@ -20,8 +20,11 @@ from irwidget.toolchain import events, processes
 from irwidget.toolchain.tool import Pass, State, StepFailed
 from irwidget.toolchain.triton_state import TritonState
 
-_HEADER = re.compile(r"^; \*\*\* IR Dump After (\S+) on (.+?)(?: \(invalidated\))? \*\*\*\s*$|"
-                     r"^# \*\*\* IR Dump After (.+?) \((\S+)\) \*\*\*:?\s*$", re.M)
+_HEADER = re.compile(
+    r"^; \*\*\* IR Dump After (\S+) on (.+?)(?: \(invalidated\))? \*\*\*\s*$|"
+    r"^# \*\*\* IR Dump After (.+?) \((\S+)\) \*\*\*:?\s*$",
+    re.M,
+)
 
 
 def passes(arguments: str, ttgir: str) -> Iterator[Pass]:
@@ -55,16 +58,24 @@ def _dumps(arguments: str, ttgir: str) -> str:
     with tempfile.TemporaryFile() as log:
         done = subprocess.run(
             processes.command("irwidget.toolchain.triton_llvm", arguments),
-            input=ttgir.encode(), stdout=subprocess.DEVNULL, stderr=log, check=False,
+            input=ttgir.encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            check=False,
             env={**os.environ, "LLVM_IR_ENABLE_DUMP": "1"},
         )
         log.seek(0)
         text = log.read().decode(errors="replace")
     if done.returncode:
         last = text.strip().rsplit("\n", 1)[-1][:300]
-        raise StepFailed(events.Failed(
-            "tool", f"LLVM's passes could not be dumped: the process ended with {done.returncode}: {last}", "", "opt"
-        ))
+        raise StepFailed(
+            events.Failed(
+                "tool",
+                f"LLVM's passes could not be dumped: the process ended with {done.returncode}: {last}",
+                "",
+                "opt",
+            )
+        )
     return text
 
 

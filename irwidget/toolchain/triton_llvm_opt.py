@@ -35,6 +35,7 @@ def tool(state: State, step: Step) -> Iterator[Pass]:
     if state.language != "llvm":
         raise refuse(step, f"triton-llvm-opt reads LLVM IR, not {state.language}")
     for flag in check(step):
+
         def apply(before: State, flag: str = flag) -> State:
             text = before.raw() if isinstance(before, triton_state.TritonState) else before.render(False).text
             return TextState("llvm", _optimized(text, flag))
@@ -47,10 +48,15 @@ def check(step: Step) -> list[str]:
     flags = [word.lstrip("-") for word in shlex.split(step.arguments)]
     for flag in flags:
         if flag not in _LEVELS:
-            raise StepFailed(events.Failed(
-                "usage", f"this triton-llvm-opt (libtriton, embedded) does not know {flag!r}. {near(flag, _LEVELS)} "
-                "Set TRITON_LLVM_OPT_PATH to use a real one.", flag, step.tool,
-            ))
+            raise StepFailed(
+                events.Failed(
+                    "usage",
+                    f"this triton-llvm-opt (libtriton, embedded) does not know {flag!r}. {near(flag, _LEVELS)} "
+                    "Set TRITON_LLVM_OPT_PATH to use a real one.",
+                    flag,
+                    step.tool,
+                )
+            )
     return flags
 
 

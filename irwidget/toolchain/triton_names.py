@@ -87,7 +87,5 @@ def _location(builder: Any, place: str) -> Any:
 
 def _plain(escaped: str) -> str:
     """A string of MLIR's without its escapes, which stand for bytes by two hexadecimal digits."""
-    plain = _ESCAPED.sub(
-        lambda match: bytes([int(match[1], 16)]) if len(match[1]) == 2 else match[1], escaped.encode()
-    )
+    plain = _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]) if len(match[1]) == 2 else match[1], escaped.encode())
     return plain.decode(errors="replace")

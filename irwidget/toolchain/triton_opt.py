@@ -29,9 +29,21 @@ _PATHS = {"triton-opt": "TRITON_OPT_PATH", "triton-llvm-opt": "TRITON_LLVM_OPT_P
 _EXAMPLE = {"str": ("cuda:80", "gfx942"), "int": (4, 2), "bool": (False, True)}
 """For each type of argument, a value and another one: an option that changes with the argument is its option."""
 _DEFAULTS: Mapping[str, Any] = {
-    "target": "cuda:80", "num-warps": 4, "threads-per-warp": 32, "num-ctas": 1, "num-stages": 3, "num_stages": 2,
-    "compute-capability": 80, "ptx-version": 80, "gfx-arch": "gfx942", "arch": "gfx942", "kPack": 1,
-    "matrix-instruction-size": 0, "ftz": True, "emu-tf32": True, "hoist-layout-conversion": True,
+    "target": "cuda:80",
+    "num-warps": 4,
+    "threads-per-warp": 32,
+    "num-ctas": 1,
+    "num-stages": 3,
+    "num_stages": 2,
+    "compute-capability": 80,
+    "ptx-version": 80,
+    "gfx-arch": "gfx942",
+    "arch": "gfx942",
+    "kPack": 1,
+    "matrix-instruction-size": 0,
+    "ftz": True,
+    "emu-tf32": True,
+    "hoist-layout-conversion": True,
 }
 
 
@@ -204,9 +216,7 @@ def _embedded(state: State, step: Step) -> Iterator[Pass]:
                 state.module = triton_state.parse(state, load_all_dialects)
             except RuntimeError as error:
                 failure = triton_glue.unparsed(state.text, str(error), said())
-                raise StepFailed(
-                    events.Failed("pass", str(failure), "parse", step.tool, failure.diagnostics)
-                ) from None
+                raise StepFailed(events.Failed("pass", str(failure), "parse", step.tool, failure.diagnostics)) from None
     module = state.module
     for name, given in asked:
         try:

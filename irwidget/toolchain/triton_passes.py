@@ -280,5 +280,10 @@ def disassemble(cubin: bytes) -> str:
 
 
 _STAGES: dict[str, Callable[[_Plan, TritonState], Passes]] = {
-    "ttir": _by_pass, "ttgir": _by_pass, "llir": _by_pass, "cubin": _binary, "hsaco": _binary, "sass": _sass,
+    "ttir": _by_pass,
+    "ttgir": _by_pass,
+    "llir": _by_pass,
+    "cubin": _binary,
+    "hsaco": _binary,
+    "sass": _sass,
 }

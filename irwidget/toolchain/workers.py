@@ -44,7 +44,9 @@ class Worker:
                     "irwidget.toolchain.worker", str(theirs.fileno()), str(self._lifeline.theirs), str(memory_limit)
                 ),
                 pass_fds=(theirs.fileno(), self._lifeline.theirs),
-                stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
                 start_new_session=True,
             )
         except BaseException:

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["KernelLinks", "KernelView", "PassDiff", "html", "page", "show", "text"]
 
 _HOMES = {
-    "KernelLinks": "helion", "KernelView": "helion", "PassDiff": "widget", "show": "widget", "page": "offline",
-    "html": "twins", "text": "twins",
+    "KernelLinks": "helion",
+    "KernelView": "helion",
+    "PassDiff": "widget",
+    "show": "widget",
+    "page": "offline",
+    "html": "twins",
+    "text": "twins",
 }
 
 

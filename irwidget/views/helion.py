@@ -51,11 +51,16 @@ def pack(trace: Trace) -> bytes:
     for index in linked_stages(trace):
         dump = trace.dumps[index]
         owners = linking.owners_of(dump.load())
-        stages.append({
-            "index": index, "name": labels[index], "step": dump.step, "language": dump.language,
-            "lines": [table.setdefault(line, len(table)) for line in lines_of(dump.text)],
-            "owners": [-1 if owner is None else numbers.get(owner, -1) for owner in owners],
-        })
+        stages.append(
+            {
+                "index": index,
+                "name": labels[index],
+                "step": dump.step,
+                "language": dump.language,
+                "lines": [table.setdefault(line, len(table)) for line in lines_of(dump.text)],
+                "owners": [-1 if owner is None else numbers.get(owner, -1) for owner in owners],
+            }
+        )
     data = {
         "name": trace.name,
         "source": [[line.file, line.number, line.text] for line in source],
@@ -75,7 +80,10 @@ def pack(trace: Trace) -> bytes:
 def state_of(trace: Trace) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet; `data` as base64."""
     return {
-        "stage": linked_stages(trace)[-1], "pinned": [], "hide_symbols": True, "form": "columns",
+        "stage": linked_stages(trace)[-1],
+        "pinned": [],
+        "hide_symbols": True,
+        "form": "columns",
         "data": base64.b64encode(pack(trace)).decode(),
     }
 

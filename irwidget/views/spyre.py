@@ -140,7 +140,11 @@ def show(program: SpyreProgram, *, key: str | None = None) -> SpyreView:
 def state_of(program: SpyreProgram, drawn: Mapping[str, Any]) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet, with the program as `picture` drew it; bytes as base64."""
     return {
-        "op": 0, "core": 0, "tensor": "", "iteration": 0, "former": "",
+        "op": 0,
+        "core": 0,
+        "tensor": "",
+        "iteration": 0,
+        "former": "",
         "data": base64.b64encode(packed(drawn)).decode(),
         "texts": base64.b64encode(packed(texts(program))).decode(),
     }

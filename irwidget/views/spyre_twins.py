@@ -62,8 +62,10 @@ def title(made: Made) -> str:
     """One line about the program."""
     kernels = f"{len(made['kernels'])} kernel{'s' * (len(made['kernels']) != 1)}"
     ops = f"{len(made['ops'])} op{'s' * (len(made['ops']) != 1)}"
-    return (f"{made['name']} on {made['cores']} Spyre cores: {kernels}, {ops},"
-            f" {size(made['moved']['device'])} between device memory and cores ({made['semantics']})")
+    return (
+        f"{made['name']} on {made['cores']} Spyre cores: {kernels}, {ops},"
+        f" {size(made['moved']['device'])} between device memory and cores ({made['semantics']})"
+    )
 
 
 def size(n: int) -> str:
@@ -89,13 +91,24 @@ def _loops(op: Made) -> str:
 
 def _ops(made: Made) -> Table:
     rows = [
-        (str(op["number"]), str(op["kernel"]) if op["kernel"] >= 0 else "host", op["func"], op["buffer"],
-         _splits(op), str(op["cores"]) if op["cores"] else "-", op["unit"], place(made, op["buffer"]),
-         " ".join(filter(None, [op["mark"], _loops(op)])), size(op["moved"]["device"]))
+        (
+            str(op["number"]),
+            str(op["kernel"]) if op["kernel"] >= 0 else "host",
+            op["func"],
+            op["buffer"],
+            _splits(op),
+            str(op["cores"]) if op["cores"] else "-",
+            op["unit"],
+            place(made, op["buffer"]),
+            " ".join(filter(None, [op["mark"], _loops(op)])),
+            size(op["moved"]["device"]),
+        )
         for op in made["ops"]
     ]
     return Table(
-        "Ops", ("#", "kernel", "op", "makes", "splits", "cores", "unit", "lies in", "", "moved"), rows,
+        "Ops",
+        ("#", "kernel", "op", "makes", "splits", "cores", "unit", "lies in", "", "moved"),
+        rows,
     )
 
 
@@ -115,40 +128,72 @@ def _tiles(made: Made) -> list[Table]:
                 tile = next((t for t in tensor["tiles"] if core in t["cores"]), None)
                 if tile is not None:
                     shared = f"x{len(tile['cores'])}" if len(tile["cores"]) > 1 else ""
-                    rows.append((str(core), tensor["name"], tensor["role"], spans(tile["box"]), tensor["place"],
-                                 f"{tile['address']:#x}", size(tile["bytes"]), shared))
+                    rows.append(
+                        (
+                            str(core),
+                            tensor["name"],
+                            tensor["role"],
+                            spans(tile["box"]),
+                            tensor["place"],
+                            f"{tile['address']:#x}",
+                            size(tile["bytes"]),
+                            shared,
+                        )
+                    )
         dims = ", ".join(f"{d['label']}: {d['size']} / {d['split']} = {d['tile']}" for d in op["dims"])
         more = op["cores"] - CORES
-        found.append(Table(
-            f"Tiles of {op['buffer']} = {op['func']} ({dims})",
-            ("core", "tensor", "", "elements", "memory", "address", "bytes", "cores"), rows,
-            (f"{more} more cores",) if more > 0 else (),
-        ))
+        found.append(
+            Table(
+                f"Tiles of {op['buffer']} = {op['func']} ({dims})",
+                ("core", "tensor", "", "elements", "memory", "address", "bytes", "cores"),
+                rows,
+                (f"{more} more cores",) if more > 0 else (),
+            )
+        )
     return found
 
 
 def _lx(made: Made) -> Table:
     lx = made["lx"]
     rows = [
-        (b["name"], f"{b['address']}-{b['address'] + b['bytes'] - 1}", size(b["bytes"]), f"{b['first']}-{b['last']}",
-         f"in place of {b['in_place']}" if b["in_place"] else "")
+        (
+            b["name"],
+            f"{b['address']}-{b['address'] + b['bytes'] - 1}",
+            size(b["bytes"]),
+            f"{b['first']}-{b['last']}",
+            f"in place of {b['in_place']}" if b["in_place"] else "",
+        )
         for b in lx["blocks"]
     ]
     missed = [f"{m['name']} is not in LX: {m['why']}" for m in lx["missed"]]
-    return Table(f"LX of every core: peak {size(lx['peak'])} of {size(lx['capacity'])}",
-                 ("buffer", "addresses", "bytes", "steps", ""), rows, tuple(missed))
+    return Table(
+        f"LX of every core: peak {size(lx['peak'])} of {size(lx['capacity'])}",
+        ("buffer", "addresses", "bytes", "steps", ""),
+        rows,
+        tuple(missed),
+    )
 
 
 def _memory(made: Made) -> Table:
     rows: list[tuple[str, ...]] = []
     for i, kernel in enumerate(made["kernels"]):
         for argument in kernel["arguments"]:
-            rows.append((str(i), argument["name"], f"{argument['base']:#x}",
-                         size(made["buffers"][argument["name"]]["bytes"]), ""))
-    rows += [("pool", b["name"], f"{b['offset']:#x}", size(b["bytes"]), f"steps {b['first']}-{b['last']}")
-             for b in made["pool"]["blocks"]]
-    return Table(f"Device memory: pool of {size(made['pool']['bytes'])}",
-                 ("kernel", "buffer", "address", "bytes", ""), rows)
+            rows.append(
+                (
+                    str(i),
+                    argument["name"],
+                    f"{argument['base']:#x}",
+                    size(made["buffers"][argument["name"]]["bytes"]),
+                    "",
+                )
+            )
+    rows += [
+        ("pool", b["name"], f"{b['offset']:#x}", size(b["bytes"]), f"steps {b['first']}-{b['last']}")
+        for b in made["pool"]["blocks"]
+    ]
+    return Table(
+        f"Device memory: pool of {size(made['pool']['bytes'])}", ("kernel", "buffer", "address", "bytes", ""), rows
+    )
 
 
 def _why(made: Made) -> Table:
@@ -156,10 +201,16 @@ def _why(made: Made) -> Table:
     for op in made["ops"]:
         rows += [(op["buffer"], why["about"], why["text"]) for why in op["why"]]
         division = op["division"]
-        for c in (division["candidates"][:3] if division else ()):
+        for c in division["candidates"][:3] if division else ():
             splits = " ".join(f"{v}/{n}" for v, n in c["splits"].items())
-            rows.append((op["buffer"], "candidate", f"{splits}: {c['cost']} us = (compute {c['compute']} + memory"
-                         f" {c['memory']} + partial sums {c['partial_sums']} + tie {c['tie']}) x {c['batch']}"))
+            rows.append(
+                (
+                    op["buffer"],
+                    "candidate",
+                    f"{splits}: {c['cost']} us = (compute {c['compute']} + memory"
+                    f" {c['memory']} + partial sums {c['partial_sums']} + tie {c['tie']}) x {c['batch']}",
+                )
+            )
     return Table("Why", ("op", "about", ""), rows)
 
 

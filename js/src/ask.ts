@@ -14,7 +14,10 @@ export class Asker {
   private readonly open = new Map<number, (error: string) => void>();
 
   /** `late` is told when Python has not answered for five seconds. */
-  constructor(private readonly model: Model, private readonly late: () => void) {
+  constructor(
+    private readonly model: Model,
+    private readonly late: () => void,
+  ) {
     model.on("msg:custom", this.heard);
   }
 

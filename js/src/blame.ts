@@ -13,7 +13,10 @@ export interface Version {
 export class Blame {
   private readonly known: Int32Array[] = [];
 
-  constructor(private readonly analysis: Analysis, private readonly trace: Trace) {}
+  constructor(
+    private readonly analysis: Analysis,
+    private readonly trace: Trace,
+  ) {}
 
   /** For each line of a stage the stage that last changed it, -1 where a text that is not here would say it; undefined until `compute` has been there. */
   at(stage: number): Int32Array | undefined {

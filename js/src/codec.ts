@@ -51,8 +51,13 @@ export function unzigzag(value: number): number {
 
 /** The lines of a chunk in order, a part at a time; and for each, what it is with renumbered names blanked. */
 export async function lines(
-  bytes: Uint8Array, shapes: readonly Shape[], shapeOf: Uint32Array, coded: Uint32Array, blankIds: Map<string, number>,
-  breath: Breath, take: (lines: string[]) => void,
+  bytes: Uint8Array,
+  shapes: readonly Shape[],
+  shapeOf: Uint32Array,
+  coded: Uint32Array,
+  blankIds: Map<string, number>,
+  breath: Breath,
+  take: (lines: string[]) => void,
 ): Promise<Int32Array> {
   const blanked = new Int32Array(shapeOf.length);
   const starts = shapes.map(({ from }) => from);

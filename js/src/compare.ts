@@ -48,7 +48,10 @@ export class Compare {
   private readonly open = new Set<number>();
   private pair: Pair | null = null;
   private hunks: readonly Hunk[] = [];
-  private ranges: [Segment, Segment] = [{ name: "", from: 0, to: 0 }, { name: "", from: 0, to: 0 }];
+  private ranges: [Segment, Segment] = [
+    { name: "", from: 0, to: 0 },
+    { name: "", from: 0, to: 0 },
+  ];
   private marks: Marks = NO_MARKS;
   /** What the name at the cursor is called in the other pane. */
   private beside: string | null = null;
@@ -61,7 +64,11 @@ export class Compare {
   /** How many characters fit on a row of each pane. */
   private columns: readonly [number, number] = [0, 0];
 
-  constructor(private readonly analysis: Analysis, root: Document | ShadowRoot, private readonly hooks: CompareHooks) {
+  constructor(
+    private readonly analysis: Analysis,
+    root: Document | ShadowRoot,
+    private readonly hooks: CompareHooks,
+  ) {
     this.hosts = [h("div", { class: "irw-pane" }), h("div", { class: "irw-pane" })];
     this.element.append(...this.hosts, this.ruler);
     const make = (host: HTMLElement): Pane =>
@@ -80,12 +87,14 @@ export class Compare {
     for (const pane of this.panes) {
       const lead = (): void => void (this.leader = pane);
       pane.view.contentDOM.addEventListener("focus", () => (this.active = this.leader = pane));
-      for (const event of ["wheel", "pointerdown", "touchstart"]) pane.view.dom.addEventListener(event, lead, { passive: true });
+      for (const event of ["wheel", "pointerdown", "touchstart"])
+        pane.view.dom.addEventListener(event, lead, { passive: true });
     }
   }
 
   get mode(): "alone" | "split" | "unified" {
-    if (!this.pair || this.pair.left === this.pair.right || !comparable(this.pair.left, this.pair.right)) return "alone";
+    if (!this.pair || this.pair.left === this.pair.right || !comparable(this.pair.left, this.pair.right))
+      return "alone";
     return this.pair.layout;
   }
 
@@ -127,14 +136,21 @@ export class Compare {
     if (a.to - a.from === pair.left.lines.length && b.to - b.from === pair.right.lines.length) return found;
     const inside = found.filter(({ a0, a1, b0, b1 }) => (a1 > a.from && a0 < a.to) || (b1 > b.from && b0 < b.to));
     return inside.map(({ a0, a1, b0, b1 }) => ({
-      a0: Math.max(a0, a.from) - a.from, a1: Math.min(Math.max(a1, a.from), a.to) - a.from,
-      b0: Math.max(b0, b.from) - b.from, b1: Math.min(Math.max(b1, b.from), b.to) - b.from,
+      a0: Math.max(a0, a.from) - a.from,
+      a1: Math.min(Math.max(a1, a.from), a.to) - a.from,
+      b0: Math.max(b0, b.from) - b.from,
+      b1: Math.min(Math.max(b1, b.from), b.to) - b.from,
     }));
   }
 
   private options(wrap: boolean): Options {
     const [a, b] = this.ranges;
-    const base = { context: this.pair?.fold ? CONTEXT : Infinity, open: this.open, firstLeft: a.from, firstRight: b.from };
+    const base = {
+      context: this.pair?.fold ? CONTEXT : Infinity,
+      open: this.open,
+      firstLeft: a.from,
+      firstRight: b.from,
+    };
     if (!wrap || Math.min(...this.columns) < 8) return base;
     return { ...base, rows: (id, side) => Math.max(1, Math.ceil(this.analysis.text(id).length / this.columns[side])) };
   }
@@ -149,14 +165,20 @@ export class Compare {
     const a = part(pair.left, this.ranges[0]);
     const b = part(pair.right, this.ranges[1]);
     const columns: [Column | null, Column] =
-      mode === "alone" ? [null, alone(b, this.ranges[1].from)]
-      : mode === "unified" ? [null, unified(a, b, this.hunks, this.options(false))]
-      : sideBySide(a, b, this.hunks, this.options(pair.wrap));
+      mode === "alone"
+        ? [null, alone(b, this.ranges[1].from)]
+        : mode === "unified"
+          ? [null, unified(a, b, this.hunks, this.options(false))]
+          : sideBySide(a, b, this.hunks, this.options(pair.wrap));
     for (const i of [0, 1] as const) {
       const column = columns[i];
       this.hosts[i].hidden = !column;
       if (!column) this.panes[i].clear();
-      else if (fresh) this.panes[i].show(this.content(pair, column, i === 0 ? "left" : mode === "unified" ? "both" : "right"), { ...NO_MARKS, query: this.marks.query });
+      else if (fresh)
+        this.panes[i].show(this.content(pair, column, i === 0 ? "left" : mode === "unified" ? "both" : "right"), {
+          ...NO_MARKS,
+          query: this.marks.query,
+        });
       else this.panes[i].relayout(column);
     }
     if (fresh) {
@@ -171,7 +193,7 @@ export class Compare {
     const place = (line: number): Spot => spotOf(column, line);
     const { blame } = pair;
     const sources = { left: this.hooks.source(pair.left), right: this.hooks.source(pair.right) };
-    const known = side === "both" ? sources.left ?? sources.right : sources[side];
+    const known = side === "both" ? (sources.left ?? sources.right) : sources[side];
     const source = (line: number): number => {
       const spot = place(line);
       return sources[spot.side]?.(spot.line) ?? 0;
@@ -182,14 +204,20 @@ export class Compare {
       label: side === "both" ? `From ${pair.titles[0]} to ${pair.titles[1]}` : pair.titles[side === "left" ? 0 : 1],
       wrap: pair.wrap,
       source: known ? source : undefined,
-      blame: blame && ((line: number) => { const spot = place(line); return blame(spot.side, spot.line); }),
+      blame:
+        blame &&
+        ((line: number) => {
+          const spot = place(line);
+          return blame(spot.side, spot.line);
+        }),
     };
   }
 
   /** How many characters fit on a row is known once the panes have been measured; tells whether it has changed. */
   private measure(): boolean {
     const before = this.columns;
-    const fit = ({ view }: Pane): number => Math.floor((view.contentDOM.clientWidth - PADDING) / view.defaultCharacterWidth);
+    const fit = ({ view }: Pane): number =>
+      Math.floor((view.contentDOM.clientWidth - PADDING) / view.defaultCharacterWidth);
     this.columns = [fit(this.panes[0]), fit(this.panes[1])];
     return before[0] !== this.columns[0] || before[1] !== this.columns[1];
   }
@@ -325,7 +353,8 @@ export class Compare {
   /** To the next or previous change; the number of it, or -1. */
   step(by: 1 | -1, focus = true): number {
     if (this.hunks.length === 0) return -1;
-    this.change = this.change < 0 && by < 0 ? this.hunks.length - 1 : (this.change + by + this.hunks.length) % this.hunks.length;
+    this.change =
+      this.change < 0 && by < 0 ? this.hunks.length - 1 : (this.change + by + this.hunks.length) % this.hunks.length;
     const hunk = this.hunks[this.change]!;
     const [a, b] = this.ranges;
     const right = hunk.b1 > hunk.b0;
@@ -352,7 +381,9 @@ export class Compare {
     if (name[0] === "@" || !this.pair || this.mode === "unified") return all;
     const spot = this.spot(pane, row);
     const first = this.ranges[spot.side === "left" ? 0 : 1].from;
-    const segment = this.analysis.segments(this.pair[spot.side]).find(({ from, to }) => spot.line >= from && spot.line < to);
+    const segment = this.analysis
+      .segments(this.pair[spot.side])
+      .find(({ from, to }) => spot.line >= from && spot.line < to);
     return segment ? { from: segment.from - first, to: segment.to - first } : all;
   }
 
@@ -377,7 +408,11 @@ export class Compare {
           if (this.linked.left.has(column.left[row]!) || this.linked.right.has(column.right[row]!)) linked.add(row);
         }
       }
-      const name: Name | null = this.marks.name && (pane === this.active || this.marks.name.name[0] === "@" ? this.marks.name : this.mirrored(this.marks.name, pane));
+      const name: Name | null =
+        this.marks.name &&
+        (pane === this.active || this.marks.name.name[0] === "@"
+          ? this.marks.name
+          : this.mirrored(this.marks.name, pane));
       pane.mark({ ...this.marks, name, linked });
     }
   }

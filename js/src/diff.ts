@@ -43,8 +43,8 @@ class Differ {
   run(a0: number, a1: number, b0: number, b1: number): void {
     const { a, b } = this;
     for (;;) {
-      while (a0 < a1 && b0 < b1 && a[a0] === b[b0]) a0++, b0++;
-      while (a0 < a1 && b0 < b1 && a[a1 - 1] === b[b1 - 1]) a1--, b1--;
+      while (a0 < a1 && b0 < b1 && a[a0] === b[b0]) (a0++, b0++);
+      while (a0 < a1 && b0 < b1 && a[a1 - 1] === b[b1 - 1]) (a1--, b1--);
       if (a0 === a1 || b0 === b1) break;
       const [x, y] = this.split(a0, a1, b0, b1);
       if ((x === a0 && y === b0) || (x === a1 && y === b1)) break;
@@ -76,7 +76,7 @@ class Differ {
         const k = origin + d;
         let x = forward[k - 1]! >= forward[k + 1]! ? forward[k - 1]! + 1 : forward[k + 1]!;
         let y = x - d;
-        while (x < a1 && y < b1 && a[x] === b[y]) x++, y++;
+        while (x < a1 && y < b1 && a[x] === b[y]) (x++, y++);
         forward[k] = x;
         if (odd && bmin <= d && d <= bmax && backward[k]! <= x) return [x, y];
       }
@@ -88,7 +88,7 @@ class Differ {
         const k = origin + d;
         let x = backward[k - 1]! < backward[k + 1]! ? backward[k - 1]! : backward[k + 1]! - 1;
         let y = x - d;
-        while (x > a0 && y > b0 && a[x - 1] === b[y - 1]) x--, y--;
+        while (x > a0 && y > b0 && a[x - 1] === b[y - 1]) (x--, y--);
         backward[k] = x;
         if (!odd && fmin <= d && d <= fmax && x <= forward[k]!) return [x, y];
       }
@@ -158,7 +158,7 @@ function diffSegment(a: Int32Array, b: Int32Array, changedA: Uint8Array, changed
   let tailA = a.length;
   let tailB = b.length;
   while (head < tailA && head < tailB && a[head] === b[head]) head++;
-  while (tailA > head && tailB > head && a[tailA - 1] === b[tailB - 1]) tailA--, tailB--;
+  while (tailA > head && tailB > head && a[tailA - 1] === b[tailB - 1]) (tailA--, tailB--);
   if (head === tailA) return void changedB.fill(1, head, tailB);
   if (head === tailB) return void changedA.fill(1, head, tailA);
   const middleA = a.subarray(head, tailA);
@@ -186,7 +186,7 @@ function hunks(changedA: Uint8Array, changedB: Uint8Array): Hunk[] {
     while (i < changedA.length && changedA[i]) i++;
     while (j < changedB.length && changedB[j]) j++;
     if (i > a0 || j > b0) found.push({ a0, a1: i, b0, b1: j });
-    while (i < changedA.length && j < changedB.length && !changedA[i] && !changedB[j]) i++, j++;
+    while (i < changedA.length && j < changedB.length && !changedA[i] && !changedB[j]) (i++, j++);
   }
   return found;
 }

@@ -3,7 +3,9 @@
 type Attributes = Readonly<Record<string, string | number | boolean | ((event: never) => void) | undefined>>;
 
 export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K, attributes: Attributes = {}, ...children: (Node | string)[]
+  tag: K,
+  attributes: Attributes = {},
+  ...children: (Node | string)[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {

@@ -12,7 +12,10 @@ export class Embedded {
   private wanted: string | null = null;
   private stop: (() => void) | null = null;
 
-  constructor(name: string, private readonly host: Host) {
+  constructor(
+    name: string,
+    private readonly host: Host,
+  ) {
     this.element = h("div", { class: name });
   }
 

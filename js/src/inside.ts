@@ -8,7 +8,11 @@ export class Inside {
   /** Nobody is there to ask in an offline page. */
   private readonly asker: Asker | null;
 
-  constructor(private readonly model: Model, private readonly store: Store, private readonly say: (text: string) => void) {
+  constructor(
+    private readonly model: Model,
+    private readonly store: Store,
+    private readonly say: (text: string) => void,
+  ) {
     this.asker = model.send ? new Asker(model, () => say("Still running")) : null;
   }
 
@@ -20,7 +24,11 @@ export class Inside {
 
   button(): HTMLElement {
     const title = "Run the passes of this step one by one (i)";
-    return h("button", { type: "button", class: "irw-inside", title, ...OWN_KEYS, click: () => void this.open() }, "Passes inside");
+    return h(
+      "button",
+      { type: "button", class: "irw-inside", title, ...OWN_KEYS, click: () => void this.open() },
+      "Passes inside",
+    );
   }
 
   /** Have the passes put in the place of their step. */

@@ -3,7 +3,8 @@
 import type { Segment } from "./diff";
 
 /** Names that a pass may renumber: SSA values, blocks, attribute aliases, LLVM's metadata and labels, PTX labels. */
-const RENUMBERED = /(%)[\w$.-]+(?:[:#]\d+)?|(\^)\w+|(#)(?:(?:map|set|loc)\d*|\d+)\b|(!)\d+|(\$)L__BB\d+_\d+|^(?:\d+|bb[\w.]*)(?=:)/g;
+const RENUMBERED =
+  /(%)[\w$.-]+(?:[:#]\d+)?|(\^)\w+|(#)(?:(?:map|set|loc)\d*|\d+)\b|(!)\d+|(\$)L__BB\d+_\d+|^(?:\d+|bb[\w.]*)(?=:)/g;
 
 /** The parts of a line that `blank` leaves out, in order. */
 export function* renumbered(line: string): Generator<{ from: number; to: number }> {
@@ -49,7 +50,11 @@ const LLVM_OP = /^\s+(?:%[^=]*=\s*)?(?:tail |musttail |notail )?([a-z]\w*)/;
 const ASM_OP = /^\s+(?:@!?%\w+\s+)?([a-z][\w.]*)/;
 /** Words that open a line of MLIR without being an operation. */
 const NOT_OPS = new Set(["ins", "outs", "attributes", "else", "do", "case", "default", "permutation", "to"]);
-const BUILTIN: Readonly<Record<string, string>> = { module: "builtin.module", return: "func.return", func: "func.func" };
+const BUILTIN: Readonly<Record<string, string>> = {
+  module: "builtin.module",
+  return: "func.return",
+  func: "func.func",
+};
 
 /** The operation on a line, or "". */
 export function operation(line: string, language: string): string {
@@ -125,7 +130,15 @@ const PYTHON = new RegExp(
 const PLAIN = /(?<string>"(?:[^"\\]|\\.)*")|(?<number>(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]))/g;
 
 const COLOURS: Readonly<Record<string, RegExp>> = {
-  mlir: MLIR, llvm: LLVM, ptx: ASM, amdgcn: ASM, sass: ASM, x86asm: ASM, spirv: ASM, python: PYTHON, fx: PYTHON,
+  mlir: MLIR,
+  llvm: LLVM,
+  ptx: ASM,
+  amdgcn: ASM,
+  sass: ASM,
+  x86asm: ASM,
+  spirv: ASM,
+  python: PYTHON,
+  fx: PYTHON,
 };
 
 export function colours(language: string): RegExp {

@@ -12,7 +12,10 @@ export function onKey(viewer: Viewer, event: KeyboardEvent): void {
     viewer.list.element.focus();
   } else {
     const inList = target === viewer.list.element;
-    const action = (inList && listKey(viewer, event)) || letter(viewer, event.key) || (event.key === "Escape" && escape(viewer, inList));
+    const action =
+      (inList && listKey(viewer, event)) ||
+      letter(viewer, event.key) ||
+      (event.key === "Escape" && escape(viewer, inList));
     if (!action) return;
   }
   event.preventDefault();
@@ -21,7 +24,14 @@ export function onKey(viewer: Viewer, event: KeyboardEvent): void {
 
 function listKey(viewer: Viewer, event: KeyboardEvent): boolean {
   const right = viewer.store.get("right");
-  const steps: Readonly<Record<string, number>> = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10, Home: -1e6, End: 1e6 };
+  const steps: Readonly<Record<string, number>> = {
+    ArrowUp: -1,
+    ArrowDown: 1,
+    PageUp: -10,
+    PageDown: 10,
+    Home: -1e6,
+    End: 1e6,
+  };
   const by = steps[event.key];
   if (by !== undefined) {
     viewer.choose(viewer.list.step(right, by), event.shiftKey ? "right" : "both");

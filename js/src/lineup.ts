@@ -76,7 +76,10 @@ function* stretches(hunks: readonly Hunk[], length: number): Generator<[a: numbe
 }
 
 export function sideBySide(
-  a: Int32Array, b: Int32Array, hunks: readonly Hunk[], options: Options,
+  a: Int32Array,
+  b: Int32Array,
+  hunks: readonly Hunk[],
+  options: Options,
 ): [left: Column, right: Column] {
   const [left, right] = [column(a, options.firstLeft, "left"), column(b, options.firstRight, "right")];
   const rows = (ids: Int32Array, side: 0 | 1, from: number, to: number): number => {
@@ -138,7 +141,12 @@ function column(lines: Int32Array, first: number, side: "left" | "right") {
 
 /** Which part of an equal stretch is hidden, counted from its start. */
 function folds(
-  fromA: number, fromB: number, length: number, lengthA: number, anyChange: boolean, options: Options,
+  fromA: number,
+  fromB: number,
+  length: number,
+  lengthA: number,
+  anyChange: boolean,
+  options: Options,
 ): [number, number] | null {
   if (!anyChange) return null;
   const head = fromA === 0 && fromB === 0 ? 0 : options.context;

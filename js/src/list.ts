@@ -35,7 +35,10 @@ export interface ListHooks {
 
 /** What is said of a row whose lines cannot be counted. */
 const SAID: Readonly<Partial<Record<Row["state"], string>>> = {
-  failed: "failed", pending: "not here yet", lost: "not available", unknown: "not compared: the pass before is not here",
+  failed: "failed",
+  pending: "not here yet",
+  lost: "not available",
+  unknown: "not compared: the pass before is not here",
 };
 
 export class PassList {
@@ -46,16 +49,24 @@ export class PassList {
 
   constructor(private readonly hooks: ListHooks) {
     this.element = h("div", {
-      class: "irw-list", role: "listbox", tabindex: 0, "aria-label": "Passes", ...OWN_KEYS,
+      class: "irw-list",
+      role: "listbox",
+      tabindex: 0,
+      "aria-label": "Passes",
+      ...OWN_KEYS,
       click: (event: MouseEvent) => this.clicked(event),
     });
   }
 
   draw(entries: readonly Entry[], left: number, right: number, most: number): void {
     this.stages = entries.flatMap((entry) => ("stages" in entry ? [] : [entry.stage]));
-    const rows = entries.map((entry) => ("stages" in entry
-      ? this.kept(`quiet ${entry.key}`, [entry.stages.length], () => this.quiet(entry))
-      : this.kept(String(entry.stage), [entry, entry.stage === left, entry.stage === right, most], () => this.row(entry, left, right, most))));
+    const rows = entries.map((entry) =>
+      "stages" in entry
+        ? this.kept(`quiet ${entry.key}`, [entry.stages.length], () => this.quiet(entry))
+        : this.kept(String(entry.stage), [entry, entry.stage === left, entry.stage === right, most], () =>
+            this.row(entry, left, right, most),
+          ),
+    );
     this.put(rows);
     const current = this.element.querySelector(`[data-stage="${right}"]`);
     if (current) this.element.setAttribute("aria-activedescendant", current.id);
@@ -108,7 +119,11 @@ export class PassList {
 
   private quiet({ stages, key }: Quiet): HTMLElement {
     const text = stages.length === 1 ? "1 pass, no change" : `${stages.length} passes, no change`;
-    return h("div", { class: "irw-quiet", role: "option", "aria-selected": "false", "data-quiet": key, title: "Show them" }, text);
+    return h(
+      "div",
+      { class: "irw-quiet", role: "option", "aria-selected": "false", "data-quiet": key, title: "Show them" },
+      text,
+    );
   }
 
   private row(row: Row, left: number, right: number, most: number): HTMLElement {
@@ -124,20 +139,32 @@ export class PassList {
     return h(
       "div",
       {
-        class: `irw-row irw-${row.state} ${row.check && `irw-${row.check}`} ${side}`, role: "option", id: `${this.id}-${row.stage}`,
-        "aria-selected": String(selected), "data-stage": row.stage, title: row.title,
+        class: `irw-row irw-${row.state} ${row.check && `irw-${row.check}`} ${side}`,
+        role: "option",
+        id: `${this.id}-${row.stage}`,
+        "aria-selected": String(selected),
+        "data-stage": row.stage,
+        title: row.title,
       },
       h("span", { class: "irw-index" }, String(row.stage)),
       h("span", { class: "irw-name" }, row.label),
       ...(said.length > 0 ? [h("span", { class: "irw-said-only" }, `, ${said.join(", ")}, `)] : []),
       h("span", { class: "irw-hits" }, row.hits ? "●" : ""),
       bars(row.delta, most),
-      h("span", { class: "irw-time" }, row.state === "failed" || row.check === "differs" ? "✗" : milliseconds(row.seconds)),
-      h("span", { class: "irw-strip" }, ...row.strip.map(([name, share, colour]) => {
-        const part = h("span", { class: `irw-hue${colour}`, title: name });
-        part.style.flexGrow = String(share);
-        return part;
-      })),
+      h(
+        "span",
+        { class: "irw-time" },
+        row.state === "failed" || row.check === "differs" ? "✗" : milliseconds(row.seconds),
+      ),
+      h(
+        "span",
+        { class: "irw-strip" },
+        ...row.strip.map(([name, share, colour]) => {
+          const part = h("span", { class: `irw-hue${colour}`, title: name });
+          part.style.flexGrow = String(share);
+          return part;
+        }),
+      ),
     );
   }
 }

@@ -34,7 +34,18 @@ export interface State {
 }
 
 const KEYS: readonly (keyof State)[] = [
-  "trace", "against", "left", "right", "query", "blind", "layout_mode", "wrap", "fold", "blame", "symbol", "passes",
+  "trace",
+  "against",
+  "left",
+  "right",
+  "query",
+  "blind",
+  "layout_mode",
+  "wrap",
+  "fold",
+  "blame",
+  "symbol",
+  "passes",
 ];
 
 /** Sets keys of a model, and tells of changes once per turn, whoever made them. */
@@ -42,7 +53,11 @@ export class Watch<K extends string> {
   private readonly pending = new Set<K>();
   private readonly stops: (() => void)[] = [];
 
-  constructor(protected readonly model: Model, keys: readonly K[], private readonly changed: (keys: ReadonlySet<K>) => void) {
+  constructor(
+    protected readonly model: Model,
+    keys: readonly K[],
+    private readonly changed: (keys: ReadonlySet<K>) => void,
+  ) {
     for (const key of keys) {
       const note = (): void => this.note(key);
       model.on(`change:${key}`, note);

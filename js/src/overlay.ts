@@ -1,7 +1,14 @@
 /** Colours of the lines in sight: syntax, rows of a diff, words that differ, search hits, names and their uses. */
 
 import { type Extension, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, type DecorationSet, EditorView, MatchDecorator, ViewPlugin, type ViewUpdate } from "@codemirror/view";
+import {
+  Decoration,
+  type DecorationSet,
+  EditorView,
+  MatchDecorator,
+  ViewPlugin,
+  type ViewUpdate,
+} from "@codemirror/view";
 import { colourOf, colours, defines, wordIn } from "./ir";
 import { differingWords } from "./words";
 import { matcher } from "./analysis";
@@ -27,8 +34,10 @@ export const NO_MARKS: Marks = { query: "", name: null, linked: new Set(), words
 export const setMarks = StateEffect.define<Marks>();
 
 export function sameMarks(a: Marks, b: Marks): boolean {
-  const names = a.name === b.name || (a.name?.name === b.name?.name && a.name?.from === b.name?.from && a.name?.to === b.name?.to);
-  const links = a.linked === b.linked || (a.linked.size === b.linked.size && [...a.linked].every((line) => b.linked.has(line)));
+  const names =
+    a.name === b.name || (a.name?.name === b.name?.name && a.name?.from === b.name?.from && a.name?.to === b.name?.to);
+  const links =
+    a.linked === b.linked || (a.linked.size === b.linked.size && [...a.linked].every((line) => b.linked.has(line)));
   return a.query === b.query && a.words === b.words && names && links;
 }
 
@@ -87,7 +96,7 @@ export function overlay(rowClass: (line: number) => string, mate: (line: number)
     const lines = new RangeSetBuilder<Decoration>();
     let done = -1;
     for (const visible of view.visibleRanges) {
-      for (let at = visible.from; at <= visible.to; ) {
+      for (let at = visible.from; at <= visible.to;) {
         const line = doc.lineAt(at);
         at = line.to + 1;
         if (line.number === done) continue;

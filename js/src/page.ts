@@ -11,7 +11,8 @@ function decode(base64: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-const codeOf = (name: string): Uint8Array<ArrayBuffer> => decode(document.getElementById(`irw-bundle-${name}`)!.textContent!);
+const codeOf = (name: string): Uint8Array<ArrayBuffer> =>
+  decode(document.getElementById(`irw-bundle-${name}`)!.textContent!);
 /** Views name the code of others as they name models in Jupyter. */
 const host: Host = { getModel: async (name) => new PageModel({ code: codeOf(name) }) };
 const bundles = new Map<string, Promise<{ render: Render }>>();

@@ -3,8 +3,16 @@
 import { EditorSelection, EditorState, StateEffect, StateField } from "@codemirror/state";
 import { standardKeymap } from "@codemirror/commands";
 import {
-  Decoration, type DecorationSet, drawSelection, EditorView, gutter, GutterMarker, highlightActiveLine,
-  highlightSpecialChars, keymap, WidgetType,
+  Decoration,
+  type DecorationSet,
+  drawSelection,
+  EditorView,
+  gutter,
+  GutterMarker,
+  highlightActiveLine,
+  highlightSpecialChars,
+  keymap,
+  WidgetType,
 } from "@codemirror/view";
 import type { Column } from "./lineup";
 import { Kind } from "./lineup";
@@ -58,7 +66,11 @@ class GapWidget extends WidgetType {
 }
 
 class FoldWidget extends WidgetType {
-  constructor(private readonly lines: number, private readonly key: number, private readonly unfold: (key: number) => void) {
+  constructor(
+    private readonly lines: number,
+    private readonly key: number,
+    private readonly unfold: (key: number) => void,
+  ) {
     super();
   }
   override eq(other: FoldWidget): boolean {
@@ -70,7 +82,12 @@ class FoldWidget extends WidgetType {
   toDOM(): HTMLElement {
     return h(
       "div",
-      { class: "irw-fold", title: "Show these lines", mousedown: (event: MouseEvent) => event.preventDefault(), click: () => this.unfold(this.key) },
+      {
+        class: "irw-fold",
+        title: "Show these lines",
+        mousedown: (event: MouseEvent) => event.preventDefault(),
+        click: () => this.unfold(this.key),
+      },
       `⋯ ${plural(this.lines, "equal line")}`,
     );
   }
@@ -80,7 +97,11 @@ class FoldWidget extends WidgetType {
 }
 
 class Label extends GutterMarker {
-  constructor(private readonly text: string, private readonly kind: string, private readonly title = "") {
+  constructor(
+    private readonly text: string,
+    private readonly kind: string,
+    private readonly title = "",
+  ) {
     super();
     this.elementClass = kind;
   }
@@ -123,7 +144,11 @@ export class Pane {
   private doc: Doc | null = null;
   private marks: Marks = NO_MARKS;
 
-  constructor(parent: HTMLElement, root: Document | ShadowRoot, private readonly hooks: Hooks) {
+  constructor(
+    parent: HTMLElement,
+    root: Document | ShadowRoot,
+    private readonly hooks: Hooks,
+  ) {
     this.view = new EditorView({ parent, root, state: EditorState.create({}) });
     this.view.scrollDOM.addEventListener("scroll", () => hooks.scrolled(this), { passive: true });
   }
@@ -139,7 +164,12 @@ export class Pane {
       doc: doc.text,
       extensions: [
         EditorState.readOnly.of(true),
-        EditorView.contentAttributes.of({ ...OWN_KEYS, "aria-label": content.label, tabindex: "0", spellcheck: "false" }),
+        EditorView.contentAttributes.of({
+          ...OWN_KEYS,
+          "aria-label": content.label,
+          tabindex: "0",
+          spellcheck: "false",
+        }),
         StateField.define<DecorationSet>({
           create: () => initial,
           update: (set, transaction) => {
@@ -154,7 +184,11 @@ export class Pane {
         keymap.of(standardKeymap),
         this.gutters(content),
         syntax(content.language),
-        overlay((line) => look(column, line).class, (line) => this.hooks.text(column.mates[line] ?? -1), marks),
+        overlay(
+          (line) => look(column, line).class,
+          (line) => this.hooks.text(column.mates[line] ?? -1),
+          marks,
+        ),
         content.wrap ? EditorView.lineWrapping : [],
         EditorView.updateListener.of((update) => {
           if (update.geometryChanged && update.transactions.length === 0) this.hooks.measured?.();
@@ -192,7 +226,10 @@ export class Pane {
     const { doc } = this.view.state;
     const target = doc.line(Math.min(Math.max(line, 0) + 1, doc.lines));
     const at = Math.min(target.from + column, target.to);
-    this.view.dispatch({ selection: EditorSelection.cursor(at), effects: EditorView.scrollIntoView(at, { y: place, x: "nearest" }) });
+    this.view.dispatch({
+      selection: EditorSelection.cursor(at),
+      effects: EditorView.scrollIntoView(at, { y: place, x: "nearest" }),
+    });
   }
 
   reveal(line: number): void {
@@ -279,4 +316,3 @@ function widest(numbers: Int32Array): string {
   for (let i = 0; i < numbers.length; i++) if (numbers[i]! > most) most = numbers[i]!;
   return most < 0 ? "" : "0".repeat(String(most + 1).length);
 }
-

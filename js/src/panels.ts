@@ -9,7 +9,8 @@ import { h, OWN_KEYS, plural, thousands } from "./dom";
 export function facts(trace: Trace): HTMLElement {
   const name = trace.name ? [h("b", {}, trace.name), " → "] : [];
   return h(
-    "div", { class: "irw-facts" },
+    "div",
+    { class: "irw-facts" },
     h("span", {}, ...name, h("b", {}, trace.target)),
     ...(trace.diagnostics.length > 0 && !trace.failure ? [diagnostics(trace.diagnostics)] : []),
     ...trace.facts.map(([label, value]) => h("span", { class: "irw-fact" }, `${label} `, h("b", {}, value))),
@@ -17,9 +18,12 @@ export function facts(trace: Trace): HTMLElement {
 }
 
 function diagnostics(said: readonly string[]): HTMLElement {
-  return h("details", { class: "irw-fact" },
+  return h(
+    "details",
+    { class: "irw-fact" },
     h("summary", { ...OWN_KEYS }, plural(said.length, "diagnostic")),
-    h("pre", { tabindex: 0, "aria-label": "Diagnostics", ...OWN_KEYS }, said.join("\n")));
+    h("pre", { tabindex: 0, "aria-label": "Diagnostics", ...OWN_KEYS }, said.join("\n")),
+  );
 }
 
 export function failure(trace: Trace): HTMLElement | null {
@@ -29,7 +33,14 @@ export function failure(trace: Trace): HTMLElement | null {
   const said = [failed.message, ...failed.diagnostics.filter((line) => !failed.message.includes(line))];
   box.append(h("pre", { tabindex: 0, "aria-label": "Diagnostics", ...OWN_KEYS }, said.join("\n")));
   if (failed.reproducer) {
-    box.append(h("details", {}, h("summary", { ...OWN_KEYS }, "Command that shows it again"), h("pre", { tabindex: 0, ...OWN_KEYS }, failed.reproducer)));
+    box.append(
+      h(
+        "details",
+        {},
+        h("summary", { ...OWN_KEYS }, "Command that shows it again"),
+        h("pre", { tabindex: 0, ...OWN_KEYS }, failed.reproducer),
+      ),
+    );
   }
   return box;
 }
@@ -38,22 +49,35 @@ export function failure(trace: Trace): HTMLElement | null {
 export function title(side: "left" | "right", index: number, stage: Stage, of: string, ...more: Node[]): HTMLElement {
   const { label, name, step, scope, options } = stage;
   const about = [step === name ? "" : step, scope === "module" ? "" : scope, options].filter(Boolean).join(" · ");
-  return h("div", { class: `irw-title irw-${side}`, title: [step, scope, options].filter(Boolean).join("\n") },
-    h("span", { class: "irw-index" }, String(index)), h("b", {}, label), ...(of ? [h("span", {}, of)] : []),
-    h("span", { class: "irw-dim" }, about), ...(stage.ready ? [] : [h("span", { class: "irw-dim" }, missing(stage))]), ...more);
+  return h(
+    "div",
+    { class: `irw-title irw-${side}`, title: [step, scope, options].filter(Boolean).join("\n") },
+    h("span", { class: "irw-index" }, String(index)),
+    h("b", {}, label),
+    ...(of ? [h("span", {}, of)] : []),
+    h("span", { class: "irw-dim" }, about),
+    ...(stage.ready ? [] : [h("span", { class: "irw-dim" }, missing(stage))]),
+    ...more,
+  );
 }
 
 /** How much has changed, in words. */
 export function summary(changes: readonly Hunk[], renumbered: number): string {
   let [gone, added] = [0, 0];
   for (const { a0, a1, b0, b1 } of changes) [gone, added] = [gone + a1 - a0, added + b1 - b0];
-  const said = gone + added === 0 ? "no change" : `−${thousands(gone)} +${plural(added, "line")}, ${plural(changes.length, "change")}`;
+  const said =
+    gone + added === 0
+      ? "no change"
+      : `−${thousands(gone)} +${plural(added, "line")}, ${plural(changes.length, "change")}`;
   return renumbered > 0 ? `${said}; ${plural(renumbered, "line")} only renumbered` : said;
 }
 
 /** What there is to say instead of a comparison of two stages that are not both here. */
 export function absent(left: Stage, right: Stage): string {
-  return [...new Set([left, right])].filter(({ ready }) => !ready).map((stage) => `${stage.label} is ${missing(stage)}`).join("; ");
+  return [...new Set([left, right])]
+    .filter(({ ready }) => !ready)
+    .map((stage) => `${stage.label} is ${missing(stage)}`)
+    .join("; ");
 }
 
 /** Operations before and after, by dialect; only what differs unless nothing does. */
@@ -61,21 +85,40 @@ export function operations(analysis: Analysis, left: Stage, right: Stage): HTMLE
   if (!comparable(left, right)) return h("div", { class: "irw-operations" }, h("p", {}, absent(left, right)));
   const [before, after] = [analysis.counts(left), analysis.counts(right)];
   const rows = [...new Set([...before.keys(), ...after.keys()])].sort((a, b) =>
-    dialect(a) === dialect(b) ? (a < b ? -1 : 1) : dialect(a) < dialect(b) ? -1 : 1);
+    dialect(a) === dialect(b) ? (a < b ? -1 : 1) : dialect(a) < dialect(b) ? -1 : 1,
+  );
   const body = h("tbody");
   for (const op of rows) {
     const [a, b] = [before.get(op) ?? 0, after.get(op) ?? 0];
     if (left !== right && a === b) continue;
     const change = b - a;
-    body.append(h("tr", {},
-      h("th", { scope: "row" }, op), h("td", {}, thousands(a)), h("td", {}, thousands(b)),
-      h("td", { class: change < 0 ? "irw-less" : change > 0 ? "irw-more" : "" }, change < 0 ? `−${thousands(-change)}` : change > 0 ? `+${thousands(change)}` : "")));
+    body.append(
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, op),
+        h("td", {}, thousands(a)),
+        h("td", {}, thousands(b)),
+        h(
+          "td",
+          { class: change < 0 ? "irw-less" : change > 0 ? "irw-more" : "" },
+          change < 0 ? `−${thousands(-change)}` : change > 0 ? `+${thousands(change)}` : "",
+        ),
+      ),
+    );
   }
-  const head = h("tr", {}, ...["operation", "before", "after", "change"].map((title) => h("th", { scope: "col" }, title)));
+  const head = h(
+    "tr",
+    {},
+    ...["operation", "before", "after", "change"].map((title) => h("th", { scope: "col" }, title)),
+  );
   const same = rows.length - body.children.length;
-  return h("div", { class: "irw-operations" },
+  return h(
+    "div",
+    { class: "irw-operations" },
     h("table", {}, h("thead", {}, head), body),
-    ...(same > 0 ? [h("p", {}, `${plural(same, "other operation")} with the same count`)] : []));
+    ...(same > 0 ? [h("p", {}, `${plural(same, "other operation")} with the same count`)] : []),
+  );
 }
 
 const KEYS: readonly (readonly [string, string])[] = [
@@ -98,8 +141,33 @@ const KEYS: readonly (readonly [string, string])[] = [
 ];
 
 export function help(close: () => void): HTMLDialogElement {
-  const dialog = h("dialog", { class: "irw-help", "aria-label": "Keys", ...OWN_KEYS },
-    h("table", {}, h("tbody", {}, ...KEYS.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, ...key.split(" ").map((part) => (/^[\w↑↓/[?+-]+,?$/.test(part) && !["click"].includes(part) ? h("kbd", {}, part) : part)).flatMap((part) => [part, " "])), h("td", {}, what))))),
-    h("button", { type: "button", ...OWN_KEYS, click: close }, "Close"));
+  const dialog = h(
+    "dialog",
+    { class: "irw-help", "aria-label": "Keys", ...OWN_KEYS },
+    h(
+      "table",
+      {},
+      h(
+        "tbody",
+        {},
+        ...KEYS.map(([key, what]) =>
+          h(
+            "tr",
+            {},
+            h(
+              "th",
+              { scope: "row" },
+              ...key
+                .split(" ")
+                .map((part) => (/^[\w↑↓/[?+-]+,?$/.test(part) && !["click"].includes(part) ? h("kbd", {}, part) : part))
+                .flatMap((part) => [part, " "]),
+            ),
+            h("td", {}, what),
+          ),
+        ),
+      ),
+    ),
+    h("button", { type: "button", ...OWN_KEYS, click: close }, "Close"),
+  );
   return dialog;
 }

@@ -19,7 +19,11 @@ export class Shape {
   private readonly last: number[] = [];
   private lastId = -1;
 
-  constructor(bytes: Uint8Array, readonly from: number, readonly to: number) {
+  constructor(
+    bytes: Uint8Array,
+    readonly from: number,
+    readonly to: number,
+  ) {
     const pieces: string[] = [];
     let start = from;
     for (let i = from; i <= to; i++) {

@@ -15,7 +15,11 @@ export class SourcePane {
   private file = -1;
   private quiet = false;
 
-  constructor(private readonly dumps: Dumps, root: Document | ShadowRoot, chosen: (file: number, line: number) => void) {
+  constructor(
+    private readonly dumps: Dumps,
+    root: Document | ShadowRoot,
+    chosen: (file: number, line: number) => void,
+  ) {
     this.element = h("div", { class: "irw-source" }, this.title);
     this.texts = dumps.sources.map(({ text }) => text.replace(/\n$/, "").split("\n"));
     this.pane = new Pane(this.element, root, {

@@ -8,7 +8,8 @@ import type { Context, Host, Render } from "./mount";
 
 type Bundle = Promise<{ render: Render }>;
 
-const loaded: Map<string, Bundle> = ((globalThis as Record<symbol, unknown>)[Symbol.for("irwidget")] ??= new Map()) as never;
+const loaded: Map<string, Bundle> = ((globalThis as Record<symbol, unknown>)[Symbol.for("irwidget")] ??=
+  new Map()) as never;
 
 export default {
   async render(context: Context & { host: Host }): Promise<() => void> {

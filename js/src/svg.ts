@@ -1,13 +1,55 @@
 /** A drawing from outside as elements of our own: nothing of it can run, link or load. */
 
 const SVG = "http://www.w3.org/2000/svg";
-const ELEMENTS = new Set(["svg", "g", "title", "desc", "path", "polygon", "polyline", "line", "rect", "circle", "ellipse", "text", "tspan"]);
+const ELEMENTS = new Set([
+  "svg",
+  "g",
+  "title",
+  "desc",
+  "path",
+  "polygon",
+  "polyline",
+  "line",
+  "rect",
+  "circle",
+  "ellipse",
+  "text",
+  "tspan",
+]);
 /** Elements whose content stays while they themselves go. */
 const OPENED = new Set(["a"]);
 const ATTRIBUTES = new Set([
-  "viewBox", "width", "height", "transform", "d", "points", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "dx", "dy",
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "opacity", "text-anchor",
-  "font-family", "font-size", "font-weight", "font-style",
+  "viewBox",
+  "width",
+  "height",
+  "transform",
+  "d",
+  "points",
+  "x",
+  "y",
+  "x1",
+  "y1",
+  "x2",
+  "y2",
+  "cx",
+  "cy",
+  "r",
+  "rx",
+  "ry",
+  "dx",
+  "dy",
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-opacity",
+  "stroke-dasharray",
+  "opacity",
+  "text-anchor",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "font-style",
 ]);
 /** Numbers, names and lists of them; no url(...), no javascript:, no escapes. */
 const VALUE = /^(?!.*url)[\w\s#.,+\-%()]*$/i;

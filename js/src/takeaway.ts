@@ -3,7 +3,15 @@
 import { h } from "./dom";
 
 const ENDINGS: Readonly<Record<string, string>> = {
-  mlir: "mlir", llvm: "ll", ptx: "ptx", amdgcn: "s", sass: "sass", x86asm: "s", spirv: "spvasm", python: "py", json: "json",
+  mlir: "mlir",
+  llvm: "ll",
+  ptx: "ptx",
+  amdgcn: "s",
+  sass: "sass",
+  x86asm: "s",
+  spirv: "spvasm",
+  python: "py",
+  json: "json",
 };
 
 export async function copyText(text: string): Promise<boolean> {

@@ -7,7 +7,10 @@ export function followTheme(element: HTMLElement): () => void {
   };
   look();
   const observer = new MutationObserver(look);
-  const attributes = { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-light", "data-jp-theme-name", "data-theme"] };
+  const attributes = {
+    attributes: true,
+    attributeFilter: ["class", "style", "data-jp-theme-light", "data-jp-theme-name", "data-theme"],
+  };
   observer.observe(document.body, attributes);
   observer.observe(document.documentElement, attributes);
   const media = matchMedia("(prefers-color-scheme: dark)");

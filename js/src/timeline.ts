@@ -15,7 +15,10 @@ export class Timeline {
   /** The largest number of lines that went or came in one pass. */
   most = 1;
 
-  constructor(private readonly analysis: Analysis, private readonly trace: Trace) {}
+  constructor(
+    private readonly analysis: Analysis,
+    private readonly trace: Trace,
+  ) {}
 
   /** Compute the next few stages; true when all are done. */
   advance(milliseconds: number): boolean {
@@ -31,14 +34,17 @@ export class Timeline {
         this.most = Math.max(this.most, gone, added);
       }
       if (!before || before.lines !== stage.lines) {
-        for (const [name, count] of this.analysis.dialects(stage)) this.totals.set(name, (this.totals.get(name) ?? 0) + count);
+        for (const [name, count] of this.analysis.dialects(stage))
+          this.totals.set(name, (this.totals.get(name) ?? 0) + count);
       }
       this.done++;
     } while (this.done < stages.length && performance.now() < until);
     if (this.done < stages.length) return false;
     const common = [...this.totals].sort((a, b) => b[1] - a[1]).slice(0, HUES);
     const hues = new Map(common.map(([name], i) => [name, i]));
-    this.strips = stages.map((stage) => this.analysis.dialects(stage).map(([name, count]) => [name, count, hues.get(name) ?? HUES] as const));
+    this.strips = stages.map((stage) =>
+      this.analysis.dialects(stage).map(([name, count]) => [name, count, hues.get(name) ?? HUES] as const),
+    );
     return true;
   }
 
@@ -48,7 +54,14 @@ export class Timeline {
       const known = i < this.done;
       const before = stages[stage.before];
       const delta = known && before && stage.changed ? this.analysis.delta(before, stage) : null;
-      const title = [stage.label, stage.step && `step ${stage.step}`, stage.scope && `on ${stage.scope}`, stage.options, missing(stage), stage.check === "differs" && "differs from eager PyTorch"];
+      const title = [
+        stage.label,
+        stage.step && `step ${stage.step}`,
+        stage.scope && `on ${stage.scope}`,
+        stage.options,
+        missing(stage),
+        stage.check === "differs" && "differs from eager PyTorch",
+      ];
       return {
         stage: i,
         label: stage.label,
@@ -63,7 +76,17 @@ export class Timeline {
     });
     if (failure) {
       const label = failure.pass || failure.step;
-      rows.push({ stage: stages.length, label, title: failure.message, seconds: 0, state: "failed", delta: null, strip: [], hits: 0, check: "" });
+      rows.push({
+        stage: stages.length,
+        label,
+        title: failure.message,
+        seconds: 0,
+        state: "failed",
+        delta: null,
+        strip: [],
+        hits: 0,
+        check: "",
+      });
     }
     return rows;
   }
@@ -75,13 +98,19 @@ function stateOf({ ready, lost, changed }: Stage): Row["state"] {
 }
 
 /** The rows that are listed: those that match, with runs of passes that change nothing folded. */
-export function entries(rows: readonly Row[], filter: string, open: ReadonlySet<number>, chosen: readonly number[]): Entry[] {
+export function entries(
+  rows: readonly Row[],
+  filter: string,
+  open: ReadonlySet<number>,
+  chosen: readonly number[],
+): Entry[] {
   const wanted = filter.trim().toLowerCase();
   if (wanted) return rows.filter(({ label, title }) => `${label}\n${title}`.toLowerCase().includes(wanted));
   const listed: Entry[] = [];
-  for (let i = 0; i < rows.length; ) {
+  for (let i = 0; i < rows.length;) {
     let end = i;
-    while (end < rows.length && rows[end]!.state === "same" && !chosen.includes(rows[end]!.stage) && !rows[end]!.hits) end++;
+    while (end < rows.length && rows[end]!.state === "same" && !chosen.includes(rows[end]!.stage) && !rows[end]!.hits)
+      end++;
     if (end - i > 1 && !open.has(i)) {
       listed.push({ stages: rows.slice(i, end).map(({ stage }) => stage), key: i });
       i = end;

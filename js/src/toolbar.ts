@@ -23,9 +23,16 @@ export class Toolbar {
   private readonly found = h("span", { class: "irw-found", role: "status" });
   private readonly switches = new Map<Switch | "layout", HTMLButtonElement>();
 
-  constructor(private readonly store: Store, private readonly hooks: ToolbarHooks) {
+  constructor(
+    private readonly store: Store,
+    private readonly hooks: ToolbarHooks,
+  ) {
     this.query = h("input", {
-      type: "search", class: "irw-query", placeholder: "Search all passes", "aria-label": "Search all passes (/)", ...OWN_KEYS,
+      type: "search",
+      class: "irw-query",
+      placeholder: "Search all passes",
+      "aria-label": "Search all passes (/)",
+      ...OWN_KEYS,
       input: () => store.set({ query: this.query.value }),
       keydown: (event: KeyboardEvent) => {
         if (event.key === "Enter") hooks.search(event.shiftKey ? -1 : 1);
@@ -39,15 +46,30 @@ export class Toolbar {
     this.trace = this.select("Lowering", (value) => store.set({ trace: Number(value) }));
     this.against = this.select("Compare with", (value) => store.set({ against: Number(value) }));
     this.element = h(
-      "div", { class: "irw-bar", role: "toolbar", "aria-label": "Pass diff" },
-      this.trace, this.against, this.query, this.found, this.symbol, h("span", { class: "irw-space" }),
+      "div",
+      { class: "irw-bar", role: "toolbar", "aria-label": "Pass diff" },
+      this.trace,
+      this.against,
+      this.query,
+      this.found,
+      this.symbol,
+      h("span", { class: "irw-space" }),
       this.toggle("layout", "Unified", "One column instead of two (s)", () =>
-        store.set({ layout_mode: store.get("layout_mode") === "unified" ? "split" : "unified" })),
-      this.toggle("blind", "Ignore renumbering", "Take lines that differ only in %names, ^blocks and #maps for equal (b)", () =>
-        store.set({ blind: !hooks.blind() })),
-      this.toggle("fold", "Fold", "Hide equal lines far from a change (z)", () => store.set({ fold: !store.get("fold") })),
+        store.set({ layout_mode: store.get("layout_mode") === "unified" ? "split" : "unified" }),
+      ),
+      this.toggle(
+        "blind",
+        "Ignore renumbering",
+        "Take lines that differ only in %names, ^blocks and #maps for equal (b)",
+        () => store.set({ blind: !hooks.blind() }),
+      ),
+      this.toggle("fold", "Fold", "Hide equal lines far from a change (z)", () =>
+        store.set({ fold: !store.get("fold") }),
+      ),
       this.toggle("wrap", "Wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.get("wrap") })),
-      this.toggle("blame", "Blame", "Which pass last changed each line (a)", () => store.set({ blame: !store.get("blame") })),
+      this.toggle("blame", "Blame", "Which pass last changed each line (a)", () =>
+        store.set({ blame: !store.get("blame") }),
+      ),
       this.button("Copy", "Copy the dump on the right", hooks.copy),
       this.button("Save", "Download the dump on the right", hooks.save),
       this.button("?", "Keys", hooks.help),
@@ -57,8 +79,11 @@ export class Toolbar {
   draw(): void {
     const { store } = this;
     const pressed: Record<Switch | "layout", boolean> = {
-      layout: store.get("layout_mode") === "unified", blind: this.hooks.blind(), fold: store.get("fold"),
-      wrap: store.get("wrap"), blame: store.get("blame"),
+      layout: store.get("layout_mode") === "unified",
+      blind: this.hooks.blind(),
+      fold: store.get("fold"),
+      wrap: store.get("wrap"),
+      blame: store.get("blame"),
     };
     for (const [name, button] of this.switches) button.setAttribute("aria-pressed", String(pressed[name]));
     if (this.query.value !== store.get("query")) this.query.value = store.get("query");
@@ -70,22 +95,43 @@ export class Toolbar {
 
   traces(names: readonly string[], current: number, against: number): void {
     this.trace.hidden = this.against.hidden = names.length < 2;
-    options(this.trace, names.map((name, i) => [String(i), name]), String(current));
-    options(this.against, [["-1", "against the pass before"], ...names.map((name, i): [string, string] => [String(i), `against ${name}`])], String(against));
+    options(
+      this.trace,
+      names.map((name, i) => [String(i), name]),
+      String(current),
+    );
+    options(
+      this.against,
+      [["-1", "against the pass before"], ...names.map((name, i): [string, string] => [String(i), `against ${name}`])],
+      String(against),
+    );
   }
 
   symbols(names: readonly string[], current: State["symbol"]): void {
     this.symbol.hidden = names.length < 2;
-    options(this.symbol, [["", "All functions"], ...names.map((name): [string, string] => [name, `@${name}`])], current);
+    options(
+      this.symbol,
+      [["", "All functions"], ...names.map((name): [string, string] => [name, `@${name}`])],
+      current,
+    );
   }
 
   private select(label: string, choose: (value: string) => void): HTMLSelectElement {
-    const element: HTMLSelectElement = h("select", { "aria-label": label, title: label, ...OWN_KEYS, change: () => choose(element.value) });
+    const element: HTMLSelectElement = h("select", {
+      "aria-label": label,
+      title: label,
+      ...OWN_KEYS,
+      change: () => choose(element.value),
+    });
     return element;
   }
 
   private button(text: string, title: string, click: () => void): HTMLButtonElement {
-    return h("button", { type: "button", title, ...OWN_KEYS, ...(text === "?" ? { "aria-label": title } : {}), click }, text);
+    return h(
+      "button",
+      { type: "button", title, ...OWN_KEYS, ...(text === "?" ? { "aria-label": title } : {}), click },
+      text,
+    );
   }
 
   private toggle(name: Switch | "layout", text: string, title: string, click: () => void): HTMLButtonElement {
@@ -95,7 +141,11 @@ export class Toolbar {
   }
 }
 
-function options(select: HTMLSelectElement, wanted: readonly (readonly [value: string, text: string])[], current: string): void {
+function options(
+  select: HTMLSelectElement,
+  wanted: readonly (readonly [value: string, text: string])[],
+  current: string,
+): void {
   const key = wanted.map(([value, text]) => `${value}\n${text}`).join("\n");
   if (select.dataset["key"] !== key) {
     select.replaceChildren(...wanted.map(([value, text]) => h("option", { value }, text)));

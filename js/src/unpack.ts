@@ -34,7 +34,7 @@ interface Text {
 /** The sections of a block: each a length and its bytes. */
 function* sections(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const length = view.getUint32(at, true);
     yield bytes.subarray(at + 4, at + 4 + length);
     at += 4 + length;
@@ -88,7 +88,15 @@ export class Unpacker {
   }
 
   private async chunk(bytes: Uint8Array<ArrayBuffer>, breath: Breath): Promise<void> {
-    const [json, shapes, shapeOf, numbers, sequences, placed, attached] = [...sections(bytes)] as [Uint8Array<ArrayBuffer>, Uint8Array, Uint8Array, Uint8Array, Uint8Array, Uint8Array, Uint8Array<ArrayBuffer>];
+    const [json, shapes, shapeOf, numbers, sequences, placed, attached] = [...sections(bytes)] as [
+      Uint8Array<ArrayBuffer>,
+      Uint8Array,
+      Uint8Array,
+      Uint8Array,
+      Uint8Array,
+      Uint8Array,
+      Uint8Array<ArrayBuffer>,
+    ];
     const meta = JSON.parse(new TextDecoder().decode(json)) as Meta;
     if (meta.traces) this.begin(meta.traces, meta.sources ?? [], attached);
     for (const [file, line, column] of meta.places) this.places.push({ file, line, column });
@@ -102,7 +110,10 @@ export class Unpacker {
       for (const line of more) this.table.push(line);
     });
     this.blanked = joined(this.blanked, blanked);
-    this.shapeOf = joined(this.shapeOf, which.map((shape) => shape + this.shapes.length));
+    this.shapeOf = joined(
+      this.shapeOf,
+      which.map((shape) => shape + this.shapes.length),
+    );
     this.shapes = [...this.shapes, ...found];
     await breath.take();
     const coded = varints(sequences);
@@ -114,7 +125,9 @@ export class Unpacker {
     let [line, place] = [0, 0];
     for (const dump of meta.dumps) {
       const [trace, stage] = dump.at;
-      const text = dump.like ? this.texts[dump.like[0]]!.get(dump.like[1])!.lines : all.slice(line, (line += dump.lines));
+      const text = dump.like
+        ? this.texts[dump.like[0]]!.get(dump.like[1])!.lines
+        : all.slice(line, (line += dump.lines));
       let places: Int32Array | null = null;
       if (dump.places) {
         places = new Int32Array(dump.lines);
@@ -131,7 +144,12 @@ export class Unpacker {
     this.lost = traces.map(() => new Set<number>());
     let at = 0;
     this.attachments = traces.map(({ attachments }) =>
-      attachments.map(({ name, bytes, sent }) => ({ name, size: bytes, data: sent ? attached.slice(at, (at += bytes)) : null })));
+      attachments.map(({ name, bytes, sent }) => ({
+        name,
+        size: bytes,
+        data: sent ? attached.slice(at, (at += bytes)) : null,
+      })),
+    );
   }
 
   private dumps(): Dumps {
@@ -142,7 +160,15 @@ export class Unpacker {
         const [text, before] = [texts.get(i), texts.get(stage.before)];
         const changed = text && stage.before < 0 ? true : text && before ? text.lines !== before.lines : null;
         const [ready, lost] = [text !== undefined, this.lost[t]!.has(i)];
-        return { ...stage, label: labels[i]!, ready, lost, lines: text?.lines ?? NO_LINES, places: text?.places ?? null, changed };
+        return {
+          ...stage,
+          label: labels[i]!,
+          ready,
+          lost,
+          lines: text?.lines ?? NO_LINES,
+          places: text?.places ?? null,
+          changed,
+        };
       });
       return { ...trace, stages, attachments: this.attachments[t]! };
     });

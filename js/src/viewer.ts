@@ -51,14 +51,24 @@ export class Viewer implements View {
 
   readonly inside: Inside;
 
-  constructor(model: Model, private readonly root: Document | ShadowRoot, private readonly painter: Painter | null) {
+  constructor(
+    model: Model,
+    private readonly root: Document | ShadowRoot,
+    private readonly painter: Painter | null,
+  ) {
     this.store = new Store(model, (keys) => void this.changed(keys));
     this.inside = new Inside(model, this.store, (text) => this.say(text));
     this.toolbar = new Toolbar(this.store, {
       blind: () => this.blind,
       search: (step) => this.nextHit(step),
-      copy: () => void this.take((text) => copyText(text).then((done) => (done ? "Copied" : "The browser did not allow copying"))),
-      save: () => void this.take((text) => saveText(`${this.trace.name || "lowering"}-${this.right.label}`, this.right.language, text)),
+      copy: () =>
+        void this.take((text) =>
+          copyText(text).then((done) => (done ? "Copied" : "The browser did not allow copying")),
+        ),
+      save: () =>
+        void this.take((text) =>
+          saveText(`${this.trace.name || "lowering"}-${this.right.label}`, this.right.language, text),
+        ),
       help: () => this.help(),
       leave: () => this.list.element.focus(),
     });
@@ -74,15 +84,29 @@ export class Viewer implements View {
       },
     });
     this.filter = h("input", {
-      type: "search", class: "irw-filter", placeholder: "Filter passes", "aria-label": "Filter passes", ...OWN_KEYS,
+      type: "search",
+      class: "irw-filter",
+      placeholder: "Filter passes",
+      "aria-label": "Filter passes",
+      ...OWN_KEYS,
       input: () => this.store.set({ passes: this.filter.value }),
     });
     this.operations = h("details", { class: "irw-counts", toggle: () => this.drawOperations() });
     this.side = h("div", { class: "irw-side" }, this.filter, this.list.element);
     this.main = h("div", { class: "irw-main" }, this.titles);
     this.element = h(
-      "div", { class: "irw", role: "region", "aria-label": "Pass diff", keydown: (event: KeyboardEvent) => onKey(this, event) },
-      this.head, this.toolbar.element, h("div", { class: "irw-body" }, this.side, this.main), this.status, this.operations,
+      "div",
+      {
+        class: "irw",
+        role: "region",
+        "aria-label": "Pass diff",
+        keydown: (event: KeyboardEvent) => onKey(this, event),
+      },
+      this.head,
+      this.toolbar.element,
+      h("div", { class: "irw-body" }, this.side, this.main),
+      this.status,
+      this.operations,
     );
   }
 
@@ -116,7 +140,9 @@ export class Viewer implements View {
     this.analysis.dumps = dumps;
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
     this.blames = new Blames(this.analysis);
-    const same = [this.left, this.right].every((now, i) => now.lines === before[i]!.lines && now.lost === before[i]!.lost);
+    const same = [this.left, this.right].every(
+      (now, i) => now.lines === before[i]!.lines && now.lost === before[i]!.lost,
+    );
     if (same) return this.search();
     await this.analysis.prepare(this.left, this.right, new Breath());
     if (!this.closed) this.draw();
@@ -177,7 +203,9 @@ export class Viewer implements View {
 
   /** What a stage is shown beside: the one before, or its counterpart in the lowering that it is compared with. */
   private beside(index: number): number {
-    return this.leftTrace === this.trace ? Math.max(this.trace.stages[index]!.before, 0) : counterpart(this.trace, index, this.leftTrace);
+    return this.leftTrace === this.trace
+      ? Math.max(this.trace.stages[index]!.before, 0)
+      : counterpart(this.trace, index, this.leftTrace);
   }
 
   pin(): void {
@@ -208,7 +236,9 @@ export class Viewer implements View {
     const { store } = this;
     this.drawHead();
     this.toolbar.traces(this.analysis.dumps.traces.map(nameOf), store.get("trace"), store.get("against"));
-    const names = new Set([...this.analysis.segments(this.left), ...this.analysis.segments(this.right)].map(({ name }) => name));
+    const names = new Set(
+      [...this.analysis.segments(this.left), ...this.analysis.segments(this.right)].map(({ name }) => name),
+    );
     names.delete("");
     if (store.get("symbol")) names.add(store.get("symbol"));
     this.toolbar.symbols([...names], store.get("symbol"));
@@ -236,15 +266,23 @@ export class Viewer implements View {
     const titles = [`${left} ${this.left.label}`, `${right} ${this.right.label}`] as const;
     const blame = store.get("blame") ? this.blame() : undefined;
     this.compare.show({
-      left: this.left, right: this.right, titles, blame, blind: this.blind, symbol: store.get("symbol"),
-      layout: store.get("layout_mode"), wrap: store.get("wrap"), fold: store.get("fold"),
+      left: this.left,
+      right: this.right,
+      titles,
+      blame,
+      blind: this.blind,
+      symbol: store.get("symbol"),
+      layout: store.get("layout_mode"),
+      wrap: store.get("wrap"),
+      fold: store.get("fold"),
     });
     const { mode } = this.compare;
     this.titles.dataset["mode"] = mode;
     const of = this.leftTrace === this.trace ? ["", ""] : [nameOf(this.leftTrace), nameOf(this.trace)];
     this.titles.replaceChildren(
       ...(mode === "alone" ? [] : [title("left", left, this.left, of[0]!)]),
-      title("right", right, this.right, of[1]!, ...(this.inside.there ? [this.inside.button()] : [])));
+      title("right", right, this.right, of[1]!, ...(this.inside.there ? [this.inside.button()] : [])),
+    );
   }
 
   private drawStatus(): void {
@@ -258,7 +296,8 @@ export class Viewer implements View {
       return;
     }
     const parts = [summary(compare.changes, compare.renumbered)];
-    if (this.blind && this.store.get("blind") === null) parts.push("renumbering ignored, because more than half of the lines differ");
+    if (this.blind && this.store.get("blind") === null)
+      parts.push("renumbering ignored, because more than half of the lines differ");
     this.status.textContent = parts.join("; ");
   }
 
@@ -298,9 +337,16 @@ export class Viewer implements View {
     this.hits = query ? this.analysis.search(this.trace, query) : [];
     const first = this.hits.findIndex((count) => count > 0);
     const inRight = this.hits[this.store.get("right")] ?? 0;
-    const seen = this.trace.stages.slice(0, first < 0 ? undefined : first).every(({ ready }) => ready) ? "" : " of those that are here";
+    const seen = this.trace.stages.slice(0, first < 0 ? undefined : first).every(({ ready }) => ready)
+      ? ""
+      : " of those that are here";
     this.toolbar.say(
-      !query ? "" : first < 0 ? `in no pass${seen}` : `${plural(inRight, "line")} here · first appears in ${first} ${this.trace.stages[first]!.label}${seen}`);
+      !query
+        ? ""
+        : first < 0
+          ? `in no pass${seen}`
+          : `${plural(inRight, "line")} here · first appears in ${first} ${this.trace.stages[first]!.label}${seen}`,
+    );
     this.compare.setMarks({ query });
     this.drawList();
   }
@@ -354,7 +400,10 @@ export class Viewer implements View {
   /** What the gutters say of each line; what is not known yet is drawn once it is. */
   private blame(): Blamed {
     const { trace, blames } = this;
-    const sides = { left: { trace: this.leftTrace, stage: this.store.get("left") }, right: { trace, stage: this.store.get("right") } };
+    const sides = {
+      left: { trace: this.leftTrace, stage: this.store.get("left") },
+      right: { trace, stage: this.store.get("right") },
+    };
     const alive = (): boolean => !this.closed && trace === this.trace && this.store.get("blame");
     if (!blames.known(sides)) {
       this.element.dataset["blame"] = "computing";
@@ -375,7 +424,12 @@ export class Viewer implements View {
     if (!version) return this.say(noEarlier(trace, stage));
     this.pinned = false;
     const at = this.analysis.dumps.traces.indexOf(trace);
-    this.store.set({ trace: at, against: -1, right: version.stage, left: Math.max(0, trace.stages[version.stage]!.before) });
+    this.store.set({
+      trace: at,
+      against: -1,
+      right: version.stage,
+      left: Math.max(0, trace.stages[version.stage]!.before),
+    });
     queueMicrotask(() => this.compare.reveal({ side: "right", line: version.line }, "focus"));
   }
 
@@ -409,7 +463,11 @@ export class Viewer implements View {
   /** Hand the text on the right to the reader, if it is here. */
   private async take(give: (text: string) => Promise<string> | string): Promise<void> {
     const { right } = this;
-    this.say(right.ready ? await give(Array.from(right.lines, (id) => this.analysis.text(id)).join("\n") + "\n") : absent(right, right));
+    this.say(
+      right.ready
+        ? await give(Array.from(right.lines, (id) => this.analysis.text(id)).join("\n") + "\n")
+        : absent(right, right),
+    );
   }
 
   close(): void {

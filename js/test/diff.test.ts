@@ -57,7 +57,6 @@ describe("diffLines", () => {
       kept(a, b, diffLines(a, b, 1 + Math.floor(next() * 20)));
     }
   });
-
 });
 
 describe("diffBySymbol", () => {
@@ -66,14 +65,26 @@ describe("diffBySymbol", () => {
   it("never compares lines of different symbols", () => {
     const a = Int32Array.of(1, 2, 3, 9, 1, 2, 3);
     const b = Int32Array.of(9, 1, 2, 3);
-    const hunks = diffBySymbol(a, b, [{ name: "f", from: 0, to: 3 }, { name: "g", from: 3, to: 7 }], [{ name: "g", from: 0, to: 4 }]);
+    const hunks = diffBySymbol(
+      a,
+      b,
+      [
+        { name: "f", from: 0, to: 3 },
+        { name: "g", from: 3, to: 7 },
+      ],
+      [{ name: "g", from: 0, to: 4 }],
+    );
     expect(hunks).toEqual([{ a0: 0, a1: 3, b0: 0, b1: 0 }]);
   });
 
   it("is a diff, whatever the cuts", () => {
     const next = random(5);
     const cutUp = (lines: Int32Array) => {
-      const at = [0, ...Array.from({ length: 4 }, () => Math.floor(next() * lines.length)).sort((x, y) => x - y), lines.length];
+      const at = [
+        0,
+        ...Array.from({ length: 4 }, () => Math.floor(next() * lines.length)).sort((x, y) => x - y),
+        lines.length,
+      ];
       return at.slice(1).map((to, i) => ({ name: "abcd"[Math.floor(next() * 4)]!, from: at[i]!, to }));
     };
     for (let round = 0; round < 300; round++) {

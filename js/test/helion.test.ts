@@ -3,7 +3,10 @@ import { describe, type Kernel, linesOf, ranges } from "../src/helion/data";
 
 const kernel: Kernel = {
   name: "k",
-  source: [["k.py", 7, "a = x + y"], ["k.py", 8, "out[t] = a"]],
+  source: [
+    ["k.py", 7, "a = x + y"],
+    ["k.py", 8, "out[t] = a"],
+  ],
   nodes: [
     { name: "root.a", target: "aten.add.Tensor", text: "a = aten.add.Tensor(x, y)", depth: 2, symbolic: false, row: 0 },
     { name: "root.store", target: "store", text: "store = store(out, a)", depth: 2, symbolic: false, row: 1 },

@@ -11,7 +11,7 @@ describe("definedSymbol", () => {
   it.each([
     ['  func.func private @"a b"(%x: f32) {', '"a b"'],
     ["llvm.func @malloc(i64) -> !llvm.ptr", "malloc"],
-    ["  memref.global \"private\" constant @c_1 : memref<2xf32> = dense<1.0>", "c_1"],
+    ['  memref.global "private" constant @c_1 : memref<2xf32> = dense<1.0>', "c_1"],
     ["define internal void @f.1(ptr %0) #0 {", "f.1"],
     ["declare float @expf(float)", "expf"],
     ["@g = private constant i32 1", "g"],
@@ -27,7 +27,9 @@ describe("cut", () => {
   it("gives each line to one symbol", () => {
     const names = ["", "a", "", "", "b", ""];
     expect(cut(Int32Array.of(0, 1, 2, 3, 4, 5), (i) => names[i]!)).toEqual([
-      { name: "", from: 0, to: 1 }, { name: "a", from: 1, to: 4 }, { name: "b", from: 4, to: 6 },
+      { name: "", from: 0, to: 1 },
+      { name: "a", from: 1, to: 4 },
+      { name: "b", from: 4, to: 6 },
     ]);
   });
 });
@@ -77,22 +79,47 @@ it.each([
 
 describe("colours", () => {
   const tokens = (line: string, language: string) =>
-    [...line.matchAll(colours(language))].map((match) => [Object.entries(match.groups!).find(([, text]) => text !== undefined)![0], match[0]]);
+    [...line.matchAll(colours(language))].map((match) => [
+      Object.entries(match.groups!).find(([, text]) => text !== undefined)![0],
+      match[0],
+    ]);
 
   it("reads MLIR", () => {
     expect(tokens('  %0 = arith.constant dense<1.0> : tensor<2x?x3xf32> // "x"', "mlir")).toEqual([
-      ["value", "%0"], ["op", "arith.constant"], ["keyword", "dense"], ["number", "1.0"], ["type", "tensor"], ["type", "f32"], ["comment", '// "x"'],
+      ["value", "%0"],
+      ["op", "arith.constant"],
+      ["keyword", "dense"],
+      ["number", "1.0"],
+      ["type", "tensor"],
+      ["type", "f32"],
+      ["comment", '// "x"'],
     ]);
   });
   it("takes a generic operation for one", () => {
-    expect(tokens('  %0 = "tosa.const"() <{values = "a.b"}>', "mlir")).toEqual([["value", "%0"], ["generic", '"tosa.const"'], ["string", '"a.b"']]);
+    expect(tokens('  %0 = "tosa.const"() <{values = "a.b"}>', "mlir")).toEqual([
+      ["value", "%0"],
+      ["generic", '"tosa.const"'],
+      ["string", '"a.b"'],
+    ]);
   });
   it("reads LLVM IR", () => {
-    expect(tokens("  %3 = fadd float %1, 1.0", "llvm").map(([kind]) => kind)).toEqual(["value", "op", "type", "value", "number"]);
+    expect(tokens("  %3 = fadd float %1, 1.0", "llvm").map(([kind]) => kind)).toEqual([
+      "value",
+      "op",
+      "type",
+      "value",
+      "number",
+    ]);
   });
   it("takes any line without effort", () => {
     for (const language of ["mlir", "llvm", "ptx", "python", "text"]) {
-      for (const line of ['"'.repeat(20000), "%".repeat(20000), "a.".repeat(10000), "<".repeat(20000), "((((".repeat(5000)]) {
+      for (const line of [
+        '"'.repeat(20000),
+        "%".repeat(20000),
+        "a.".repeat(10000),
+        "<".repeat(20000),
+        "((((".repeat(5000),
+      ]) {
         const started = performance.now();
         tokens(line, language);
         expect(performance.now() - started, `${language} ${line.slice(0, 4)}`).toBeLessThan(1500);

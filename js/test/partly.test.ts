@@ -23,19 +23,35 @@ function timeline(found: Dumps): Timeline {
 
 describe("texts that are not here", () => {
   it("are neither equal to anything nor changed", async () => {
-    const changes = async (which: "some" | "end") => (await dumps(which)).traces[0]!.stages.map(({ changed }) => changed);
+    const changes = async (which: "some" | "end") =>
+      (await dumps(which)).traces[0]!.stages.map(({ changed }) => changed);
     expect(await changes("some")).toEqual([true, null, null, false, false, null, null]);
     expect(await changes("end")).toEqual([true, true, true, false, false, null, null]);
   });
 
   it("have no numbers in the list, and the passes after them neither", async () => {
     const [some, end] = [await dumps("some"), await dumps("end")];
-    const rows = (found: Dumps) => timeline(found).rows([]).map(({ state, delta }) => [state, delta ? [delta.gone, delta.added] : null]);
+    const rows = (found: Dumps) =>
+      timeline(found)
+        .rows([])
+        .map(({ state, delta }) => [state, delta ? [delta.gone, delta.added] : null]);
     expect(rows(some)).toEqual([
-      ["changed", null], ["pending", null], ["unknown", null], ["same", null], ["same", null], ["pending", null], ["unknown", null],
+      ["changed", null],
+      ["pending", null],
+      ["unknown", null],
+      ["same", null],
+      ["same", null],
+      ["pending", null],
+      ["unknown", null],
     ]);
     expect(rows(end)).toEqual([
-      ["changed", null], ["changed", [1, 1]], ["changed", [0, 1]], ["same", null], ["same", null], ["lost", null], ["unknown", null],
+      ["changed", null],
+      ["changed", [1, 1]],
+      ["changed", [0, 1]],
+      ["same", null],
+      ["same", null],
+      ["lost", null],
+      ["unknown", null],
     ]);
     expect(timeline(end).rows([])[5]!.title).toContain("not available: the compiler ended before it was printed");
   });

@@ -3,7 +3,8 @@ import { duration, find, type Pass, spoken, type Step } from "../src/pipeline/da
 
 const passes = new Map(
   ["cse", "canonicalize", "scf-for-loop-canonicalization", "lower-affine"].map((name): [string, Pass] => [
-    name, { name, help: name === "cse" ? "Eliminate common sub-expressions" : "", options: [] },
+    name,
+    { name, help: name === "cse" ? "Eliminate common sub-expressions" : "", options: [] },
   ]),
 );
 const names = (query: string) => find(passes, query).map(({ name }) => name);
@@ -16,16 +17,31 @@ test.each([
   ["[.*", []],
 ])("passes for %j", (query, found) => expect(names(query)).toEqual(found));
 
-test.each([[0, "<0.1 ms"], [0.0004, "0.4 ms"], [0.0123, "12 ms"], [3.21, "3.2 s"]])("%d s", (seconds, text) => {
+test.each([
+  [0, "<0.1 ms"],
+  [0.0004, "0.4 ms"],
+  [0.0123, "12 ms"],
+  [3.21, "3.2 s"],
+])("%d s", (seconds, text) => {
   expect(duration(seconds)).toBe(text);
 });
 
 const step: Step = {
-  id: 3, tool: "mlir-opt", pass: "cse", label: "cse", text: "--cse", options: { a: "1" }, enabled: true, state: "done",
-  seconds: 0.0004, stage: 2,
+  id: 3,
+  tool: "mlir-opt",
+  pass: "cse",
+  label: "cse",
+  text: "--cse",
+  options: { a: "1" },
+  enabled: true,
+  state: "done",
+  seconds: 0.0004,
+  stage: 2,
 };
 
 test("a step is told in words", () => {
   expect(spoken(step, 1, 4)).toBe("Step 2 of 4: mlir-opt cse, a 1, done, 0.4 ms");
-  expect(spoken({ ...step, enabled: false, state: "", seconds: 0 }, 0, 1)).toBe("Step 1 of 1: mlir-opt cse, a 1, disabled");
+  expect(spoken({ ...step, enabled: false, state: "", seconds: 0 }, 0, 1)).toBe(
+    "Step 1 of 1: mlir-opt cse, a 1, disabled",
+  );
 });

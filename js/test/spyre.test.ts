@@ -1,11 +1,33 @@
 import { describe, expect, test } from "vitest";
 import { depth } from "../src/spyre/cores";
 import {
-  at, type Buffer, bytes, coreColours, elementAt, iterationOf, iterations, type Op, slicesOf, splitsOf, span, stickDim, type Tensor, type Tile, tileColour,
+  at,
+  type Buffer,
+  bytes,
+  coreColours,
+  elementAt,
+  iterationOf,
+  iterations,
+  type Op,
+  slicesOf,
+  splitsOf,
+  span,
+  stickDim,
+  type Tensor,
+  type Tile,
+  tileColour,
 } from "../src/spyre/data";
 import { touched } from "../src/spyre/memory";
 
-const tile = (cores: number[], more: Partial<Tile> = {}): Tile => ({ box: [], address: 0, bytes: 0, run: 0, repeats: [], cores, ...more });
+const tile = (cores: number[], more: Partial<Tile> = {}): Tile => ({
+  box: [],
+  address: 0,
+  bytes: 0,
+  run: 0,
+  repeats: [],
+  cores,
+  ...more,
+});
 
 /** An op whose dims are split as given, the last dim fastest over the cores. */
 function op(splits: Record<string, number>, loops: Op["loops"] = []): Op {
@@ -23,19 +45,51 @@ function op(splits: Record<string, number>, loops: Op["loops"] = []): Op {
 }
 
 describe("loops", () => {
-  const looped = op({}, [{ dim: "M", count: 2 }, { dim: "N", count: 3 }]);
+  const looped = op({}, [
+    { dim: "M", count: 2 },
+    { dim: "N", count: 3 },
+  ]);
 
   test("each number is an iteration of its own, the innermost loop first", () => {
     const all = Array.from({ length: iterations(looped) }, (_, i) => iterationOf(looped, i));
-    expect(all).toEqual([[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]);
+    expect(all).toEqual([
+      [0, 0],
+      [0, 1],
+      [0, 2],
+      [1, 0],
+      [1, 1],
+      [1, 2],
+    ]);
   });
   test("an op without loops has one", () => {
     expect([iterations(op({ M: 4 })), iterationOf(op({ M: 4 }), 0)]).toEqual([1, []]);
   });
   test("a tile moves by the shifts and advances of all loops", () => {
-    const tensor = { advances: [1000, 10], shifts: [[32, 0], [0, 64]] } as unknown as Tensor;
-    const moved = at(tensor, tile([0], { box: [[0, 31], [0, 63]], address: 5 }), [1, 2]);
-    expect(moved).toEqual({ box: [[32, 63], [128, 191]], address: 1025 });
+    const tensor = {
+      advances: [1000, 10],
+      shifts: [
+        [32, 0],
+        [0, 64],
+      ],
+    } as unknown as Tensor;
+    const moved = at(
+      tensor,
+      tile([0], {
+        box: [
+          [0, 31],
+          [0, 63],
+        ],
+        address: 5,
+      }),
+      [1, 2],
+    );
+    expect(moved).toEqual({
+      box: [
+        [32, 63],
+        [128, 191],
+      ],
+      address: 1025,
+    });
   });
 });
 
@@ -75,19 +129,19 @@ describe("sticks", () => {
 });
 
 describe("colours", () => {
-  test.each([
-    [{ M: 4, N: 8 }],
-    [{ M: 2, N: 4, K: 2 }],
-    [{ M: 32 }],
-    [{ M: 1, N: 3 }],
-  ])("cores with neighbouring slices look different: %j", (splits) => {
-    const divided = op(splits);
-    const looks = coreColours(divided).map((colour) => colour.hue + depth(colour));
-    const apart = (a: number[], b: number[]): number => a.reduce((sum, slice, dim) => sum + Math.abs(slice - b[dim]!), 0);
-    for (const [i, mine] of divided.slices.entries()) {
-      for (const [j, other] of divided.slices.entries()) if (apart(mine, other) === 1) expect(looks[i]).not.toBe(looks[j]);
-    }
-  });
+  test.each([[{ M: 4, N: 8 }], [{ M: 2, N: 4, K: 2 }], [{ M: 32 }], [{ M: 1, N: 3 }]])(
+    "cores with neighbouring slices look different: %j",
+    (splits) => {
+      const divided = op(splits);
+      const looks = coreColours(divided).map((colour) => colour.hue + depth(colour));
+      const apart = (a: number[], b: number[]): number =>
+        a.reduce((sum, slice, dim) => sum + Math.abs(slice - b[dim]!), 0);
+      for (const [i, mine] of divided.slices.entries()) {
+        for (const [j, other] of divided.slices.entries())
+          if (apart(mine, other) === 1) expect(looks[i]).not.toBe(looks[j]);
+      }
+    },
+  );
   test("an op on one core has a colour", () => expect(coreColours(op({ M: 1 }))).toEqual([{ hue: "a", depth: 0.5 }]));
   test("a tile of several cores has their hue only when they have one", () => {
     const colours = coreColours(op({ M: 2, N: 2 }));
@@ -100,21 +154,54 @@ describe("colours", () => {
 describe("the bytes of a core on a bar of addresses", () => {
   test.each([
     ["one stretch", 1000, 256, [], [[0, 0.25]]],
-    ["apart", 1000, 2, [[2, 512]], [[0, 1 / 512], [0.5, 1 / 512]]],
+    [
+      "apart",
+      1000,
+      2,
+      [[2, 512]],
+      [
+        [0, 1 / 512],
+        [0.5, 1 / 512],
+      ],
+    ],
     ["too fine to be seen apart", 1000, 1, [[256, 1.5]], [[0, 0.375]]],
-    ["two levels", 1000, 2, [[2, 4], [2, 512]], [[0, 1 / 512], [2 / 512, 1 / 512], [0.5, 1 / 512], [0.5 + 2 / 512, 1 / 512]]],
+    [
+      "two levels",
+      1000,
+      2,
+      [
+        [2, 4],
+        [2, 512],
+      ],
+      [
+        [0, 1 / 512],
+        [2 / 512, 1 / 512],
+        [0.5, 1 / 512],
+        [0.5 + 2 / 512, 1 / 512],
+      ],
+    ],
     ["less than a part", 1001, 1, [], [[0, 1 / 512]]],
   ] as const)("%s", (_, start, run, repeats, stretches) => {
     expect(touched(start, run, repeats, 1000, 1024)).toEqual(stretches);
   });
 });
 
-test.each([[0, "0 B"], [1023, "1023 B"], [1536, "1.5 KiB"], [2 ** 21, "2 MiB"], [1.6 * 2 ** 30, "1.6 GiB"]])("%d bytes", (n, text) => {
+test.each([
+  [0, "0 B"],
+  [1023, "1023 B"],
+  [1536, "1.5 KiB"],
+  [2 ** 21, "2 MiB"],
+  [1.6 * 2 ** 30, "1.6 GiB"],
+])("%d bytes", (n, text) => {
   expect(bytes(n)).toBe(text);
 });
 
 test("splits and slices in words", () => {
   const divided = op({ M: 4, N: 1, K: 2 });
-  expect([splitsOf(divided), slicesOf(divided, 3), slicesOf(divided, 8)]).toEqual(["M/4 K/2", "M 1 of 4, K 1 of 2", "idle"]);
+  expect([splitsOf(divided), slicesOf(divided, 3), slicesOf(divided, 8)]).toEqual([
+    "M/4 K/2",
+    "M 1 of 4, K 1 of 2",
+    "idle",
+  ]);
   expect([splitsOf(op({ M: 1 })), span([3, 3]), span([3, 9])]).toEqual(["–", "3", "3–9"]);
 });

@@ -14,7 +14,9 @@ async function all(unpacker: Unpacker, bytes: Uint8Array<ArrayBuffer>): Promise<
 }
 
 function texts({ traces, table }: Dumps): (string[] | null)[][] {
-  return traces.map(({ stages }) => stages.map(({ ready, lines }) => (ready ? Array.from(lines, (id) => table[id]!) : null)));
+  return traces.map(({ stages }) =>
+    stages.map(({ ready, lines }) => (ready ? Array.from(lines, (id) => table[id]!) : null)),
+  );
 }
 
 /** The bytes up to the end of the first chunk. */
@@ -31,7 +33,9 @@ describe("Unpacker", () => {
   it("gives the dumps of the first chunk before it reads the others", async () => {
     const [first] = await all(new Unpacker(), head());
     const there = (t: number, s: number): boolean => (t === 1 && s === 3) || (t === 0 && s === 1);
-    expect(texts(first!)).toEqual(packed.lines.map((trace, t) => trace.map((lines, s) => (there(t, s) ? lines : null))));
+    expect(texts(first!)).toEqual(
+      packed.lines.map((trace, t) => trace.map((lines, s) => (there(t, s) ? lines : null))),
+    );
   });
 
   it("goes on from what it has read, and keeps it", async () => {

@@ -102,4 +102,3 @@ def open_notebook(server: Server, chromium: sync_api.Browser) -> Iterator[Callab
     yield make
     for context in contexts:
         context.close()
-

@@ -267,8 +267,7 @@ w
 
 def test_the_passes_inside_a_step_of_llvm_open_when_asked(open_notebook):
     opened = open_notebook(
-        "import irwidget\n"
-        "low = irwidget.lower(TEXT, to='raw_ir', pipeline='opt -O2')".replace("TEXT", repr(SUM)),
+        "import irwidget\nlow = irwidget.lower(TEXT, to='raw_ir', pipeline='opt -O2')".replace("TEXT", repr(SUM)),
         "from irwidget import views; v = views.show([low.trace]); v",
     )
     opened.run_all()

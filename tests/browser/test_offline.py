@@ -468,8 +468,11 @@ def test_hostile_text_is_only_text(shown, what):
     text = HOSTILE[what]
     page = shown(
         Trace(
-            text[:200], (dump("input", text, step="s"), dump(text[:200], f"{text}\nmore", step=text[:200])),
-            name=text[:200], facts={text[:100]: text[:100]}, diagnostics=(Diagnostic("error", text[:100]),),
+            text[:200],
+            (dump("input", text, step="s"), dump(text[:200], f"{text}\nmore", step=text[:200])),
+            name=text[:200],
+            facts={text[:100]: text[:100]},
+            diagnostics=(Diagnostic("error", text[:100]),),
         )
     )
     page.press("s", "w", "b", "z", "c")

@@ -155,8 +155,10 @@ def test_the_page_is_as_hostile_as_it_looks(chromium, tmp_path, server):
 
 def test_the_index_of_the_gallery_has_no_script(chromium, tmp_path, server):
     done = subprocess.run(
-        [sys.executable, str(ROOT / "docs/gallery.py"), str(tmp_path / "none"), str(tmp_path)], capture_output=True,
-        text=True, cwd=ROOT,
+        [sys.executable, str(ROOT / "docs/gallery.py"), str(tmp_path / "none"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
     path = tmp_path / "index.html"

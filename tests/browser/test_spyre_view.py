@@ -105,8 +105,10 @@ def test_sticks_hold_the_elements_that_the_executor_puts_there(shown, program):
     page.view.locator("[data-core='31']").click()
     page.shown()
     first = int(page.view.locator(".irw-s-sticks tbody th").first.inner_text())
-    found = page.view.locator(".irw-s-sticks tbody tr").first.locator(".irw-s-lanes span").evaluate_all(
-        "all => all.map(one => one.title)"
+    found = (
+        page.view.locator(".irw-s-sticks tbody tr")
+        .first.locator(".irw-s-lanes span")
+        .evaluate_all("all => all.map(one => one.title)")
     )
     for lane, title in enumerate(found):
         index = where.get(first * 128 + 2 * lane)

@@ -96,6 +96,7 @@ def test_the_cnn_equals_eager_at_every_level(cnn):
 @pytest.fixture
 def rewriting(tmp_path):
     """Makes a tool that replaces one text by another; gives its path."""
+
     def make(old, new):
         path = tmp_path / "wrong"
         path.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.stdin.read().replace({old!r}, {new!r}))\n")
@@ -161,9 +162,13 @@ def test_places_of_infinities_and_not_a_numbers_are_compared():
     want = torch.tensor([1.0, torch.inf, torch.nan, -torch.inf])
     result = Result("result 0", want, want.double(), torch.full((4,), 0.5, dtype=torch.float64))
     assert judge("p", 1, [_array(want)], [result]).state == "equal"
-    for wrong in ([torch.nan, torch.inf, torch.nan, -torch.inf], [1.0, 3e38, torch.nan, -torch.inf],
-                  [1.0, torch.inf, 0.0, -torch.inf], [1.0, torch.inf, torch.nan, torch.inf],
-                  [torch.inf, torch.inf, torch.nan, -torch.inf]):
+    for wrong in (
+        [torch.nan, torch.inf, torch.nan, -torch.inf],
+        [1.0, 3e38, torch.nan, -torch.inf],
+        [1.0, torch.inf, 0.0, -torch.inf],
+        [1.0, torch.inf, torch.nan, torch.inf],
+        [torch.inf, torch.inf, torch.nan, -torch.inf],
+    ):
         assert judge("p", 1, [_array(torch.tensor(wrong))], [result]).state == "differs", wrong
 
 
@@ -225,8 +230,13 @@ class Dies(nn.Module):
         return x * 2
 
 
-@pytest.mark.parametrize(("model", "reason"), [(Raises(), "eager PyTorch fails: ValueError: not today"),
-                                               (Dies(), "the eager run of the model was killed by SIGSEGV")])
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (Raises(), "eager PyTorch fails: ValueError: not today"),
+        (Dies(), "the eager run of the model was killed by SIGSEGV"),
+    ],
+)
 def test_the_failure_of_the_eager_run_costs_only_the_verdict(model, reason):
     low = irwidget.lower(model, torch.randn(3), to="llvm_ir", check=True)
     assert "define" in low.text
@@ -248,8 +258,12 @@ def test_a_fault_that_these_inputs_do_not_show_is_found_with_others(rewriting):
     table.weight.data[3, 1] = 0.625
     tool = rewriting("6.250000e-01", "7.250000e-01")
     low = irwidget.lower(
-        table, torch.tensor([5, 0, 1, 2, 4, 4, 2, 1]), to="linalg_on_tensors_mlir", pipeline=f"user-tool {tool}",
-        elide=False, check=True,
+        table,
+        torch.tensor([5, 0, 1, 2, 4, 4, 2, 1]),
+        to="linalg_on_tensors_mlir",
+        pipeline=f"user-tool {tool}",
+        elide=False,
+        check=True,
     )
     if "7.250000e-01" in low.text:
         assert low.check.state == "differs"

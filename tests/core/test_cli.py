@@ -50,8 +50,11 @@ def test_a_notebook_becomes_an_offline_page(tmp_path, model, capsys):
 def test_a_notebook_of_kernels_and_programs_shows_their_own_views(tmp_path):
     spyre = "import torch\ndef f(a):\n    return torch.exp(a)\na = torch.zeros(64, 128, dtype=torch.float16)"
     cells = [
-        "%load_ext irwidget", f"%%lower --to spyre_superdsc,spyre_host\n{spyre}", f"%%lower --to helion_mlir{HELION}",
-        "import irwidget.spyre\nprogram = irwidget.spyre.compile(f, [a], name='again')\nprogram", "program",
+        "%load_ext irwidget",
+        f"%%lower --to spyre_superdsc,spyre_host\n{spyre}",
+        f"%%lower --to helion_mlir{HELION}",
+        "import irwidget.spyre\nprogram = irwidget.spyre.compile(f, [a], name='again')\nprogram",
+        "program",
     ]
     notebook = tmp_path / "n.ipynb"
     notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "source": [cell]} for cell in cells]}))
@@ -67,8 +70,10 @@ def test_a_notebook_of_kernels_and_programs_shows_their_own_views(tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["lowr"], 2, "Did you mean lower"), (["lower", "nowhere.py", "--to", "tosa_mlir"], 2, "no file nowhere.py"),
-        (["export", "nowhere.ipynb"], 2, "no file nowhere.ipynb"), (["lower"], 2, "takes one file"),
+        (["lowr"], 2, "Did you mean lower"),
+        (["lower", "nowhere.py", "--to", "tosa_mlir"], 2, "no file nowhere.py"),
+        (["export", "nowhere.ipynb"], 2, "no file nowhere.ipynb"),
+        (["lower"], 2, "takes one file"),
         (["export", __file__], 2, "is no notebook"),
     ],
 )
@@ -97,38 +102,59 @@ if __name__ == "__main__":
     main()
     sys.exit(0)
 """
-IN_MAIN = TRITON + """
+IN_MAIN = (
+    TRITON
+    + """
 def main():
     add[(4,)](x, y, out, 1000, BLOCK=256)
     print(out.sum().item())
 if __name__ == "__main__":
     main()
 """
+)
 FILES = {
     "several IR types": (
-        MODEL, "--to tosa_mlir,torch_script_graph_ir", 0, ["net -> tosa_mlir", "net -> torch_script_graph_ir"], "",
+        MODEL,
+        "--to tosa_mlir,torch_script_graph_ir",
+        0,
+        ["net -> tosa_mlir", "net -> torch_script_graph_ir"],
+        "",
     ),
     "pairs in main": (GUARDED, "--to tosa_mlir --no-dumps", 0, ["tensor<3xf32>", "tensor<5xf32>"], ""),
     "Triton launch": (TRITON + LAUNCH, "--to triton_ir --no-dumps", 0, ["tt.load"], ""),
     "Triton launch in main": (IN_MAIN, "--to triton_gpu_ir --arch sm_80", 0, ["#ttg.blocked"], ""),
     "Triton launch for AMD": (IN_MAIN, "--to triton_amdgpu --no-dumps", 0, [".amdhsa_kernel add"], ""),
     "Triton launch, then an error": (
-        TRITON + LAUNCH + "1 / 0\n", "--to triton_ir", 1, ["add -> triton_ir"], "ZeroDivisionError",
+        TRITON + LAUNCH + "1 / 0\n",
+        "--to triton_ir",
+        1,
+        ["add -> triton_ir"],
+        "ZeroDivisionError",
     ),
     "Triton kernel that does not compile": (
-        TRITON.replace("load(y", "load(z") + LAUNCH, "--to triton_ir", 1, [], "file.py:8:59",
+        TRITON.replace("load(y", "load(z") + LAUNCH,
+        "--to triton_ir",
+        1,
+        [],
+        "file.py:8:59",
     ),
     "no launch": (TRITON, "--to triton_ir", 2, [], "add[grid](x, y, out, n, BLOCK)"),
     "Helion": (HELION, "--to helion_mlir --aten tosa --no-dumps", 0, ["tosa.add"], ""),
     "Helion to Triton": (HELION + "plus(a, b)\n", "--to triton_ir", 0, ["plus -> triton_ir"], ""),
     "Spyre": (
         "import torch\ndef f(a):\n    return torch.exp(a)\na = torch.zeros(64, 128, dtype=torch.float16)\n",
-        "--to spyre_opspec", 0, ["spyre_opspec"], "",
+        "--to spyre_opspec",
+        0,
+        ["spyre_opspec"],
+        "",
     ),
     "printed IR": ("print('module {}')\n", "--to raw_ir", 0, ["module {"], ""),
     "printed IR through a pipeline": (
-        "print('func.func @f() { return }')\n", "--to raw_ir --from python --pipeline 'mlir-opt --cse' --no-dumps", 0,
-        ["func.func @f()"], "",
+        "print('func.func @f() { return }')\n",
+        "--to raw_ir --from python --pipeline 'mlir-opt --cse' --no-dumps",
+        0,
+        ["func.func @f()"],
+        "",
     ),
     "prints nothing": ("x = 1\n", "--to raw_ir", 2, [], "the Python code printed nothing"),
     "an error of the file": ("import torch\n1 / 0\n", "--to tosa_mlir", 1, [], "line 2, in <module>"),
@@ -136,7 +162,10 @@ FILES = {
     "leaves early": ("import sys\nsys.exit(3)\n", "--to tosa_mlir", 1, [], "file.py ended with 3"),
     "fails for some": (
         "import torch\ndef f(x):\n    return x if x.sum() > 0 else -x\nx = torch.ones(2)\n",
-        "--to tosa_mlir,torch_script_graph_ir", 1, ["f -> torch_script_graph_ir"], "file.py:3: return x if",
+        "--to tosa_mlir,torch_script_graph_ir",
+        1,
+        ["f -> torch_script_graph_ir"],
+        "file.py:3: return x if",
     ),
     "no model": ("x = 1\n", "--to tosa_mlir", 2, [], "Nothing to lower"),
 }

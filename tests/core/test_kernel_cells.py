@@ -39,8 +39,10 @@ a, b = torch.randn(100, 70), torch.randn(100, 70)
 @pytest.mark.parametrize(
     ("target", "arch", "sign"),
     [
-        ("triton_ir", "sm_90", "tt.load"), ("triton_gpu_ir", "sm_80", "#ttg.blocked"),
-        ("triton_nvptx", "sm_90", ".entry add"), ("triton_amdgpu", "gfx942", ".amdhsa_kernel add"),
+        ("triton_ir", "sm_90", "tt.load"),
+        ("triton_gpu_ir", "sm_80", "#ttg.blocked"),
+        ("triton_nvptx", "sm_90", ".entry add"),
+        ("triton_amdgpu", "gfx942", ".amdhsa_kernel add"),
     ],
 )
 def test_an_unmodified_launch_lowers(target, arch, sign, run, shell):  # noqa: F811
@@ -53,8 +55,10 @@ def test_an_unmodified_launch_lowers(target, arch, sign, run, shell):  # noqa: F
 
 @pytest.mark.parametrize(
     ("target", "cell", "pipeline", "sign"),
-    [("triton_ir", TRITON + LAUNCH, "triton-opt --cse", "tt.load"),
-     ("helion_mlir", HELION, "mlir-opt --scf-forall-to-for", "scf.for ")],
+    [
+        ("triton_ir", TRITON + LAUNCH, "triton-opt --cse", "tt.load"),
+        ("helion_mlir", HELION, "mlir-opt --scf-forall-to-for", "scf.for "),
+    ],
 )
 def test_a_pipeline_is_edited_on_the_kernel_of_a_cell(target, cell, pipeline, sign, run, shell):  # noqa: F811
     run(f"%%lower --interactive --to {target} --pipeline '{pipeline}'{cell}")
@@ -72,10 +76,12 @@ def test_a_cell_without_a_launch_says_how(run):  # noqa: F811
 @pytest.mark.parametrize(
     ("options", "sign"),
     [
-        ("helion_device_ir", "root_graph_0"), ("helion_mlir", "linalg.generic"),
+        ("helion_device_ir", "root_graph_0"),
+        ("helion_mlir", "linalg.generic"),
         ("helion_mlir --aten tosa", "tosa.add"),
         ("llvm_ir", "define void @plus"),
-        ("helion_triton", "@triton.jit"), ("triton_nvptx --arch sm_90", ".entry _helion_plus"),
+        ("helion_triton", "@triton.jit"),
+        ("triton_nvptx --arch sm_90", ".entry _helion_plus"),
     ],
 )
 def test_a_helion_kernel_lowers(options, sign, run, shell):  # noqa: F811

@@ -13,8 +13,12 @@ import irwidget
 from irwidget.dumps import Dump
 
 MLIR_TARGETS = ["torch_mlir", "tosa_mlir", "linalg_on_tensors_mlir", "stablehlo_mlir"]
-DIALECT = {"torch_mlir": "torch.aten.", "tosa_mlir": "tosa.", "linalg_on_tensors_mlir": "linalg.",
-           "stablehlo_mlir": "stablehlo."}
+DIALECT = {
+    "torch_mlir": "torch.aten.",
+    "tosa_mlir": "tosa.",
+    "linalg_on_tensors_mlir": "linalg.",
+    "stablehlo_mlir": "stablehlo.",
+}
 
 
 class TwoInputs(nn.Module):
@@ -76,9 +80,17 @@ def test_dumps_are_the_passes_of_the_pipeline(mlp):
     names = [d.name for d in low.dumps]
     assert names[0] == "torch.export"
     assert names[8:] == [
-        "torch-fuse-quantized-ops", "convert-torch-to-tosa", "tosa-layerwise-constant-fold", "tosa-reduce-transposes",
-        "tosa-make-broadcastable", "canonicalize", "cse", "torch-func-backend-type-conversion", "canonicalize",
-        "torch-finalizing-backend-type-conversion", "torch-verify-tosa-backend-contract",
+        "torch-fuse-quantized-ops",
+        "convert-torch-to-tosa",
+        "tosa-layerwise-constant-fold",
+        "tosa-reduce-transposes",
+        "tosa-make-broadcastable",
+        "canonicalize",
+        "cse",
+        "torch-func-backend-type-conversion",
+        "canonicalize",
+        "torch-finalizing-backend-type-conversion",
+        "torch-verify-tosa-backend-contract",
     ]
     convert = low.dumps[9]
     assert (convert.language, convert.scope, convert.changed) == ("mlir", "func.func", True)

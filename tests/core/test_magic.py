@@ -73,7 +73,8 @@ PAIRINGS = {
         "tensor<5x7xf32>",
     ),
     "submodules are no models": (
-        "inner = nn.Linear(4, 4)\nnet = nn.Sequential(inner, nn.ReLU())\nx = torch.randn(9, 4)", "tensor<9x4xf32>",
+        "inner = nn.Linear(4, 4)\nnet = nn.Sequential(inner, nn.ReLU())\nx = torch.randn(9, 4)",
+        "tensor<9x4xf32>",
     ),
 }
 
@@ -159,8 +160,12 @@ AS_WRITTEN = """user-tool awk '{print}' | user-tool sed 's/$x/{x}/' | mlir-opt -
 
 @pytest.mark.parametrize(
     ("line", "body"),
-    [("%%lower --to raw_ir --text", "\nmodule {}"), ("%lower text --to raw_ir --text", ""),
-     ("%%lower --interactive --to raw_ir", "\nmodule {}"), ("%lower --interactive text", "")],
+    [
+        ("%%lower --to raw_ir --text", "\nmodule {}"),
+        ("%lower text --to raw_ir --text", ""),
+        ("%%lower --interactive --to raw_ir", "\nmodule {}"),
+        ("%lower --interactive text", ""),
+    ],
 )
 def test_ipython_expands_nothing_in_our_lines(line, body, run, shell):
     shell.user_ns.update(x=5, text="module {}\n")

@@ -17,11 +17,14 @@ def context():
     ("pipeline", "expected"),
     [
         ("builtin.module(cse)", ["builtin.module(cse)"]),
-        ("builtin.module(func.func(cse,cse),cse)",
-         ["builtin.module(func.func(cse))", "builtin.module(func.func(cse))", "builtin.module(cse)"]),
-        ("builtin.module(gpu.module(cse,llvm.func(mem2reg)))",
-         ["builtin.module(gpu.module(cse))",
-          "builtin.module(gpu.module(llvm.func(mem2reg{region-simplify=true})))"]),
+        (
+            "builtin.module(func.func(cse,cse),cse)",
+            ["builtin.module(func.func(cse))", "builtin.module(func.func(cse))", "builtin.module(cse)"],
+        ),
+        (
+            "builtin.module(gpu.module(cse,llvm.func(mem2reg)))",
+            ["builtin.module(gpu.module(cse))", "builtin.module(gpu.module(llvm.func(mem2reg{region-simplify=true})))"],
+        ),
         ("builtin.module(nvvm-attach-target{chip=sm_80 O=2})", None),
         ("builtin.module(one-shot-bufferize{dialect-filter=tensor,scf})", None),
         ("builtin.module(llvm-use-default-visibility)", ["builtin.module(llvm-use-default-visibility)"]),
@@ -46,10 +49,10 @@ def test_a_bad_pipeline_is_an_error(pipeline, context):
 
 
 LOCATIONS = [
-    ('loc(unknown)', []),
+    ("loc(unknown)", []),
     ('loc("m.py":3:0)', ["m.py:3"]),
     ('loc(callsite("a.py":1:2 at callsite("b.py":3:4 at "c.py":5:6)))', ["a.py:1:2", "b.py:3:4", "c.py:5:6"]),
-    ('loc(callsite(#loc1 at #loc2))', ["x.py:1", "y.py:2"]),
+    ("loc(callsite(#loc1 at #loc2))", ["x.py:1", "y.py:2"]),
     ('loc("name"("m.py":3:1))', ["m.py:3:1"]),
     ('loc(fused["a.py":1:0, "b.py":2:0])', ["a.py:1", "b.py:2"]),
     ('loc("only a name")', []),

@@ -17,13 +17,8 @@ AT_B = (
     "the IR does not parse: use of undeclared SSA value name\n  at line 3, column 25:\n"
     "        %0 = arith.addi %a, %b : i32\n                            ^"
 )
-AT_X = (
-    "the IR does not parse: use of undefined value '%x'\n  at line 2, column 11:\n"
-    "      ret i32 %x\n              ^"
-)
-AT_RETRN = (
-    "the IR does not parse: custom op 'tt.retrn' is unknown\n  at line 3, column 5:\n        tt.retrn\n        ^"
-)
+AT_X = "the IR does not parse: use of undefined value '%x'\n  at line 2, column 11:\n      ret i32 %x\n              ^"
+AT_RETRN = "the IR does not parse: custom op 'tt.retrn' is unknown\n  at line 3, column 5:\n        tt.retrn\n        ^"
 AT_MODUL = (
     "the IR does not parse: custom op 'modul' is unknown (tried 'builtin.modul' as well)\n"
     "  at line 1, column 1:\n    modul {\n    ^"
@@ -33,9 +28,14 @@ AT_MODUL = (
 @pytest.mark.parametrize(
     ("text", "pipeline", "message"),
     [
-        (MLIR, None, AT_B), (MLIR, "mlir-opt --cse | opt -O2", AT_B),
-        (LLVM, None, AT_X), (LLVM, "opt -O2", AT_X), (LLVM, "llc", AT_X),
-        (TRITON, None, AT_RETRN), (TRITON, "triton-opt --cse", AT_RETRN), ("modul {\n}\n", "mlir-opt --cse", AT_MODUL),
+        (MLIR, None, AT_B),
+        (MLIR, "mlir-opt --cse | opt -O2", AT_B),
+        (LLVM, None, AT_X),
+        (LLVM, "opt -O2", AT_X),
+        (LLVM, "llc", AT_X),
+        (TRITON, None, AT_RETRN),
+        (TRITON, "triton-opt --cse", AT_RETRN),
+        ("modul {\n}\n", "mlir-opt --cse", AT_MODUL),
     ],
 )
 @pytest.mark.parametrize("isolate", [True, False])
@@ -100,7 +100,8 @@ def test_unknown_text_is_said_to_be_unchecked():
         ("a\nbcd", 2, 3, "m\n  at line 2, column 3:\n    bcd\n      ^"),
         ("\tx\x1b[31my\n", 1, 4, "m\n  at line 1, column 4:\n     x\ufffd[31my\n       ^"),
         ("x" * 5000, 1, 2000, f"m\n  at line 1, column 2000:\n    {'x' * 100}\n    {' ' * 50}^"),
-        ("a", 7, 1, "m"), ("", 1, 1, "m\n  at line 1, column 1:\n    \n    ^"),
+        ("a", 7, 1, "m"),
+        ("", 1, 1, "m\n  at line 1, column 1:\n    \n    ^"),
     ],
 )
 def test_any_line_can_be_shown(text, line, column, shown):

@@ -32,8 +32,13 @@ def test_a_pipeline_is_its_tools_in_the_users_order(text, expected):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "Empty step"), ("mlir-opt --cse |", "Empty step"), ("mliropt --cse", "Did you mean mlir-opt"),
-     ("opt 'x", "No closing quotation"), ("./mine", "user-tool ./mine")],
+    [
+        ("", "Empty step"),
+        ("mlir-opt --cse |", "Empty step"),
+        ("mliropt --cse", "Did you mean mlir-opt"),
+        ("opt 'x", "No closing quotation"),
+        ("./mine", "user-tool ./mine"),
+    ],
 )
 def test_a_bad_pipeline_is_a_usage_error(text, message):
     with pytest.raises(irwidget.UsageError, match=message.replace("/", "/")):
@@ -53,8 +58,10 @@ def lowered(mlp, pipeline, to="linalg_on_tensors_mlir", **options):
 
 EMBEDDED = {
     "mlir-opt --canonicalize --cse": ["canonicalize", "cse"],
-    "mlir-opt --linalg-generalize-named-ops | mlir-opt --linalg-fuse-elementwise-ops":
-        ["linalg-generalize-named-ops", "linalg-fuse-elementwise-ops"],
+    "mlir-opt --linalg-generalize-named-ops | mlir-opt --linalg-fuse-elementwise-ops": [
+        "linalg-generalize-named-ops",
+        "linalg-fuse-elementwise-ops",
+    ],
     "mlir-opt --one-shot-bufferize=bufferize-function-boundaries": ["one-shot-bufferize"],
     "mlir-opt --pass-pipeline='builtin.module(func.func(cse),canonicalize)'": ["cse", "canonicalize"],
     "user-tool cat | mlir-opt --cse": ["cat", "cse"],
@@ -77,8 +84,13 @@ def test_passes_are_nested_as_mlir_opt_nests_them(mlp):
 
 
 @pytest.mark.parametrize(
-    "flags", ["--canonicalize --cse", "--linalg-generalize-named-ops --linalg-fuse-elementwise-ops",
-              "--convert-linalg-to-loops --lower-affine", "--one-shot-bufferize=bufferize-function-boundaries --cse"],
+    "flags",
+    [
+        "--canonicalize --cse",
+        "--linalg-generalize-named-ops --linalg-fuse-elementwise-ops",
+        "--convert-linalg-to-loops --lower-affine",
+        "--one-shot-bufferize=bufferize-function-boundaries --cse",
+    ],
 )
 @pytest.mark.parametrize("_", [pytest.param("", marks=needs_llvm)])
 def test_embedded_and_real_mlir_opt_agree(flags, _, mlp):

@@ -19,8 +19,10 @@ def refusal(pipeline, kind=irwidget.UsageError, **options):
 TOP_DOWN = "canonicalize has no option 'top-dwn'. Did you mean top-down?"
 REFUSED = [
     ("mlir-opt --canonicalize=top-dwn=false", f"mlir-opt cannot run --canonicalize=top-dwn=false: {TOP_DOWN}"),
-    ("mlir-opt --pass-pipeline='builtin.module(canonicalize{top-dwn=false})'",
-     f"mlir-opt cannot run 'builtin.module(canonicalize{{top-dwn=false}})': {TOP_DOWN}"),
+    (
+        "mlir-opt --pass-pipeline='builtin.module(canonicalize{top-dwn=false})'",
+        f"mlir-opt cannot run 'builtin.module(canonicalize{{top-dwn=false}})': {TOP_DOWN}",
+    ),
     ("mlir-opt --canonicalize=top-down=flase", "'flase' is invalid value for boolean argument"),
     ("mlir-opt --cse cse", "mlir-opt got 'cse': passes are written --cse"),
     ("mlir-opt --cse | mlir-opt --canonicalise", "Did you mean"),
@@ -74,7 +76,8 @@ def test_asking_writes_nothing(_, tmp_path, monkeypatch):
     ("program", "message"),
     [
         ("nonesuch", "there is no program 'nonesuch' on PATH; give its path, as in ./nonesuch."),
-        ("sedd s/a/b/", "Did you mean sed"), ("./mime", "there is no program './mime'. Did you mean ./mine?"),
+        ("sedd s/a/b/", "Did you mean sed"),
+        ("./mime", "there is no program './mime'. Did you mean ./mine?"),
         ("mine", "'mine' is a file, but not a program that can be run from here: give its path, as in ./mine"),
         ("./mine", "'./mine' is a file, but not a program that can be run from here: chmod +x ./mine"),
     ],

@@ -38,9 +38,11 @@ def test_a_program_says_the_same(_):
 
 @pytest.mark.parametrize(
     ("pipeline", "kind"),
-    [("mlir-opt --print-op-stats | user-tool false", irwidget.ToolError),
-     ("mlir-opt --print-op-stats --pass-pipeline='builtin.module(any(transform-interpreter))'", irwidget.PassError),
-     ("mlir-opt --print-op-stats | user-tool sh -c 'kill -9 $PPID'", irwidget.ToolError)],
+    [
+        ("mlir-opt --print-op-stats | user-tool false", irwidget.ToolError),
+        ("mlir-opt --print-op-stats --pass-pipeline='builtin.module(any(transform-interpreter))'", irwidget.PassError),
+        ("mlir-opt --print-op-stats | user-tool sh -c 'kill -9 $PPID'", irwidget.ToolError),
+    ],
 )
 def test_it_is_kept_when_a_later_step_fails_or_kills_the_worker(pipeline, kind):
     with pytest.raises(kind) as caught:

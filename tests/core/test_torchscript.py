@@ -107,7 +107,10 @@ def test_a_pipeline_goes_on_from_it():
     pipeline = "user-tool sed s/aten::relu_/mine::relu/ | user-tool cat"
     low = irwidget.lower(Switched(), X, to="torch_script_graph_ir", pipeline=pipeline)
     assert [(dump.name, dump.language) for dump in low.dumps] == [
-        ("torch.jit.trace", "torchscript"), ("inline", "torchscript"), ("sed", "torchscript"), ("cat", "torchscript"),
+        ("torch.jit.trace", "torchscript"),
+        ("inline", "torchscript"),
+        ("sed", "torchscript"),
+        ("cat", "torchscript"),
     ]
     assert low.text == low.dumps[1].text.replace("aten::relu_", "mine::relu")
     assert [dump.changed for dump in low.dumps[2:]] == [True, False]

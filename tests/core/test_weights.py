@@ -71,8 +71,15 @@ def models() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
     torch.manual_seed(0)
     some, x, base, square = torch.randn, torch.randn(2, 128), torch.randn(64, 256), torch.randn(150, 150)
     conv = (
-        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 64, 3), nn.Conv2d(64, 64, 3, stride=2),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 100), nn.Linear(100, 3),
+        nn.Conv2d(3, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.Conv2d(4, 64, 3),
+        nn.Conv2d(64, 64, 3, stride=2),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(64, 100),
+        nn.Linear(100, 3),
     )
     small = {"a": some(3), "b": some(2, 3), "c": some(2, 2, 3), "d": some(3), "w": some(3, 3000)}
     return {
@@ -90,21 +97,34 @@ def models() -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
         "transposed": (Of(lambda m, x: x @ m.w, w=nn.Parameter(some(256, 128).t())), (x,)),
         "expanded": (Of(lambda m, x: x @ m.w, w=some(1, 128).expand(128, 128)), (x,)),
         "one memory": (
-            Of(lambda m, x: x + m.a[:, :128] + m.b + m.c, a=base, b=base[:, 128:], c=base[:, :128]), (some(64, 128),)
+            Of(lambda m, x: x + m.a[:, :128] + m.b + m.c, a=base, b=base[:, 128:], c=base[:, :128]),
+            (some(64, 128),),
         ),
         "0-d": (Of(lambda m, x: x * m.a + m.b, a=torch.tensor(2.5), b=torch.tensor([3.5])), (some(4),)),
         "size 0": (Of(lambda m, x: x + m.a.sum(), a=torch.zeros(0, 3)), (some(4, 3),)),
         "not persistent": (
-            Of(lambda m, x: x @ m.passing + m.passing_too, passing=some(128, 128), passing_too=some(128)), (x,)
+            Of(lambda m, x: x @ m.passing + m.passing_too, passing=some(128, 128), passing_too=some(128)),
+            (x,),
         ),
         "lifted": (Lifted(), (some(3, 100),)),
         "written to": (Of(lambda m, x: x + m.a.add_(1), a=some(64, 128)), (some(64, 128),)),
         **{
             str(dtype): typed(dtype)
             for dtype in (
-                torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8,
-                torch.uint8, torch.bool, torch.float8_e5m2, torch.float8_e4m3fn, torch.float8_e5m2fnuz,
-                torch.float8_e4m3fnuz, torch.float8_e8m0fnu,
+                torch.float16,
+                torch.bfloat16,
+                torch.float64,
+                torch.int64,
+                torch.int32,
+                torch.int16,
+                torch.int8,
+                torch.uint8,
+                torch.bool,
+                torch.float8_e5m2,
+                torch.float8_e4m3fn,
+                torch.float8_e5m2fnuz,
+                torch.float8_e4m3fnuz,
+                torch.float8_e8m0fnu,
             )
         },
         "complex": (Of(lambda m, x: x + m.a.abs(), a=torch.randn(80, 128, dtype=torch.complex64)), (some(80, 128),)),
@@ -153,8 +173,15 @@ def test_the_import_is_that_of_torch_mlir(name: str) -> None:
 
 ROUTES = ("torch_mlir", "tosa_mlir", "linalg_on_tensors_mlir", "stablehlo_mlir", "llvm_mlir")
 LOWERED = (
-    "two layers of one shape", "convolutions, batch norm", "encoder", "small ones shown", "integers", "transposed",
-    "expanded", "torch.float16", "torch.int8",
+    "two layers of one shape",
+    "convolutions, batch norm",
+    "encoder",
+    "small ones shown",
+    "integers",
+    "transposed",
+    "expanded",
+    "torch.float16",
+    "torch.int8",
 )
 
 

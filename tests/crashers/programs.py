@@ -178,7 +178,12 @@ for name, value in (
 model("given too many arguments", "a call that does not fit", nn.Linear(2, 2), ones(1, 2), ones(1, 2), match="argument")
 model("given none", "a call that does not fit", nn.Linear(2, 2), match="argument|input")
 model("given a wrong shape", "eager fails, too", nn.Linear(2, 2), ones(1, 3), match="shape|size")
-model("given a wrong type", "eager fails, too", nn.Linear(2, 2), ones(1, 2, dtype=torch.int64), )
+model(
+    "given a wrong type",
+    "eager fails, too",
+    nn.Linear(2, 2),
+    ones(1, 2, dtype=torch.int64),
+)
 model(
     "given an unknown keyword",
     "a call that does not fit",

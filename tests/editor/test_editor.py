@@ -85,8 +85,12 @@ def test_the_passes_are_those_that_the_tools_have():
 
 
 def test_nothing_that_names_a_file_or_a_program_is_offered():
-    offered = [(one.name, option.name) for passes in catalogue.catalogue().values() for one in passes.values()
-               for option in one.options]
+    offered = [
+        (one.name, option.name)
+        for passes in catalogue.catalogue().values()
+        for one in passes.values()
+        for option in one.options
+    ]
     bad = ("path", "file", "librar", "toolkit", "cmd", "command", "plugin")
     assert [pair for pair in offered if any(word in pair[1] for word in bad)] == []
     assert "gpu-module-to-binary" not in catalogue.catalogue()["mlir-opt"]
@@ -306,13 +310,16 @@ def test_the_magic_makes_one(shell, capsys):
 RAW = "func.func @f(%a: i32) -> i32 {\n  return %a : i32\n}\n"
 
 
-@pytest.mark.parametrize(("line", "cell", "sign"), [
-    ("--to torch_mlir", "m = torch.nn.Tanh()\ny = torch.ones(3, 4)", "torch.aten.tanh"),
-    ("--to tosa_mlir --model m --inputs z", "m = torch.nn.Tanh()\ny, z = torch.ones(3, 4), X", "tensor<2x4xf32>"),
-    ("--to tosa_mlir", "irwidget.explore(torch.nn.Tanh(), torch.ones(3, 4))", "tosa.tanh"),
-    ("--to tosa_mlir", "f = lambda a, *, b: a * b\nm = torch.ones(2)\nf(m, b=m)", "tosa.mul"),
-    ("--to raw_ir", RAW, "func.func @f"),
-])
+@pytest.mark.parametrize(
+    ("line", "cell", "sign"),
+    [
+        ("--to torch_mlir", "m = torch.nn.Tanh()\ny = torch.ones(3, 4)", "torch.aten.tanh"),
+        ("--to tosa_mlir --model m --inputs z", "m = torch.nn.Tanh()\ny, z = torch.ones(3, 4), X", "tensor<2x4xf32>"),
+        ("--to tosa_mlir", "irwidget.explore(torch.nn.Tanh(), torch.ones(3, 4))", "tosa.tanh"),
+        ("--to tosa_mlir", "f = lambda a, *, b: a * b\nm = torch.ones(2)\nf(m, b=m)", "tosa.mul"),
+        ("--to raw_ir", RAW, "func.func @f"),
+    ],
+)
 def test_a_cell_opens_on_what_it_defines(shell, line, cell, sign):
     shell.user_ns.update(torch=torch, irwidget=irwidget)
     shell.run_cell_magic("lower", f"--interactive {line}", cell)

@@ -11,7 +11,8 @@ import torch
 
 @helion.kernel()
 def matmul_epilogue(
-    x: torch.Tensor, y: torch.Tensor,
+    x: torch.Tensor,
+    y: torch.Tensor,
     epilogue: Callable[[torch.Tensor, tuple[torch.Tensor, ...]], torch.Tensor] = lambda acc, tile: acc,
 ) -> torch.Tensor:
     m, k = x.size()
@@ -75,7 +76,9 @@ def persistent_grouped(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor) 
                             right = hl.load(b, [inner, columns], extra_mask=column_ok[None, :])
                             acc = torch.addmm(acc, left, right)
                         hl.store(
-                            out, [start + rows, columns], acc.to(out.dtype),
+                            out,
+                            [start + rows, columns],
+                            acc.to(out.dtype),
                             extra_mask=row_ok[:, None] & column_ok[None, :],
                         )
     return out
@@ -356,20 +359,34 @@ def fp8_matmul(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 @helion.kernel()
 def scaled_matmul(
-    x: torch.Tensor, x_scale: torch.Tensor, y: torch.Tensor, y_scale: torch.Tensor,
-    x_format: hl.constexpr, y_format: hl.constexpr,
+    x: torch.Tensor,
+    x_scale: torch.Tensor,
+    y: torch.Tensor,
+    y_scale: torch.Tensor,
+    x_format: hl.constexpr,
+    y_format: hl.constexpr,
 ) -> torch.Tensor:
     m, k = x.size()
     n = y.size(1)
     out = torch.empty([m, n], dtype=torch.float32, device=x.device)
     for rows, columns in hl.tile([m, n]):
         acc = hl.dot_scaled(
-            x[rows, :], x_scale[rows, :], x_format, y[:, columns], y_scale[columns, :], y_format,
+            x[rows, :],
+            x_scale[rows, :],
+            x_format,
+            y[:, columns],
+            y_scale[columns, :],
+            y_format,
         )
         for inner in hl.tile(k, block_size=64):
             groups = inner.begin // 32 + hl.arange(2)
             acc = hl.dot_scaled(
-                x[rows, inner], x_scale[rows, groups], x_format, y[inner, columns], y_scale[columns, groups], y_format,
+                x[rows, inner],
+                x_scale[rows, groups],
+                x_format,
+                y[inner, columns],
+                y_scale[columns, groups],
+                y_format,
                 acc=acc,
             )
         out[rows, columns] = acc

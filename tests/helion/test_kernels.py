@@ -15,8 +15,20 @@ from tests.helion.kernels_pointwise import low_memory_dropout
 
 ATEN = ("linalg-on-tensors", "raw", "tosa", "stablehlo")
 QUICK = {
-    "add_dynamic", "softmax_two_pass", "layer_norm_backward", "attention", "int8_matmul", "jagged_tile_sum",
-    "segment_sum", "moe_matmul", "branches", "two_phases", "atomics", "swiglu", "host_sized", "from_fp8",
+    "add_dynamic",
+    "softmax_two_pass",
+    "layer_norm_backward",
+    "attention",
+    "int8_matmul",
+    "jagged_tile_sum",
+    "segment_sum",
+    "moe_matmul",
+    "branches",
+    "two_phases",
+    "atomics",
+    "swiglu",
+    "host_sized",
+    "from_fp8",
 }
 """Cases that are not left to CI; `softmax` and `matmul` are so in every output type."""
 

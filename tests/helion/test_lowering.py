@@ -64,9 +64,14 @@ def test_every_op_comes_from_a_line_of_the_kernel(name: str, aten: str):
     known = {link.node: link for link in low.links}
     lines = low.mlir.splitlines()
     without = [
-        lines[i] for i, node in enumerate(low.shown.nodes)
-        if node is None and "arith.constant" not in lines[i] and not lines[i].strip().startswith("//")
-        and "torch.constant" not in lines[i] and "const" not in lines[i] and lines[i].strip()
+        lines[i]
+        for i, node in enumerate(low.shown.nodes)
+        if node is None
+        and "arith.constant" not in lines[i]
+        and not lines[i].strip().startswith("//")
+        and "torch.constant" not in lines[i]
+        and "const" not in lines[i]
+        and lines[i].strip()
     ]
     assert without == []
     used = {node for node in low.shown.nodes if node}
@@ -224,9 +229,7 @@ def mutated(monkeypatch: pytest.MonkeyPatch, target: str, handler, kernel, args)
 
 def test_a_dropped_mask_is_noticed(monkeypatch: pytest.MonkeyPatch):
     args = next(c for c in CASES if str(c) == "softmax_two_pass").inputs()
-    result = mutated(
-        monkeypatch, "_mask_to", lambda e, n: e.tensor(n.args[0]), pw.softmax_two_pass, args
-    )
+    result = mutated(monkeypatch, "_mask_to", lambda e, n: e.tensor(n.args[0]), pw.softmax_two_pass, args)
     assert difference(result, args[0].softmax(1)) > 1e-3
 
 
@@ -254,7 +257,9 @@ def test_handlers_of_third_parties(monkeypatch: pytest.MonkeyPatch):
         two = emitter.builder.constant(2.0, element)
         shape = list(value.type.shape)
         return emitter.builder.generic(
-            [(value, list(range(len(shape))))], shape, element,
+            [(value, list(range(len(shape))))],
+            shape,
+            element,
             lambda args, _: emitter.builder.binary("mulf", args[0], two),
         )
 

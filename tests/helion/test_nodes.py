@@ -35,8 +35,12 @@ def node(target, *shapes, args=(), dtype=torch.float32, **kwargs):
 
 @pytest.mark.parametrize("output_type", ATEN)
 def test_imports_one_node(output_type: str):
-    marks = {"raw": "torch.aten.mm", "linalg-on-tensors": "linalg.matmul", "tosa": "tosa.matmul",
-             "stablehlo": "stablehlo.dot_general"}
+    marks = {
+        "raw": "torch.aten.mm",
+        "linalg-on-tensors": "linalg.matmul",
+        "tosa": "tosa.matmul",
+        "stablehlo": "stablehlo.dot_general",
+    }
     importer = TorchMLIRNodeImporter(output_type=output_type)
     text = importer.import_node(node(aten.mm.default, (4, 8), (8, 5)), [torch.empty(4, 8), torch.empty(8, 5)])
     assert marks[output_type] in text
@@ -117,7 +121,8 @@ def test_inlined_text_is_the_same_function(output_type: str, target, shapes, arg
     types = ", ".join(map(str, kinds.results))
     again = mlir.parse(
         f"module {{ func.func @main({parameters}) -> ({types}) {{\n{builder.text}\n"
-        f"return {', '.join(results)} : {types}\n}} }}", context,
+        f"return {', '.join(results)} : {types}\n}} }}",
+        context,
     )
     assert str(again) == str(original)
 
@@ -136,11 +141,10 @@ def test_text_that_cannot_be_inlined_says_so():
     with pytest.raises(UsageError, match="no func"):
         inline_torch_mlir_output("module {}", [], TextBuilder())
     with pytest.raises(UsageError, match="takes 1 arguments, not 2"):
-        inline_torch_mlir_output(
-            import_aten_node_to_mlir(node(aten.relu.default, (4,))), ["%a", "%b"], TextBuilder()
-        )
+        inline_torch_mlir_output(import_aten_node_to_mlir(node(aten.relu.default, (4,))), ["%a", "%b"], TextBuilder())
     with pytest.raises(UsageError, match="globals"):
         inline_torch_mlir_output(
-            'ml_program.global private mutable @seed(dense<0> : tensor<i64>) : tensor<i64>\nfunc.func @f() { return }',
-            [], TextBuilder(),
+            "ml_program.global private mutable @seed(dense<0> : tensor<i64>) : tensor<i64>\nfunc.func @f() { return }",
+            [],
+            TextBuilder(),
         )

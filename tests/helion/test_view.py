@@ -39,7 +39,8 @@ def test_the_last_dump_is_the_readable_module_with_its_links(low):
 def test_nodes_stand_in_order_under_their_loop(low):
     rows = [(node.depth, node.text) for node in low.trace.nodes if not node.symbolic]
     assert rows[:3] == [
-        (0, "kernel matmul"), (1, "tile loop root_graph_1"),
+        (0, "kernel matmul"),
+        (1, "tile loop root_graph_1"),
         (2, "acc = full([block_size_0, block_size_1], 0.0, float32)"),
     ]
     assert (3, "acc = aten.addmm.default(_new_var, load, load_1)") in rows
@@ -51,7 +52,9 @@ def test_groups_are_followed_through_the_passes(low):
     names = [node["name"] for node in data["nodes"]]
     product = names.index("for_loop_0.acc")
     ops = {
-        "import": "torch.aten.addmm", "convert-torch-to-linalg": "linalg.matmul", "name-values": "linalg.matmul",
+        "import": "torch.aten.addmm",
+        "convert-torch-to-linalg": "linalg.matmul",
+        "name-values": "linalg.matmul",
     }
     for stage in data["stages"]:
         pairs = zip(stage["lines"], stage["owners"], strict=True)
@@ -84,8 +87,12 @@ def test_selection_is_traits(low):
     assert view.links == low.links
     view.pinned = ["for_loop_0.acc"]
     view.stage = 2
-    assert any("torch.aten.addmm" in low.trace.dumps[2].text.splitlines()[n - 1] for k in view.links
-               if k.node in view.pinned for n in k.mlir_lines)
+    assert any(
+        "torch.aten.addmm" in low.trace.dumps[2].text.splitlines()[n - 1]
+        for k in view.links
+        if k.node in view.pinned
+        for n in k.mlir_lines
+    )
     with pytest.raises(UsageError, match="Did you mean for_loop_0.acc"):
         view.pinned = ["for_loop_0.ac"]
     with pytest.raises(UsageError, match="Stage 0 has no linked IR"):
@@ -114,7 +121,8 @@ def test_the_passes_open_with_the_first_that_changes_the_mlir(low):
     shown = views.show([low.trace])
     names = [dump.name for dump in low.trace.dumps]
     assert (names[shown.passes.left], names[shown.passes.right]) == (
-        "torch-reduce-op-variants", "torch-decompose-complex-ops",
+        "torch-reduce-op-variants",
+        "torch-decompose-complex-ops",
     )
     assert "+++ 4 torch-decompose-complex-ops" in views.text([low.trace])
 

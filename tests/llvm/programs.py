@@ -112,10 +112,14 @@ PROGRAMS = [
     Program("encoder", _of(_encoder, 2, 5, 32)),
     Program("attention", _of(Attention, 2, 6, 32)),
     Program("gelu", _of(lambda: nn.Sequential(nn.Linear(16, 8), nn.GELU()), 4, 16)),
-    Program("complex_mul", _fn(lambda x, y: torch.view_as_real(torch.complex(x, y) * torch.complex(y, x)),
-                               _randn(4, 4), _randn(4, 4))),
-    Program("grid_sample", _fn(lambda x, g: f.grid_sample(x, g, align_corners=False),
-                               _randn(1, 2, 6, 6), _randn(1, 4, 4, 2))),
+    Program(
+        "complex_mul",
+        _fn(lambda x, y: torch.view_as_real(torch.complex(x, y) * torch.complex(y, x)), _randn(4, 4), _randn(4, 4)),
+    ),
+    Program(
+        "grid_sample",
+        _fn(lambda x, g: f.grid_sample(x, g, align_corners=False), _randn(1, 2, 6, 6), _randn(1, 4, 4, 2)),
+    ),
     Program("sort", _fn(lambda x: torch.sort(x, dim=-1), _randn(3, 7))),
     Program("topk", _fn(lambda x: torch.topk(x, 3), _randn(3, 7))),
     Program("cumsum", _fn(lambda x: torch.cumsum(x, 1), _randn(3, 7))),

@@ -71,8 +71,13 @@ def test_functions_of_libdevice_are_linked() -> None:
 
 
 FUNCTIONS = {
-    "erf": torch.erf, "asinh": torch.asinh, "atanh": torch.atanh, "tanh": torch.tanh, "atan2": torch.atan2,
-    "exp": torch.exp, "sinh": torch.sinh,
+    "erf": torch.erf,
+    "asinh": torch.asinh,
+    "atanh": torch.atanh,
+    "tanh": torch.tanh,
+    "atan2": torch.atan2,
+    "exp": torch.exp,
+    "sinh": torch.sinh,
 }
 
 

@@ -62,8 +62,11 @@ def test_lines_reach_the_last_dump(module: ModuleType, target: str, instruction:
     files = {place.file for place in dump.locations if place}
     assert {Path(file).name for file in files} == {"mymodel.py"}
     assert {place.line for place in dump.locations if place} >= {9, 10, 11}
-    scaled = [place.line for line, place in zip(lines, dump.locations, strict=True)
-              if place and re.search(instruction, line) and place.line == 11]
+    scaled = [
+        place.line
+        for line, place in zip(lines, dump.locations, strict=True)
+        if place and re.search(instruction, line) and place.line == 11
+    ]
     assert scaled, f"no {instruction} of line 11"
     assert not re.search(r"!dbg|DILocation|^\s*\.loc|^\s*\.file", dump.text, re.M)
 
@@ -127,7 +130,9 @@ define void @main() !dbg !3 {
 !8 = !{}
 """
     shown, places = llvm_debug.llvm(text)
-    assert shown == """\
+    assert (
+        shown
+        == """\
 define void @main() {
   br label %1
 
@@ -141,6 +146,5 @@ define void @main() {
 !1 = distinct !{!1, !2}
 !2 = !{!"llvm.loop.mustprogress"}
 """
+    )
     assert [place.line if place else 0 for place in places[:5]] == [1, 7, 0, 0, 7]
-
-

@@ -49,8 +49,12 @@ def specials(type_name: str) -> list[int]:
     form = literals.FORMATS[type_name]
     top, quiet = form.all_ones, 1 << (form.fraction - 1)
     fractions = [0, 1, quiet, quiet | 1, quiet - 1, (quiet << 1) - 1]
-    return [form.pack(bool(sign), exponent, fraction)
-            for sign in (0, 1) for exponent in (0, 1, top - 1, top) for fraction in fractions]
+    return [
+        form.pack(bool(sign), exponent, fraction)
+        for sign in (0, 1)
+        for exponent in (0, 1, top - 1, top)
+        for fraction in fractions
+    ]
 
 
 @pytest.mark.parametrize("type_name", ["half", "bfloat"])
@@ -71,8 +75,9 @@ def test_zeros_denormals_infinities_and_nan_payloads_round_trip(type_name: str) 
 def test_any_bits_round_trip(type_name: str, data: st.DataObject) -> None:
     form = literals.FORMATS[type_name]
     if form.explicit:  # other patterns are not numbers to x87
-        number = st.builds(form.pack, st.booleans(), st.integers(1, form.all_ones - 1),
-                           st.integers(0, 2**form.fraction - 1))
+        number = st.builds(
+            form.pack, st.booleans(), st.integers(1, form.all_ones - 1), st.integers(0, 2**form.fraction - 1)
+        )
     else:
         number = st.integers(0, 2**form.width - 1)
     values = data.draw(st.lists(number, min_size=1, max_size=200))
@@ -85,7 +90,7 @@ def test_any_bits_round_trip(type_name: str, data: st.DataObject) -> None:
 def test_short_decimals_round_trip(type_name: str, data: st.DataObject) -> None:
     """Numbers that LLVM 24 prints as decimals, each rounded to its own type."""
     code, width = ("<f", "<I") if type_name == "float" else ("<d", "<Q")
-    pairs = st.tuples(st.integers(-10**7, 10**7), st.integers(-44, 31))
+    pairs = st.tuples(st.integers(-(10**7), 10**7), st.integers(-44, 31))
     numbers = [float(f"{digits}e{power}") for digits, power in data.draw(st.lists(pairs, min_size=1, max_size=200))]
     values = [struct.unpack(width, struct.pack(code, number))[0] for number in numbers]
     assert read_by_llvm_22(literals.rewrite(written_by_llvm_24(values, type_name)), type_name) == values

@@ -49,7 +49,7 @@ DIFFERENCES = {
     ],
     "llc": [
         # Debian builds 22.1.8, llvmlite 22.1.0: each writes its own version
-        (r'^\t\.ident\t.*\n', ""),
+        (r"^\t\.ident\t.*\n", ""),
     ],
 }
 

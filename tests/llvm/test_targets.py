@@ -90,9 +90,7 @@ def test_arch_is_what_the_code_is_for(target: str, arch: str, expected: str) -> 
 
 def test_one_arch_of_each_family() -> None:
     model, inputs = named("mlp").make()
-    made: Mapping[str, irwidget.Lowering] = irwidget.lower(
-        model, *inputs, to=["nvptx", "amdgpu"], arch="sm_90,gfx1100"
-    )
+    made: Mapping[str, irwidget.Lowering] = irwidget.lower(model, *inputs, to=["nvptx", "amdgpu"], arch="sm_90,gfx1100")
     assert ".target sm_90" in made["nvptx"].text
     assert "gfx1100" in made["amdgpu"].text
 

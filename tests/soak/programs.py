@@ -55,8 +55,11 @@ class Chain(nn.Module):
 
 
 recipes = st.builds(
-    Recipe, st.integers(1, 5), st.integers(1, 9),
-    st.lists(st.sampled_from([*UNARY, *BINARY]), min_size=1, max_size=6).map(tuple), st.booleans(),
+    Recipe,
+    st.integers(1, 5),
+    st.integers(1, 9),
+    st.lists(st.sampled_from([*UNARY, *BINARY]), min_size=1, max_size=6).map(tuple),
+    st.booleans(),
     st.sampled_from(TARGETS),
 )
 

@@ -45,7 +45,10 @@ def random_programs(count: int, number: int, seconds: float = 480) -> Counter[st
 
     @seed(number)
     @settings(
-        max_examples=count, database=None, deadline=None, phases=[Phase.generate],
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
     @given(recipes)
@@ -196,7 +199,8 @@ def interrupts(count: int, number: int) -> Counter[str]:
         for index in range(count):
             in_export = index % 3 == 2
             one = _Struck(
-                lambda: os.kill(os.getpid(), signal.SIGINT), chance.uniform(0, 0.9 * (whole if in_export else passes)),
+                lambda: os.kill(os.getpid(), signal.SIGINT),
+                chance.uniform(0, 0.9 * (whole if in_export else passes)),
                 in_export=in_export,
             )
             try:
@@ -289,7 +293,11 @@ def hostile_places(scratch: Path) -> dict[str, str]:
         command = [sys.executable, "-B", "-c", _SESSION.format(root=str(ROOT), before=before, after=after)]
         shell = ["unshare", "--mount", "sh", "-c", mount + 'exec "$@"', "sh"] if mount else []
         ran = subprocess.run(
-            [*shell, *command, str(scratch)], cwd=scratch, env=environment | changed, capture_output=True, text=True,
+            [*shell, *command, str(scratch)],
+            cwd=scratch,
+            env=environment | changed,
+            capture_output=True,
+            text=True,
             timeout=180,
         )
         said = ", ".join(ran.stdout.split("\n")).strip(", ")

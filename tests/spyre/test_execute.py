@@ -35,70 +35,79 @@ def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
     return program
 
 
-@pytest.mark.parametrize(("function", "shapes"), [
-    pytest.param(lambda a, b: a + b, [(256, 128), (256, 128)], id="add"),
-    pytest.param(lambda a, b: a * b + 2.5, [(67, 150), (150,)], id="broadcast row"),
-    pytest.param(lambda a, b: a + b, [(8, 1, 128), (1, 64, 128)], id="broadcast both"),
-    pytest.param(lambda a: a.sum(1), [(256, 1024)], id="sum over the stick"),
-    pytest.param(lambda a: a.sum(0), [(256, 1024)], id="sum split over cores"),
-    pytest.param(lambda a: a.sum() + 1, [(64, 256)], id="sum of all"),
-    pytest.param(lambda a: a.mean((0, 1)), [(4, 64, 256)], id="mean of two dims"),
-    pytest.param(lambda a: a.amax(1), [(256, 1000)], id="masked maximum"),
-    pytest.param(lambda a: torch.softmax(a, -1), [(128, 500)], id="softmax"),
-    pytest.param(lambda a: torch.softmax(a, 0), [(128, 512)], id="softmax of rows"),
-    pytest.param(lambda a: torch.log_softmax(a, -1), [(64, 512)], id="log_softmax"),
-    pytest.param(lambda a, w, b: F.layer_norm(a, (512,), w, b), [(64, 512), (512,), (512,)], id="layer norm"),
-    pytest.param(lambda a: F.layer_norm(a, (500,)), [(2, 64, 500)], id="layer norm, ragged, no weights"),
-    pytest.param(lambda a, w: F.rms_norm(a, (512,), w, 1e-5), [(64, 512), (512,)], id="rms norm"),
-    pytest.param(lambda a, b: a @ b, [(128, 256), (256, 512)], id="mm"),
-    pytest.param(lambda a, b: a @ b, [(100, 150), (150, 200)], id="mm with padded K"),
-    pytest.param(lambda a, b: a @ b, [(2, 4096), (4096, 64)], id="mm with K split"),
-    pytest.param(lambda a, b: a @ b, [(1, 256), (256, 512)], id="mm of one row"),
-    pytest.param(torch.matmul, [(8, 32, 64), (8, 64, 128)], id="bmm"),
-    pytest.param(torch.matmul, [(2, 3, 32, 64), (2, 3, 64, 128)], id="4-D matmul"),
-    pytest.param(torch.matmul, [(4, 32, 128), (128, 256)], id="shared weight"),
-    pytest.param(torch.matmul, [(1, 32, 128), (128, 256)], id="unit batch"),
-    pytest.param(torch.matmul, [(8, 30, 50), (8, 50, 100)], id="bmm with padded K"),
-    pytest.param(F.linear, [(128, 256), (512, 256), (512,)], id="linear with restickify"),
-    pytest.param(torch.addmm, [(512,), (128, 256), (256, 512)], id="addmm"),
-    pytest.param(F.scaled_dot_product_attention, [(1, 4, 64, 64)] * 3, id="attention"),
-    pytest.param(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),
-                 [(1, 4, 64, 64), (1, 2, 64, 64), (1, 2, 64, 64)], id="causal grouped attention"),
-    pytest.param(lambda a: a.t().contiguous(), [(100, 150)], id="transposed copy"),
-    pytest.param(lambda a, b: a + b.t(), [(256, 512), (512, 256)], id="add a transposed"),
-    pytest.param(lambda a, b: a.permute(1, 0, 2) + b, [(8, 64, 128), (64, 8, 128)], id="permuted"),
-    pytest.param(lambda a: a.view(64, 4, 128) * 2, [(256, 128)], id="view"),
-    pytest.param(lambda a: a.reshape(-1) * 2, [(256, 128)], id="flattened"),
-    pytest.param(lambda a, b: torch.cat([a, b], 1), [(64, 128), (64, 192)], id="cat"),
-    pytest.param(lambda a: F.pad(a, (0, 28, 3, 2)), [(25, 100)], id="pad"),
-    pytest.param(lambda a: a[64:192] + 1, [(256, 128)], id="row slice"),
-    pytest.param(lambda a: a[:, 64:128] * 2, [(64, 256)], id="stick slice"),
-    pytest.param(lambda a: a[3] * a[5], [(8, 64, 128)], id="selected"),
-    pytest.param(lambda a: a[::2] * 2, [(64, 128)], id="strided"),
-    pytest.param(lambda a, b: torch.where(a > b, a, b), [(32, 128)] * 2, id="where"),
-    pytest.param(lambda a: a.clamp(-1, 0.5), [(32, 128)], id="clamp"),
-    pytest.param(F.mish, [(32, 128)], id="mish"),
-    pytest.param(F.softplus, [(32, 128)], id="softplus"),
-    pytest.param(F.gelu, [(32, 100)], id="gelu"),
-    pytest.param(lambda a: torch.cumsum(a, 1), [(32, 64)], id="fallback"),
-    pytest.param(lambda a: torch.topk(a, 4), [(64, 256)], id="topk"),
-    pytest.param(lambda a: a.float() * 2, [(32, 100)], id="cast"),
-    pytest.param(F.conv2d, [(1, 16, 10, 10), (32, 16, 3, 3)], id="conv2d"),
-    pytest.param(lambda a: torch.slice_scatter(a, a[:8] * 2, 0, 8, 16), [(64, 128)], id="slice assignment"),
-    pytest.param(lambda a: torch.exp(a), [(1000, 1)], id="column"),
-    pytest.param(lambda a, b: torch.stack([a, b], 1), [(32, 64)] * 2, id="stack"),
-    pytest.param(lambda a, b: torch.einsum("bhid,bhjd->bhij", a, b), [(2, 2, 64, 64)] * 2, id="einsum"),
-    pytest.param(lambda a: torch.logsumexp(a, -1), [(32, 128)], id="logsumexp"),
-    pytest.param(lambda a: 1 - F.elu(a) ** 3, [(32, 128)], id="scalars first, powers"),
-    pytest.param(lambda a: (torch.min(a, 1).values, torch.max(a, 0).values, a.max()), [(32, 128)], id="extremes"),
-    pytest.param(lambda a: (a.float() * 2).half(), [(32, 128)], id="there and back"),
-    pytest.param(lambda a, w: w * (a.float() * torch.rsqrt(a.float().pow(2).mean(-1, keepdim=True) + 1e-6)).half(),
-                 [(4, 32, 128), (128,)], id="rms norm in float32"),
-    pytest.param(torch.matmul, [(4, 1, 32, 64), (1, 2, 64, 64)], id="matmul of broadcast batches"),
-    pytest.param(lambda a, b: a @ b, [(64, 128), (128, 1)], id="matmul of one column"),
-    pytest.param(lambda a: a.sum((0, 2)), [(4, 32, 128)], id="sum of outer and stick"),
-    pytest.param(lambda a: a.transpose(0, 2).contiguous(), [(8, 16, 64)], id="3-D transposed copy"),
-])
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        pytest.param(lambda a, b: a + b, [(256, 128), (256, 128)], id="add"),
+        pytest.param(lambda a, b: a * b + 2.5, [(67, 150), (150,)], id="broadcast row"),
+        pytest.param(lambda a, b: a + b, [(8, 1, 128), (1, 64, 128)], id="broadcast both"),
+        pytest.param(lambda a: a.sum(1), [(256, 1024)], id="sum over the stick"),
+        pytest.param(lambda a: a.sum(0), [(256, 1024)], id="sum split over cores"),
+        pytest.param(lambda a: a.sum() + 1, [(64, 256)], id="sum of all"),
+        pytest.param(lambda a: a.mean((0, 1)), [(4, 64, 256)], id="mean of two dims"),
+        pytest.param(lambda a: a.amax(1), [(256, 1000)], id="masked maximum"),
+        pytest.param(lambda a: torch.softmax(a, -1), [(128, 500)], id="softmax"),
+        pytest.param(lambda a: torch.softmax(a, 0), [(128, 512)], id="softmax of rows"),
+        pytest.param(lambda a: torch.log_softmax(a, -1), [(64, 512)], id="log_softmax"),
+        pytest.param(lambda a, w, b: F.layer_norm(a, (512,), w, b), [(64, 512), (512,), (512,)], id="layer norm"),
+        pytest.param(lambda a: F.layer_norm(a, (500,)), [(2, 64, 500)], id="layer norm, ragged, no weights"),
+        pytest.param(lambda a, w: F.rms_norm(a, (512,), w, 1e-5), [(64, 512), (512,)], id="rms norm"),
+        pytest.param(lambda a, b: a @ b, [(128, 256), (256, 512)], id="mm"),
+        pytest.param(lambda a, b: a @ b, [(100, 150), (150, 200)], id="mm with padded K"),
+        pytest.param(lambda a, b: a @ b, [(2, 4096), (4096, 64)], id="mm with K split"),
+        pytest.param(lambda a, b: a @ b, [(1, 256), (256, 512)], id="mm of one row"),
+        pytest.param(torch.matmul, [(8, 32, 64), (8, 64, 128)], id="bmm"),
+        pytest.param(torch.matmul, [(2, 3, 32, 64), (2, 3, 64, 128)], id="4-D matmul"),
+        pytest.param(torch.matmul, [(4, 32, 128), (128, 256)], id="shared weight"),
+        pytest.param(torch.matmul, [(1, 32, 128), (128, 256)], id="unit batch"),
+        pytest.param(torch.matmul, [(8, 30, 50), (8, 50, 100)], id="bmm with padded K"),
+        pytest.param(F.linear, [(128, 256), (512, 256), (512,)], id="linear with restickify"),
+        pytest.param(torch.addmm, [(512,), (128, 256), (256, 512)], id="addmm"),
+        pytest.param(F.scaled_dot_product_attention, [(1, 4, 64, 64)] * 3, id="attention"),
+        pytest.param(
+            lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),
+            [(1, 4, 64, 64), (1, 2, 64, 64), (1, 2, 64, 64)],
+            id="causal grouped attention",
+        ),
+        pytest.param(lambda a: a.t().contiguous(), [(100, 150)], id="transposed copy"),
+        pytest.param(lambda a, b: a + b.t(), [(256, 512), (512, 256)], id="add a transposed"),
+        pytest.param(lambda a, b: a.permute(1, 0, 2) + b, [(8, 64, 128), (64, 8, 128)], id="permuted"),
+        pytest.param(lambda a: a.view(64, 4, 128) * 2, [(256, 128)], id="view"),
+        pytest.param(lambda a: a.reshape(-1) * 2, [(256, 128)], id="flattened"),
+        pytest.param(lambda a, b: torch.cat([a, b], 1), [(64, 128), (64, 192)], id="cat"),
+        pytest.param(lambda a: F.pad(a, (0, 28, 3, 2)), [(25, 100)], id="pad"),
+        pytest.param(lambda a: a[64:192] + 1, [(256, 128)], id="row slice"),
+        pytest.param(lambda a: a[:, 64:128] * 2, [(64, 256)], id="stick slice"),
+        pytest.param(lambda a: a[3] * a[5], [(8, 64, 128)], id="selected"),
+        pytest.param(lambda a: a[::2] * 2, [(64, 128)], id="strided"),
+        pytest.param(lambda a, b: torch.where(a > b, a, b), [(32, 128)] * 2, id="where"),
+        pytest.param(lambda a: a.clamp(-1, 0.5), [(32, 128)], id="clamp"),
+        pytest.param(F.mish, [(32, 128)], id="mish"),
+        pytest.param(F.softplus, [(32, 128)], id="softplus"),
+        pytest.param(F.gelu, [(32, 100)], id="gelu"),
+        pytest.param(lambda a: torch.cumsum(a, 1), [(32, 64)], id="fallback"),
+        pytest.param(lambda a: torch.topk(a, 4), [(64, 256)], id="topk"),
+        pytest.param(lambda a: a.float() * 2, [(32, 100)], id="cast"),
+        pytest.param(F.conv2d, [(1, 16, 10, 10), (32, 16, 3, 3)], id="conv2d"),
+        pytest.param(lambda a: torch.slice_scatter(a, a[:8] * 2, 0, 8, 16), [(64, 128)], id="slice assignment"),
+        pytest.param(lambda a: torch.exp(a), [(1000, 1)], id="column"),
+        pytest.param(lambda a, b: torch.stack([a, b], 1), [(32, 64)] * 2, id="stack"),
+        pytest.param(lambda a, b: torch.einsum("bhid,bhjd->bhij", a, b), [(2, 2, 64, 64)] * 2, id="einsum"),
+        pytest.param(lambda a: torch.logsumexp(a, -1), [(32, 128)], id="logsumexp"),
+        pytest.param(lambda a: 1 - F.elu(a) ** 3, [(32, 128)], id="scalars first, powers"),
+        pytest.param(lambda a: (torch.min(a, 1).values, torch.max(a, 0).values, a.max()), [(32, 128)], id="extremes"),
+        pytest.param(lambda a: (a.float() * 2).half(), [(32, 128)], id="there and back"),
+        pytest.param(
+            lambda a, w: w * (a.float() * torch.rsqrt(a.float().pow(2).mean(-1, keepdim=True) + 1e-6)).half(),
+            [(4, 32, 128), (128,)],
+            id="rms norm in float32",
+        ),
+        pytest.param(torch.matmul, [(4, 1, 32, 64), (1, 2, 64, 64)], id="matmul of broadcast batches"),
+        pytest.param(lambda a, b: a @ b, [(64, 128), (128, 1)], id="matmul of one column"),
+        pytest.param(lambda a: a.sum((0, 2)), [(4, 32, 128)], id="sum of outer and stick"),
+        pytest.param(lambda a: a.transpose(0, 2).contiguous(), [(8, 16, 64)], id="3-D transposed copy"),
+    ],
+)
 def test_ops(function, shapes):
     check(function, *(half(*s) for s in shapes))
 
@@ -129,12 +138,19 @@ def test_sums_split_over_cores_run_as_partial_sums():
     assert dict(program.divisions[0].splits)["d2"] == 4
 
 
-@pytest.mark.parametrize("options", [
-    {"layout_solver": "firstfit"},
-    {"layout_solver": "bestfit"}, {"lx_planning": False}, {"co_optimizing_lx_planning": True},
-    {"allow_all_ops_in_lx_planning": True}, {"restickify_solver": "greedy"}, {"bundle_symbolic_args": True},
-    {"lx_bytes": 20000},
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"layout_solver": "firstfit"},
+        {"layout_solver": "bestfit"},
+        {"lx_planning": False},
+        {"co_optimizing_lx_planning": True},
+        {"allow_all_ops_in_lx_planning": True},
+        {"restickify_solver": "greedy"},
+        {"bundle_symbolic_args": True},
+        {"lx_bytes": 20000},
+    ],
+)
 def test_options_change_the_plan_and_not_the_result(options):
     check(lambda a: torch.softmax(torch.relu(a) * 2 + a, 0), half(128, 512), cores=4, **options)
 
@@ -150,8 +166,11 @@ MODELS = [
     ("mlp", models.MLP, lambda: (half(64, 128),)),
     ("bert", models.BertLayer, lambda: (half(2, 64, 128),)),
     ("llama prefill", models.LlamaBlock, lambda: (half(1, 64, 128), *models.rope(64, 64))),
-    ("llama decode", lambda: models.LlamaBlock(128, 2, 1, 128), lambda: (
-        half(1, 1, 128), *models.rope(1, 128, 63), half(1, 1, 63, 128), half(1, 1, 63, 128))),
+    (
+        "llama decode",
+        lambda: models.LlamaBlock(128, 2, 1, 128),
+        lambda: (half(1, 1, 128), *models.rope(1, 128, 63), half(1, 1, 63, 128), half(1, 1, 63, 128)),
+    ),
 ]
 
 
@@ -227,8 +246,16 @@ class TestMemory:
         x = half(64, 512)
         program = compile(lambda a: torch.log_softmax(a, -1), [x])
         kernels = tuple(
-            replace(k, specs=tuple(replace(s, args=tuple(
-                replace(a, allocation=("lx", 0)) if a.allocation[0] == "lx" else a for a in s.args)) for s in k.specs))
+            replace(
+                k,
+                specs=tuple(
+                    replace(
+                        s,
+                        args=tuple(replace(a, allocation=("lx", 0)) if a.allocation[0] == "lx" else a for a in s.args),
+                    )
+                    for s in k.specs
+                ),
+            )
             for k in program.kernels
         )
         with pytest.raises(TileError, match="overwritten|nobody wrote"):

@@ -46,8 +46,11 @@ def test_a_program_is_what_the_front_end_makes(name):
 @pytest.mark.parametrize("name", [n for n, c in COMPILED.items() if c["fails"]])
 def test_what_the_front_end_refuses(name):
     reasons = {
-        "var": "no OpFunc", "topk8": "not supported for this config", "sencores64": "invalid SENCORES value 64",
-        "mm_f32": "batchmatmul on DataFormats.IEEE_FP32", "hint_workdiv_bad_divisor": "not evenly divisible by split=4",
+        "var": "no OpFunc",
+        "topk8": "not supported for this config",
+        "sencores64": "invalid SENCORES value 64",
+        "mm_f32": "batchmatmul on DataFormats.IEEE_FP32",
+        "hint_workdiv_bad_divisor": "not evenly divisible by split=4",
     }
     case = COMPILED[name]
     with pytest.raises(UnsupportedError, match=reasons[name]):
@@ -64,7 +67,10 @@ def test_device_layouts(rule):
 def test_transfers(rule):
     made = transfer(device_layout(rule["host_shape"], rule["dtype"]))
     assert [list(made.ranges), list(made.device_strides), list(made.host_strides)] == [
-        rule["loop_ranges"], rule["device_strides"], rule["host_strides"]]
+        rule["loop_ranges"],
+        rule["device_strides"],
+        rule["host_strides"],
+    ]
 
 
 @pytest.mark.parametrize("rule", of_kind("work_division"))
@@ -110,10 +116,13 @@ def test_spans_after_the_best_outer_split(rule):
     assert (split, span // 10**6) == (rule["best_split"], rule["per_core_span_MB"])
 
 
-@pytest.mark.parametrize(("name", "function", "shapes"), [
-    ("add_4x128", cases.add, [(4, 128), (4, 128)]),
-    ("mm_4x64x128", cases.matmul, [(4, 64), (64, 128)]),
-])
+@pytest.mark.parametrize(
+    ("name", "function", "shapes"),
+    [
+        ("add_4x128", cases.add, [(4, 128), (4, 128)]),
+        ("mm_4x64x128", cases.matmul, [(4, 64), (64, 128)]),
+    ],
+)
 def test_whole_superdsc_files(name, function, shapes):
     expected = json.loads((Path(cases.__file__).parent / "superdsc.json").read_text())[name]
     (kernel,) = compile(function, [cases.TensorSpec(s) for s in shapes], cores=2).kernels

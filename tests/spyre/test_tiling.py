@@ -107,8 +107,15 @@ def test_a_tiled_reduction_starts_from_its_identity_and_combines():
 
 
 @pytest.mark.skipif(MLIR_OPT is None, reason="mlir-opt is not installed")
-@pytest.mark.parametrize("options", [{}, {"unroll_loops": False}, {"bundle_symbolic_args": True},
-                                     {"unroll_loops": False, "bundle_symbolic_args": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"unroll_loops": False},
+        {"bundle_symbolic_args": True},
+        {"unroll_loops": False, "bundle_symbolic_args": True},
+    ],
+)
 @pytest.mark.parametrize("function", [softmax, maximum_of_strips, lambda a: torch.softmax(a, 0)])
 def test_bundles_parse(function, options, tmp_path):
     for kernel in compile(function, [spec((256, 512), "A", "B")], cores=4, **options).kernels:
@@ -142,17 +149,20 @@ def test_names_given_inside_the_function():
     assert program.kernels[0].specs[0].loops == (4,)
 
 
-@pytest.mark.parametrize(("scopes", "error", "message"), [
-    ({"slices": {"A": 3}}, UnsupportedError, "does not divide into 3 tiles"),
-    ({"slices": {"B": 16}}, UnsupportedError, "cut its sticks"),
-    ({"slices": {"A": 2, "B": 2}}, UsageError, "one dim per scope"),
-    ({"slices": {"X": 2}}, UsageError, "which no input has"),
-    ({"slices": {"A": 0}}, UnsupportedError, "not positive"),
-    ({"work_div": {"A": 2.5}}, UnsupportedError, "no integer"),
-    ({"work_div": {"A": 64}}, UnsupportedError, "SENCORES"),
-    ({"work_div": {"A": 16, "B": 4}}, UnsupportedError, "64 slices for 32 cores"),
-    ({"work_div": {"A": 3}}, UnsupportedError, "not evenly divisible"),
-])
+@pytest.mark.parametrize(
+    ("scopes", "error", "message"),
+    [
+        ({"slices": {"A": 3}}, UnsupportedError, "does not divide into 3 tiles"),
+        ({"slices": {"B": 16}}, UnsupportedError, "cut its sticks"),
+        ({"slices": {"A": 2, "B": 2}}, UsageError, "one dim per scope"),
+        ({"slices": {"X": 2}}, UsageError, "which no input has"),
+        ({"slices": {"A": 0}}, UnsupportedError, "not positive"),
+        ({"work_div": {"A": 2.5}}, UnsupportedError, "no integer"),
+        ({"work_div": {"A": 64}}, UnsupportedError, "SENCORES"),
+        ({"work_div": {"A": 16, "B": 4}}, UnsupportedError, "64 slices for 32 cores"),
+        ({"work_div": {"A": 3}}, UnsupportedError, "not evenly divisible"),
+    ],
+)
 def test_bad_hints(scopes, error, message):
     def f(a):
         with spyre_hint(**scopes):

@@ -132,32 +132,54 @@ def test_the_selection_is_checked(program):
     view.close()
 
 
-@pytest.mark.parametrize(("change", "want"), [
-    ({"cores": 8}, lambda p: p.options.cores == 8),
-    ({"layout_solver": "bestfit"}, lambda p: p.options.layout_solver == "bestfit"),
-    ({"lx_planning": False}, lambda p: not p.scratchpad.addresses),
-    ({"divisions": {"buf0": {"d0": 8, "d1": 4}}}, lambda p: dict(p.divisions[0].splits)["d0"] == 8),
-    ({"orders": {"arg1_1": [1, 0]}}, lambda p: any(s.op == "ReStickifyOpHBM" for s in p.kernels[0].specs)),
-])
+@pytest.mark.parametrize(
+    ("change", "want"),
+    [
+        ({"cores": 8}, lambda p: p.options.cores == 8),
+        ({"layout_solver": "bestfit"}, lambda p: p.options.layout_solver == "bestfit"),
+        ({"lx_planning": False}, lambda p: not p.scratchpad.addresses),
+        ({"divisions": {"buf0": {"d0": 8, "d1": 4}}}, lambda p: dict(p.divisions[0].splits)["d0"] == 8),
+        ({"orders": {"arg1_1": [1, 0]}}, lambda p: any(s.op == "ReStickifyOpHBM" for s in p.kernels[0].specs)),
+    ],
+)
 def test_compiling_again_changes_what_was_asked_for(program, change, want):
     assert not want(program)
     made = recompile(program, change)
     assert want(made)
     assert program.options != made.options or "orders" in change
-    again = recompile(made, {"cores": 32, "layout_solver": "greedy", "lx_planning": True, "divisions": {"buf0": None},
-                             "orders": {"arg1_1": [0, 1]}})
+    again = recompile(
+        made,
+        {
+            "cores": 32,
+            "layout_solver": "greedy",
+            "lx_planning": True,
+            "divisions": {"buf0": None},
+            "orders": {"arg1_1": [0, 1]},
+        },
+    )
     assert spyre_twins.text(picture(again)) == spyre_twins.text(picture(program))
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"cores": 33}, "from 1 to 32"), ({"cores": True}, "from 1 to 32"), ({"cores": "8"}, "from 1 to 32"),
-    ({"semantics": "x"}, "cannot be changed in 'semantics'"), ({"lx_bytes": 1}, "cannot be changed"),
-    ({"layout_solver": "os.system"}, "not known"), ({"layout_solver": ["greedy"]}, "not known"),
-    ({"lx_planning": 1}, "true or false"), ({"divisions": [1]}, "by buffer"),
-    ({"divisions": {"buf0": {"d0": 0}}}, "from 1 to 32"), ({"divisions": {"buf77": {"d0": 2}}}, "buf77"),
-    ({"divisions": {"buf0": {"q": 2}}}, "no loop variable 'q'"), ({"orders": {"nobody": [0, 1]}}, "no input 'nobody'"),
-    ({"orders": {"arg0_1": "01"}}, "list of dims"), ({"orders": {"arg0_1": [0, 9]}}, "from -1 to 5"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cores": 33}, "from 1 to 32"),
+        ({"cores": True}, "from 1 to 32"),
+        ({"cores": "8"}, "from 1 to 32"),
+        ({"semantics": "x"}, "cannot be changed in 'semantics'"),
+        ({"lx_bytes": 1}, "cannot be changed"),
+        ({"layout_solver": "os.system"}, "not known"),
+        ({"layout_solver": ["greedy"]}, "not known"),
+        ({"lx_planning": 1}, "true or false"),
+        ({"divisions": [1]}, "by buffer"),
+        ({"divisions": {"buf0": {"d0": 0}}}, "from 1 to 32"),
+        ({"divisions": {"buf77": {"d0": 2}}}, "buf77"),
+        ({"divisions": {"buf0": {"q": 2}}}, "no loop variable 'q'"),
+        ({"orders": {"nobody": [0, 1]}}, "no input 'nobody'"),
+        ({"orders": {"arg0_1": "01"}}, "list of dims"),
+        ({"orders": {"arg0_1": [0, 9]}}, "from -1 to 5"),
+    ],
+)
 def test_what_may_not_be_changed_is_refused(program, change, message):
     with pytest.raises(UsageError, match=message):
         recompile(program, change)
@@ -197,8 +219,13 @@ def test_changes_name_splits_places_and_bytes(program):
 
 
 def program_bytes(made):
-    return sum(t["bytes"] * len(t["cores"]) for op in made["ops"] for tensor in op["tensors"] if tensor["place"] != "lx"
-               for t in tensor["tiles"])
+    return sum(
+        t["bytes"] * len(t["cores"])
+        for op in made["ops"]
+        for tensor in op["tensors"]
+        if tensor["place"] != "lx"
+        for t in tensor["tiles"]
+    )
 
 
 def test_messages_are_answered_errors_included(program):

@@ -79,10 +79,12 @@ def test_boxes_and_bytes_are_what_the_executor_touches(name):
                     continue
                 touched = running._place(arg, ranges).at
                 where = np.argwhere(np.isin(elements, touched))
-                shift = np.array([
-                    sum(i * s[d] for i, s in zip(execution.iteration, tensor.shifts, strict=True))
-                    for d in range(len(buffer.size))
-                ])
+                shift = np.array(
+                    [
+                        sum(i * s[d] for i, s in zip(execution.iteration, tensor.shifts, strict=True))
+                        for d in range(len(buffer.size))
+                    ]
+                )
                 box = [(low + d, high + d) for (low, high), d in zip(tile.box, shift, strict=True)]
                 assert box == list(zip(where.min(0), where.max(0), strict=True)), (name, arg.name, core)
                 assert tile.address + moved == start_address(

@@ -35,8 +35,13 @@ def test_targets_are_views_of_one_program():
     last = {target: trace.dumps[-1] for target, trace in traces.items()}
     languages = {target: dump.language for target, dump in last.items()}
     assert languages == {
-        "spyre_fx": "fx", "spyre_loop_ir": "text", "spyre_opspec": "python", "spyre_kernelspec": "python",
-        "spyre_superdsc": "json", "spyre_bundle": "mlir", "spyre_host": "python",
+        "spyre_fx": "fx",
+        "spyre_loop_ir": "text",
+        "spyre_opspec": "python",
+        "spyre_kernelspec": "python",
+        "spyre_superdsc": "json",
+        "spyre_bundle": "mlir",
+        "spyre_host": "python",
     }
     for trace in traces.values():
         assert trace.dumps[0].name == "capture"
@@ -92,28 +97,34 @@ def test_core_counts(cores):
         compile(torch.exp, [X], cores=cores)
 
 
-@pytest.mark.parametrize(("spec", "message"), [
-    (TensorSpec((4, 4), "float64"), "no device format for float64"),
-    (TensorSpec((4, 4), "complex64"), "no device format for complex64"),
-    (TensorSpec((1,) * 7), "rank 7"),
-    (TensorSpec((4, 64), dynamic={1: (0, 64)}), "symbolic stick dim 1"),
-])
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (TensorSpec((4, 4), "float64"), "no device format for float64"),
+        (TensorSpec((4, 4), "complex64"), "no device format for complex64"),
+        (TensorSpec((1,) * 7), "rank 7"),
+        (TensorSpec((4, 64), dynamic={1: (0, 64)}), "symbolic stick dim 1"),
+    ],
+)
 def test_inputs_without_a_layout(spec, message):
     with pytest.raises(UnsupportedError, match=message):
         compile(torch.exp, [spec])
 
 
-@pytest.mark.parametrize(("function", "specs", "message"), [
-    (lambda a: F.layer_norm(a, (8, 256)), [TensorSpec((16, 8, 256))], "shape of length 2"),
-    (lambda a: F.rms_norm(a, (8, 256)), [TensorSpec((16, 8, 256))], "shape of length 2"),
-    (lambda a: torch.topk(a, 2), [TensorSpec((4, 16, 256))], "3-D"),
-    (lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.1), [TensorSpec((1, 2, 64, 64))], "dropout"),
-    (lambda x, w: F.conv_transpose2d(x, w), [TensorSpec((1, 8, 8, 8)), TensorSpec((8, 8, 3, 3))], "convolution"),
-    (lambda a, b: a @ b, [TensorSpec((64, 64), "float32")] * 2, "batchmatmul on DataFormats.IEEE_FP32"),
-    (lambda a: a.t().contiguous(), [TensorSpec((64, 128), "float32")], None),
-    (lambda a, b: a.sum(1) + b, [X, TensorSpec((128,))], "stick incompatibility"),
-    (lambda a, b: a.float() + b, [X, TensorSpec((128, 256), "float32")], "element-arrangement"),
-])
+@pytest.mark.parametrize(
+    ("function", "specs", "message"),
+    [
+        (lambda a: F.layer_norm(a, (8, 256)), [TensorSpec((16, 8, 256))], "shape of length 2"),
+        (lambda a: F.rms_norm(a, (8, 256)), [TensorSpec((16, 8, 256))], "shape of length 2"),
+        (lambda a: torch.topk(a, 2), [TensorSpec((4, 16, 256))], "3-D"),
+        (lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.1), [TensorSpec((1, 2, 64, 64))], "dropout"),
+        (lambda x, w: F.conv_transpose2d(x, w), [TensorSpec((1, 8, 8, 8)), TensorSpec((8, 8, 3, 3))], "convolution"),
+        (lambda a, b: a @ b, [TensorSpec((64, 64), "float32")] * 2, "batchmatmul on DataFormats.IEEE_FP32"),
+        (lambda a: a.t().contiguous(), [TensorSpec((64, 128), "float32")], None),
+        (lambda a, b: a.sum(1) + b, [X, TensorSpec((128,))], "stick incompatibility"),
+        (lambda a, b: a.float() + b, [X, TensorSpec((128, 256), "float32")], "element-arrangement"),
+    ],
+)
 def test_what_is_refused_names_the_line(function, specs, message):
     if message is None:
         compile(function, specs)

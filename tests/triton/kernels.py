@@ -87,8 +87,23 @@ def leaky_relu(x):
 
 @triton.jit
 def matmul_body(
-    a_ptr, b_ptr, c_ptr, M, N, K, am, ak, bk, bn, cm, cn,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, ACTIVATION: tl.constexpr,
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    am,
+    ak,
+    bk,
+    bn,
+    cm,
+    cn,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    GROUP: tl.constexpr,
+    ACTIVATION: tl.constexpr,
 ):
     pid = tl.program_id(0)
     tiles_m = tl.cdiv(M, BM)
@@ -124,7 +139,18 @@ def matmul():
     b = torch.randn((256, 512), device="cuda", dtype=torch.float16)
     c = torch.empty((512, 512), device="cuda", dtype=torch.float16)
     kernel[lambda meta: (triton.cdiv(512, meta["BM"]) * triton.cdiv(512, meta["BN"]),)](
-        a, b, c, 512, 512, 256, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
+        a,
+        b,
+        c,
+        512,
+        512,
+        256,
+        a.stride(0),
+        a.stride(1),
+        b.stride(0),
+        b.stride(1),
+        c.stride(0),
+        c.stride(1),
         ACTIVATION="leaky_relu",
     )
     return c
@@ -183,8 +209,19 @@ def norm_forward(x_ptr, y_ptr, w_ptr, b_ptr, mean_ptr, rstd_ptr, stride, N, eps,
 
 @triton.jit
 def norm_backward_dx(
-    dx_ptr, dy_ptr, dw_ptr, db_ptr, x_ptr, w_ptr, mean_ptr, rstd_ptr, lock_ptr, stride, N,
-    GROUP: tl.constexpr, BLOCK: tl.constexpr,
+    dx_ptr,
+    dy_ptr,
+    dw_ptr,
+    db_ptr,
+    x_ptr,
+    w_ptr,
+    mean_ptr,
+    rstd_ptr,
+    lock_ptr,
+    stride,
+    N,
+    GROUP: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     row = tl.program_id(0)
     index = tl.arange(0, BLOCK)
@@ -256,8 +293,20 @@ class LayerNorm(torch.autograd.Function):
         part_db = torch.zeros((group, N), dtype=x.dtype, device="cuda")
         dx, dw, db = torch.empty_like(dy), torch.empty_like(weight), torch.empty_like(weight)
         norm_backward_dx[(rows,)](
-            dx, dy, part_dw, part_db, x, weight, mean, rstd, locks, x.stride(0), N,
-            BLOCK=ctx.block, GROUP=group, num_warps=4,
+            dx,
+            dy,
+            part_dw,
+            part_db,
+            x,
+            weight,
+            mean,
+            rstd,
+            locks,
+            x.stride(0),
+            N,
+            BLOCK=ctx.block,
+            GROUP=group,
+            num_warps=4,
         )
         norm_backward_dwdb[lambda meta: (triton.cdiv(N, meta["BN"]),)](
             part_dw, part_db, dw, db, min(group, rows), N, BM=32, BN=128
@@ -279,8 +328,18 @@ def layer_norm():
 
 @triton.jit
 def attention_forward(
-    Q, K, V, Out, scale, stride_h, stride_m, length,
-    BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, CAUSAL: tl.constexpr,
+    Q,
+    K,
+    V,
+    Out,
+    scale,
+    stride_h,
+    stride_m,
+    length,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    D: tl.constexpr,
+    CAUSAL: tl.constexpr,
 ):
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.arange(0, BN)
@@ -321,8 +380,16 @@ def fused_attention():
 
 @triton.jit
 def grouped_kernel(
-    a_table, b_table, c_table, sizes, strides, groups,
-    PROGRAMS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    a_table,
+    b_table,
+    c_table,
+    sizes,
+    strides,
+    groups,
+    PROGRAMS: tl.constexpr,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
 ):
     tile = tl.program_id(0)
     done = 0
@@ -369,6 +436,11 @@ def grouped_gemm():
 
 
 TUTORIALS = {
-    "vector_add": vector_add, "fused_softmax": fused_softmax, "matmul": matmul, "dropout": dropout,
-    "layer_norm": layer_norm, "fused_attention": fused_attention, "grouped_gemm": grouped_gemm,
+    "vector_add": vector_add,
+    "fused_softmax": fused_softmax,
+    "matmul": matmul,
+    "dropout": dropout,
+    "layer_norm": layer_norm,
+    "fused_attention": fused_attention,
+    "grouped_gemm": grouped_gemm,
 }

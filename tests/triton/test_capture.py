@@ -67,11 +67,18 @@ def test_cpu_tensors_and_tensors_of_earlier_cells_serve():
 
 def everything_patched():
     return {
-        "driver": vars(driver)["_active"], "jit": dict(vars(JITFunction)), "tuner": dict(vars(Autotuner)),
-        "cuda": dict(vars(torch.cuda)), "fake": dict(vars(FakeTensor)), "hip": torch.version.hip,
-        "default": torch.set_default_device, "backward": dict(vars(BackwardCFunction)),
-        "module": dict(vars(torch.nn.Module)), "torch": (torch.compile, torch.Generator),
-        "modes": torch._C._len_torch_function_stack(), "dispatch": torch._C._len_torch_dispatch_stack(),
+        "driver": vars(driver)["_active"],
+        "jit": dict(vars(JITFunction)),
+        "tuner": dict(vars(Autotuner)),
+        "cuda": dict(vars(torch.cuda)),
+        "fake": dict(vars(FakeTensor)),
+        "hip": torch.version.hip,
+        "default": torch.set_default_device,
+        "backward": dict(vars(BackwardCFunction)),
+        "module": dict(vars(torch.nn.Module)),
+        "torch": (torch.compile, torch.Generator),
+        "modes": torch._C._len_torch_function_stack(),
+        "dispatch": torch._C._len_torch_dispatch_stack(),
         "caches": dict(add_kernel.device_caches),
     }
 
@@ -306,8 +313,18 @@ def test_a_notebook_shows_the_users_own_errors_and_only_those(extra, shown, coun
 def test_a_launch_that_would_not_fit_is_warned_about():
     def cell():
         matmul_body[(1,)](
-            *(torch.rand(512, 512, device="cuda", dtype=torch.float16) for _ in range(3)), 512, 512, 512,
-            *(512, 1) * 3, BM=128, BN=128, BK=128, GROUP=8, ACTIVATION="", num_stages=3, num_warps=8,
+            *(torch.rand(512, 512, device="cuda", dtype=torch.float16) for _ in range(3)),
+            512,
+            512,
+            512,
+            *(512, 1) * 3,
+            BM=128,
+            BN=128,
+            BK=128,
+            GROUP=8,
+            ACTIVATION="",
+            num_stages=3,
+            num_warps=8,
         )
 
     (launch,) = frontend.capture(cell, "sm_86")
@@ -339,7 +356,8 @@ def _inside(*contexts):
 @pytest.mark.parametrize(
     "make",
     [
-        _module, _descriptor,
+        _module,
+        _descriptor,
         lambda: _inside(torch.device("cuda"), torch.cuda.stream(torch.cuda.Stream()), torch.autocast("cuda")),
         lambda: torch.rand(64, generator=torch.Generator(device="cuda"), device="cuda"),
         lambda: torch.compile(lambda x: x * 2)(torch.rand(64, device="cuda")),

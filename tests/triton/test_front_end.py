@@ -115,7 +115,7 @@ def test_a_crash_costs_the_cell_and_names_the_launch():
     line = launch.__code__.co_firstlineno + 2
     assert str(caught.value) == (
         "Triton's front end crashed on divides_by_zero: the process was killed by SIGFPE\n"
-        f"  launched at {FILE}:{line}\n    kernel[(1,)](torch.rand(64, device=\"cuda\"))"
+        f'  launched at {FILE}:{line}\n    kernel[(1,)](torch.rand(64, device="cuda"))'
     )
     assert (caught.value.tool, caught.value.pass_name) == ("triton", "ast-to-ttir")
     low = irwidget.lower(add_kernel, *[torch.rand(64)] * 3, 64, BLOCK=64, to="triton_gpu_ir")
@@ -249,7 +249,7 @@ def test_loop_variables_keep_their_names_to_the_last_module():
 
 def test_names_cross_as_they_are_whatever_is_in_them():
     """Locations are strings that MLIR escapes: quotes, backslashes, bytes that are no ASCII."""
-    names = ["caf\\C3\\A9", 'quo\\22te', "back\\\\slash"]
+    names = ["caf\\C3\\A9", "quo\\22te", "back\\\\slash"]
     place = '"/a \\22b\\22.py":3:4'
     text = """module {
   tt.func @f(%x: i32, %n: i32) -> i32 {

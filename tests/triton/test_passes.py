@@ -65,10 +65,14 @@ def lines_of(dump, pattern):
 @pytest.mark.parametrize(
     ("arch", "to", "stage", "pattern"),
     [
-        ("sm_80", "triton_sass", "ttir", r"tt\.dot"), ("sm_80", "triton_sass", "ttgir", r"ttng?\.\w*dot|tt\.dot"),
-        ("sm_80", "triton_sass", "llir", r"mma\.sync"), ("sm_80", "triton_sass", "ptx", r"mma\.sync"),
-        ("sm_80", "triton_sass", "sass", "HMMA"), ("gfx942", "triton_amdgpu", "llir", r"llvm\.amdgcn\.mfma"),
-        ("gfx942", "triton_amdgpu", "amdgcn", "v_mfma"), ("sm_90", "triton_sass", "sass", "HGMMA|HMMA"),
+        ("sm_80", "triton_sass", "ttir", r"tt\.dot"),
+        ("sm_80", "triton_sass", "ttgir", r"ttng?\.\w*dot|tt\.dot"),
+        ("sm_80", "triton_sass", "llir", r"mma\.sync"),
+        ("sm_80", "triton_sass", "ptx", r"mma\.sync"),
+        ("sm_80", "triton_sass", "sass", "HMMA"),
+        ("gfx942", "triton_amdgpu", "llir", r"llvm\.amdgcn\.mfma"),
+        ("gfx942", "triton_amdgpu", "amdgcn", "v_mfma"),
+        ("sm_90", "triton_sass", "sass", "HGMMA|HMMA"),
     ],
 )
 def test_the_line_of_the_dot_is_found_in_every_ir(arch, to, stage, pattern):
@@ -85,7 +89,8 @@ def test_inlined_helpers_keep_the_line_that_calls_them():
         last = [dump for dump in trace.dumps if dump.step == stage][-1]
         chains = {
             (LINES[place.line - 1].strip(), place.caller and LINES[place.caller.line - 1].strip())
-            for place in last.locations if place
+            for place in last.locations
+            if place
         }
         assert ("return tl.where(x >= 0, x, 0.01 * x)", "total = leaky_relu(total)") in chains
     assert trace.sources[kernels.__file__].startswith('"""The kernels that Triton')
@@ -328,10 +333,13 @@ def test_triton_llvm_opt_takes_struct_phis_apart():
     assert "@llvm.used" not in optimized
 
 
-@pytest.mark.parametrize(("text", "flag", "message"), [
-    (STRUCT_PHI, "-gvn", "does not know 'gvn'.*TRITON_LLVM_OPT_PATH"),
-    ("define void @f() {", "-O1", "expected|parse"),
-])
+@pytest.mark.parametrize(
+    ("text", "flag", "message"),
+    [
+        (STRUCT_PHI, "-gvn", "does not know 'gvn'.*TRITON_LLVM_OPT_PATH"),
+        ("define void @f() {", "-O1", "expected|parse"),
+    ],
+)
 def test_what_triton_llvm_opt_cannot_do(text, flag, message):
     trace = Source(text, "llvm").run([Step("triton-llvm-opt", flag)])
     assert re.search(message, trace.failure.message)

@@ -11,9 +11,13 @@ from irwidget.toolchain import triton_state
 from tests.triton.kernels import TUTORIALS
 
 KERNELS = {
-    "vector_add": ["add_kernel"], "fused_softmax": ["softmax_kernel"], "matmul": ["matmul_body"],
-    "dropout": ["dropout_kernel"], "layer_norm": ["norm_forward", "norm_backward_dx", "norm_backward_dwdb"],
-    "fused_attention": ["attention_forward"], "grouped_gemm": ["grouped_kernel"],
+    "vector_add": ["add_kernel"],
+    "fused_softmax": ["softmax_kernel"],
+    "matmul": ["matmul_body"],
+    "dropout": ["dropout_kernel"],
+    "layer_norm": ["norm_forward", "norm_backward_dx", "norm_backward_dwdb"],
+    "fused_attention": ["attention_forward"],
+    "grouped_gemm": ["grouped_kernel"],
 }
 ARCHS = ["sm_80", "sm_90", "gfx942"]
 

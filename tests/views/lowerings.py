@@ -84,8 +84,14 @@ def lower(
             bare, _, options = (nested[1] if nested else one).partition("{")
             dumps.append(
                 dump(
-                    bare, text, step="mlir-opt", changed=text != before, locations=places, options=options.rstrip("}"),
-                    seconds=seconds, scope="func.func" if nested else "module",
+                    bare,
+                    text,
+                    step="mlir-opt",
+                    changed=text != before,
+                    locations=places,
+                    options=options.rstrip("}"),
+                    seconds=seconds,
+                    scope="func.func" if nested else "module",
                 )
             )
     return Trace(target, tuple(dumps), name=name, sources={"cell": SOURCE})

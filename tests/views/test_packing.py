@@ -332,7 +332,10 @@ def test_facts_are_short():
     facts = {"least": {"size": 2.98e-08, "ok": True}, "registers": 32, "kernels": ["a", "b"]}
     trace = Trace("t", (), facts=facts, check=Verdict("differs", "cse"))
     assert facts_of(trace) == [
-        ("check", "differs after cse"), ("least", "size 2.98e-08, ok yes"), ("registers", "32"), ("kernels", "a, b")
+        ("check", "differs after cse"),
+        ("least", "size 2.98e-08, ok yes"),
+        ("registers", "32"),
+        ("kernels", "a, b"),
     ]
 
 

@@ -80,8 +80,10 @@ def test_hostile_text_stays_text():
     assert all(char.isprintable() or char == "\n" for char in plain)
 
 
-@given(st.lists(st.sampled_from(["%1 = a", "%2 = a", "b", "func.func @f", "func.func @g", "c"]), max_size=12),
-       st.lists(st.sampled_from(["%1 = a", "%3 = a", "b", "func.func @f", "func.func @h", "d"]), max_size=12))
+@given(
+    st.lists(st.sampled_from(["%1 = a", "%2 = a", "b", "func.func @f", "func.func @g", "c"]), max_size=12),
+    st.lists(st.sampled_from(["%1 = a", "%3 = a", "b", "func.func @f", "func.func @h", "d"]), max_size=12),
+)
 def test_the_unified_diff_turns_one_dump_into_the_other(before, after):
     """Applied to the old lines, the diff gives the new ones, renumbering apart."""
     result: list[str] = []

@@ -17,15 +17,33 @@ if TYPE_CHECKING:
     from irwidget.frontends.triton.recorder import Launches, capture, recording, require_launch, run_cell
 
 __all__ = [
-    "TARGETS", "Launch", "Launches", "capture", "default_arch", "from_cache", "is_kernel", "kernels", "lower",
-    "recording", "require_launch", "run_cell", "select",
+    "TARGETS",
+    "Launch",
+    "Launches",
+    "capture",
+    "default_arch",
+    "from_cache",
+    "is_kernel",
+    "kernels",
+    "lower",
+    "recording",
+    "require_launch",
+    "run_cell",
+    "select",
 ]
 
 _HOME = {
-    "from_cache": "cache", "Launch": "launch",
-    "Launches": "recorder", "capture": "recorder", "recording": "recorder", "require_launch": "recorder",
+    "from_cache": "cache",
+    "Launch": "launch",
+    "Launches": "recorder",
+    "capture": "recorder",
+    "recording": "recorder",
+    "require_launch": "recorder",
     "run_cell": "recorder",
-    "TARGETS": "lowering", "default_arch": "lowering", "lower": "lowering", "select": "lowering",
+    "TARGETS": "lowering",
+    "default_arch": "lowering",
+    "lower": "lowering",
+    "select": "lowering",
 }
 
 

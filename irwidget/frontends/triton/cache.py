@@ -69,8 +69,13 @@ def _trace(folder: Path, name: str, to: str) -> Trace | None:
         facts["arch"] = f"sm_{target['arch']}" if target.get("backend") == "cuda" else str(target.get("arch"))
     version = metadata.get("triton_version")
     return Trace(
-        to or "triton_cache", tuple(dumps), tuple(Step("triton", "", one.step) for one in dumps),
-        tools={"triton": str(version)} if version else {}, name=name, attachments=attachments, facts=facts,
+        to or "triton_cache",
+        tuple(dumps),
+        tuple(Step("triton", "", one.step) for one in dumps),
+        tools={"triton": str(version)} if version else {},
+        name=name,
+        attachments=attachments,
+        facts=facts,
     )
 
 

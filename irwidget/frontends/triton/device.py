@@ -117,9 +117,14 @@ def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]
 def properties(arch: Arch) -> dict[str, Any]:
     """What Triton's driver says of a device."""
     return {
-        "max_shared_mem": arch.shared_memory, "multiprocessor_count": arch.multiprocessors,
-        "max_num_regs": arch.registers, "warpSize": arch.warp_size, "sm_clock_rate": 1_500_000,
-        "mem_clock_rate": 1_500_000, "mem_bus_width": 5120, "arch": arch.name,
+        "max_shared_mem": arch.shared_memory,
+        "multiprocessor_count": arch.multiprocessors,
+        "max_num_regs": arch.registers,
+        "warpSize": arch.warp_size,
+        "sm_clock_rate": 1_500_000,
+        "mem_clock_rate": 1_500_000,
+        "mem_bus_width": 5120,
+        "arch": arch.name,
     }
 
 
@@ -256,26 +261,53 @@ def _torch_cuda(arch: Arch) -> dict[str, Any]:
     """What `torch.cuda` answers."""
     name = f"{arch.name} (irwidget, no GPU)"
     shown = SimpleNamespace(
-        name=name, major=capability(arch)[0], minor=capability(arch)[1], gcnArchName=arch.name,
-        multi_processor_count=arch.multiprocessors, total_memory=80 << 30, warp_size=arch.warp_size,
-        shared_memory_per_block_optin=arch.shared_memory, shared_memory_per_multiprocessor=arch.shared_memory,
-        regs_per_multiprocessor=arch.registers, max_threads_per_multi_processor=2048, L2_cache_size=50 << 20,
+        name=name,
+        major=capability(arch)[0],
+        minor=capability(arch)[1],
+        gcnArchName=arch.name,
+        multi_processor_count=arch.multiprocessors,
+        total_memory=80 << 30,
+        warp_size=arch.warp_size,
+        shared_memory_per_block_optin=arch.shared_memory,
+        shared_memory_per_multiprocessor=arch.shared_memory,
+        regs_per_multiprocessor=arch.registers,
+        max_threads_per_multi_processor=2048,
+        L2_cache_size=50 << 20,
     )
 
     def no_op(*args: Any, **kwargs: Any) -> None:
         return None
 
-    quiet = ["synchronize", "empty_cache", "set_device", "init", "reset_peak_memory_stats", "manual_seed",
-             "manual_seed_all", "set_stream", "ipc_collect"]
+    quiet = [
+        "synchronize",
+        "empty_cache",
+        "set_device",
+        "init",
+        "reset_peak_memory_stats",
+        "manual_seed",
+        "manual_seed_all",
+        "set_stream",
+        "ipc_collect",
+    ]
     return {
-        "is_available": lambda: True, "is_initialized": lambda: True, "device_count": lambda: 1,
-        "current_device": lambda: 0, "get_device_name": lambda device=None: name,
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "get_device_name": lambda device=None: name,
         "get_device_capability": lambda device=None: capability(arch),
-        "get_device_properties": lambda device=None: shown, "is_bf16_supported": lambda *a, **k: True,
-        "current_stream": lambda device=None: _Stream(), "default_stream": lambda device=None: _Stream(),
-        "memory_allocated": lambda device=None: 0, "max_memory_allocated": lambda device=None: 0,
+        "get_device_properties": lambda device=None: shown,
+        "is_bf16_supported": lambda *a, **k: True,
+        "current_stream": lambda device=None: _Stream(),
+        "default_stream": lambda device=None: _Stream(),
+        "memory_allocated": lambda device=None: 0,
+        "max_memory_allocated": lambda device=None: 0,
         "mem_get_info": lambda device=None: (80 << 30, 80 << 30),
-        "device": _nothing, "device_of": _nothing, "stream": _nothing, "Stream": _Stream, "Event": _Event,
+        "device": _nothing,
+        "device_of": _nothing,
+        "stream": _nothing,
+        "Stream": _Stream,
+        "Event": _Event,
         **dict.fromkeys(quiet, no_op),
     }
 

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from irwidget.frontends.triton.recorder import Launches
 
 _NO_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")
-_NO_DATA_METHODS = (".numpy() is not supported for tensor subclasses", "Cannot access data pointer of Tensor",
-                    ".tolist() is not supported")
+_NO_DATA_METHODS = (
+    ".numpy() is not supported for tensor subclasses",
+    "Cannot access data pointer of Tensor",
+    ".tolist() is not supported",
+)
 
 
 def explain(error: Exception, launches: Launches) -> IRWidgetError | None:
@@ -88,9 +91,7 @@ def compile_error(error: BaseException) -> PassError | None:
     return refused(getattr(kernel, "__name__", "the kernel"), message, location)
 
 
-def refused(
-    name: str, message: str, location: Location | None, diagnostics: tuple[Diagnostic, ...] = ()
-) -> PassError:
+def refused(name: str, message: str, location: Location | None, diagnostics: tuple[Diagnostic, ...] = ()) -> PassError:
     """The error of a kernel that Triton's front end refuses, with the user's line."""
     text = f"{name} does not compile: {message}"
     if location:

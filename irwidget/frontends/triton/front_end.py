@@ -35,7 +35,10 @@ class _Outcome:
 
 
 def ttir(
-    special: Specialization, launched: Location | None = None, *, seconds: float | None = None,
+    special: Specialization,
+    launched: Location | None = None,
+    *,
+    seconds: float | None = None,
     memory: int | None = None,
 ) -> str:
     """The TTIR of a specialisation with its locations, those of block arguments included (see `triton_names`).

@@ -125,11 +125,10 @@ class Specialization:
                 source = self.kernel.cache_key
         except Exception as error:
             code = self.kernel.fn.__code__
-            raise refused(
-                self.kernel.__name__, str(error), Location(code.co_filename, code.co_firstlineno)
-            ) from error
-        return repr((source, self.arch.name, str(self.signature), str(self.constants),
-                     str(self.attributes), str(self.options)))
+            raise refused(self.kernel.__name__, str(error), Location(code.co_filename, code.co_firstlineno)) from error
+        return repr(
+            (source, self.arch.name, str(self.signature), str(self.constants), str(self.attributes), str(self.options))
+        )
 
 
 def _short(value: Any) -> str:
@@ -193,9 +192,7 @@ def _reduced(argument: Any) -> Any:
     return argument
 
 
-def specialize(
-    kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any], arch: Arch
-) -> Specialization:
+def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any], arch: Arch) -> Specialization:
     """Types, constants and facts of a launch, as Triton's own launcher finds them.
 
     Raises UsageError when the arguments do not fit the kernel's signature, UnsupportedError for Gluon.
@@ -215,8 +212,10 @@ def specialize(
     for name, value in named.items():
         if isinstance(value, TypeName):
             named[name] = value.type if name in constexprs else _dummy(name, value, typed)
-    options = {"debug": bool(named.pop("debug", None) or kernel.debug or knobs.runtime.debug),
-               "instrumentation_mode": knobs.compilation.instrumentation_mode}
+    options = {
+        "debug": bool(named.pop("debug", None) or kernel.debug or knobs.runtime.debug),
+        "instrumentation_mode": knobs.compilation.instrumentation_mode,
+    }
     given = {name: value for name, value in named.items() if name not in kernel.arg_names and value is not None}
     binder = create_function_from_signature(kernel.signature, kernel.params, backend)
     try:

@@ -60,8 +60,16 @@ def default_arch(to: str) -> str:
 
 
 def lower(
-    obj: Any, *args: Any, to: str, arch: str | None = None, grid: Any = None, signature: str | Sequence[Any] = "",
-    config: str | int | None = None, llvm_passes: bool = False, run: Options | None = None, **keywords: Any,
+    obj: Any,
+    *args: Any,
+    to: str,
+    arch: str | None = None,
+    grid: Any = None,
+    signature: str | Sequence[Any] = "",
+    config: str | int | None = None,
+    llvm_passes: bool = False,
+    run: Options | None = None,
+    **keywords: Any,
 ) -> Trace:
     """Lower a kernel to one of Triton's IR types; every pass is a dump.
 
@@ -110,19 +118,30 @@ def _compiled(launch: Launch, target: Arch, run: Options) -> tuple[Specializatio
 def _told(trace: Trace, launch: Launch, special: Specialization, source: Source) -> Trace:
     """The trace with what is known of the launch."""
     facts: dict[str, Any] = {
-        "arch": special.arch.name, "specialization": str(special), "grid": launch.grid, "config": launch.config or None,
+        "arch": special.arch.name,
+        "specialization": str(special),
+        "grid": launch.grid,
+        "config": launch.config or None,
         "launched_at": f"line {launch.location.line}" if launch.location else None,
         "signature": {name: str(kind) for name, kind in special.signature.items()},
     }
     diagnostics = (*launch.notes, *trace.diagnostics)
     shared = trace.facts.get("shared_memory", 0)
     if shared > special.arch.shared_memory:
-        diagnostics = (*diagnostics, Diagnostic(
-            "warning", f"{launch.name} needs {shared} bytes of shared memory and {special.arch.name} has "
-            f"{special.arch.shared_memory}: a launch would fail", launch.location,
-        ))
+        diagnostics = (
+            *diagnostics,
+            Diagnostic(
+                "warning",
+                f"{launch.name} needs {shared} bytes of shared memory and {special.arch.name} has "
+                f"{special.arch.shared_memory}: a launch would fail",
+                launch.location,
+            ),
+        )
     return replace(
-        trace, name=launch.name, diagnostics=diagnostics, sources=_sources(str(source.data)),
+        trace,
+        name=launch.name,
+        diagnostics=diagnostics,
+        sources=_sources(str(source.data)),
         facts={**{name: value for name, value in facts.items() if value is not None}, **trace.facts},
         tools={**trace.tools, **tools(special.arch, trace.steps)},
     )
@@ -231,8 +250,11 @@ def _lower_text(
     trace = source.run(planned, run, target=to)
     name = _NAME.search(text)
     return replace(
-        trace, name=name[1] if name else "kernel", sources=_sources(text),
-        tools={**trace.tools, **tools(target, planned)}, facts={"arch": target.name, **trace.facts},
+        trace,
+        name=name[1] if name else "kernel",
+        sources=_sources(text),
+        tools={**trace.tools, **tools(target, planned)},
+        facts={"arch": target.name, **trace.facts},
     )
 
 

@@ -49,7 +49,13 @@ class Launches(list[Launch]):
         shape: Any = grid(bound) if callable(grid) else grid
         if special.key not in self._seen:
             launch = Launch(
-                kernel, arguments, keywords, self.arch.name, _dimensions(kernel, shape), _calling_line(), self.config,
+                kernel,
+                arguments,
+                keywords,
+                self.arch.name,
+                _dimensions(kernel, shape),
+                _calling_line(),
+                self.config,
                 chosen=not self.real or not self.config,
             )
             began = time.monotonic()
@@ -287,8 +293,10 @@ def _tune(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any
             configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
             for config in configs:
                 if conflicts := kwargs.keys() & config.kwargs.keys():
-                    raise ValueError(f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
-                                     "Make sure that you don't re-define auto-tuned symbols.")
+                    raise ValueError(
+                        f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
+                        "Make sure that you don't re-define auto-tuned symbols."
+                    )
                 chosen = config.all_kwargs()
                 if config.pre_hook is not None:
                     config.pre_hook({**tuner.nargs, **kwargs, **chosen})

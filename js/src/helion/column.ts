@@ -42,9 +42,16 @@ export class Column {
   /** The row under the pointer. */
   private under = -1;
 
-  constructor(private readonly label: string, private readonly watcher: Watcher) {
+  constructor(
+    private readonly label: string,
+    private readonly watcher: Watcher,
+  ) {
     this.list = h("div", {
-      class: "irw-k-rows", role: "listbox", tabindex: 0, "aria-label": label, "data-lm-suppress-shortcuts": "true",
+      class: "irw-k-rows",
+      role: "listbox",
+      tabindex: 0,
+      "aria-label": label,
+      "data-lm-suppress-shortcuts": "true",
       keydown: (event: KeyboardEvent) => this.key(event),
       focus: () => this.focused(),
       mouseover: (event: MouseEvent) => this.hover(this.indexAt(event)),
@@ -55,7 +62,11 @@ export class Column {
   }
 
   title(text: string, note: string): void {
-    this.heading.replaceChildren(h("b", {}, this.label), h("span", { class: "irw-dim" }, text), ...(note ? [h("span", { class: "irw-k-absent" }, note)] : []));
+    this.heading.replaceChildren(
+      h("b", {}, this.label),
+      h("span", { class: "irw-dim" }, text),
+      ...(note ? [h("span", { class: "irw-k-absent" }, note)] : []),
+    );
   }
 
   show(rows: readonly Row[], language: string): void {
@@ -65,7 +76,8 @@ export class Column {
     this.elements = rows.map((row) => rowElement(row, coloured ? language : ""));
     this.list.replaceChildren(...this.elements);
     this.places = new Map();
-    for (const [i, { nodes }] of rows.entries()) for (const node of nodes) this.places.set(node, [...(this.places.get(node) ?? []), i]);
+    for (const [i, { nodes }] of rows.entries())
+      for (const node of nodes) this.places.set(node, [...(this.places.get(node) ?? []), i]);
     this.at = -1;
     const again = key === undefined ? -1 : rows.findIndex(({ nodes }) => nodes.includes(key));
     this.put(again);
@@ -75,7 +87,10 @@ export class Column {
   light(group: ReadonlySet<number>, pinned: ReadonlySet<number>): void {
     for (const [i, row] of this.rows.entries()) {
       const { classList } = this.elements[i]!;
-      classList.toggle("irw-k-lit", row.nodes.some((node) => group.has(node)));
+      classList.toggle(
+        "irw-k-lit",
+        row.nodes.some((node) => group.has(node)),
+      );
       const isPinned = row.nodes.some((node) => pinned.has(node));
       classList.toggle("irw-k-pinned", isPinned);
       if (!row.quiet) this.elements[i]!.setAttribute("aria-selected", String(isPinned));
@@ -86,7 +101,8 @@ export class Column {
   reveal(group: ReadonlySet<number>): void {
     const found = this.rows.findIndex((row) => row.nodes.some((node) => group.has(node)));
     if (found < 0) return;
-    if (document.activeElement !== this.list || !this.rows[this.at]?.nodes.some((node) => group.has(node))) this.put(found);
+    if (document.activeElement !== this.list || !this.rows[this.at]?.nodes.some((node) => group.has(node)))
+      this.put(found);
     this.scrollTo(found);
   }
 
@@ -96,7 +112,7 @@ export class Column {
     const inSight = (y: number): number => top + Math.min(Math.max(y - this.list.scrollTop, 0), this.list.clientHeight);
     const rows = [...new Set([...nodes].flatMap((node) => this.places.get(node) ?? []))].sort((a, b) => a - b);
     const bands: Band[] = [];
-    for (let i = 0; i < rows.length; ) {
+    for (let i = 0; i < rows.length;) {
       let end = i;
       while (rows[end + 1] === rows[end]! + 1) end++;
       const [first, last] = [this.elements[rows[i]!]!, this.elements[rows[end]!]!];
@@ -130,7 +146,8 @@ export class Column {
     const { list } = this;
     const top = element.offsetTop;
     if (top < list.scrollTop) list.scrollTop = top - element.offsetHeight;
-    else if (top + element.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 3;
+    else if (top + element.offsetHeight > list.scrollTop + list.clientHeight)
+      list.scrollTop = top - list.clientHeight / 3;
   }
 
   private go(index: number, step: 1 | -1): void {
@@ -192,7 +209,12 @@ function rowElement(row: Row, language: string): HTMLElement {
   code.append(...(row.quiet || !language ? [row.text] : coloured(row.text, language)));
   if (row.indent > 0) code.style.marginLeft = `${row.indent * 2}ch`;
   const role = row.quiet ? "presentation" : "option";
-  const element = h("div", { class: `irw-k-row${row.quiet ? " irw-k-quiet" : ""}`, role, id: freshId("row"), title: row.title });
+  const element = h("div", {
+    class: `irw-k-row${row.quiet ? " irw-k-quiet" : ""}`,
+    role,
+    id: freshId("row"),
+    title: row.title,
+  });
   if (row.number) element.append(h("span", { class: "irw-k-number" }, row.number));
   element.append(code);
   return element;

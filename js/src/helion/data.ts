@@ -42,7 +42,7 @@ export function linesOf(stage: Stage, nodes: ReadonlySet<number>): number[] {
 /** Numbers as ranges: 3, 10-11. */
 export function ranges(numbers: readonly number[]): string {
   const parts: string[] = [];
-  for (let i = 0; i < numbers.length; ) {
+  for (let i = 0; i < numbers.length;) {
     let end = i;
     while (numbers[end + 1] === numbers[end]! + 1) end++;
     parts.push(end > i ? `${numbers[i]!}\u2013${numbers[end]!}` : String(numbers[i]!));
@@ -60,7 +60,10 @@ export function describe(kernel: Kernel, stage: Stage, group: ReadonlySet<number
   const lines = linesOf(stage, group);
   const subject = nodes.length === 1 ? `${nodes[0]!.name} (${nodes[0]!.target})` : `${nodes.length} nodes`;
   const where = source.length === 0 ? "no source line" : `source line${source.length > 1 ? "s" : ""} ${ranges(source)}`;
-  const there = lines.length > 0 ? `line${lines.length > 1 ? "s" : ""} ${ranges(lines)} of ${stage.name}` : absent(kernel, stage, group);
+  const there =
+    lines.length > 0
+      ? `line${lines.length > 1 ? "s" : ""} ${ranges(lines)} of ${stage.name}`
+      : absent(kernel, stage, group);
   return `${subject}: ${where}, ${there}`;
 }
 

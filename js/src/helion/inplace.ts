@@ -5,7 +5,12 @@ import { coloured } from "./column";
 import type { Kernel, Stage } from "./data";
 
 /** The lines of the source; a line with MLIR is a disclosure. `open` says which start unfolded. */
-export function inPlace(kernel: Kernel, stage: Stage, hidden: (node: number) => boolean, open: (node: number) => boolean): HTMLElement {
+export function inPlace(
+  kernel: Kernel,
+  stage: Stage,
+  hidden: (node: number) => boolean,
+  open: (node: number) => boolean,
+): HTMLElement {
   const owned = kernel.nodes.map((): number[] => []);
   for (const [line, owner] of stage.owners.entries()) owned[owner]?.push(line);
   const ever = new Set(kernel.stages.flatMap(({ owners }) => owners));
@@ -17,7 +22,12 @@ export function inPlace(kernel: Kernel, stage: Stage, hidden: (node: number) => 
     const count = nodes.reduce((sum, node) => sum + owned[node]!.length, 0);
     if (nodes.length === 0) return h("div", { class: "irw-k-row irw-k-plain", title: file }, ...head);
     const said = count > 0 ? `${count} ${count === 1 ? "line" : "lines"}` : "no location";
-    const summary = h("summary", { class: "irw-k-row", "data-lm-suppress-shortcuts": "true" }, ...head, h("span", { class: "irw-k-count" }, said));
+    const summary = h(
+      "summary",
+      { class: "irw-k-row", "data-lm-suppress-shortcuts": "true" },
+      ...head,
+      h("span", { class: "irw-k-count" }, said),
+    );
     const body = nodes.flatMap((node) => nodeLines(kernel, stage, node, owned[node]!));
     return h("details", { open: nodes.some(open) }, summary, h("div", { class: "irw-k-under" }, ...body));
   });
@@ -29,7 +39,12 @@ function nodeLines(kernel: Kernel, stage: Stage, node: number, lines: readonly n
   const note = lines.length === 0 ? [h("span", { class: "irw-k-count" }, "no location")] : [];
   const least = Math.min(...lines.map((line) => indentOf(kernel.table[stage.lines[line]!]!)));
   return [
-    h("div", { class: "irw-k-row irw-k-node", title: name }, h("span", { class: "irw-k-code" }, ...coloured(text, "python")), ...note),
+    h(
+      "div",
+      { class: "irw-k-row irw-k-node", title: name },
+      h("span", { class: "irw-k-code" }, ...coloured(text, "python")),
+      ...note,
+    ),
     ...lines.map((line) => {
       const code = h("span", { class: "irw-k-code" });
       code.append(...coloured(kernel.table[stage.lines[line]!]!.slice(least), stage.language));

@@ -56,17 +56,46 @@ class KernelLinks implements View {
         this.light();
       },
     };
-    this.columns = [new Column("Helion source", watcher), new Column("Device IR", watcher), new Column("MLIR", watcher)];
-    this.stages = h("select", { ...OWN_KEYS, "aria-label": "Stage", change: () => this.state.set({ stage: Number(this.stages.value) }) });
-    this.symbols = h("button", { type: "button", click: () => this.state.set({ hide_symbols: !this.get("hide_symbols") }) }, "Hide symbol nodes");
-    const form = (value: string, label: string) => [value, h("button", { type: "button", click: () => this.state.set({ form: value }) }, label)] as const;
+    this.columns = [
+      new Column("Helion source", watcher),
+      new Column("Device IR", watcher),
+      new Column("MLIR", watcher),
+    ];
+    this.stages = h("select", {
+      ...OWN_KEYS,
+      "aria-label": "Stage",
+      change: () => this.state.set({ stage: Number(this.stages.value) }),
+    });
+    this.symbols = h(
+      "button",
+      { type: "button", click: () => this.state.set({ hide_symbols: !this.get("hide_symbols") }) },
+      "Hide symbol nodes",
+    );
+    const form = (value: string, label: string) =>
+      [value, h("button", { type: "button", click: () => this.state.set({ form: value }) }, label)] as const;
     this.forms = [form("columns", "Columns"), form("in place", "In place")];
     this.unfold = h("button", { type: "button", click: () => this.unfoldAll() }, "Unfold all");
-    const group = h("span", { role: "group", "aria-label": "Form", class: "irw-k-forms" }, ...this.forms.map(([, button]) => button));
+    const group = h(
+      "span",
+      { role: "group", "aria-label": "Form", class: "irw-k-forms" },
+      ...this.forms.map(([, button]) => button),
+    );
     this.element = h(
-      "div", { class: "irw irw-k", role: "region", "aria-label": "Kernel, nodes and MLIR" },
-      h("div", { class: "irw-bar" }, this.name, h("span", { class: "irw-space" }), this.unfold, this.symbols, group, h("span", { class: "irw-dim", "aria-hidden": "true" }, "stage"), this.stages),
-      this.body, this.status,
+      "div",
+      { class: "irw irw-k", role: "region", "aria-label": "Kernel, nodes and MLIR" },
+      h(
+        "div",
+        { class: "irw-bar" },
+        this.name,
+        h("span", { class: "irw-space" }),
+        this.unfold,
+        this.symbols,
+        group,
+        h("span", { class: "irw-dim", "aria-hidden": "true" }, "stage"),
+        this.stages,
+      ),
+      this.body,
+      this.status,
     );
   }
 
@@ -74,7 +103,9 @@ class KernelLinks implements View {
     this.kernel = await readJson<Kernel>(this.model.get("data") as DataView<ArrayBuffer>);
     this.numbers = new Map(this.kernel.nodes.map(({ name }, i) => [name, i]));
     this.name.textContent = this.kernel.name;
-    this.stages.replaceChildren(...this.kernel.stages.map(({ index, name }) => h("option", { value: index }, `${index} ${name}`)));
+    this.stages.replaceChildren(
+      ...this.kernel.stages.map(({ index, name }) => h("option", { value: index }, `${index} ${name}`)),
+    );
     this.draw();
     this.element.dataset["ready"] = "true";
   }
@@ -122,11 +153,19 @@ class KernelLinks implements View {
     for (const [value, button] of this.forms) button.setAttribute("aria-pressed", String(form === value));
     this.unfold.hidden = form === "columns";
     if (form === "columns") {
-      if (!this.columns[0].element.isConnected) this.body.replaceChildren(...this.columns.map(({ element }) => element), this.ties.element);
+      if (!this.columns[0].element.isConnected)
+        this.body.replaceChildren(...this.columns.map(({ element }) => element), this.ties.element);
       this.drawColumns();
     } else {
       const { pinned } = this;
-      this.body.replaceChildren(inPlace(this.kernel, this.stage, (node) => this.hidden(node), (node) => pinned.has(node)));
+      this.body.replaceChildren(
+        inPlace(
+          this.kernel,
+          this.stage,
+          (node) => this.hidden(node),
+          (node) => pinned.has(node),
+        ),
+      );
     }
     this.light();
   }
@@ -135,10 +174,19 @@ class KernelLinks implements View {
     const { kernel, stage } = this;
     const [source, nodes, mlir] = this.columns;
     source.show(sourceRows(kernel), "python");
-    nodes.show(nodeRows(kernel, (node) => this.hidden(node)), "python");
+    nodes.show(
+      nodeRows(kernel, (node) => this.hidden(node)),
+      "python",
+    );
     const code = stage.lines.map((id, i): Row => {
       const owner = stage.owners[i]!;
-      return { text: kernel.table[id]!, number: String(i + 1), indent: 0, nodes: owner < 0 ? [] : [owner], title: kernel.nodes[owner]?.name };
+      return {
+        text: kernel.table[id]!,
+        number: String(i + 1),
+        indent: 0,
+        nodes: owner < 0 ? [] : [owner],
+        title: kernel.nodes[owner]?.name,
+      };
     });
     mlir.show(code, stage.language);
     if (this.pinned.size > 0) for (const column of this.columns) column.reveal(this.pinned);
@@ -174,7 +222,11 @@ class KernelLinks implements View {
     const byRow = new Map<number, number[]>();
     for (const node of shown) byRow.set(kernel.nodes[node]!.row, [...(byRow.get(kernel.nodes[node]!.row) ?? []), node]);
     return [
-      { left: source.element, right: nodes.element, ties: [...byRow.values()].flatMap((group) => between(source, nodes, group)) },
+      {
+        left: source.element,
+        right: nodes.element,
+        ties: [...byRow.values()].flatMap((group) => between(source, nodes, group)),
+      },
       { left: nodes.element, right: mlir.element, ties: shown.flatMap((node) => between(nodes, mlir, [node])) },
     ];
   }
@@ -195,7 +247,8 @@ function sourceRows(kernel: Kernel): Row[] {
   const rows: Row[] = [];
   let [file, before] = [kernel.source[0]?.[0], (kernel.source[0]?.[1] ?? 1) - 1];
   for (const [row, [from, line, text]] of kernel.source.entries()) {
-    if (from !== file || line !== before + 1) rows.push({ text: from === file ? "…" : shortName(from), number: "", indent: 0, nodes: [], quiet: true });
+    if (from !== file || line !== before + 1)
+      rows.push({ text: from === file ? "…" : shortName(from), number: "", indent: 0, nodes: [], quiet: true });
     [file, before] = [from, line];
     const nodes = kernel.nodes.flatMap((node, i) => (node.row === row ? [i] : []));
     rows.push({ text, number: String(line), indent: 0, nodes });
@@ -209,7 +262,8 @@ function nodeRows(kernel: Kernel, hidden: (node: number) => boolean): Row[] {
   let depth = 0;
   for (const [i, node] of kernel.nodes.entries()) {
     const graph = node.name.includes(".") ? node.name.slice(0, node.name.indexOf(".")) : "";
-    if (graph && graph !== before && node.depth > depth && node.depth > 2) rows.push({ text: graph, number: "", indent: node.depth - 1, nodes: [], quiet: true });
+    if (graph && graph !== before && node.depth > depth && node.depth > 2)
+      rows.push({ text: graph, number: "", indent: node.depth - 1, nodes: [], quiet: true });
     if (graph) [before, depth] = [graph, node.depth];
     if (!hidden(i)) rows.push({ text: node.text, number: "", indent: node.depth, nodes: [i], title: node.name });
   }

@@ -30,7 +30,10 @@ export class Ties {
   private frame = 0;
 
   /** `gaps` says what to draw, in the page's pixels; asked again whenever something moves in `body`. */
-  constructor(private readonly body: HTMLElement, private readonly gaps: () => readonly Gap[]) {
+  constructor(
+    private readonly body: HTMLElement,
+    private readonly gaps: () => readonly Gap[],
+  ) {
     this.element.classList.add("irw-k-ties");
     this.element.setAttribute("aria-hidden", "true");
     body.addEventListener("scroll", () => this.later(), { capture: true, passive: true });
@@ -67,7 +70,10 @@ function ribbon(start: number, end: number, { left, right, pinned }: Tie, above:
   const path = document.createElementNS(SVG, "path");
   const middle = (start + end) / 2;
   const [a, b, c, d] = [left.top - above, right.top - above, right.bottom - above, left.bottom - above];
-  path.setAttribute("d", `M${start} ${a}C${middle} ${a} ${middle} ${b} ${end} ${b}V${c}C${middle} ${c} ${middle} ${d} ${start} ${d}Z`);
+  path.setAttribute(
+    "d",
+    `M${start} ${a}C${middle} ${a} ${middle} ${b} ${end} ${b}V${c}C${middle} ${c} ${middle} ${d} ${start} ${d}Z`,
+  );
   if (pinned) path.classList.add("irw-k-kept");
   return path;
 }

@@ -13,13 +13,27 @@ export class Combobox {
   private shown: readonly Pass[] = [];
   private at = -1;
 
-  constructor(label: string, private readonly chosen: (pass: Pass | undefined) => void) {
+  constructor(
+    label: string,
+    private readonly chosen: (pass: Pass | undefined) => void,
+  ) {
     const id = freshId("passes");
     this.list = h("div", { role: "listbox", id, class: "irw-pl-passes", "aria-label": "Passes", hidden: true });
     this.input = h("input", {
-      type: "text", class: "irw-pl-pass", role: "combobox", "aria-label": label, "aria-expanded": "false", "aria-controls": id,
-      "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", placeholder: "Type a pass", ...OWN_KEYS,
-      input: () => this.open(), keydown: (event: KeyboardEvent) => this.key(event), blur: () => this.close(),
+      type: "text",
+      class: "irw-pl-pass",
+      role: "combobox",
+      "aria-label": label,
+      "aria-expanded": "false",
+      "aria-controls": id,
+      "aria-autocomplete": "list",
+      autocomplete: "off",
+      spellcheck: "false",
+      placeholder: "Type a pass",
+      ...OWN_KEYS,
+      input: () => this.open(),
+      keydown: (event: KeyboardEvent) => this.key(event),
+      blur: () => this.close(),
       click: () => this.open(),
     });
     this.element = h("div", { class: "irw-pl-combobox" }, this.input, this.list);
@@ -44,10 +58,29 @@ export class Combobox {
     this.at = known ? this.shown.indexOf(known) : -1;
     const more = all.length - this.shown.length;
     this.list.replaceChildren(
-      ...this.shown.map((pass, i) => h(
-        "div", { role: "option", id: `${this.list.id}-${i}`, "aria-selected": "false", mousedown: (event: Event) => this.choose(event, pass) },
-        h("b", {}, pass.name), " ", h("span", { class: "irw-dim" }, pass.help))),
-      ...(more > 0 ? [h("div", { class: "irw-dim irw-pl-more", role: "option", "aria-disabled": "true", "aria-selected": "false" }, `${more} more: type to narrow`)] : []),
+      ...this.shown.map((pass, i) =>
+        h(
+          "div",
+          {
+            role: "option",
+            id: `${this.list.id}-${i}`,
+            "aria-selected": "false",
+            mousedown: (event: Event) => this.choose(event, pass),
+          },
+          h("b", {}, pass.name),
+          " ",
+          h("span", { class: "irw-dim" }, pass.help),
+        ),
+      ),
+      ...(more > 0
+        ? [
+            h(
+              "div",
+              { class: "irw-dim irw-pl-more", role: "option", "aria-disabled": "true", "aria-selected": "false" },
+              `${more} more: type to narrow`,
+            ),
+          ]
+        : []),
     );
     this.list.hidden = this.shown.length === 0;
     this.input.setAttribute("aria-expanded", String(!this.list.hidden));

@@ -38,7 +38,9 @@ export type Passes = ReadonlyMap<string, ReadonlyMap<string, Pass>>;
 export async function unpackPasses(data: DataView<ArrayBuffer> | null): Promise<Passes> {
   if (!data || data.byteLength === 0) return new Map();
   const tools = await readJson<Record<string, Pass[]>>(data);
-  return new Map(Object.entries(tools).map(([tool, passes]) => [tool, new Map(passes.map((pass) => [pass.name, pass]))]));
+  return new Map(
+    Object.entries(tools).map(([tool, passes]) => [tool, new Map(passes.map((pass) => [pass.name, pass]))]),
+  );
 }
 
 /** The passes that have every word in name or help: names that begin with the query first, then names that have it. */
@@ -61,7 +63,14 @@ export function duration(seconds: number): string {
   return ms >= 10 ? `${ms.toFixed(0)} ms` : `${ms.toFixed(1)} ms`;
 }
 
-const STATES = { "": "", waiting: "waiting", running: "running", done: "done", failed: "failed", stopped: "stopped" } as const;
+const STATES = {
+  "": "",
+  waiting: "waiting",
+  running: "running",
+  done: "done",
+  failed: "failed",
+  stopped: "stopped",
+} as const;
 const SIGNS = { "": "", waiting: "○", running: "●", done: "✓", failed: "✗", stopped: "■" } as const;
 
 export function sign(step: Step): string {

@@ -21,26 +21,42 @@ export class StepForm {
   private values: Readonly<Record<string, string>>;
 
   constructor(
-    private readonly passes: Passes, step: Step | null, tool: string,
+    private readonly passes: Passes,
+    step: Step | null,
+    tool: string,
     done: { submit: (filled: Filled) => void; cancel: () => void; problem: (text: string) => void },
   ) {
     const tools = [...passes.keys()];
-    const chosen = step?.tool ?? (tools.includes(tool) ? tool : tools[0] ?? "");
+    const chosen = step?.tool ?? (tools.includes(tool) ? tool : (tools[0] ?? ""));
     this.values = step?.options ?? {};
-    this.tools = h("select", { "aria-label": "Tool", ...OWN_KEYS, change: () => this.newTool() },
-      ...tools.map((name) => h("option", { value: name, selected: name === chosen }, name)));
+    this.tools = h(
+      "select",
+      { "aria-label": "Tool", ...OWN_KEYS, change: () => this.newTool() },
+      ...tools.map((name) => h("option", { value: name, selected: name === chosen }, name)),
+    );
     this.pass = new Combobox("Pass", (pass) => this.show(pass));
     this.element = h(
-      "form", { class: "irw-pl-form", "aria-label": step ? "Edit the step" : "Add a step", submit: (event: Event) => {
-        event.preventDefault();
-        const filled = this.filled();
-        if (filled) done.submit(filled);
-        else done.problem(`${this.tools.value} has no pass ${JSON.stringify(this.pass.input.value)}`);
-      } },
-      h("div", { class: "irw-pl-row" }, this.tools, this.pass.element,
+      "form",
+      {
+        class: "irw-pl-form",
+        "aria-label": step ? "Edit the step" : "Add a step",
+        submit: (event: Event) => {
+          event.preventDefault();
+          const filled = this.filled();
+          if (filled) done.submit(filled);
+          else done.problem(`${this.tools.value} has no pass ${JSON.stringify(this.pass.input.value)}`);
+        },
+      },
+      h(
+        "div",
+        { class: "irw-pl-row" },
+        this.tools,
+        this.pass.element,
         h("button", { type: "submit", class: "irw-pl-main", ...OWN_KEYS }, step ? "Apply" : "Add"),
-        h("button", { type: "button", ...OWN_KEYS, click: () => done.cancel() }, "Cancel")),
-      this.about, this.options,
+        h("button", { type: "button", ...OWN_KEYS, click: () => done.cancel() }, "Cancel"),
+      ),
+      this.about,
+      this.options,
     );
     this.element.addEventListener("keydown", (event) => {
       // Notebooks take Enter for themselves and leave nothing for the browser to submit.
@@ -78,7 +94,9 @@ export class StepForm {
   private filled(): Filled | null {
     const pass = this.pass.pass;
     if (!pass) return null;
-    const options = [...this.fields].map(([name, field]) => [name, field.value.trim()] as const).filter(([, value]) => value !== "");
+    const options = [...this.fields]
+      .map(([name, field]) => [name, field.value.trim()] as const)
+      .filter(([, value]) => value !== "");
     return { tool: this.tools.value, pass: pass.name, options: Object.fromEntries(options) };
   }
 
@@ -99,16 +117,30 @@ export class StepForm {
     let field: HTMLInputElement | HTMLSelectElement;
     if (option.kind === "flag" || option.kind === "choice") {
       const choices = option.kind === "flag" ? ["true", "false"] : option.choices;
-      field = h("select", common, h("option", { value: "" }, unset),
-        ...choices.map((choice) => h("option", { value: choice, selected: choice === value }, choice)));
+      field = h(
+        "select",
+        common,
+        h("option", { value: "" }, unset),
+        ...choices.map((choice) => h("option", { value: choice, selected: choice === value }, choice)),
+      );
     } else {
       field = h("input", {
-        ...common, type: "text", value, placeholder: option.default, autocomplete: "off", spellcheck: "false",
+        ...common,
+        type: "text",
+        value,
+        placeholder: option.default,
+        autocomplete: "off",
+        spellcheck: "false",
         ...(option.kind === "text" ? {} : { inputmode: "decimal" }),
       });
     }
     this.fields.set(option.name, field);
-    return h("div", { class: "irw-pl-option" },
-      h("label", { for: id }, option.name), field, h("span", { id: about, class: "irw-dim" }, option.help));
+    return h(
+      "div",
+      { class: "irw-pl-option" },
+      h("label", { for: id }, option.name),
+      field,
+      h("span", { id: about, class: "irw-dim" }, option.help),
+    );
   }
 }

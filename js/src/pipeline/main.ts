@@ -14,9 +14,18 @@ import style from "./style.css?inline";
 const TRAITS = ["name", "target", "targets", "steps", "route", "status", "message", "magic", "call"] as const;
 type Key = (typeof TRAITS)[number] | "passes" | "diff";
 const KEYS: readonly (readonly [string, string])[] = [
-  ["← →", "step"], ["Shift+← Shift+→", "move the step"], ["a", "add a step after this one"], ["Enter", "edit the step"],
-  ["Space", "disable or enable"], ["Delete", "remove"], ["r", "run all"], ["t", "run to this step"], ["x", "stop"],
-  ["v", "show what the step did"], ["Esc", "back to the steps, then to the notebook"], ["?", "these keys"],
+  ["← →", "step"],
+  ["Shift+← Shift+→", "move the step"],
+  ["a", "add a step after this one"],
+  ["Enter", "edit the step"],
+  ["Space", "disable or enable"],
+  ["Delete", "remove"],
+  ["r", "run all"],
+  ["t", "run to this step"],
+  ["x", "stop"],
+  ["v", "show what the step did"],
+  ["Esc", "back to the steps, then to the notebook"],
+  ["?", "these keys"],
 ];
 
 type Mode = "look" | "add" | "edit";
@@ -49,7 +58,10 @@ class PipelineEditor implements View {
   private asked = "";
   private closed = false;
 
-  constructor(private readonly model: Model, host: Host) {
+  constructor(
+    private readonly model: Model,
+    host: Host,
+  ) {
     this.diff = new Embedded("irw-pl-diff", host);
     this.state = new Watch<Key>(model, [...TRAITS, "passes", "diff"], (keys) => {
       if (keys.has("passes")) void this.takePasses();
@@ -65,16 +77,36 @@ class PipelineEditor implements View {
       move: (step, to) => void this.ask({ do: "move", step, to }),
       key: (event) => this.chipKey(event),
     });
-    this.targets = h("select", { ...OWN_KEYS, change: () => void this.ask({ do: "target", name: this.targets.value }) });
-    const button = (label: string, click: () => void, kind = "") => h("button", { type: "button", class: kind || undefined, ...OWN_KEYS, click }, label);
+    this.targets = h("select", {
+      ...OWN_KEYS,
+      change: () => void this.ask({ do: "target", name: this.targets.value }),
+    });
+    const button = (label: string, click: () => void, kind = "") =>
+      h("button", { type: "button", class: kind || undefined, ...OWN_KEYS, click }, label);
     this.add = button("Add step", () => this.open("add"));
     this.run = button("Run", () => this.runTo(0), "irw-pl-main");
     this.halt = button("Stop", () => void this.ask({ do: "stop" }));
-    this.element = h("div", { class: "irw irw-pl", role: "region", "aria-label": "Pipeline" },
-      h("div", { class: "irw-bar" }, this.name, h("label", { class: "irw-pl-to" }, "IR type", this.targets), this.add,
-        h("span", { class: "irw-space" }), this.status, this.clock, this.run, this.halt,
-        h("button", { type: "button", "aria-label": "Keys", ...OWN_KEYS, click: () => this.help() }, "?")),
-      this.chips.element, this.problem, this.panel, this.lines);
+    this.element = h(
+      "div",
+      { class: "irw irw-pl", role: "region", "aria-label": "Pipeline" },
+      h(
+        "div",
+        { class: "irw-bar" },
+        this.name,
+        h("label", { class: "irw-pl-to" }, "IR type", this.targets),
+        this.add,
+        h("span", { class: "irw-space" }),
+        this.status,
+        this.clock,
+        this.run,
+        this.halt,
+        h("button", { type: "button", "aria-label": "Keys", ...OWN_KEYS, click: () => this.help() }, "?"),
+      ),
+      this.chips.element,
+      this.problem,
+      this.panel,
+      this.lines,
+    );
     this.element.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -138,7 +170,9 @@ class PipelineEditor implements View {
     this.name.textContent = this.get<string>("name");
     const targets = this.get<{ name: string; summary: string }[]>("targets");
     if (this.targets.options.length !== targets.length) {
-      this.targets.replaceChildren(...targets.map(({ name, summary }) => h("option", { value: name, title: summary }, name)));
+      this.targets.replaceChildren(
+        ...targets.map(({ name, summary }) => h("option", { value: name, title: summary }, name)),
+      );
     }
     this.targets.value = this.get("target");
     this.chips.draw(steps, this.selected);
@@ -155,7 +189,8 @@ class PipelineEditor implements View {
     this.targets.disabled = running;
     this.add.disabled = this.passes.size === 0;
     const message = this.get<string>("message");
-    const words = { ready: "", running: message || "Starting", done: "Done", failed: "Failed", stopped: "Stopped" }[status] ?? "";
+    const words =
+      { ready: "", running: message || "Starting", done: "Done", failed: "Failed", stopped: "Stopped" }[status] ?? "";
     if (this.status.textContent !== words) this.status.textContent = words;
     const wrong = this.asked || (status === "failed" || (message && status === "ready") ? message : "");
     if (this.problem.textContent !== wrong) this.problem.textContent = wrong;
@@ -179,10 +214,22 @@ class PipelineEditor implements View {
 
   private drawLines(): void {
     const line = (label: string, text: string) => [
-      h("span", {}, label), h("code", {}, text),
-      h("button", { type: "button", "aria-label": `Copy the ${label} line`, ...OWN_KEYS, click: () => {
-        void copyText(text).then((done) => (this.status.textContent = done ? "Copied" : "The browser did not allow copying"));
-      } }, "Copy"),
+      h("span", {}, label),
+      h("code", {}, text),
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-label": `Copy the ${label} line`,
+          ...OWN_KEYS,
+          click: () => {
+            void copyText(text).then(
+              (done) => (this.status.textContent = done ? "Copied" : "The browser did not allow copying"),
+            );
+          },
+        },
+        "Copy",
+      ),
     ];
     const [magic, call] = [this.get<string>("magic"), this.get<string>("call")];
     if (this.lines.dataset["of"] === magic + call) return;
@@ -200,22 +247,33 @@ class PipelineEditor implements View {
     const inside = this.panel.contains(document.activeElement) || this.panel.matches(":focus-within");
     this.panel.dataset["of"] = shown;
     if (!step) return this.panel.replaceChildren(h("span", { class: "irw-dim" }, "No steps yet."));
-    const button = (label: string, click: () => void, off = false) => h("button", { type: "button", disabled: off, ...OWN_KEYS, click }, label);
+    const button = (label: string, click: () => void, off = false) =>
+      h("button", { type: "button", disabled: off, ...OWN_KEYS, click }, label);
     const own = step.id > 0;
     const place = this.selected - this.get<Step[]>("route").length;
     const last = this.get<Step[]>("steps").length - 1;
-    this.panel.replaceChildren(h("div", { class: "irw-pl-row" },
-      h("b", {}, step.label),
-      ...(own ? [
-        button("Edit", () => this.open("edit"), !this.editable(step)),
-        button(step.enabled ? "Disable" : "Enable", () => this.toggle()),
-        button("Move left", () => this.move(-1), place === 0), button("Move right", () => this.move(1), place === last),
-        button("Remove", () => this.remove()),
-        button("Run to here", () => this.runTo(step.id), running || !step.enabled),
-      ] : [h("span", { class: "irw-dim" }, `leads to ${this.get<string>("target")}`), button("Run only this far", () => this.runTo(-1), running)]),
-      button("Show what it did", () => this.show(), step.stage < 0),
-      ...(own && step.text ? [h("span", { class: "irw-dim" }, `${step.tool} ${step.text}`)] : []),
-    ));
+    this.panel.replaceChildren(
+      h(
+        "div",
+        { class: "irw-pl-row" },
+        h("b", {}, step.label),
+        ...(own
+          ? [
+              button("Edit", () => this.open("edit"), !this.editable(step)),
+              button(step.enabled ? "Disable" : "Enable", () => this.toggle()),
+              button("Move left", () => this.move(-1), place === 0),
+              button("Move right", () => this.move(1), place === last),
+              button("Remove", () => this.remove()),
+              button("Run to here", () => this.runTo(step.id), running || !step.enabled),
+            ]
+          : [
+              h("span", { class: "irw-dim" }, `leads to ${this.get<string>("target")}`),
+              button("Run only this far", () => this.runTo(-1), running),
+            ]),
+        button("Show what it did", () => this.show(), step.stage < 0),
+        ...(own && step.text ? [h("span", { class: "irw-dim" }, `${step.tool} ${step.text}`)] : []),
+      ),
+    );
     if (inside) this.chips.element.focus();
   }
 
@@ -239,7 +297,8 @@ class PipelineEditor implements View {
   private open(mode: "add" | "edit"): void {
     const { step } = this;
     if (this.passes.size === 0) return this.say("The passes are still being listed.");
-    if (mode === "edit" && (!step || !this.editable(step))) return this.say("This step was given in Python: the page cannot edit it.");
+    if (mode === "edit" && (!step || !this.editable(step)))
+      return this.say("This step was given in Python: the page cannot edit it.");
     this.asked = "";
     this.mode = mode;
     const likely = step && this.passes.has(step.tool) ? step.tool : "mlir-opt";
@@ -291,7 +350,10 @@ class PipelineEditor implements View {
     const { step, steps } = this;
     const { model } = this.diff;
     if (!step || step.stage < 0 || !model) return;
-    const before = steps.slice(0, this.selected).reverse().find(({ stage }) => stage >= 0 && stage < step.stage);
+    const before = steps
+      .slice(0, this.selected)
+      .reverse()
+      .find(({ stage }) => stage >= 0 && stage < step.stage);
     model.set("right", step.stage);
     model.set("left", before?.stage ?? 0);
     model.save_changes();
@@ -304,11 +366,22 @@ class PipelineEditor implements View {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     const actions: Readonly<Record<string, () => void>> = {
-      Home: () => this.choose(0), End: () => this.choose(1e6), Enter: () => this.open("edit"), " ": () => this.toggle(),
-      Delete: () => this.remove(), Backspace: () => this.remove(), a: () => this.open("add"), r: () => this.runTo(0),
-      t: () => this.runTo(this.step?.id || -1), x: () => void this.ask({ do: "stop" }), v: () => this.show(),
+      Home: () => this.choose(0),
+      End: () => this.choose(1e6),
+      Enter: () => this.open("edit"),
+      " ": () => this.toggle(),
+      Delete: () => this.remove(),
+      Backspace: () => this.remove(),
+      a: () => this.open("add"),
+      r: () => this.runTo(0),
+      t: () => this.runTo(this.step?.id || -1),
+      x: () => void this.ask({ do: "stop" }),
+      v: () => this.show(),
     };
-    const action = step === undefined ? actions[event.key] : () => (event.shiftKey ? this.move(step) : this.choose(this.selected + step));
+    const action =
+      step === undefined
+        ? actions[event.key]
+        : () => (event.shiftKey ? this.move(step) : this.choose(this.selected + step));
     if (!action) return;
     action();
     event.preventDefault();
@@ -333,9 +406,20 @@ class PipelineEditor implements View {
 
   private help(): void {
     this.element.querySelector("dialog")?.remove();
-    const rows = KEYS.map(([key, what]) => h("tr", {}, h("th", { scope: "row" }, ...key.split(" ").flatMap((one) => [h("kbd", {}, one), " "])), h("td", {}, what)));
-    const dialog = h("dialog", { class: "irw-help", "aria-label": "Keys of the steps", ...OWN_KEYS },
-      h("table", {}, h("tbody", {}, ...rows)), h("button", { type: "button", ...OWN_KEYS, click: () => dialog.close() }, "Close"));
+    const rows = KEYS.map(([key, what]) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, ...key.split(" ").flatMap((one) => [h("kbd", {}, one), " "])),
+        h("td", {}, what),
+      ),
+    );
+    const dialog = h(
+      "dialog",
+      { class: "irw-help", "aria-label": "Keys of the steps", ...OWN_KEYS },
+      h("table", {}, h("tbody", {}, ...rows)),
+      h("button", { type: "button", ...OWN_KEYS, click: () => dialog.close() }, "Close"),
+    );
     dialog.addEventListener("close", () => dialog.remove());
     this.element.append(dialog);
     dialog.showModal();

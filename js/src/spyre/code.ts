@@ -12,7 +12,13 @@ export class Code {
   readonly element: HTMLElement;
   private form: Form = "SuperDSC";
   private texts: Texts | null = null;
-  private readonly body = h("div", { class: "irw-s-code", role: "group", "aria-label": "Code", tabindex: 0, ...OWN_KEYS });
+  private readonly body = h("div", {
+    class: "irw-s-code",
+    role: "group",
+    "aria-label": "Code",
+    tabindex: 0,
+    ...OWN_KEYS,
+  });
   private readonly buttons: Map<Form, HTMLButtonElement>;
   private readonly search: HTMLInputElement;
   private readonly found = h("span", { class: "irw-found", role: "status" });
@@ -22,9 +28,31 @@ export class Code {
   private now: { op: Op; kernel: string; core: number; tensor: string; iteration: number } | null = null;
 
   constructor(private readonly asked: () => void) {
-    this.buttons = new Map(FORMS.map((form) => [form, h("button", { type: "button", ...OWN_KEYS, click: () => this.show(form) }, form)]));
-    this.search = h("input", { type: "search", ...OWN_KEYS, placeholder: "Search", "aria-label": "Search the code", input: () => this.find(), keydown: (event: KeyboardEvent) => this.next(event) });
-    this.element = h("div", {}, h("div", { class: "irw-s-codebar" }, ...this.buttons.values(), this.search, this.found, h("span", { class: "irw-space" }), this.file), this.body);
+    this.buttons = new Map(
+      FORMS.map((form) => [form, h("button", { type: "button", ...OWN_KEYS, click: () => this.show(form) }, form)]),
+    );
+    this.search = h("input", {
+      type: "search",
+      ...OWN_KEYS,
+      placeholder: "Search",
+      "aria-label": "Search the code",
+      input: () => this.find(),
+      keydown: (event: KeyboardEvent) => this.next(event),
+    });
+    this.element = h(
+      "div",
+      {},
+      h(
+        "div",
+        { class: "irw-s-codebar" },
+        ...this.buttons.values(),
+        this.search,
+        this.found,
+        h("span", { class: "irw-space" }),
+        this.file,
+      ),
+      this.body,
+    );
   }
 
   set(texts: Texts | null): void {
@@ -58,9 +86,13 @@ export class Code {
     const number = op.tensors.findIndex(({ name }) => name === tensor);
     if (op.kernel < 0) this.body.replaceChildren(h("p", { class: "irw-dim" }, "A host call has no SuperDSC."));
     else if (this.form === "OpSpec") {
-      this.body.replaceChildren(lines(this.texts.opspec[op.op] ?? "", (line) => tensor !== "" && line.includes(`name='${tensor}'`)));
+      this.body.replaceChildren(
+        lines(this.texts.opspec[op.op] ?? "", (line) => tensor !== "" && line.includes(`name='${tensor}'`)),
+      );
     } else if (this.form === "bundle.mlir") {
-      this.body.replaceChildren(lines(this.texts.bundle[kernel] ?? "", (line) => !!file && line.includes(`"${file.name}"`)));
+      this.body.replaceChildren(
+        lines(this.texts.bundle[kernel] ?? "", (line) => !!file && line.includes(`"${file.name}"`)),
+      );
     } else if (!file) this.body.replaceChildren(h("p", { class: "irw-dim" }, "There is no SuperDSC for this op."));
     else this.body.replaceChildren(tree(JSON.parse(file.text) as unknown, [], (path) => isLit(path, core, number)));
     this.find();
@@ -110,7 +142,8 @@ interface Branch extends HTMLDetailsElement {
 
 function lines(text: string, lit: (line: string) => boolean): HTMLElement {
   const made = h("pre", {});
-  for (const line of text.split("\n")) made.append(h("span", { class: lit(line) ? "irw-s-line irw-s-lit" : "irw-s-line" }, line || " "));
+  for (const line of text.split("\n"))
+    made.append(h("span", { class: lit(line) ? "irw-s-line irw-s-lit" : "irw-s-line" }, line || " "));
   return made;
 }
 
@@ -118,7 +151,11 @@ function lines(text: string, lit: (line: string) => boolean): HTMLElement {
 function isLit(path: Path, core: number, tensor: number): boolean {
   const key = path.at(-1)!;
   const above = path.at(-2);
-  if (key === "numWkSlicesPerDim_" || (above === "coreIdToWkSlice_" && key === String(core) && !path.includes("scheduleTree_"))) return true;
+  if (
+    key === "numWkSlicesPerDim_" ||
+    (above === "coreIdToWkSlice_" && key === String(core) && !path.includes("scheduleTree_"))
+  )
+    return true;
   if (path.includes("scheduleTree_")) {
     const number = Number(path[path.indexOf("scheduleTree_") + 1]);
     return number === tensor && above === "data_" && key === `[${core}, 0, 0]`;
@@ -141,10 +178,16 @@ function tree(value: unknown, path: Path, lit: (path: Path) => boolean): HTMLEle
   }
   const short = Array.isArray(value) ? `[${children.length}]` : `{${children.length}}`;
   const body = h("div", { class: "irw-s-branch" });
-  const summary = h("summary", { ...OWN_KEYS, class: mine ? "irw-s-line irw-s-lit" : "irw-s-line" }, ...label, h("span", { class: "irw-dim" }, short));
+  const summary = h(
+    "summary",
+    { ...OWN_KEYS, class: mine ? "irw-s-line irw-s-lit" : "irw-s-line" },
+    ...label,
+    h("span", { class: "irw-dim" }, short),
+  );
   const node = h("details", {}, summary, body) as Branch;
   const build = (): void => {
-    if (body.childElementCount === 0) body.append(...children.map(([name, child]) => tree(child, [...path, name], lit)));
+    if (body.childElementCount === 0)
+      body.append(...children.map(([name, child]) => tree(child, [...path, name], lit)));
   };
   node.addEventListener("toggle", build);
   node.unfold = () => {

@@ -7,15 +7,44 @@ import { bytes, type Former } from "./data";
 export function compared(former: Former): HTMLElement {
   const { rows, options, totals } = former.changes;
   const amount = (name: string, n: number): string => (/bytes|LX/.test(name) ? bytes(n) : thousands(Math.round(n)));
-  const sign = (x: number, y: number): string => (x === y ? "same" : x === 0 ? "new" : `${y > x ? "+" : "−"}${((100 * Math.abs(y - x)) / x).toFixed(0)} %`);
+  const sign = (x: number, y: number): string =>
+    x === y ? "same" : x === 0 ? "new" : `${y > x ? "+" : "−"}${((100 * Math.abs(y - x)) / x).toFixed(0)} %`;
   const changed = rows.filter((row) => row.changed);
-  const pair = (a: string | undefined, b: string | undefined): Node => (a === b ? h("span", { class: "irw-dim" }, a ?? "") : h("span", {}, h("del", {}, a ?? "none"), " → ", h("ins", {}, b ?? "gone")));
-  return h("div", {},
-    h("p", {}, options.length === 0 ? "The options are the same." : options.map(({ name, before, after }) => `${name}: ${before} → ${after}`).join("; ")),
-    table("Totals", ["", "before", "now", "change"], totals.map(({ name, before, after }) => [name, amount(name, before), amount(name, after), sign(before, after)])),
-    table("What changed by op", ["op", "splits", "cores", "lies in", "moved"], changed.map(({ op, before, after }) => [
-      op, pair(before?.splits, after?.splits), pair(before && String(before.cores) || undefined, after && String(after.cores) || undefined), pair(before?.place, after?.place),
-      pair(before ? bytes(before.moved) : undefined, after ? bytes(after.moved) : undefined),
-    ]), "irw-s-left"),
-    h("p", { class: "irw-dim" }, rows.length > changed.length ? `${rows.length - changed.length} ops are the same.` : ""));
+  const pair = (a: string | undefined, b: string | undefined): Node =>
+    a === b
+      ? h("span", { class: "irw-dim" }, a ?? "")
+      : h("span", {}, h("del", {}, a ?? "none"), " → ", h("ins", {}, b ?? "gone"));
+  return h(
+    "div",
+    {},
+    h(
+      "p",
+      {},
+      options.length === 0
+        ? "The options are the same."
+        : options.map(({ name, before, after }) => `${name}: ${before} → ${after}`).join("; "),
+    ),
+    table(
+      "Totals",
+      ["", "before", "now", "change"],
+      totals.map(({ name, before, after }) => [name, amount(name, before), amount(name, after), sign(before, after)]),
+    ),
+    table(
+      "What changed by op",
+      ["op", "splits", "cores", "lies in", "moved"],
+      changed.map(({ op, before, after }) => [
+        op,
+        pair(before?.splits, after?.splits),
+        pair((before && String(before.cores)) || undefined, (after && String(after.cores)) || undefined),
+        pair(before?.place, after?.place),
+        pair(before ? bytes(before.moved) : undefined, after ? bytes(after.moved) : undefined),
+      ]),
+      "irw-s-left",
+    ),
+    h(
+      "p",
+      { class: "irw-dim" },
+      rows.length > changed.length ? `${rows.length - changed.length} ops are the same.` : "",
+    ),
+  );
 }

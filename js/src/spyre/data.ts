@@ -142,7 +142,8 @@ export async function unpack<T>(bytes: unknown): Promise<T | null> {
 export async function program(bytes: unknown): Promise<Program> {
   const made = await unpack<Program>(bytes);
   if (!made) throw new Error("There is no program: run the cell again.");
-  if (made.version !== VERSION) throw new Error(`This program has format ${made.version} and the view reads ${VERSION}: run the cell again.`);
+  if (made.version !== VERSION)
+    throw new Error(`This program has format ${made.version} and the view reads ${VERSION}: run the cell again.`);
   return made;
 }
 
@@ -165,12 +166,19 @@ export function tileOf(tensor: Tensor, core: number): Tile | undefined {
 }
 
 /** Where a tile is in an iteration of the loops around its op. */
-export function at(tensor: Tensor, tile: Tile, iteration: readonly number[]): { box: [number, number][]; address: number } {
+export function at(
+  tensor: Tensor,
+  tile: Tile,
+  iteration: readonly number[],
+): { box: [number, number][]; address: number } {
   const box = tile.box.map(([low, high], dim): [number, number] => {
     const shift = iteration.reduce((sum, i, level) => sum + i * (tensor.shifts[level]?.[dim] ?? 0), 0);
     return [low + shift, high + shift];
   });
-  return { box, address: tile.address + iteration.reduce((sum, i, level) => sum + i * (tensor.advances[level] ?? 0), 0) };
+  return {
+    box,
+    address: tile.address + iteration.reduce((sum, i, level) => sum + i * (tensor.advances[level] ?? 0), 0),
+  };
 }
 
 /** The host element in a lane of a stick; null where there is padding. */
@@ -198,7 +206,8 @@ export function elementAt(buffer: Buffer, stick: number, lane: number): number[]
 function dimOf(buffer: Buffer, step: number): number {
   let best = -1;
   for (const [dim, stride] of buffer.stride.entries()) {
-    if (buffer.size[dim]! > 1 && stride <= step && step % stride === 0 && (best < 0 || stride > buffer.stride[best]!)) best = dim;
+    if (buffer.size[dim]! > 1 && stride <= step && step % stride === 0 && (best < 0 || stride > buffer.stride[best]!))
+      best = dim;
   }
   return best;
 }
@@ -210,7 +219,11 @@ export function stickDim(buffer: Buffer): number {
 }
 
 export function bytes(n: number): string {
-  for (const [unit, step] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]] as const) {
+  for (const [unit, step] of [
+    ["GiB", 2 ** 30],
+    ["MiB", 2 ** 20],
+    ["KiB", 2 ** 10],
+  ] as const) {
     if (n >= step) return `${Number((n / step).toPrecision(4))} ${unit}`;
   }
   return `${n} B`;
@@ -225,13 +238,23 @@ export function span([low, high]: readonly [number, number]): string {
 }
 
 export function splitsOf(op: Op): string {
-  return op.dims.filter(({ split }) => split > 1).map(({ label, split }) => `${label}/${split}`).join(" ") || "–";
+  return (
+    op.dims
+      .filter(({ split }) => split > 1)
+      .map(({ label, split }) => `${label}/${split}`)
+      .join(" ") || "–"
+  );
 }
 
 /** Which slice of each split dim a core has. */
 export function slicesOf(op: Op, core: number): string {
   const slices = op.slices[core];
-  return slices ? op.dims.map(({ label, split }, i) => (split > 1 ? `${label} ${slices[i]} of ${split}` : "")).filter(Boolean).join(", ") : "idle";
+  return slices
+    ? op.dims
+        .map(({ label, split }, i) => (split > 1 ? `${label} ${slices[i]} of ${split}` : ""))
+        .filter(Boolean)
+        .join(", ")
+    : "idle";
 }
 
 export interface Colour {

@@ -9,7 +9,19 @@ import { Form } from "./form";
 import { reasons } from "./why";
 import { Code } from "./code";
 import { corePanel, Cores, splits } from "./cores";
-import { bytes, coreColours, slicesOf, type Former, iterationOf, iterations, type Op, type Program, program as read, type Texts, unpack } from "./data";
+import {
+  bytes,
+  coreColours,
+  slicesOf,
+  type Former,
+  iterationOf,
+  iterations,
+  type Op,
+  type Program,
+  program as read,
+  type Texts,
+  unpack,
+} from "./data";
 import { deviceMemory, folded, scratchpad, Sticks } from "./memory";
 import { Ops } from "./ops";
 import { source } from "./source";
@@ -38,10 +50,32 @@ class SpyreView implements View {
   private readonly sticks = new Sticks();
   private readonly form: Form;
   private readonly head = h("div", { class: "irw-s-head" });
-  private readonly status = h("div", { class: "irw-status irw-s-status" }, h("span", { role: "status" }), h("span", { class: "irw-space" }),
-    h("span", {}, ...["↑↓←→", "core", "t", "tensor", "[ ]", "iteration", "n p", "op"].map((text, i) => (i % 2 ? ` ${text}  ` : h("kbd", {}, text)))));
-  private readonly panel: Record<"splits" | "core" | "tensors" | "lx" | "memory" | "why" | "source" | "compared", HTMLElement>;
-  private readonly scrub = h("input", { type: "range", min: 0, value: 0, step: 1, ...OWN_KEYS, "aria-label": "Iteration of the loops", input: () => this.choose({ iteration: Number(this.scrub.value) }) });
+  private readonly status = h(
+    "div",
+    { class: "irw-status irw-s-status" },
+    h("span", { role: "status" }),
+    h("span", { class: "irw-space" }),
+    h(
+      "span",
+      {},
+      ...["↑↓←→", "core", "t", "tensor", "[ ]", "iteration", "n p", "op"].map((text, i) =>
+        i % 2 ? ` ${text}  ` : h("kbd", {}, text),
+      ),
+    ),
+  );
+  private readonly panel: Record<
+    "splits" | "core" | "tensors" | "lx" | "memory" | "why" | "source" | "compared",
+    HTMLElement
+  >;
+  private readonly scrub = h("input", {
+    type: "range",
+    min: 0,
+    value: 0,
+    step: 1,
+    ...OWN_KEYS,
+    "aria-label": "Iteration of the loops",
+    input: () => this.choose({ iteration: Number(this.scrub.value) }),
+  });
   private readonly scrubbed = h("output", {});
   private readonly loops = h("div", { class: "irw-s-loops" }, h("b", {}, "Loop "), this.scrub, this.scrubbed);
   private readonly beside: HTMLElement;
@@ -54,28 +88,66 @@ class SpyreView implements View {
     });
     this.asker = new Asker(model, () => this.say("Python has not answered yet: the kernel is busy or gone."));
     const make = (): HTMLElement => h("div", {});
-    this.panel = { splits: make(), core: make(), tensors: h("div", { class: "irw-s-tensors" }), lx: make(), memory: make(), why: make(), source: make(), compared: make() };
+    this.panel = {
+      splits: make(),
+      core: make(),
+      tensors: h("div", { class: "irw-s-tensors" }),
+      lx: make(),
+      memory: make(),
+      why: make(),
+      source: make(),
+      compared: make(),
+    };
     this.form = new Form(model.send ? (change) => this.asker.ask({ kind: "recompile", change }) : null);
-    const box = (title: string, name: string, ...body: Node[]): HTMLElement => h("section", { class: `irw-s-box irw-s-box-${name}`, "aria-label": title }, h("div", { class: "irw-s-h", "aria-hidden": "true" }, title), ...body);
+    const box = (title: string, name: string, ...body: Node[]): HTMLElement =>
+      h(
+        "section",
+        { class: `irw-s-box irw-s-box-${name}`, "aria-label": title },
+        h("div", { class: "irw-s-h", "aria-hidden": "true" }, title),
+        ...body,
+      );
     const p = this.panel;
     this.beside = box("Beside the former program", "compared", p.compared);
     this.codeBox = folded("OpSpec, SuperDSC, bundle.mlir", this.code.element);
     this.codeBox.classList.add("irw-s-box", "irw-s-box-code");
     this.codeBox.addEventListener("toggle", () => this.code.draw());
-    this.element = h("div", { class: "irw irw-s", role: "region", "aria-label": "Spyre program" },
+    this.element = h(
+      "div",
+      { class: "irw irw-s", role: "region", "aria-label": "Spyre program" },
       this.head,
-      h("div", { class: "irw-s-body" }, this.ops.element,
-        h("div", { class: "irw-s-main", tabindex: 0, role: "group", "aria-label": "Selected op", ...OWN_KEYS },
+      h(
+        "div",
+        { class: "irw-s-body" },
+        this.ops.element,
+        h(
+          "div",
+          { class: "irw-s-main", tabindex: 0, role: "group", "aria-label": "Selected op", ...OWN_KEYS },
           this.beside,
-          h("div", { class: "irw-s-top" },
-            h("div", { class: "irw-s-left-column" },
-              box("Cores", "cores", this.cores.element, this.loops), box("Splits", "splits", p.splits), box("This core", "core", p.core)),
-            box("Tensors", "tensors", p.tensors)),
+          h(
+            "div",
+            { class: "irw-s-top" },
+            h(
+              "div",
+              { class: "irw-s-left-column" },
+              box("Cores", "cores", this.cores.element, this.loops),
+              box("Splits", "splits", p.splits),
+              box("This core", "core", p.core),
+            ),
+            box("Tensors", "tensors", p.tensors),
+          ),
           h("div", { class: "irw-s-two" }, box("LX of a core", "lx", p.lx), box("Device memory", "memory", p.memory)),
           box("Ask why", "why", p.why, folded("Change it and compile again", this.form.element)),
-          h("div", { class: "irw-s-two" }, box("Sticks", "sticks", this.sticks.element), box("Source", "source", p.source)),
-          this.codeBox)),
-      this.status);
+          h(
+            "div",
+            { class: "irw-s-two" },
+            box("Sticks", "sticks", this.sticks.element),
+            box("Source", "source", p.source),
+          ),
+          this.codeBox,
+        ),
+      ),
+      this.status,
+    );
     this.element.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -92,7 +164,12 @@ class SpyreView implements View {
   private get selected(): Selected {
     const get = (key: string): unknown => this.model.get(key);
     const op = Math.max(0, Math.min(Number(get("op")), this.program.ops.length - 1));
-    return { op, core: Number(get("core")), tensor: String(get("tensor") ?? ""), iteration: Math.min(Number(get("iteration")), iterations(this.program.ops[op]!) - 1) };
+    return {
+      op,
+      core: Number(get("core")),
+      tensor: String(get("tensor") ?? ""),
+      iteration: Math.min(Number(get("iteration")), iterations(this.program.ops[op]!) - 1),
+    };
   }
 
   private choose(wanted: Partial<Selected>): void {
@@ -118,7 +195,9 @@ class SpyreView implements View {
     const key = before?.dataset["key"];
     draw();
     if (!inside || before.isConnected) return;
-    const after = [...this.element.querySelectorAll<HTMLElement>("[data-key]")].find((one) => one.dataset["key"] === key);
+    const after = [...this.element.querySelectorAll<HTMLElement>("[data-key]")].find(
+      (one) => one.dataset["key"] === key,
+    );
     (after ?? this.ops.element).focus({ preventScroll: true });
   }
 
@@ -140,11 +219,20 @@ class SpyreView implements View {
 
   private drawProgram(): void {
     const { program } = this;
-    const fact = (label: string, value: string): HTMLElement => h("span", { class: "irw-fact" }, `${label} `, h("b", {}, value));
+    const fact = (label: string, value: string): HTMLElement =>
+      h("span", { class: "irw-fact" }, `${label} `, h("b", {}, value));
     this.head.replaceChildren(
-      h("b", { class: "irw-s-name" }, program.name), fact("on", plural(program.cores, "core")), fact("in", plural(program.kernels.length, "kernel")),
-      fact("moved", bytes(program.moved.device)), fact("LX peak", bytes(program.lx.peak)), fact("pool", bytes(program.pool.bytes)), h("span", { class: "irw-dim" }, program.semantics),
-      ...(program.diagnostics.length > 0 ? [folded(plural(program.diagnostics.length, "diagnostic"), h("pre", {}, program.diagnostics.join("\n")))] : []));
+      h("b", { class: "irw-s-name" }, program.name),
+      fact("on", plural(program.cores, "core")),
+      fact("in", plural(program.kernels.length, "kernel")),
+      fact("moved", bytes(program.moved.device)),
+      fact("LX peak", bytes(program.lx.peak)),
+      fact("pool", bytes(program.pool.bytes)),
+      h("span", { class: "irw-dim" }, program.semantics),
+      ...(program.diagnostics.length > 0
+        ? [folded(plural(program.diagnostics.length, "diagnostic"), h("pre", {}, program.diagnostics.join("\n")))]
+        : []),
+    );
     this.ops.draw(program);
     this.beside.hidden = !this.former;
   }
@@ -155,30 +243,48 @@ class SpyreView implements View {
     if (!op) return;
     if (number !== this.shownOp || this.loopsMove(op)) this.drawOp(op, core, iteration);
     this.shownOp = number;
-    const also = new Set(op.tensors.filter(({ name }) => name === tensor).flatMap(({ tiles }) => tiles.find(({ cores }) => cores.includes(core))?.cores ?? []));
+    const also = new Set(
+      op.tensors
+        .filter(({ name }) => name === tensor)
+        .flatMap(({ tiles }) => tiles.find(({ cores }) => cores.includes(core))?.cores ?? []),
+    );
     this.cores.select(core, also);
     for (const map of this.maps) map.select(core, tensor);
     const name = tensor || op.tensors.at(-1)?.name || op.buffer;
     const chosen = (tensor: string): void => this.choose({ tensor });
-    this.panel.core.replaceChildren(h("p", {}, h("b", {}, `Core ${core}`), ` ${slicesOf(op, core)}`), corePanel(op, core, iteration));
+    this.panel.core.replaceChildren(
+      h("p", {}, h("b", {}, `Core ${core}`), ` ${slicesOf(op, core)}`),
+      corePanel(op, core, iteration),
+    );
     if (this.shownLx !== `${number} ${name}`) this.panel.lx.replaceChildren(scratchpad(this.program, op, name, chosen));
     this.shownLx = `${number} ${name}`;
     this.panel.memory.replaceChildren(deviceMemory(this.program, op, core, iteration, name, chosen));
     this.scrub.value = String(iteration);
-    this.scrubbed.textContent = op.loops.map(({ dim, count }, level) => `${dim} ${iterationOf(op, iteration)[level]! + 1} of ${count}`).join(", ");
+    this.scrubbed.textContent = op.loops
+      .map(({ dim, count }, level) => `${dim} ${iterationOf(op, iteration)[level]! + 1} of ${count}`)
+      .join(", ");
     const said = `${op.func} → ${op.buffer}, core ${core}${core < op.cores ? "" : " idle"}${tensor ? `, tensor ${tensor}` : ""}${op.loops.length > 0 ? `, iteration ${iteration + 1}` : ""}`;
     this.say(said);
     const shown = (this.element.dataset["shown"] = `${number} ${core} ${tensor} ${iteration}`);
     clearTimeout(this.later);
-    this.later = setTimeout(() => this.keepingFocus(() => {
-      this.drawBelow(op, core, name, iteration);
-      this.element.dataset["settled"] = shown;
-    }), 60);
+    this.later = setTimeout(
+      () =>
+        this.keepingFocus(() => {
+          this.drawBelow(op, core, name, iteration);
+          this.element.dataset["settled"] = shown;
+        }),
+      60,
+    );
   }
 
   /** What lies further down: it waits until the selection rests. */
   private drawBelow(op: Op, core: number, name: string, iteration: number): void {
-    this.sticks.draw(this.program, name, op.tensors.find((one) => one.name === name), core);
+    this.sticks.draw(
+      this.program,
+      name,
+      op.tensors.find((one) => one.name === name),
+      core,
+    );
     this.code.select(op, this.program.kernels[op.kernel]?.name ?? "", core, name, iteration);
     if (this.explained === op) return;
     this.explained = op;
@@ -200,40 +306,92 @@ class SpyreView implements View {
     this.scrub.max = String(iterations(op) - 1);
     this.panel.splits.replaceChildren(splits(op));
     this.maps = this.mapsOf(this.program, op, core, iteration, 320);
-    this.panel.tensors.replaceChildren(...this.maps.map(({ element }) => element),
-      ...(op.tensors.length === 0 ? [h("p", { class: "irw-dim" }, op.kernel < 0 ? "A host call works on whole tensors." : "This kernel is a stub.")] : [this.legend(op)]));
-    if (this.former) this.panel.compared.replaceChildren(compared(this.former), this.sideBySide(this.former, op, core, iteration));
+    this.panel.tensors.replaceChildren(
+      ...this.maps.map(({ element }) => element),
+      ...(op.tensors.length === 0
+        ? [
+            h(
+              "p",
+              { class: "irw-dim" },
+              op.kernel < 0 ? "A host call works on whole tensors." : "This kernel is a stub.",
+            ),
+          ]
+        : [this.legend(op)]),
+    );
+    if (this.former)
+      this.panel.compared.replaceChildren(compared(this.former), this.sideBySide(this.former, op, core, iteration));
   }
 
   private mapsOf(program: Program, op: Op, core: number, iteration: number, room: number): TensorMap[] {
     const colours = coreColours(op);
-    return op.tensors.map((tensor) => new TensorMap(program, op, tensor, colours, iteration, core, (core, tensor) => this.choose({ core, tensor }), room));
+    return op.tensors.map(
+      (tensor) =>
+        new TensorMap(
+          program,
+          op,
+          tensor,
+          colours,
+          iteration,
+          core,
+          (core, tensor) => this.choose({ core, tensor }),
+          room,
+        ),
+    );
   }
 
   private sideBySide(former: Former, op: Op, core: number, iteration: number): HTMLElement {
     const other = former.picture.ops.find((one) => one.buffer === op.buffer && one.func === op.func);
-    const column = (title: string, maps: TensorMap[]): HTMLElement => h("div", { class: "irw-s-side" }, h("div", { class: "irw-s-h" }, title), ...maps.map(({ element }) => element));
+    const column = (title: string, maps: TensorMap[]): HTMLElement =>
+      h("div", { class: "irw-s-side" }, h("div", { class: "irw-s-h" }, title), ...maps.map(({ element }) => element));
     if (!other) return h("p", { class: "irw-dim" }, `The former program has no ${op.buffer} = ${op.func}.`);
     const before = this.mapsOf(former.picture, other, core, 0, 320);
     const now = this.mapsOf(this.program, op, core, iteration, 320);
     this.maps.push(...before, ...now);
-    const on = (program: Program, one: Op): string => `${program.options.cores} cores: ${one.dims.filter(({ split }) => split > 1).map(({ label, split }) => `${label}/${split}`).join(" ") || "one core"}`;
-    return h("div", { class: "irw-s-two" }, column(`Before, ${on(former.picture, other)}`, before), column(`Now, ${on(this.program, op)}`, now));
+    const on = (program: Program, one: Op): string =>
+      `${program.options.cores} cores: ${
+        one.dims
+          .filter(({ split }) => split > 1)
+          .map(({ label, split }) => `${label}/${split}`)
+          .join(" ") || "one core"
+      }`;
+    return h(
+      "div",
+      { class: "irw-s-two" },
+      column(`Before, ${on(former.picture, other)}`, before),
+      column(`Now, ${on(this.program, op)}`, now),
+    );
   }
 
   private legend(op: Op): HTMLElement {
     const axes = op.dims.filter(({ split }) => split > 1).sort((x, y) => x.split - y.split);
-    const swatch = (hue: string): HTMLElement => h("span", { class: "irw-s-swatch", "data-hue": hue, "aria-hidden": "true" });
+    const swatch = (hue: string): HTMLElement =>
+      h("span", { class: "irw-s-swatch", "data-hue": hue, "aria-hidden": "true" });
     const [hue, ...rest] = axes;
     const parts: (Node | string)[] = [];
-    if (hue && rest.length > 0) parts.push(swatch("a"), ` ${hue.label} even `, swatch("b"), ` ${hue.label} odd, light to dark by ${rest.map(({ label }) => label).join(", ")}`);
+    if (hue && rest.length > 0)
+      parts.push(
+        swatch("a"),
+        ` ${hue.label} even `,
+        swatch("b"),
+        ` ${hue.label} odd, light to dark by ${rest.map(({ label }) => label).join(", ")}`,
+      );
     else if (hue) parts.push(swatch("a"), ` first half of ${hue.label} `, swatch("b"), " second half, light to dark");
-    parts.push(" ", h("span", { class: "irw-s-swatch irw-s-shared", "data-hue": "n", "aria-hidden": "true" }), " shared by several cores");
+    parts.push(
+      " ",
+      h("span", { class: "irw-s-swatch irw-s-shared", "data-hue": "n", "aria-hidden": "true" }),
+      " shared by several cores",
+    );
     return h("p", { class: "irw-dim irw-s-legend" }, ...parts);
   }
 
   private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.altKey || event.metaKey || /INPUT|SELECT|TEXTAREA/.test((event.target as Element).tagName)) return;
+    if (
+      event.ctrlKey ||
+      event.altKey ||
+      event.metaKey ||
+      /INPUT|SELECT|TEXTAREA/.test((event.target as Element).tagName)
+    )
+      return;
     const { op: number, tensor, iteration } = this.selected;
     const op = this.program.ops[number]!;
     const names = op.tensors.map(({ name }) => name);

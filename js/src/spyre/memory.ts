@@ -7,13 +7,27 @@ import { at, bytes, elementAt, hex, iterationOf, type Op, type Program, type Ten
 /** Address by step: what lives in every core's LX, and the peak. */
 export function scratchpad(program: Program, op: Op, tensor: string, chosen: (name: string) => void): HTMLElement {
   const { blocks, missed, capacity, peak } = program.lx;
-  const room = [h("p", { class: "irw-dim" }, blocks.length === 0
-    ? "Nothing of this program lies in LX."
-    : `peak ${bytes(peak)} of ${bytes(capacity)} (${Math.max(0.1, (100 * peak) / capacity).toFixed(1)} %), the same addresses on every core`)];
+  const room = [
+    h(
+      "p",
+      { class: "irw-dim" },
+      blocks.length === 0
+        ? "Nothing of this program lies in LX."
+        : `peak ${bytes(peak)} of ${bytes(capacity)} (${Math.max(0.1, (100 * peak) / capacity).toFixed(1)} %), the same addresses on every core`,
+    ),
+  ];
   const top = peak > capacity / 3 ? capacity : peak || 1;
-  const picture = h("div", { class: "irw-s-lx", role: "group", "aria-label": `LX over ${plural(program.steps, "step")}` });
+  const picture = h("div", {
+    class: "irw-s-lx",
+    role: "group",
+    "aria-label": `LX over ${plural(program.steps, "step")}`,
+  });
   for (const share of [0.25, 0.5, 0.75, 1]) {
-    const line = h("span", { class: share === 1 && top === capacity ? "irw-s-capacity" : "irw-s-level" }, h("span", {}, share === 1 && top === capacity ? `capacity ${bytes(top)}` : bytes(Math.round(top * share))));
+    const line = h(
+      "span",
+      { class: share === 1 && top === capacity ? "irw-s-capacity" : "irw-s-level" },
+      h("span", {}, share === 1 && top === capacity ? `capacity ${bytes(top)}` : bytes(Math.round(top * share))),
+    );
     line.style.bottom = `${100 * share}%`;
     picture.append(line);
   }
@@ -21,12 +35,19 @@ export function scratchpad(program: Program, op: Op, tensor: string, chosen: (na
   place(now, op.step / program.steps, 1 / program.steps);
   picture.append(now);
   for (const block of blocks) {
-    const element = h("button", {
-      type: "button", ...OWN_KEYS, class: `irw-s-block${block.name === tensor ? " irw-s-mine" : ""}${block.in_place ? " irw-s-inplace" : ""}`,
-      "aria-pressed": String(block.name === tensor), "data-key": `block ${block.name}`,
-      title: `${block.name}: ${block.address}–${block.address + block.bytes - 1}, steps ${block.first}–${block.last}${block.in_place ? `, in place of ${block.in_place}` : ""}`,
-      click: () => chosen(block.name),
-    }, block.name);
+    const element = h(
+      "button",
+      {
+        type: "button",
+        ...OWN_KEYS,
+        class: `irw-s-block${block.name === tensor ? " irw-s-mine" : ""}${block.in_place ? " irw-s-inplace" : ""}`,
+        "aria-pressed": String(block.name === tensor),
+        "data-key": `block ${block.name}`,
+        title: `${block.name}: ${block.address}–${block.address + block.bytes - 1}, steps ${block.first}–${block.last}${block.in_place ? `, in place of ${block.in_place}` : ""}`,
+        click: () => chosen(block.name),
+      },
+      block.name,
+    );
     place(element, block.first / program.steps, (block.last + 1 - block.first) / program.steps);
     element.style.bottom = `${(100 * block.address) / top}%`;
     element.style.height = `max(4px, ${(100 * block.bytes) / top}%)`;
@@ -34,13 +55,44 @@ export function scratchpad(program: Program, op: Op, tensor: string, chosen: (na
   }
   const out: Node[] = [...room];
   if (blocks.length > 0) {
-    out.push(picture, h("div", { class: "irw-s-axis irw-dim", "aria-hidden": "true" }, h("span", {}, "step 0"), h("span", {}, String(program.steps - 1))));
-    out.push(folded("Table", table("LX", ["buffer", "addresses", "bytes per core", "steps", ""], blocks.map((b) => [
-      b.name, `${b.address}–${b.address + b.bytes - 1}`, bytes(b.bytes), `${b.first}–${b.last}`, b.in_place ? `in place of ${b.in_place}` : "",
-    ]))));
+    out.push(
+      picture,
+      h(
+        "div",
+        { class: "irw-s-axis irw-dim", "aria-hidden": "true" },
+        h("span", {}, "step 0"),
+        h("span", {}, String(program.steps - 1)),
+      ),
+    );
+    out.push(
+      folded(
+        "Table",
+        table(
+          "LX",
+          ["buffer", "addresses", "bytes per core", "steps", ""],
+          blocks.map((b) => [
+            b.name,
+            `${b.address}–${b.address + b.bytes - 1}`,
+            bytes(b.bytes),
+            `${b.first}–${b.last}`,
+            b.in_place ? `in place of ${b.in_place}` : "",
+          ]),
+        ),
+      ),
+    );
   }
   if (missed.length > 0) {
-    out.push(folded(`${plural(missed.length, "buffer")} not in LX`, table("Not in LX", ["buffer", "why"], missed.map((m) => [m.name, m.why]), "irw-s-left")));
+    out.push(
+      folded(
+        `${plural(missed.length, "buffer")} not in LX`,
+        table(
+          "Not in LX",
+          ["buffer", "why"],
+          missed.map((m) => [m.name, m.why]),
+          "irw-s-left",
+        ),
+      ),
+    );
   }
   return h("div", {}, ...out);
 }
@@ -57,7 +109,13 @@ export function folded(title: string, ...body: Node[]): HTMLDetailsElement {
 const BINS = 512;
 
 /** Which of 512 parts of `size` bytes from `base` a tile touches, as stretches. */
-export function touched(start: number, run: number, repeats: readonly (readonly [number, number])[], base: number, size: number): [number, number][] {
+export function touched(
+  start: number,
+  run: number,
+  repeats: readonly (readonly [number, number])[],
+  base: number,
+  size: number,
+): [number, number][] {
   const seen = new Uint8Array(BINS);
   const bin = size / BINS;
   const fill = (from: number, length: number): void => {
@@ -65,7 +123,8 @@ export function touched(start: number, run: number, repeats: readonly (readonly 
     const last = Math.min(BINS - 1, Math.ceil((from + length - base) / bin) - 1);
     for (let i = first; i <= Math.max(first, last); i++) seen[i] = 1;
   };
-  const extent = (level: number): number => (level < 0 ? run : extent(level - 1) + (repeats[level]![0] - 1) * repeats[level]![1]);
+  const extent = (level: number): number =>
+    level < 0 ? run : extent(level - 1) + (repeats[level]![0] - 1) * repeats[level]![1];
   const walk = (from: number, level: number): void => {
     if (level < 0) return fill(from, run);
     const [count, distance] = repeats[level]!;
@@ -85,14 +144,32 @@ export function touched(start: number, run: number, repeats: readonly (readonly 
 }
 
 /** The kernel's tensors as bars of addresses, with the selected core's bytes. */
-export function deviceMemory(program: Program, op: Op, core: number, iteration: number, tensor: string, chosen: (name: string) => void): HTMLElement {
+export function deviceMemory(
+  program: Program,
+  op: Op,
+  core: number,
+  iteration: number,
+  tensor: string,
+  chosen: (name: string) => void,
+): HTMLElement {
   const kernel = program.kernels[op.kernel];
-  if (!kernel) return h("p", { class: "irw-dim" }, "The host copies its operands from device memory and the result back.");
+  if (!kernel)
+    return h("p", { class: "irw-dim" }, "The host copies its operands from device memory and the result back.");
   const step = iterationOf(op, iteration);
-  const bar = (name: string, base: number, size: number, tensors: readonly Tensor[], live: readonly { name: string; offset: number; bytes: number }[]): HTMLElement => {
+  const bar = (
+    name: string,
+    base: number,
+    size: number,
+    tensors: readonly Tensor[],
+    live: readonly { name: string; offset: number; bytes: number }[],
+  ): HTMLElement => {
     const strip = h("span", { class: "irw-s-strip", "aria-hidden": "true" });
     for (const block of live) {
-      const part = h("span", { class: "irw-s-live", title: `${block.name}: pool ${hex(block.offset)}, ${bytes(block.bytes)}` }, block.name);
+      const part = h(
+        "span",
+        { class: "irw-s-live", title: `${block.name}: pool ${hex(block.offset)}, ${bytes(block.bytes)}` },
+        block.name,
+      );
       place(part, block.offset / size, block.bytes / size);
       strip.append(part);
     }
@@ -108,22 +185,73 @@ export function deviceMemory(program: Program, op: Op, core: number, iteration: 
       }
     }
     const label = program.buffers[name]?.parameter || name;
-    return h("button", {
-      type: "button", ...OWN_KEYS, class: name === tensor ? "irw-s-bar irw-s-mine" : "irw-s-bar", "aria-pressed": String(name === tensor), click: () => chosen(name), "data-key": `bar ${name}`,
-      title: `core ${core} touches ${count ? bytes(count) : "nothing"}`,
-    }, h("span", { class: "irw-s-barname" }, label), h("code", {}, hex(base)), strip, h("span", { class: "irw-s-barsize" }, bytes(size)), h("span", { class: "irw-said-only" }, `core ${core} touches ${count ? bytes(count) : "nothing"}`));
+    return h(
+      "button",
+      {
+        type: "button",
+        ...OWN_KEYS,
+        class: name === tensor ? "irw-s-bar irw-s-mine" : "irw-s-bar",
+        "aria-pressed": String(name === tensor),
+        click: () => chosen(name),
+        "data-key": `bar ${name}`,
+        title: `core ${core} touches ${count ? bytes(count) : "nothing"}`,
+      },
+      h("span", { class: "irw-s-barname" }, label),
+      h("code", {}, hex(base)),
+      strip,
+      h("span", { class: "irw-s-barsize" }, bytes(size)),
+      h("span", { class: "irw-said-only" }, `core ${core} touches ${count ? bytes(count) : "nothing"}`),
+    );
   };
-  const rows = kernel.arguments.map(({ name, base }) => bar(name, base, program.buffers[name]!.bytes, op.tensors.filter((t) => t.name === name && t.place === "hbm"), []));
+  const rows = kernel.arguments.map(({ name, base }) =>
+    bar(
+      name,
+      base,
+      program.buffers[name]!.bytes,
+      op.tensors.filter((t) => t.name === name && t.place === "hbm"),
+      [],
+    ),
+  );
   if (kernel.pool && program.pool.bytes > 0) {
     const live = program.pool.blocks.filter(({ first, last }) => first <= op.step && op.step <= last);
-    rows.push(bar("pool", 0, program.pool.bytes, op.tensors.filter(({ place }) => place === "pool"), live));
+    rows.push(
+      bar(
+        "pool",
+        0,
+        program.pool.bytes,
+        op.tensors.filter(({ place }) => place === "pool"),
+        live,
+      ),
+    );
   }
   const moved = `${bytes(op.moved.device)} between device memory and cores in this op, ${bytes(program.moved.device)} in all`;
-  return h("div", {}, h("p", { class: "irw-dim" }, moved), h("div", { class: "irw-s-bars" }, ...rows),
-    folded("Table", table("Segments", ["buffer", "address", "bytes", "segment"], [
-      ...kernel.arguments.map(({ name, base }) => [name, hex(base), bytes(program.buffers[name]!.bytes), String(base / 2 ** 34)]),
-      ...program.pool.blocks.map((b) => [b.name, `pool ${hex(b.offset)}`, bytes(b.bytes), `steps ${b.first}–${b.last}`]),
-    ])));
+  return h(
+    "div",
+    {},
+    h("p", { class: "irw-dim" }, moved),
+    h("div", { class: "irw-s-bars" }, ...rows),
+    folded(
+      "Table",
+      table(
+        "Segments",
+        ["buffer", "address", "bytes", "segment"],
+        [
+          ...kernel.arguments.map(({ name, base }) => [
+            name,
+            hex(base),
+            bytes(program.buffers[name]!.bytes),
+            String(base / 2 ** 34),
+          ]),
+          ...program.pool.blocks.map((b) => [
+            b.name,
+            `pool ${hex(b.offset)}`,
+            bytes(b.bytes),
+            `steps ${b.first}–${b.last}`,
+          ]),
+        ],
+      ),
+    ),
+  );
 }
 
 const SHOWN = 8;
@@ -143,27 +271,57 @@ export class Sticks {
     const key = `${name} ${core}`;
     if (key !== this.key) {
       this.key = key;
-      this.first = own && tensor.place !== "lx" ? Math.max(0, Math.floor((own.address - tensor.base) / program.stick)) : 0;
+      this.first =
+        own && tensor.place !== "lx" ? Math.max(0, Math.floor((own.address - tensor.base) / program.stick)) : 0;
     }
     this.first = Math.max(0, Math.min(this.first, count - 1));
-    const rows = Array.from({ length: Math.min(SHOWN, count - this.first) }, (_, i) => this.stick(program, name, this.first + i, eps, tensor));
+    const rows = Array.from({ length: Math.min(SHOWN, count - this.first) }, (_, i) =>
+      this.stick(program, name, this.first + i, eps, tensor),
+    );
     const go = (to: number) => () => {
       this.first = to;
       this.draw(program, name, tensor, core);
     };
-    const move = (label: string, to: number) => h("button", { type: "button", ...OWN_KEYS, click: go(to), "data-key": label, disabled: to < 0 || to >= count }, label);
+    const move = (label: string, to: number) =>
+      h(
+        "button",
+        { type: "button", ...OWN_KEYS, click: go(to), "data-key": label, disabled: to < 0 || to >= count },
+        label,
+      );
     const real = buffer.size.reduce((all, n) => all * n, 1);
     const slots = count * eps;
     this.element.replaceChildren(
-      h("p", {}, h("code", {}, `device_size=[${buffer.device_size.join(", ")}]`), " ", h("code", {}, `stride_map=[${buffer.stride_map.join(", ")}]`), ` ${buffer.format}`,
-        buffer.tag === "STANDARD" ? "" : ` ${buffer.tag}`, ` · ${plural(count, "stick")} of ${eps} · `,
-        slots > real ? `${thousands(slots - real)} of ${thousands(slots)} places are padding (${((100 * (slots - real)) / slots).toFixed(0)} %)` : "no padding"),
-      h("div", { class: "irw-s-stickbar" }, move("‹ sticks", this.first - SHOWN), move("sticks ›", this.first + SHOWN), h("span", { class: "irw-dim" }, `from stick ${this.first} of ${thousands(count)}`)),
+      h(
+        "p",
+        {},
+        h("code", {}, `device_size=[${buffer.device_size.join(", ")}]`),
+        " ",
+        h("code", {}, `stride_map=[${buffer.stride_map.join(", ")}]`),
+        ` ${buffer.format}`,
+        buffer.tag === "STANDARD" ? "" : ` ${buffer.tag}`,
+        ` · ${plural(count, "stick")} of ${eps} · `,
+        slots > real
+          ? `${thousands(slots - real)} of ${thousands(slots)} places are padding (${((100 * (slots - real)) / slots).toFixed(0)} %)`
+          : "no padding",
+      ),
+      h(
+        "div",
+        { class: "irw-s-stickbar" },
+        move("‹ sticks", this.first - SHOWN),
+        move("sticks ›", this.first + SHOWN),
+        h("span", { class: "irw-dim" }, `from stick ${this.first} of ${thousands(count)}`),
+      ),
       table(`Sticks of ${name}`, ["stick", "bytes from the start", "host elements", ""], rows),
     );
   }
 
-  private stick(program: Program, name: string, stick: number, eps: number, tensor: Tensor | undefined): (string | Node)[] {
+  private stick(
+    program: Program,
+    name: string,
+    stick: number,
+    eps: number,
+    tensor: Tensor | undefined,
+  ): (string | Node)[] {
     const buffer = program.buffers[name]!;
     const lanes = Array.from({ length: eps }, (_, lane) => elementAt(buffer, stick, lane));
     const real = lanes.filter((lane) => lane !== null);
@@ -171,13 +329,20 @@ export class Sticks {
     const said = first && last ? first.map((n, dim) => span2(n, last[dim]!)).join(", ") : "";
     const strip = h("span", { class: "irw-s-lanes", "aria-hidden": "true" });
     for (const [lane, element] of lanes.entries()) {
-      strip.append(h("span", { class: element ? "" : "irw-s-pad", title: element ? `lane ${lane}: ${name}[${element.join(", ")}]` : `lane ${lane}: padding` }));
+      strip.append(
+        h("span", {
+          class: element ? "" : "irw-s-pad",
+          title: element ? `lane ${lane}: ${name}[${element.join(", ")}]` : `lane ${lane}: padding`,
+        }),
+      );
     }
     const padding = eps - real.length;
     const offset = stick * program.stick;
     return [
-      String(stick), tensor && tensor.place !== "lx" ? `${hex(offset)} → ${hex(tensor.base + offset)}` : hex(offset),
-      `[${said}]${padding ? ` + ${padding} padding` : ""}`, strip,
+      String(stick),
+      tensor && tensor.place !== "lx" ? `${hex(offset)} → ${hex(tensor.base + offset)}` : hex(offset),
+      `[${said}]${padding ? ` + ${padding} padding` : ""}`,
+      strip,
     ];
   }
 }

@@ -3,7 +3,11 @@
 import { freshId, h, OWN_KEYS, plural } from "../dom";
 import { type Op, type Program, splitsOf } from "./data";
 
-const MARKS: Record<string, string> = { restickify: "⇄ restickify", fallback: "⌂ host", unimplemented: "✗ unimplemented" };
+const MARKS: Record<string, string> = {
+  restickify: "⇄ restickify",
+  fallback: "⌂ host",
+  unimplemented: "✗ unimplemented",
+};
 
 export class Ops {
   readonly element: HTMLElement;
@@ -29,7 +33,17 @@ export class Ops {
       if (op.kernel !== kernel || groups.length === 0) {
         const named = program.kernels[op.kernel];
         const id = freshId("kernel");
-        groups.push(h("div", { role: "group", "aria-labelledby": id }, h("div", { class: "irw-s-kernel", id, role: "presentation", title: named?.name ?? "" }, named ? `${op.kernel} ${named.name}` : "host")));
+        groups.push(
+          h(
+            "div",
+            { role: "group", "aria-labelledby": id },
+            h(
+              "div",
+              { class: "irw-s-kernel", id, role: "presentation", title: named?.name ?? "" },
+              named ? `${op.kernel} ${named.name}` : "host",
+            ),
+          ),
+        );
         kernel = op.kernel;
       }
       const row = this.row(op);
@@ -42,12 +56,31 @@ export class Ops {
   private row(op: Op): HTMLElement {
     const place = this.program.buffers[op.buffer]?.place ?? "";
     const mark = MARKS[op.mark];
-    return h("div", { role: "option", id: freshId("op"), class: `irw-s-op${op.mark ? " irw-s-marked" : ""}`, "data-op": op.number, "aria-selected": "false" },
+    return h(
+      "div",
+      {
+        role: "option",
+        id: freshId("op"),
+        class: `irw-s-op${op.mark ? " irw-s-marked" : ""}`,
+        "data-op": op.number,
+        "aria-selected": "false",
+      },
       h("span", { class: "irw-s-opname" }, h("b", {}, op.func), ` → ${op.buffer}`),
-      h("span", { class: "irw-s-opmeta irw-dim" }, [
-        splitsOf(op), op.cores ? plural(op.cores, "core") : "", op.unit, place.replace("device memory", "device"),
-        ...op.loops.map(({ dim, count }) => `loop ${dim}×${count}`), mark ?? "",
-      ].filter((part) => part && part !== "–").join(" · ")));
+      h(
+        "span",
+        { class: "irw-s-opmeta irw-dim" },
+        [
+          splitsOf(op),
+          op.cores ? plural(op.cores, "core") : "",
+          op.unit,
+          place.replace("device memory", "device"),
+          ...op.loops.map(({ dim, count }) => `loop ${dim}×${count}`),
+          mark ?? "",
+        ]
+          .filter((part) => part && part !== "–")
+          .join(" · "),
+      ),
+    );
   }
 
   select(op: number): void {
@@ -59,12 +92,20 @@ export class Ops {
     this.element.setAttribute("aria-activedescendant", row.id);
     const [top, bottom] = [row.offsetTop, row.offsetTop + row.offsetHeight];
     if (top < this.element.scrollTop) this.element.scrollTop = top - 24;
-    else if (bottom > this.element.scrollTop + this.element.clientHeight) this.element.scrollTop = bottom - this.element.clientHeight + 24;
+    else if (bottom > this.element.scrollTop + this.element.clientHeight)
+      this.element.scrollTop = bottom - this.element.clientHeight + 24;
   }
 
   private key(event: KeyboardEvent): void {
     const last = this.rows.length - 1;
-    const to: Record<string, number> = { ArrowUp: this.selected - 1, ArrowDown: this.selected + 1, Home: 0, End: last, PageUp: this.selected - 10, PageDown: this.selected + 10 };
+    const to: Record<string, number> = {
+      ArrowUp: this.selected - 1,
+      ArrowDown: this.selected + 1,
+      Home: 0,
+      End: last,
+      PageUp: this.selected - 10,
+      PageDown: this.selected + 10,
+    };
     const next = to[event.key];
     if (next === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();

@@ -2,7 +2,20 @@
 
 import { freshId, h, OWN_KEYS, plural } from "../dom";
 import { depth } from "./cores";
-import { at, type Buffer, bytes, type Colour, iterationOf, type Op, type Program, span, type Tensor, type Tile, tileColour, tileOf } from "./data";
+import {
+  at,
+  type Buffer,
+  bytes,
+  type Colour,
+  iterationOf,
+  type Op,
+  type Program,
+  span,
+  type Tensor,
+  type Tile,
+  tileColour,
+  tileOf,
+} from "./data";
 
 const PLANES = 8;
 const GAP = 3;
@@ -19,11 +32,24 @@ export class TensorMap {
   private readonly options: { tile: Tile; parts: HTMLElement[]; id: string }[] = [];
 
   constructor(
-    program: Program, private readonly op: Op, readonly tensor: Tensor, colours: readonly Colour[], iteration: number, core: number,
-    private readonly chosen: (core: number, tensor: string) => void, private readonly room: number,
+    program: Program,
+    private readonly op: Op,
+    readonly tensor: Tensor,
+    colours: readonly Colour[],
+    iteration: number,
+    core: number,
+    private readonly chosen: (core: number, tensor: string) => void,
+    private readonly room: number,
   ) {
     const buffer = program.buffers[tensor.name]!;
-    this.list = h("div", { role: "listbox", tabindex: 0, ...OWN_KEYS, class: "irw-s-map", "data-key": `map ${tensor.name}`, "aria-label": `Tiles of ${tensor.name}` });
+    this.list = h("div", {
+      role: "listbox",
+      tabindex: 0,
+      ...OWN_KEYS,
+      class: "irw-s-map",
+      "data-key": `map ${tensor.name}`,
+      "aria-label": `Tiles of ${tensor.name}`,
+    });
     this.list.addEventListener("keydown", (event) => this.key(event));
     const title = h("div", { class: "irw-s-maptitle", click: () => this.chosen(-1, tensor.name) });
     this.element = h("div", { class: "irw-s-tensor", "data-tensor": tensor.name }, title, this.list);
@@ -38,7 +64,8 @@ export class TensorMap {
     const what = tensor.role === "out" ? "written" : tensor.role === "index" ? "index" : "read";
     const tiles = tensor.tiles.length === 1 ? "whole" : plural(tensor.tiles.length, "tile");
     return [
-      h("b", {}, label), ` ${buffer.size.join("×") || "scalar"} ${buffer.dtype} · ${bytes(buffer.bytes)} · `,
+      h("b", {}, label),
+      ` ${buffer.size.join("×") || "scalar"} ${buffer.dtype} · ${bytes(buffer.bytes)} · `,
       h("span", { class: `irw-s-place irw-s-at-${tensor.place}` }, tensor.place === "hbm" ? "device" : tensor.place),
       ` · ${tiles}, ${what} by ${shared > 1 ? `${shared} cores each` : "one core each"}`,
     ];
@@ -51,9 +78,20 @@ export class TensorMap {
     const step = iterationOf(this.op, iteration);
     const count = leading.reduce((all, n) => all * n, 1);
     const own = tileOf(this.tensor, core) ?? this.tensor.tiles[0];
-    const planes = count <= PLANES
-      ? Array.from({ length: count }, (_, i): Plane => ({ index: unflatten(i, leading), rows, columns }))
-      : own ? [{ index: at(this.tensor, own, step).box.slice(0, -2).map(([low]) => low), rows, columns }] : [];
+    const planes =
+      count <= PLANES
+        ? Array.from({ length: count }, (_, i): Plane => ({ index: unflatten(i, leading), rows, columns }))
+        : own
+          ? [
+              {
+                index: at(this.tensor, own, step)
+                  .box.slice(0, -2)
+                  .map(([low]) => low),
+                rows,
+                columns,
+              },
+            ]
+          : [];
     const { width, height } = extent(rows, columns, planes.length, this.room);
     this.list.style.width = `${width}px`;
     this.list.style.height = `${(height + GAP) * planes.length - GAP}px`;
@@ -65,10 +103,21 @@ export class TensorMap {
       const parts: HTMLElement[] = [];
       for (const [p, plane] of planes.entries()) {
         if (!plane.index.every((n, dim) => full[dim]![0] <= n && n <= full[dim]![1])) continue;
-        parts.push(this.part(tile, i, colours, {
-          left: (c[0] / columns) * width, width: ((c[1] - c[0] + 1) / columns) * width,
-          top: p * (height + GAP) + (r[0] / rows) * height, height: ((r[1] - r[0] + 1) / rows) * height,
-        }, full, parts.length > 0));
+        parts.push(
+          this.part(
+            tile,
+            i,
+            colours,
+            {
+              left: (c[0] / columns) * width,
+              width: ((c[1] - c[0] + 1) / columns) * width,
+              top: p * (height + GAP) + (r[0] / rows) * height,
+              height: ((r[1] - r[0] + 1) / rows) * height,
+            },
+            full,
+            parts.length > 0,
+          ),
+        );
       }
       if (parts.length === 0) hidden++;
       else {
@@ -82,16 +131,36 @@ export class TensorMap {
     }
   }
 
-  private part(tile: Tile, number: number, colours: readonly Colour[], where: Record<string, number>, box: readonly [number, number][], again: boolean): HTMLElement {
+  private part(
+    tile: Tile,
+    number: number,
+    colours: readonly Colour[],
+    where: Record<string, number>,
+    box: readonly [number, number][],
+    again: boolean,
+  ): HTMLElement {
     const shared = tile.cores.length > 1;
     const colour = tileColour(tile, colours);
     const label = shared ? `×${tile.cores.length}` : String(tile.cores[0]);
-    const said = shared ? `${plural(tile.cores.length, "core")}: ${tile.cores.slice(0, 8).join(", ")}${tile.cores.length > 8 ? " …" : ""}` : `core ${tile.cores[0]}`;
-    const element = h("div", {
-      ...(again ? { "aria-hidden": "true" } : { role: "option", "aria-selected": "false", "aria-label": `[${box.map(span).join(", ")}] ${said}` }),
-      id: freshId("tile"), "data-hue": colour.hue, style: `${depth(colour)};${pixels(where)}`, class: shared ? "irw-s-tile irw-s-shared" : "irw-s-tile", "data-tile": number, title: `[${box.map(span).join(", ")}] ${said}`,
-      click: () => this.pick(tile),
-    }, where["width"]! > 15 && where["height"]! > 11 ? label : "");
+    const said = shared
+      ? `${plural(tile.cores.length, "core")}: ${tile.cores.slice(0, 8).join(", ")}${tile.cores.length > 8 ? " …" : ""}`
+      : `core ${tile.cores[0]}`;
+    const element = h(
+      "div",
+      {
+        ...(again
+          ? { "aria-hidden": "true" }
+          : { role: "option", "aria-selected": "false", "aria-label": `[${box.map(span).join(", ")}] ${said}` }),
+        id: freshId("tile"),
+        "data-hue": colour.hue,
+        style: `${depth(colour)};${pixels(where)}`,
+        class: shared ? "irw-s-tile irw-s-shared" : "irw-s-tile",
+        "data-tile": number,
+        title: `[${box.map(span).join(", ")}] ${said}`,
+        click: () => this.pick(tile),
+      },
+      where["width"]! > 15 && where["height"]! > 11 ? label : "",
+    );
     return element;
   }
 
@@ -130,7 +199,9 @@ export class TensorMap {
 }
 
 function pixels(where: Readonly<Record<string, number>>): string {
-  return Object.entries(where).map(([key, value]) => `${key}:${Math.max(value, key === "width" || key === "height" ? 1.5 : 0).toFixed(2)}px`).join(";");
+  return Object.entries(where)
+    .map(([key, value]) => `${key}:${Math.max(value, key === "width" || key === "height" ? 1.5 : 0).toFixed(2)}px`)
+    .join(";");
 }
 
 function unflatten(i: number, sizes: readonly number[]): number[] {
@@ -147,5 +218,8 @@ function extent(rows: number, columns: number, planes: number, room: number): { 
   const ratio = Math.min(4.5, Math.max(0.3, Math.sqrt(columns / rows) * (columns >= rows ? 1.6 : 1.3)));
   const tallest = Math.max(24, 150 / Math.min(planes, 4));
   const width = Math.min(room, Math.max(96, tallest * ratio));
-  return { width: Math.round(width), height: Math.round(rows === 1 ? 24 : Math.max(18, Math.min(tallest, width / ratio))) };
+  return {
+    width: Math.round(width),
+    height: Math.round(rows === 1 ? 24 : Math.max(18, Math.min(tallest, width / ratio))),
+  };
 }

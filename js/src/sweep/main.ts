@@ -41,10 +41,18 @@ class SweepView implements View {
   private readonly page = h("div", { class: "irw-w-diff" });
   private readonly count = h("span", { role: "status" });
   private readonly query = h("input", {
-    class: "irw-query", type: "search", placeholder: "Model, target, pass, op, message", "aria-label": "Filter", ...OWN_KEYS,
+    class: "irw-query",
+    type: "search",
+    placeholder: "Model, target, pass, op, message",
+    "aria-label": "Filter",
+    ...OWN_KEYS,
     input: () => this.state.set({ query: this.query.value }),
   });
-  private readonly status = h("select", { "aria-label": "Status", ...OWN_KEYS, change: () => this.state.set({ status: this.status.value }) });
+  private readonly status = h("select", {
+    "aria-label": "Status",
+    ...OWN_KEYS,
+    change: () => this.state.set({ status: this.status.value }),
+  });
   private readonly state: Watch<"query" | "status" | "chosen" | "diff">;
   private opened = -2;
 
@@ -66,13 +74,28 @@ class SweepView implements View {
     for (const cell of cells) counts.set(cell.status, (counts.get(cell.status) ?? 0) + 1);
     const option = (value: string, text: string): HTMLElement => h("option", { value }, text);
     this.status.append(
-      option("", `all ${cells.length}`), option("!ok", `not ok ${cells.length - (counts.get("ok") ?? 0)}`),
-      ...[...counts].map(([name, count]) => option(name, `${name} ${count}`)));
+      option("", `all ${cells.length}`),
+      option("!ok", `not ok ${cells.length - (counts.get("ok") ?? 0)}`),
+      ...[...counts].map(([name, count]) => option(name, `${name} ${count}`)),
+    );
     this.element.append(
       h("div", { class: "irw-bar" }, this.status, this.query, this.count),
-      h("div", { class: "irw-w-scroll", tabindex: 0, role: "group", ...OWN_KEYS, "aria-label": "Heat map", keydown: (event: KeyboardEvent) => this.key(event) }, this.table()),
-      this.detail, this.diff?.element ?? this.page,
-      h("div", { class: "irw-status" }, h("span", {}, tools.join(" · "))));
+      h(
+        "div",
+        {
+          class: "irw-w-scroll",
+          tabindex: 0,
+          role: "group",
+          ...OWN_KEYS,
+          "aria-label": "Heat map",
+          keydown: (event: KeyboardEvent) => this.key(event),
+        },
+        this.table(),
+      ),
+      this.detail,
+      this.diff?.element ?? this.page,
+      h("div", { class: "irw-status" }, h("span", {}, tools.join(" · "))),
+    );
     this.filter();
     this.open();
     this.showDiff();
@@ -86,19 +109,41 @@ class SweepView implements View {
   private table(): HTMLElement {
     const { models, targets, cells } = this.data;
     const at = new Map(cells.map((cell, i) => [`${cell.model}\0${cell.target}`, i]));
-    const head = h("tr", {}, h("th", { scope: "col" }, "model"), ...targets.map((target) => h("th", { scope: "col" }, target)));
+    const head = h(
+      "tr",
+      {},
+      h("th", { scope: "col" }, "model"),
+      ...targets.map((target) => h("th", { scope: "col" }, target)),
+    );
     const body = models.map((model) => {
-      const row = h("tr", {}, h("th", { scope: "row", title: model }, model), ...targets.map((target) => {
-        const i = at.get(`${model}\0${target}`);
-        if (i === undefined) return h("td", {});
-        const cell = cells[i]!;
-        const where = cell.status === "ok" ? `${plural(cell.passes, "pass", "passes")} · ${cell.seconds.toFixed(2)} s` : [cell.pass || cell.step, cell.op].filter(Boolean).join(": ");
-        const button = h("button", {
-          class: "irw-w-cell", "data-status": cell.status, title: cell.message.split("\n")[0] || where, tabindex: -1, click: () => this.state.set({ chosen: i }),
-        }, h("b", {}, cell.mark), h("span", {}, where));
-        this.buttons[i] = button;
-        return h("td", {}, button);
-      }));
+      const row = h(
+        "tr",
+        {},
+        h("th", { scope: "row", title: model }, model),
+        ...targets.map((target) => {
+          const i = at.get(`${model}\0${target}`);
+          if (i === undefined) return h("td", {});
+          const cell = cells[i]!;
+          const where =
+            cell.status === "ok"
+              ? `${plural(cell.passes, "pass", "passes")} · ${cell.seconds.toFixed(2)} s`
+              : [cell.pass || cell.step, cell.op].filter(Boolean).join(": ");
+          const button = h(
+            "button",
+            {
+              class: "irw-w-cell",
+              "data-status": cell.status,
+              title: cell.message.split("\n")[0] || where,
+              tabindex: -1,
+              click: () => this.state.set({ chosen: i }),
+            },
+            h("b", {}, cell.mark),
+            h("span", {}, where),
+          );
+          this.buttons[i] = button;
+          return h("td", {}, button);
+        }),
+      );
       this.rows.set(model, row);
       return row;
     });
@@ -114,8 +159,12 @@ class SweepView implements View {
     const seen = new Set<string>();
     let found = 0;
     for (const [i, cell] of this.data.cells.entries()) {
-      const fits = (!status || (status === "!ok" ? cell.status !== "ok" : cell.status === status)) &&
-        (!query || [cell.model, cell.target, cell.step, cell.pass, cell.op, cell.message].some((text) => text.toLowerCase().includes(query)));
+      const fits =
+        (!status || (status === "!ok" ? cell.status !== "ok" : cell.status === status)) &&
+        (!query ||
+          [cell.model, cell.target, cell.step, cell.pass, cell.op, cell.message].some((text) =>
+            text.toLowerCase().includes(query),
+          ));
       this.buttons[i]?.classList.toggle("irw-w-out", !fits);
       if (!fits) continue;
       found++;
@@ -133,10 +182,22 @@ class SweepView implements View {
     const cell = this.data.cells[chosen];
     this.detail.hidden = !cell;
     if (!cell) return;
-    const facts = [["pass", cell.pass || cell.step], ["op", cell.op], ["line", cell.place], ["passes", String(cell.passes)], ["time", `${cell.seconds.toFixed(2)} s`]];
+    const facts = [
+      ["pass", cell.pass || cell.step],
+      ["op", cell.op],
+      ["line", cell.place],
+      ["passes", String(cell.passes)],
+      ["time", `${cell.seconds.toFixed(2)} s`],
+    ];
     this.detail.replaceChildren(
       h("div", {}, h("b", {}, `${cell.model} to ${cell.target}: ${cell.status}`)),
-      h("div", { class: "irw-facts" }, ...facts.filter(([, value]) => value).map(([name, value]) => h("span", { class: "irw-fact" }, `${name} `, h("b", {}, value!)))),
+      h(
+        "div",
+        { class: "irw-facts" },
+        ...facts
+          .filter(([, value]) => value)
+          .map(([name, value]) => h("span", { class: "irw-fact" }, `${name} `, h("b", {}, value!))),
+      ),
       ...(cell.message ? [h("pre", {}, cell.message)] : []),
       ...(cell.dumps ? [] : [h("div", { class: "irw-dim" }, "No dumps were kept of this cell.")]),
     );
@@ -153,7 +214,9 @@ class SweepView implements View {
     const kept = document.querySelector<HTMLTemplateElement>(`#irw-cell-${chosen}`);
     this.page.replaceChildren();
     if (!kept) return;
-    const scripts = [...document.querySelectorAll("#irw-bundle-viewer, script[type=module]")].map((script) => script.outerHTML);
+    const scripts = [...document.querySelectorAll("#irw-bundle-viewer, script[type=module]")].map(
+      (script) => script.outerHTML,
+    );
     const styles = [...document.head.querySelectorAll("style")].map((sheet) => sheet.outerHTML);
     const frame = h("iframe", { class: "irw-w-frame", title: "Pass diff" });
     frame.srcdoc = ["<!doctype html><meta charset=utf-8>", ...styles, kept.innerHTML, ...scripts].join("\n");
@@ -169,7 +232,9 @@ class SweepView implements View {
     const clamp = (value: number, length: number): number => Math.max(0, Math.min(length - 1, value));
     const row = cell ? clamp(models.indexOf(cell.model) + step[0]!, models.length) : 0;
     const column = cell ? clamp(this.data.targets.indexOf(cell.target) + step[1]!, this.data.targets.length) : 0;
-    const next = this.data.cells.findIndex((one) => one.model === models[row] && one.target === this.data.targets[column]);
+    const next = this.data.cells.findIndex(
+      (one) => one.model === models[row] && one.target === this.data.targets[column],
+    );
     if (next >= 0) this.state.set({ chosen: next });
   }
 }

@@ -5,21 +5,53 @@ import { h } from "../../src/dom";
 import style from "../../src/style.css?inline";
 import { frames, lowering, place } from "./page";
 
-const equal = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => `  %${from + i} = arith.addi %a, %c${from + i} : i64`);
+const equal = (from: number, to: number): string[] =>
+  Array.from({ length: to - from }, (_, i) => `  %${from + i} = arith.addi %a, %c${from + i} : i64`);
 const LONG = `  "a.long"() {x = "${"word ".repeat(600)}"} : () -> ()`;
-const LEFT = [...equal(0, 3), "  gone 1", "  gone 2", "  gone 3", ...equal(3, 30), "  changed before", LONG, ...equal(30, 34)];
-const RIGHT = [...equal(0, 3), ...equal(3, 30), "  changed after", `  new ${"wraps ".repeat(90)}`, "  new 2", LONG, ...equal(30, 34)];
+const LEFT = [
+  ...equal(0, 3),
+  "  gone 1",
+  "  gone 2",
+  "  gone 3",
+  ...equal(3, 30),
+  "  changed before",
+  LONG,
+  ...equal(30, 34),
+];
+const RIGHT = [
+  ...equal(0, 3),
+  ...equal(3, 30),
+  "  changed after",
+  `  new ${"wraps ".repeat(90)}`,
+  "  new 2",
+  LONG,
+  ...equal(30, 34),
+];
 
 async function compared(options: Partial<Pair> = {}, width = 900): Promise<{ compare: Compare; el: HTMLElement }> {
   const dumps = lowering(LEFT, RIGHT);
   const [left, right] = dumps.traces[0]!.stages as [Pair["left"], Pair["right"]];
-  const compare = new Compare(new Analysis(dumps), document, { source: () => null, moved: () => undefined, blamed: () => undefined });
+  const compare = new Compare(new Analysis(dumps), document, {
+    source: () => null,
+    moved: () => undefined,
+    blamed: () => undefined,
+  });
   const el = place(width);
   const root = h("div", { class: "irw" }, compare.element);
   root.style.height = "700px";
   el.append(h("style", {}, style), root);
   onTestFinished(() => compare.destroy());
-  compare.show({ left, right, titles: ["l", "r"], blind: false, layout: "split", wrap: false, fold: true, symbol: "", ...options });
+  compare.show({
+    left,
+    right,
+    titles: ["l", "r"],
+    blind: false,
+    layout: "split",
+    wrap: false,
+    fold: true,
+    symbol: "",
+    ...options,
+  });
   await frames(6);
   return { compare, el };
 }
@@ -67,7 +99,9 @@ test("numbers stand beside their lines", async () => {
   const { compare } = await compared();
   for (const { view } of compare.panes) {
     const middle = (one: Element): number => Math.round(one.getBoundingClientRect().top);
-    const numbers = [...view.dom.querySelectorAll<HTMLElement>(".irw-numbers .cm-gutterElement")].filter((one) => one.style.visibility !== "hidden");
+    const numbers = [...view.dom.querySelectorAll<HTMLElement>(".irw-numbers .cm-gutterElement")].filter(
+      (one) => one.style.visibility !== "hidden",
+    );
     expect(numbers.map(middle)).toEqual([...view.contentDOM.querySelectorAll(".cm-line")].map(middle));
   }
 });

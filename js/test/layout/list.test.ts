@@ -5,7 +5,17 @@ import style from "../../src/style.css?inline";
 import { frames, place } from "./page";
 
 const rows = Array.from({ length: 200 }, (_, stage): Row => ({
-  stage, label: `pass-${stage}`, title: "", seconds: 0.001, state: "changed", delta: { gone: stage, added: 3 }, strip: [["arith", 3, 0], ["func", 1, 1]], hits: 0,
+  stage,
+  label: `pass-${stage}`,
+  title: "",
+  seconds: 0.001,
+  state: "changed",
+  delta: { gone: stage, added: 3 },
+  strip: [
+    ["arith", 3, 0],
+    ["func", 1, 1],
+  ],
+  hits: 0,
   check: stage === 7 ? "differs" : stage === 6 ? "equal" : "",
 }));
 
@@ -39,13 +49,17 @@ test("a step to the next pass leaves the other rows in the page", async () => {
   await choose(100);
   const before = new Set(list.element.children);
   const moved: Node[] = [];
-  const observer = new MutationObserver((records) => moved.push(...records.flatMap(({ addedNodes }) => [...addedNodes])));
+  const observer = new MutationObserver((records) =>
+    moved.push(...records.flatMap(({ addedNodes }) => [...addedNodes])),
+  );
   observer.observe(list.element, { childList: true });
   await choose(101);
   observer.disconnect();
   expect([...list.element.children].filter((row) => !before.has(row)).length).toBe(3);
   expect(moved.length).toBe(3);
-  expect([...list.element.children].map((row) => (row as HTMLElement).dataset["stage"])).toEqual(rows.map(({ stage }) => String(stage)));
+  expect([...list.element.children].map((row) => (row as HTMLElement).dataset["stage"])).toEqual(
+    rows.map(({ stage }) => String(stage)),
+  );
 });
 
 test("the pass after which the program is wrong is marked, and said", async () => {

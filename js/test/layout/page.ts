@@ -22,7 +22,12 @@ async function zipped(data: unknown): Promise<DataView<ArrayBuffer>> {
 }
 
 /** Render a view whose data is JSON. */
-export async function shown(render: Render, data: unknown, state: Readonly<Record<string, unknown>>, width?: number): Promise<HTMLElement> {
+export async function shown(
+  render: Render,
+  data: unknown,
+  state: Readonly<Record<string, unknown>>,
+  width?: number,
+): Promise<HTMLElement> {
   const el = place(width);
   const close = await render({ model: new PageModel({ ...state, data: await zipped(data) }), el });
   onTestFinished(close);
@@ -50,9 +55,30 @@ export function lowering(...texts: readonly (readonly string[])[]): Dumps {
     return new Shape(bytes, 0, bytes.length);
   });
   const stages = texts.map((lines, i): Stage => ({
-    name: `pass-${i}`, label: `pass-${i}`, step: "", language: "mlir", options: "", seconds: 0, scope: "module", before: i - 1, check: "",
-    ready: true, lost: false, changed: true, lines: Int32Array.from(lines, (line) => table.indexOf(line)), places: null,
+    name: `pass-${i}`,
+    label: `pass-${i}`,
+    step: "",
+    language: "mlir",
+    options: "",
+    seconds: 0,
+    scope: "module",
+    before: i - 1,
+    check: "",
+    ready: true,
+    lost: false,
+    changed: true,
+    lines: Int32Array.from(lines, (line) => table.indexOf(line)),
+    places: null,
   }));
   const trace = { name: "t", target: "x", stages, failure: null, facts: [], diagnostics: [], attachments: [] };
-  return { table, blanked, blanks: blanks.size, shapeOf: Int32Array.from(table.keys()), shapes, traces: [trace], sources: [], places: [] };
+  return {
+    table,
+    blanked,
+    blanks: blanks.size,
+    shapeOf: Int32Array.from(table.keys()),
+    shapes,
+    traces: [trace],
+    sources: [],
+    places: [],
+  };
 }

@@ -14,8 +14,20 @@ async function until(condition: () => boolean): Promise<void> {
 
 async function viewed(left: number, right: number): Promise<{ el: HTMLElement; model: PageModel }> {
   const model = new PageModel({
-    trace: 0, against: -1, left, right, query: "", blind: null, layout_mode: "split", wrap: false, fold: true, blame: false, symbol: "", passes: "",
-    graph: null, data: bytes("some"),
+    trace: 0,
+    against: -1,
+    left,
+    right,
+    query: "",
+    blind: null,
+    layout_mode: "split",
+    wrap: false,
+    fold: true,
+    blame: false,
+    symbol: "",
+    passes: "",
+    graph: null,
+    data: bytes("some"),
   });
   const el = place();
   onTestFinished(await render({ model, el }));
@@ -25,7 +37,9 @@ async function viewed(left: number, right: number): Promise<{ el: HTMLElement; m
 
 const status = (el: HTMLElement): string => el.querySelector(".irw-status")!.textContent!;
 const shown = (el: HTMLElement): string[] =>
-  [...el.querySelectorAll<HTMLElement>(".irw-pane")].filter(({ hidden }) => !hidden).map((pane) => pane.querySelector(".cm-content")!.textContent!);
+  [...el.querySelectorAll<HTMLElement>(".irw-pane")]
+    .filter(({ hidden }) => !hidden)
+    .map((pane) => pane.querySelector(".cm-content")!.textContent!);
 
 test("a pass whose predecessor is on its way is shown alone, and compared when that is here", async () => {
   const { el, model } = await viewed(1, 2);
