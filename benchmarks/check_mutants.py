@@ -22,11 +22,11 @@ from benchmarks.check import faults
 from benchmarks.check.programs import Program, models, operations
 from irwidget.checking import check, expected
 from irwidget.checking.judge import judge_all
-from irwidget.dumps import Dump, Step, dump
 from irwidget.errors import IRWidgetError
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain.execute import CRASHED, RESULTS
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Dump, Step, dump
 
 LEVELS = {
     "linalg": "linalg_on_tensors_mlir",

@@ -29,7 +29,6 @@ import torch
 from torch_mlir.compiler_utils import run_pipeline_with_repro_report
 from torch_mlir.extras.fx_importer import FxImporter
 
-from irwidget.dumps import Step
 from irwidget.helion import TextBuilder, inline_torch_mlir_output, pipelines
 from irwidget.helion.binding import Binding, bind
 from irwidget.helion.bindings import ir
@@ -39,6 +38,7 @@ from irwidget.helion.lowering import emit_kernel
 from irwidget.helion.nodes import AtenImporter, Call, single_node_graph
 from irwidget.helion.passes import run_steps
 from irwidget.toolchain import mlir
+from irwidget.trace import Step
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
 

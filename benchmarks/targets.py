@@ -20,10 +20,10 @@ from torch import nn
 
 import irwidget
 from irwidget import routes
-from irwidget.dumps import Step
 from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Step
 from tests.llvm.programs import Cnn
 
 BIN = "/usr/lib/llvm-22/bin"

@@ -1,13 +1,14 @@
 """What a model's weights cost: `python -m benchmarks.weights [--rounds N] [--gigabytes G]` prints ratios.
 
 Every measurement is a process of its own, which lowers a small model first and the measured one then. Memory is what
-the process and those that it starts have together, beyond what they had before, pages that they share counted once.
+such a process and those that it starts have together, beyond what they had before, pages that they share counted once.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import IO
 
 import torch
 from torch import nn
@@ -124,12 +126,15 @@ class Cost:
 
 
 def measured(work: str, size: int, rounds: int = 1) -> Cost:
-    """The medians of some processes that lower a model of so many bytes, or GPT-2 small (0)."""
-    costs = [_measure(work, size) for _ in range(rounds)]
-    return Cost(statistics.median(cost.seconds for cost in costs), int(statistics.median(c.memory for c in costs)))
+    """Medians over processes that lower a model of so many bytes, or GPT-2 small (0).
+
+    Time and memory come from different processes: looking at a process's pages takes its time.
+    """
+    seconds = statistics.median(_run(work, size, watch=False).seconds for _ in range(rounds))
+    return Cost(seconds, _run(work, size, watch=True).memory)
 
 
-def _measure(work: str, size: int) -> Cost:
+def _run(work: str, size: int, *, watch: bool) -> Cost:
     command = [sys.executable, "-m", "benchmarks.weights", "--one", work, "--bytes", str(size)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
         assert child.stdin
@@ -138,14 +143,20 @@ def _measure(work: str, size: int) -> Cost:
         before = most = resident(child.pid)
         child.stdin.write(b"go\n")
         child.stdin.flush()
-        os.set_blocking(child.stdout.fileno(), False)
-        while not (said := child.stdout.readline()):
-            if child.poll() is not None:
-                raise RuntimeError(f"{work} at {size} bytes ended with {child.returncode}")
-            most = max(most, resident(child.pid))
-            time.sleep(_GLANCE)
+        if watch:
+            most = _most(child.pid, child.stdout, before)
+        said = child.stdout.readline()
         child.kill()
+    if not said:
+        raise RuntimeError(f"{work} at {size} bytes ended with {child.returncode}")
     return Cost(float(said), most - before)
+
+
+def _most(pid: int, said: IO[bytes], most: int) -> int:
+    """The memory of a process at most, until it prints something or ends."""
+    while not select.select([said], [], [], _GLANCE)[0]:
+        most = max(most, resident(pid))
+    return most
 
 
 def one(work: str, size: int) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irwidget.dumps import Diagnostic, Location
     from irwidget.lowering import Lowering
+    from irwidget.trace import Diagnostic, Location
 
 
 _UNPRINTABLE = re.compile("[^\n\t\x20-\x7e\xa0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irwidget import llvm_routes
-from irwidget.dumps import Dump, Step, Trace
 from irwidget.errors import UsageError
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Dump, Step, Trace
 
 
 def openable(source: Source, trace: Trace, options: Options) -> Trace:

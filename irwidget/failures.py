@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from irwidget.dumps import Failure
 from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError
 from irwidget.toolchain import budget
 from irwidget.toolchain.parsing import INPUT
 from irwidget.toolchain.run import Options
+from irwidget.trace import Failure
 
 if TYPE_CHECKING:
     from irwidget.lowering import Lowering

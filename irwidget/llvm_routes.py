@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget import options as options_of
-from irwidget.dumps import Step
 from irwidget.errors import UsageError, near
 from irwidget.toolchain import gpu_archs
+from irwidget.trace import Step
 
 NAMES = ("llvm_mlir", "llvm_ir", "nvptx", "amdgpu", "spirv", "sass")
 """The IR types that these steps lead to."""

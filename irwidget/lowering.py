@@ -14,13 +14,12 @@ from irwidget import helion, imports, pipelines, planning, routes
 from irwidget import options as options_of
 from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
-from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, ToolError, UsageError
 from irwidget.expand import openable
 from irwidget.failures import finished, interrupted, keeping, limited
 from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
-from irwidget.verdicts import Verdict, not_checked
+from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, not_checked
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from irwidget.dumps import Trace
 from irwidget.errors import UsageError
 from irwidget.lowering import Lowering
+from irwidget.trace import Trace
 
 
 def lowerings(path: Path) -> list[Lowering]:

@@ -13,10 +13,10 @@ import os
 import shlex
 from collections.abc import Sequence
 
-from irwidget.dumps import Step
 from irwidget.errors import LoweringInterrupted, ToolError, UsageError, near
 from irwidget.toolchain import precheck
 from irwidget.toolchain.run import Interrupted, Options, Source
+from irwidget.trace import Step
 
 TOOLS = (
     "torch-mlir-opt",

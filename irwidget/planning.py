@@ -8,9 +8,9 @@ from typing import Any
 
 from irwidget import options as options_of
 from irwidget import pipelines, routes
-from irwidget.dumps import Step
 from irwidget.errors import UsageError, near
 from irwidget.toolchain.run import Options
+from irwidget.trace import Step
 
 TARGET_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "pytorch": ("arch", "O", "kernels", "llvm_passes"),

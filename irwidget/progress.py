@@ -7,8 +7,8 @@ import threading
 import time
 from typing import Any
 
-from irwidget.dumps import Step
 from irwidget.toolchain.events import PassStarted
+from irwidget.trace import Step
 
 PATIENCE = 1.5
 """Seconds before anything is shown: most lowerings are over by then."""

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from irwidget import llvm_routes
 from irwidget import options as options_of
-from irwidget.dumps import Step
 from irwidget.errors import UsageError, near
 from irwidget.helion import pipelines as helion_pipelines
 from irwidget.toolchain import triton_archs
+from irwidget.trace import Step
 
 SourceKind = Literal["pytorch", "triton", "helion", "spyre", "raw"]
 

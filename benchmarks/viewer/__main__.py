@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.viewer import lab, models, peer
-from irwidget.dumps import Trace
+from irwidget.trace import Trace
 
 LIMITS = {"1k": (250, 100), "10k": (400, 250), "100k": (1200, 800)}
 """Milliseconds: first paint, pass switch."""

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget.dumps import Trace, dump
+from irwidget.trace import Trace, dump
 
 
 class Stack(nn.Module):

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from irwidget import llvm_routes
 from irwidget.checking.expected import Expected
 from irwidget.checking.judge import judge_all
-from irwidget.dumps import Diagnostic, Dump, Step, Trace
 from irwidget.toolchain.execute import CRASHED, RESULTS
 from irwidget.toolchain.run import Options, Source
-from irwidget.verdicts import Verdict
+from irwidget.trace import Diagnostic, Dump, Step, Trace, Verdict
 
 SECONDS = 60.0
 """The time-out of one execution, compilation included, when the user gives none."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from irwidget.checking.expected import Case, Result
 from irwidget.toolchain.events import Array, Value
-from irwidget.verdicts import Element, Verdict
+from irwidget.trace import Element, Verdict
 
 if TYPE_CHECKING:
     import torch

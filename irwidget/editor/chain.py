@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from irwidget import pipelines
-from irwidget.dumps import Step
+from irwidget.trace import Step
 
 State = Literal["", "waiting", "running", "done", "failed", "stopped"]
 

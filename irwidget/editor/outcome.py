@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irwidget.dumps import Step, Trace
 from irwidget.editor import chain
 from irwidget.editor.chain import Link
 from irwidget.routes import Target
+from irwidget.trace import Step, Trace
 
 
 def route_of(target: Target) -> tuple[Link, ...]:

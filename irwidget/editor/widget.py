@@ -15,7 +15,6 @@ import anywidget
 import traitlets
 
 from irwidget import options, routes
-from irwidget.dumps import Step, Trace, dump
 from irwidget.editor import catalogue, chain, requests
 from irwidget.editor.chain import Link
 from irwidget.editor.outcome import Plan, route_of, with_outcome
@@ -25,6 +24,7 @@ from irwidget.failures import limited
 from irwidget.lowering import Lowering, Start
 from irwidget.toolchain import events
 from irwidget.toolchain.run import Options
+from irwidget.trace import Step, Trace, dump
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
 from irwidget.views.packing import Packer, has_graphs, opening

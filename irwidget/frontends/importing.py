@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from irwidget.dumps import Diagnostic, Location
 from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.torch import first_line, quote, read_sources
 from irwidget.toolchain import forked, weights
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.weights import Literal, Weights
+from irwidget.trace import Diagnostic, Location
 
 if TYPE_CHECKING:
     import torch

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from irwidget.dumps import Trace
 from irwidget.errors import UsageError
 from irwidget.toolchain.run import Options
+from irwidget.trace import Trace
 
 if TYPE_CHECKING:
     from irwidget.helion import HelionLowering

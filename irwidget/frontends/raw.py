@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 
-from irwidget.dumps import Diagnostic, Step
 from irwidget.errors import UsageError
 from irwidget.toolchain.language import detect, require_unicode
 from irwidget.toolchain.run import Source
+from irwidget.trace import Diagnostic, Step
 
 _CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", "triton-opt"),)}
 """What parses and verifies text that is shown as it is; MLIR is verified when it is read."""

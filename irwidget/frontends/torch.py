@@ -10,12 +10,12 @@ import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from irwidget.dumps import Location
 from irwidget.errors import ExportError, UsageError
 from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
 from irwidget.frontends.undo import undone
 from irwidget.toolchain.locations import is_user_file
+from irwidget.trace import Location
 
 if TYPE_CHECKING:
     import torch

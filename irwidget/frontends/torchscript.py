@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
-from irwidget.dumps import Dump, Location, Step, Trace, dump
 from irwidget.errors import UsageError
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.undo import undone
 from irwidget.toolchain.locations import is_user_file
+from irwidget.trace import Dump, Location, Step, Trace, dump
 
 STEP = Step("torch.jit.trace", "check_trace=False", "torch.jit.trace")
 _PLACE = re.compile(r" # (\S+):(\d+):(\d+)$")

@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
-from irwidget.dumps import Location
 from irwidget.errors import ExportError, UsageError
 from irwidget.helion import internals
+from irwidget.trace import Location
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from irwidget import devices
 from irwidget.checking.check import SECONDS, last, with_verdict
 from irwidget.checking.expected import Result, array
 from irwidget.checking.judge import judge
-from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import eagerly
 from irwidget.helion.binding import Binding
-from irwidget.verdicts import Verdict, not_checked
+from irwidget.trace import Trace, Verdict, not_checked
 
 if TYPE_CHECKING:
     from irwidget.helion.lowering import HelionLowering

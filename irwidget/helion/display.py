@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from irwidget.dumps import Content, Location, Node
 from irwidget.helion import linking
 from irwidget.helion.bindings import ir
+from irwidget.trace import Content, Location, Node
 
 _LOC = re.compile(r'("(?:[^"\\]|\\.)*")|(\bloc\()')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')

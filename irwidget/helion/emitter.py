@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 
-from irwidget.dumps import Diagnostic, Location, Node
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import internals, scalars
 from irwidget.helion.binding import Binding
@@ -22,6 +21,7 @@ from irwidget.helion.builder import DYNAMIC, Builder, Size
 from irwidget.helion.handlers import handler_for
 from irwidget.helion.nodes import AtenImporter
 from irwidget.helion.symbols import expression, static_value
+from irwidget.trace import Diagnostic, Location, Node
 
 
 @dataclass

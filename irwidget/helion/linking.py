@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irwidget.dumps import Content, Location, Node, Trace
+from irwidget.trace import Content, Location, Node, Trace
 
 
 @dataclass(frozen=True, slots=True)

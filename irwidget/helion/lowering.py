@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from irwidget.dumps import Diagnostic, Dump, Step, Trace, dump
 from irwidget.errors import UnsupportedError, UsageError, near
 from irwidget.helion import display as printing
 from irwidget.helion import execute, linking, pipelines, refusals, triton, verify
@@ -21,6 +20,7 @@ from irwidget.helion.emitter import Emission, Emitter
 from irwidget.helion.passes import run_steps, shared_context
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Diagnostic, Dump, Step, Trace, dump
 
 TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton", "llvm_mlir", "llvm_ir")
 

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from irwidget.dumps import Step
 from irwidget.toolchain import mlir
+from irwidget.trace import Step
 
 
 class _Shared(threading.local):

@@ -9,8 +9,8 @@ every few passes.
 
 from __future__ import annotations
 
-from irwidget.dumps import Step
 from irwidget.errors import UsageError, near
+from irwidget.trace import Step
 
 ATEN = ("raw", "linalg-on-tensors", "tosa", "stablehlo")
 """The forms that ATen nodes can take in the module."""

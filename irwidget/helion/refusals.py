@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from irwidget.dumps import Diagnostic, Failure, Node, Step
 from irwidget.errors import IRWidgetError, PassError, ToolError, UnsupportedError
 from irwidget.helion import pipelines
 from irwidget.toolchain import locations
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Diagnostic, Failure, Node, Step
 
 _REFUSED = re.compile(r"failed to legalize operation '((?:torch|tm_tensor)\.[\w.]+)'")
 _NODE_OP = re.compile(r'(?:^|= )"?(torch\.(?:aten|prims|operator)[\w.]*)')

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from irwidget.dumps import Dump, Step, Trace
 from irwidget.spyre import texts
 from irwidget.spyre.bundling import HostCall, bundle
 from irwidget.spyre.candidates import propagate
@@ -33,6 +32,7 @@ from irwidget.spyre.restickify import Choice, choose_layouts, commit_layouts, in
 from irwidget.spyre.scratchpad import Scratchpad, co_optimize, plan_scratchpad
 from irwidget.spyre.tensorspec import described
 from irwidget.spyre.tiling import coarse_tile, set_advances
+from irwidget.trace import Dump, Step, Trace
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irwidget.dumps import Trace
 from irwidget.spyre.bundlemlir import bundle_mlir
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
@@ -20,6 +19,7 @@ from irwidget.spyre.options import Options
 from irwidget.spyre.pool import Pool
 from irwidget.spyre.restickify import Choice
 from irwidget.spyre.scratchpad import Scratchpad
+from irwidget.trace import Trace
 
 if TYPE_CHECKING:
     import torch

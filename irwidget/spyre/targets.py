@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from irwidget.dumps import Dump, Trace
 from irwidget.errors import UsageError, near
 from irwidget.spyre import texts
 from irwidget.spyre.compiler import compile
 from irwidget.spyre.program import SpyreProgram
+from irwidget.trace import Dump, Trace
 
 _LAST_PASS = {
     "spyre_fx": "rewrites",

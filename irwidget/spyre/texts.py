@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irwidget.dumps import Content, Diagnostic, Dump, Location
 from irwidget.spyre.bundlemlir import bundle_mlir
 from irwidget.spyre.bundling import Bundle, HostCall
 from irwidget.spyre.candidates import Propagation
@@ -19,6 +18,7 @@ from irwidget.spyre.opspec import LoopSpec, OpSpec
 from irwidget.spyre.pool import Pool
 from irwidget.spyre.restickify import Choice
 from irwidget.spyre.scratchpad import Scratchpad
+from irwidget.trace import Content, Diagnostic, Dump, Location
 
 Shown = tuple[str, tuple[Location | None, ...]]
 """A text and, for each line, the user's line that it came from."""

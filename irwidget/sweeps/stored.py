@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from irwidget import verdicts
-from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Step, Trace
 from irwidget.errors import IRWidgetError, ToolError, UsageError
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Step, Trace, verdicts
 
 VERSION = 2
 

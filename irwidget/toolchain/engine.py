@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from irwidget.dumps import Diagnostic
 from irwidget.toolchain import events, graphs, mlir, mlir_opt, printed, tools, weights
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Run, Session, State, StepFailed, TextState
+from irwidget.trace import Diagnostic
 
 
 def execute(request: events.Request, session: Session) -> Iterator[events.Event]:

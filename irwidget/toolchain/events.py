@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from irwidget.dumps import Content, Diagnostic, Step
 from irwidget.toolchain.weights import Values
+from irwidget.trace import Content, Diagnostic, Step
 
 
 @dataclass(frozen=True, slots=True)

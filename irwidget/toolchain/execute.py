@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from irwidget.dumps import Step
 from irwidget.toolchain import events, jit, mlir, translate
 from irwidget.toolchain.mlir_opt import as_mlir
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, refuse
+from irwidget.trace import Step
 
 RESULTS = "results"
 """The fact that holds what `@main` returned: for each call a tuple of events.Value."""

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from irwidget.dumps import Diagnostic, Step
 from irwidget.errors import near
 from irwidget.toolchain import events, feeding, graphs, llvm_state, mlir, printed, scratch
 from irwidget.toolchain.language import detect
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
+from irwidget.trace import Diagnostic, Step
 
 OLDEST_LLVM = 22
 _PATIENCE = 20

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from irwidget.dumps import Content, Step
 from irwidget.toolchain import events, llvm, llvm_state, mlir, scratch, triton_lines
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
+from irwidget.trace import Content, Step
 
 LIBDEVICE = "libdevice.10.bc"
 LINK_LIBDEVICE = f"--only-needed --internalize {LIBDEVICE}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from irwidget.dumps import Content, Location
 from irwidget.toolchain.tool import Pass, State, TextState
+from irwidget.trace import Content, Location
 
 _COMMENT = {"llvm": ";", "amdgcn": ";", "spirv": ";"}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from irwidget.dumps import Step
 from irwidget.toolchain.gpu_kernels import Kernels, on_each
 from irwidget.toolchain.llvm_state import same_kind
 from irwidget.toolchain.tool import Pass, Run, State, TextState, refuse
+from irwidget.trace import Step
 
 TOOL = "libm-to-opencl"
 

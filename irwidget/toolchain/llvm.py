@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from irwidget.dumps import Diagnostic, Location
 from irwidget.errors import near
 from irwidget.toolchain import gpu_archs, parsing
+from irwidget.trace import Diagnostic, Location
 
 
 class BadArguments(Exception):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from irwidget.dumps import Content, Location
 from irwidget.toolchain import triton_lines
+from irwidget.trace import Content, Location
 
 Lines = tuple[Location | None, ...]
 

@@ -21,8 +21,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from irwidget.dumps import Location
 from irwidget.toolchain import llvm, llvm_debug, processes
+from irwidget.trace import Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irwidget.dumps import Content, Location
 from irwidget.toolchain import llvm_debug
 from irwidget.toolchain.tool import TextState
+from irwidget.trace import Content, Location
 
 LINES = "lines"
 """The file that the line numbers inside are of: line n stands for the n-th place of a DebugText."""

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from irwidget.dumps import Content, Step
 from irwidget.toolchain import events, llvm, llvm_passes, llvm_state, mlir
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
+from irwidget.trace import Content, Step
 
 _T = TypeVar("_T")
 

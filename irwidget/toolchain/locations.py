@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from irwidget.dumps import Location
+from irwidget.trace import Location
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from irwidget.dumps import Step
+    from irwidget.trace import Step
 
 PACKAGE_OF_TOOL = {
     "torch.export": "torch",

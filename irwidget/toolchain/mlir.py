@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irwidget.dumps import Content, Diagnostic
 from irwidget.toolchain import locations, parsing
+from irwidget.trace import Content, Diagnostic
 
 ir: Any = None
 passmanager: Any = None

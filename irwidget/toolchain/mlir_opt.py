@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-from irwidget.dumps import Step
 from irwidget.errors import near
 from irwidget.toolchain import events, mlir, mlir_names, printed
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
+from irwidget.trace import Step
 
 _RESTRICTED = re.compile(r"restricted to '([\w.]+)'")
 _UNKNOWN = re.compile(r"'([^']*)' does not refer to a registered pass")

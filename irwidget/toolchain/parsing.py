@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irwidget.dumps import Diagnostic, Location
+from irwidget.trace import Diagnostic, Location
 
 INPUT = "<input>"
 """The file of locations in a text that has none."""

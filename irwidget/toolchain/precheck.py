@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from irwidget.dumps import Step
 from irwidget.toolchain import events, external, llvm_tools, mlir_opt, translate
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, refuse
+from irwidget.trace import Step
 
 TOOL = "read the pipeline"
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from irwidget.dumps import Diagnostic, Dump, Failure, Step, Trace, dump
 from irwidget.errors import IRWidgetError
 from irwidget.toolchain import budget, client, events
 from irwidget.toolchain.budget import Budget, TimeIsUp
@@ -19,6 +18,7 @@ from irwidget.toolchain.streams import Local, Stream, next_event
 from irwidget.toolchain.texts import Texts
 from irwidget.toolchain.tool import Session
 from irwidget.toolchain.weights import Values, Weights
+from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, dump
 
 Progress = Callable[[events.PassStarted, Step, float], None]
 """Told of each pass as it begins: the pass, its step, seconds since the run began."""

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from irwidget.dumps import Content, Dump
 from irwidget.errors import ToolError
 from irwidget.toolchain import budget, client, events
 from irwidget.toolchain.budget import Budget, TimeIsUp
 from irwidget.toolchain.streams import Stream, next_event
+from irwidget.trace import Content, Dump
 
 MOST_DEATHS = 3
 """How often a worker may die of a text, or a run end without it, before it is given up."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from irwidget.dumps import Content, Diagnostic, Step
 from irwidget.toolchain import events, mlir
+from irwidget.trace import Content, Diagnostic, Step
 
 
 class State(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irwidget.dumps import Step
 from irwidget.errors import near
 from irwidget.toolchain import (
     events,
@@ -18,6 +17,7 @@ from irwidget.toolchain import (
     translate,
 )
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, Tool
+from irwidget.trace import Step
 
 
 def _embedded_first(embedded: Tool) -> Tool:

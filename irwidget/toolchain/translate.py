@@ -7,12 +7,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from irwidget.dumps import Diagnostic, Location, Step
 from irwidget.toolchain import constants, literals, locations, mlir
 from irwidget.toolchain.gpu_kernels import Kernels
 from irwidget.toolchain.llvm_state import LINES, DebugText
 from irwidget.toolchain.mlir_opt import as_mlir
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State
+from irwidget.trace import Diagnostic, Location, Step
 
 TO_LLVM_IR = "--mlir-to-llvmir"
 

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irwidget.dumps import Diagnostic, Location
 from irwidget.toolchain import parsing
 from irwidget.toolchain.mlir import PassFailed
+from irwidget.trace import Diagnostic, Location
 
 
 @dataclass(slots=True)

@@ -10,9 +10,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from irwidget.dumps import Location
 from irwidget.toolchain import locations
 from irwidget.toolchain.locations import is_user_file
+from irwidget.trace import Location
 
 Lines = tuple[Location | None, ...]
 

@@ -80,8 +80,8 @@ def _dumps(arguments: str, ttgir: str) -> str:
 
 
 def main() -> None:
-    from irwidget.dumps import Step
     from irwidget.toolchain import triton_passes, triton_state
+    from irwidget.trace import Step
 
     triton_passes.run_plainly(Step("triton", sys.argv[1]), triton_state.read(sys.stdin.read()))
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from irwidget.dumps import Step
 from irwidget.errors import near
 from irwidget.toolchain import events, scratch, triton_glue, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, State, StepFailed, TextState, refuse
+from irwidget.trace import Step
 
 _LEVELS = {
     "break-struct-phi-nodes": "OPTIMIZE_O0",

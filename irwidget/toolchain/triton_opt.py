@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from irwidget.dumps import Step
 from irwidget.errors import near
 from irwidget.toolchain import events, triton_glue, triton_llvm_opt, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.toolchain.triton_state import TritonState
+from irwidget.trace import Step
 
 _PATHS = {"triton-opt": "TRITON_OPT_PATH", "triton-llvm-opt": "TRITON_LLVM_OPT_PATH"}
 _EXAMPLE = {"str": ("cuda:80", "gfx942"), "int": (4, 2), "bool": (False, True)}

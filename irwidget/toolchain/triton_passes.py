@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from irwidget.dumps import Step
 from irwidget.errors import ToolError, UsageError, near
 from irwidget.toolchain import events, scratch, triton_facts, triton_glue, triton_names, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed
 from irwidget.toolchain.triton_archs import Arch, find
 from irwidget.toolchain.triton_state import TritonState
+from irwidget.trace import Step
 
 TOOL = "triton"
 STAGES = {

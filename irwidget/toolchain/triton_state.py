@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from irwidget.dumps import Content
 from irwidget.errors import ToolError
 from irwidget.toolchain import scratch, triton_lines, triton_names
+from irwidget.trace import Content
 
 FILE = "irwidget-input.mlir"
 """What libtriton's parser calls the text."""

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
 
-from irwidget.dumps import Step
 from irwidget.errors import ToolError
 from irwidget.toolchain import forked
+from irwidget.trace import Step
 
 LITERAL = "torch.vtensor.literal"
 """The operation whose `value` is a weight."""

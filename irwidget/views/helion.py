@@ -9,9 +9,9 @@ from typing import Any
 
 import traitlets
 
-from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UsageError, near
 from irwidget.helion import linking
+from irwidget.trace import Trace
 from irwidget.views import base, twins
 from irwidget.views.packing import lines_of, repeated
 from irwidget.views.widget import PassDiff

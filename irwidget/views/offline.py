@@ -10,8 +10,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError
+from irwidget.trace import Trace
 from irwidget.views import helion, twins
 from irwidget.views.bundle import packed, static
 from irwidget.views.packing import has_graphs, opening, pack

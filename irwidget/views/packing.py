@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Trace
 from irwidget.errors import IRWidgetError
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Trace
 from irwidget.views import codec
 
 VERSION = 2

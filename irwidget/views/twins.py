@@ -16,7 +16,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from irwidget.dumps import Trace
+from irwidget.trace import Trace
 from irwidget.views.packing import blank, facts_of, lines_of, opening, predecessors, repeated, scope_of, text_of
 
 LARGE = 5000

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from irwidget.dumps import Trace
 from irwidget.errors import IRWidgetError, UsageError
+from irwidget.trace import Trace
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
 from irwidget.views.packing import Packer, has_graphs, opening, repeated

@@ -258,7 +258,7 @@ def test_a_graph_is_drawn_in_lab(open_notebook):
 
 LARGE = """
 lines = "".join(f"  %{i} = arith.addi %{i - 1}, %c : i64\\\\n" for i in range(40_000))
-from irwidget.dumps import Trace, dump
+from irwidget.trace import Trace, dump
 texts = [lines, lines.replace("addi %77,", "muli %77,"), lines, lines.replace("addi %99,", "muli %99,")]
 w = views.show([Trace("t", tuple(dump(f"p{i}", text, step="s") for i, text in enumerate(texts)))], key='l')
 w

@@ -9,7 +9,7 @@ import pytest
 
 import irwidget
 from irwidget import views
-from irwidget.dumps import Content, Diagnostic, Dump, Failure, Trace, dump
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, dump
 from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
 from tests.views.lowerings import PROGRAM, lower
 

@@ -16,8 +16,8 @@ import torch
 
 import irwidget
 from irwidget import views
-from irwidget.dumps import Trace, dump
 from irwidget.spyre import TensorSpec, compile
+from irwidget.trace import Trace, dump
 from tests.browser.test_sweep import IR
 
 ROOT = Path(__file__).parents[2]

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from irwidget.dumps import Diagnostic
 from irwidget.errors import PassError
 from irwidget.toolchain import forked
+from irwidget.trace import Diagnostic
 
 
 class _Unpicklable(Exception):

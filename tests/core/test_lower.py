@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget.dumps import Dump
+from irwidget.trace import Dump
 
 MLIR_TARGETS = ["torch_mlir", "tosa_mlir", "linalg_on_tensors_mlir", "stablehlo_mlir"]
 DIALECT = {

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irwidget.dumps import Location
 from irwidget.toolchain import locations, mlir
+from irwidget.trace import Location
 
 
 @pytest.fixture(scope="module")

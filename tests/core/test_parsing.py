@@ -5,8 +5,8 @@ from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
 from irwidget import views
-from irwidget.dumps import Diagnostic, Location
 from irwidget.toolchain import parsing
+from irwidget.trace import Diagnostic, Location
 
 from .test_magic import run, shell  # noqa: F401
 

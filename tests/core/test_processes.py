@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 import irwidget
-from irwidget.dumps import Content
 from irwidget.toolchain import client, events, processes, texts
+from irwidget.trace import Content
 
 MODULE = "import json, os, sys; print(json.dumps([sys.argv, sys.path, __name__, dict(os.environ)]))"
 

@@ -16,11 +16,11 @@ from torch import nn
 
 import irwidget
 from irwidget import routes
-from irwidget.dumps import Step
 from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Step
 
 
 class Of(nn.Module):

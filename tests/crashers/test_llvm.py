@@ -9,11 +9,11 @@ import torch
 
 import irwidget
 from irwidget import routes
-from irwidget.dumps import Step
 from irwidget.errors import IRWidgetError, PassError, ToolError
 from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Step
 from tests.llvm.programs import Cnn
 from tests.llvm.test_targets import named
 

@@ -10,10 +10,10 @@ import torch
 
 from irwidget import helion as irhelion
 from irwidget import views
-from irwidget.dumps import Location, Node
 from irwidget.errors import UsageError
 from irwidget.helion import linking
 from irwidget.lowering import lower
+from irwidget.trace import Location, Node
 from irwidget.views import helion as view_module
 from irwidget.views.helion import KernelLinks, KernelView
 from tests.helion import kernels_matmul as mm

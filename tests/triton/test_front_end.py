@@ -11,11 +11,11 @@ import triton
 import triton.language as tl
 
 import irwidget
-from irwidget.dumps import Location
 from irwidget.errors import PassError, ToolError
 from irwidget.frontends import triton as frontend
 from irwidget.toolchain import triton_state
 from irwidget.toolchain.triton_opt import load_all_dialects
+from irwidget.trace import Location
 from tests.triton.kernels import add_kernel
 
 FILE = __file__

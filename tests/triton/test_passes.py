@@ -16,12 +16,12 @@ import triton.language as tl
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from irwidget.dumps import Step
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.launch import backend_of
 from irwidget.toolchain import client, triton_archs, triton_opt
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Step
 from tests.triton import kernels
 
 LINES = Path(kernels.__file__).read_text().splitlines()

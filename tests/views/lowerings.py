@@ -8,7 +8,7 @@ import time
 from torch_mlir import ir
 from torch_mlir.passmanager import PassManager
 
-from irwidget.dumps import Location, Trace, dump
+from irwidget.trace import Location, Trace, dump
 
 SOURCE = """\
 def model(x, w):

@@ -21,9 +21,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irwidget.dumps import Content, Diagnostic, Dump, Failure, Location, Trace, dump
 from irwidget.errors import ToolError
-from irwidget.verdicts import Verdict
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Trace, Verdict, dump
 from irwidget.views import packing
 from irwidget.views.packing import Packer, blank, facts_of, last_change, lines_of, pack, predecessors
 from tests.views.lowerings import SOURCE, lower

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget import views
-from irwidget.dumps import Dump, Failure, Trace, dump
+from irwidget.trace import Dump, Failure, Trace, dump
 from irwidget.views import twins
 from irwidget.views.packing import blank
 from tests.views.lowerings import lower

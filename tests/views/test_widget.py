@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from irwidget import views
-from irwidget.dumps import Content, Dump, Trace, dump
 from irwidget.errors import ToolError, UsageError
+from irwidget.trace import Content, Dump, Trace, dump
 from tests.views.lowerings import lower
 from tests.views.test_packing import unpack
 

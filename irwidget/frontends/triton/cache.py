@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from irwidget.dumps import Dump, Step, Trace, dump
 from irwidget.errors import UsageError
 from irwidget.frontends.triton.lowering import TARGETS
 from irwidget.toolchain import triton_facts, triton_state
 from irwidget.toolchain.tool import StepFailed
+from irwidget.trace import Dump, Step, Trace, dump
 
 _TEXTS = {"source": "mlir", "ttir": "mlir", "ttgir": "mlir", "llir": "llvm", "ptx": "ptx", "amdgcn": "amdgcn"}
 _BINARIES = ("cubin", "hsaco")

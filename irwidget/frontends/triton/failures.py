@@ -8,9 +8,9 @@ import traceback
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from irwidget.dumps import Diagnostic, Location
 from irwidget.errors import IRWidgetError, PassError, UnsupportedError, UsageError
 from irwidget.toolchain.locations import is_user_file
+from irwidget.trace import Diagnostic, Location
 
 if TYPE_CHECKING:
     from irwidget.frontends.triton.recorder import Launches

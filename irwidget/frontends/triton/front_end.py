@@ -14,10 +14,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irwidget.dumps import Location
 from irwidget.errors import ToolError
 from irwidget.frontends.triton import failures
 from irwidget.toolchain import forked, processes, triton_glue, triton_names
+from irwidget.trace import Location
 
 if TYPE_CHECKING:
     from irwidget.frontends.triton.launch import Specialization

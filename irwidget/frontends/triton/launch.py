@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irwidget.dumps import Diagnostic, Location
 from irwidget.errors import UnsupportedError, UsageError, near
 from irwidget.toolchain.run import Source
 from irwidget.toolchain.triton_archs import Arch, find
+from irwidget.trace import Diagnostic, Location
 
 if TYPE_CHECKING:
     import torch

@@ -11,7 +11,6 @@ from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
-from irwidget.dumps import Diagnostic, Step, Trace
 from irwidget.errors import UsageError, near
 from irwidget.frontends.triton import failures
 from irwidget.frontends.triton.launch import Launch, Specialization
@@ -22,6 +21,7 @@ from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.run import Options, Source
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
 from irwidget.toolchain.triton_state import require
+from irwidget.trace import Diagnostic, Step, Trace
 
 TARGETS: Mapping[str, tuple[str, ...]] = {
     "triton_ir": ("ttir",),

@@ -10,13 +10,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from irwidget.dumps import Diagnostic, Location
 from irwidget.errors import UsageError
 from irwidget.frontends.triton import failures
 from irwidget.frontends.triton.launch import Launch, specialize, stand_in
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
 from irwidget.toolchain.triton_state import require
+from irwidget.trace import Diagnostic, Location
 
 
 class Launches(list[Launch]):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from irwidget.verdicts import Verdict
+from irwidget.trace.verdicts import Verdict
 
 Severity = Literal["error", "warning", "remark", "note"]
 
