@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from irwidget import llvm_routes
 from irwidget.errors import UsageError
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Dump, Step, Trace
+from irwidget.trace import Dump, Trace
 
 
-def openable(source: Source, trace: Trace, options: Options) -> Trace:
-    """The trace with `Dump.inside` on every dump that has passes inside."""
+@dataclass(frozen=True)
+class LLVMPasses:
+    """The passes inside the dumps of a trace that `source` was run for."""
 
-    def opened(index: int, dump: Dump) -> Dump:
-        step = _step_of(trace, index)
-        if step is None or step.program or llvm_routes.PRINT_CHANGED in step.arguments:
-            return dump
-        return replace(dump, inside=lambda: expand(source, trace, index, options))
+    source: Source
+    trace: Trace
+    options: Options
 
-    return replace(trace, dumps=tuple(opened(index, dump) for index, dump in enumerate(trace.dumps)))
+    def has(self, dump: Dump) -> bool:
+        """Whether it is a dump of `opt` or `llc` of this very run that does not show every pass already."""
+        own = self._own(dump)
+        step = own and self.trace.step_of(own)
+        if not step or step.tool not in ("opt", "llc"):
+            return False
+        return not (step.program or llvm_routes.PRINT_CHANGED in step.arguments)
 
+    def open(self, dump: Dump) -> tuple[Dump, ...]:
+        """The dumps inside, in order, its own text last. The steps before are not run again.
 
-def _step_of(trace: Trace, index: int) -> Step | None:
-    """The step of LLVM that a dump is of."""
-    step = next((step for step in trace.steps if str(step) == trace.dumps[index].step), None)
-    return step if step and step.tool in ("opt", "llc") else None
+        Raises UsageError when there are none.
+        """
+        own = self._own(dump)
+        if own is None or not self.has(dump):
+            raise UsageError(f"There are no passes to be shown inside {dump.name}: only those of opt and llc are")
+        step = self.trace.steps[own.step]
+        every = replace(step, arguments=f"{step.arguments} {llvm_routes.PRINT_CHANGED}")
+        made = self.source.run((*self.trace.steps[: own.step], every), self.options, target=self.trace.target)
+        return tuple(replace(one, step=dump.step) for one in made.dumps if one.step == own.step)
 
+    def _own(self, dump: Dump) -> Dump | None:
+        """The dump as this run numbered its step: in what goes on from it, or comes before, it has another number."""
+        return self._by_text.get((id(dump.texts), dump.index))
 
-def expand(source: Source, trace: Trace, index: int, options: Options) -> tuple[Dump, ...]:
-    """The dumps inside dump `index` of a trace that `source` was run for, in order, its own text last.
-
-    The steps before it are not run again. Raises UsageError when the dump is not of `opt` or `llc`.
-    """
-    name = trace.dumps[index].step
-    step = _step_of(trace, index)
-    if step is None:
-        raise UsageError(f"Dump {index} is of {name}: only dumps of opt and llc have passes inside")
-    if llvm_routes.PRINT_CHANGED in step.arguments:
-        raise UsageError(f"Dump {index} is of a run that shows every pass already")
-    inside = replace(step, arguments=f"{step.arguments} {llvm_routes.PRINT_CHANGED}")
-    made = source.run((*trace.steps[: trace.steps.index(step)], inside), options, target=trace.target)
-    return tuple(dump for dump in made.dumps if dump.step == name)
+    @cached_property
+    def _by_text(self) -> dict[tuple[int, int], Dump]:
+        return {(id(one.texts), one.index): one for one in self.trace.dumps}

@@ -94,7 +94,7 @@ def _message(failure: Failure, lowering: Lowering) -> str:
 
     if failure.kind == "usage":
         return failure.message
-    step = f" ({failure.step})" if failure.step else ""
+    step = f" ({of})" if (of := lowering.trace.step_of(failure)) else ""
     unread = failure.message.startswith("the IR does not parse")
     subject = f"{failure.pass_name}{step} failed: " if failure.kind == "pass" and not unread else ""
     lines = [f"{subject}{failure.message}"]

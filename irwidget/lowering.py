@@ -15,7 +15,7 @@ from irwidget import options as options_of
 from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, ToolError, UsageError
-from irwidget.expand import openable
+from irwidget.expand import LLVMPasses
 from irwidget.failures import finished, interrupted, keeping, limited
 from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
@@ -89,10 +89,11 @@ class Lowering:
 
         Raises UsageError for another dump.
         """
-        dump = self.dumps[index]
-        if dump.inside is None:
-            raise UsageError(f"Dump {index} is of {dump.step}: only dumps of opt and llc have passes inside")
-        return dump.inside()
+        dump, inside = self.dumps[index], self.trace.inside
+        if inside is None or not inside.has(dump):
+            step = self.trace.step_of(dump) or dump.name
+            raise UsageError(f"Dump {index} is of {step}: only dumps of opt and llc have passes inside")
+        return inside.open(dump)
 
     def run(self, *tensors: Any) -> Any:
         """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.
@@ -170,14 +171,14 @@ def _programs(lowerings: Sequence[Lowering]) -> list[SpyreProgram]:
 
 
 def _dump_dict(dump: Dump) -> dict[str, Any]:
-    content = dump.load()
+    content = dump.content
     return {
         "name": dump.name,
         "step": dump.step,
         "language": dump.language,
         "options": dump.options,
         "seconds": dump.seconds,
-        "scope": dump.scope,
+        "scope": dataclasses.asdict(dump.scope),
         "changed": content.changed,
         "text": content.text,
         "lines": [place.line if place else 0 for place in content.locations],
@@ -410,11 +411,11 @@ class Start:
                 program = self._kernel.program if target.source == "spyre" else None
                 trace, kernel = self._kernel.lower(target.source, target.name, options, self.check)
         except Interrupted as stop:
-            raise interrupted(Lowering(stop.trace)) from None
+            raise interrupted(Lowering(replace(stop.trace, steps=(*stop.trace.steps, *extra)))) from None
         if self.given_name:
             trace = replace(trace, name=self.given_name)
         if trace.failure or not extra:
-            return finished(Lowering(trace, program, kernel))
+            return finished(Lowering(replace(trace, steps=(*trace.steps, *extra)), program, kernel))
         return self._go_on(trace, target, extra, options, program)
 
     def _go_on(
@@ -430,19 +431,7 @@ class Start:
 
         if not extra:
             return Lowering(trace, program)
-        after = _run(raw.source(trace.dumps[-1].text, extra), extra, target.name, options, trace)
-        later = (replace(dump, step_number=dump.step_number + len(trace.steps)) for dump in after.dumps[1:])
-        return Lowering(
-            replace(
-                after.trace,
-                dumps=(*trace.dumps, *later),
-                steps=(*trace.steps, *extra),
-                nodes=trace.nodes,
-                tools={**trace.tools, **after.tools},
-                facts={**trace.facts, **after.trace.facts},
-            ),
-            program,
-        )
+        return _run(raw.source(trace.dumps[-1].text, extra), extra, target.name, options, trace, program)
 
     @cached_property
     def _kernel(self) -> Kernel:
@@ -512,9 +501,7 @@ class Start:
         frame = Trace("", (), name=self.name, sources=imported.sources, diagnostics=imported.remarks)
         if imported.weights:
             imported.weights.safe = routes.blind_steps()
-        source = Source(
-            imported.bytecode, name="torch.export", step="torch.export", seconds=seconds, weights=imported.weights
-        )
+        source = Source(imported.bytecode, name="torch.export", seconds=seconds, weights=imported.weights)
         return source, frame
 
 
@@ -525,12 +512,19 @@ def _await_torch(target: routes.Target) -> None:
             imports.wait()
 
 
-def _run(source: Source, steps: tuple[Step, ...], target: str, options: Options, frame: Trace) -> Lowering:
+def _run(
+    source: Source,
+    steps: tuple[Step, ...],
+    target: str,
+    options: Options,
+    before: Trace,
+    program: SpyreProgram | None = None,
+) -> Lowering:
+    """Run steps on a source, after what has been done before it."""
+
     def finish(trace: Trace) -> Lowering:
-        trace = replace(
-            trace, name=frame.name, sources=frame.sources, diagnostics=(*frame.diagnostics, *trace.diagnostics)
-        )
-        return Lowering(openable(source, trace, options))
+        trace = replace(trace, inside=LLVMPasses(source, trace, options))
+        return Lowering(before.then(trace), program)
 
     try:
         lowering = finish(source.run(steps, options, target=target))

@@ -140,8 +140,8 @@ class _Runner:
 
 def _place(trace: Trace, index: int) -> tuple[tuple[Step, ...], int]:
     """The steps up to a dump, and which of the last one's dumps it is."""
-    number = trace.dumps[index].step_number
-    first = next(i for i, dump in enumerate(trace.dumps) if dump.step_number == number)
+    number = trace.dumps[index].step
+    first = next(i for i, dump in enumerate(trace.dumps) if dump.step == number)
     complete = len(trace.dumps) > 2 or index == 0 or not trace.steps
     return trace.steps[: number + 1], index - first if complete else -1
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from irwidget.editor import chain
@@ -53,15 +52,15 @@ def with_outcome(
     """Both lists of steps with the state, seconds and last stage that a run left them."""
     links = [*route, *(link.forget() for link in own)]
     planned = [i for i, link in enumerate(links) if link.enabled]
-    names = {i: links[i].name if i < len(route) else str(chain.steps([links[i]])[0]) for i in planned}
-    last = -1
+    last, stopped = -1, planned[0] if planned else None
     if trace and trace.dumps:
-        last = _assign(links, planned, names, trace)
+        place = _places(links, len(route), trace)
+        last = _assign(links, place, trace)
+        stopped = place(trace.failure.step) if trace.failure else last
     if status == "done":
         reached = planned[-1] if planned else -1
     else:
         reached = last - 1
-        stopped = _stopped_at(links, planned, names, trace, last)
         if stopped is not None:
             links[stopped] = replace(links[stopped], state="stopped" if status == "stopped" else "failed")
             reached = stopped - 1
@@ -74,35 +73,24 @@ def with_outcome(
     return tuple(links[: len(route)]), tuple(links[len(route) :])
 
 
-def _assign(links: list[Link], planned: Sequence[int], names: dict[int, str], trace: Trace) -> int:
+def _places(links: Sequence[Link], route: int, trace: Trace) -> Callable[[int], int]:
+    """Where each of a trace's steps is in the list: its last steps are the pipeline's, those before the route's.
+
+    What a front end did by steps of its own, of which the list has only the input, is the input's.
+    """
+    own = [i for i, link in enumerate(links) if i >= route and link.enabled for _ in chain.steps([link])]
+    before = len(trace.steps) - len(own)
+
+    def place(step: int) -> int:
+        return own[step - before] if step >= before else min(step + 1, route - 1)
+
+    return place
+
+
+def _assign(links: list[Link], place: Callable[[int], int], trace: Trace) -> int:
     """Give each step the dumps that it made; the last step that made one."""
-    links[0] = replace(links[0], stage=0, seconds=trace.dumps[0].seconds)
-    at, stage = 0, 0
-    for name, group in itertools.groupby(trace.dumps[1:], key=lambda dump: dump.step):
-        dumps = list(group)
-        first = next((k for k in range(at, len(planned)) if names[planned[k]] == name), at)
-        alike = next((k for k in range(first, len(planned)) if names[planned[k]] != name), len(planned))
-        same = planned[first:alike] or [planned[first]]
-        each = -(-len(dumps) // len(same))
-        for i, begin in zip(same, range(0, len(dumps), each), strict=False):
-            part = dumps[begin : begin + each]
-            stage += len(part)
-            seconds = links[i].seconds + sum(dump.seconds for dump in part)
-            links[i] = replace(links[i], stage=stage, seconds=seconds)
-            at = planned.index(i)
-    return planned[at]
-
-
-def _stopped_at(
-    links: Sequence[Link], planned: Sequence[int], names: dict[int, str], trace: Trace | None, last: int
-) -> int | None:
-    """The step that a run ended in early."""
-    if trace is None or not trace.dumps:
-        return planned[0] if planned else None
-    failure = trace.failure
-    name = failure.step if failure else ""
-    later = [i for i in planned if i >= last]
-    after = later[1] if len(later) > 1 else None
-    if failure and after is not None and name == names[after] and not failure.pass_name:
-        return after  # refused before its first pass, so not the step of that name that left the last dump
-    return next((i for i in later if names[i] == name), later[0] if later else None)
+    at = 0
+    for stage, dump in enumerate(trace.dumps):
+        at = place(dump.step)
+        links[at] = replace(links[at], stage=stage, seconds=links[at].seconds + dump.seconds)
+    return at

@@ -35,7 +35,7 @@ class ResultDiff(PassDiff):
     """The pass diff of the last run: one widget, so that search, layout and the like stay from run to run."""
 
     def __init__(self, target: str) -> None:
-        super().__init__([Trace(target, (dump("input", "", step="input"),))])
+        super().__init__([Trace(target, (dump("input", "", step=-1),))])
 
     def take(self, trace: Trace, *, later: bool = False) -> None:
         """Show another trace; returns when all of it has been sent, or with `later` at once."""

@@ -25,7 +25,7 @@ def source(text: str, steps: Sequence[Step] = ()) -> Source:
     language = detect(text)
     if language in _UNKNOWN and steps:
         language = _READS.get(steps[0].tool, language)
-    return Source(text, language, name="input", step="input")
+    return Source(text, language, name="input")
 
 
 def checks(text: str) -> tuple[Step, ...]:

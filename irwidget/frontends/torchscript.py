@@ -158,6 +158,4 @@ def _dump(name: str, graph: Any, seconds: float) -> Dump:
         lines[number] = line[: found.start()] if found else line
         user = found and is_user_file(found[1])
         places.append(Location(found[1], int(found[2]), int(found[3])) if found and user else None)
-    return dump(
-        name, "\n".join(lines) + "\n", step=STEP.name, language="torchscript", locations=tuple(places), seconds=seconds
-    )
+    return dump(name, "\n".join(lines) + "\n", step=0, language="torchscript", locations=tuple(places), seconds=seconds)

@@ -100,7 +100,7 @@ def in_place(trace: Trace) -> str:
     """The kernel's source with the final MLIR of each line below it, as text."""
     text = trace.dumps[-1].text.splitlines()
     by_line: dict[tuple[str, int], list[Link]] = {}
-    for link in links(trace.nodes, owners_of(trace.dumps[-1].load())):
+    for link in links(trace.nodes, owners_of(trace.dumps[-1].content)):
         if link.location is not None and link.mlir_lines:
             by_line.setdefault((link.location.file, link.location.line), []).append(link)
     parts: list[str] = []

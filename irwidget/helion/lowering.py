@@ -20,7 +20,7 @@ from irwidget.helion.emitter import Emission, Emitter
 from irwidget.helion.passes import run_steps, shared_context
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Diagnostic, Dump, Step, Trace, dump
+from irwidget.trace import Computed, Diagnostic, Dump, Step, Trace, dump, renumbered
 
 TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton", "llvm_mlir", "llvm_ir")
 
@@ -160,19 +160,10 @@ def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
     steps = _llvm_steps(lowering)
     if to == "llvm_ir":
         steps = (*steps, Step("mlir-translate", "--mlir-to-llvmir", "translate"))
-    before = lowering.trace
     trace = Source(mlir.bytecode(_AsModule(lowering.module))).run(steps, options, target=to)
     if trace.failure is not None:
         raise refusals.error_of(trace.failure, f"{lowering.binding.name} does not lower to LLVM")
-    return replace(
-        trace,
-        name=before.name,
-        sources=before.sources,
-        nodes=before.nodes,
-        dumps=(*before.dumps, *trace.dumps[1:]),
-        steps=(*before.steps, *trace.steps),
-        tools={**before.tools, **trace.tools},
-    )
+    return lowering.trace.then(trace)
 
 
 def lower_kernel(
@@ -241,7 +232,8 @@ def _lowering(
     binding: Binding, emission: Emission, aten: str, trace: Trace, module: Any, seconds: dict[str, float]
 ) -> HelionLowering:
     lowering = HelionLowering(binding, emission, aten, trace, module, seconds)
-    final = Dump(_NAMES.arguments, str(_NAMES), "mlir", lambda: printing.content(lowering.shown, emission.nodes))
+    named = Computed(lambda: printing.content(lowering.shown, emission.nodes))
+    final = Dump(_NAMES.arguments, len(trace.steps), "mlir", named)
     lowering.trace = replace(trace, dumps=(*trace.dumps, final), steps=(*trace.steps, _NAMES))
     return lowering
 
@@ -261,7 +253,7 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
     """
     raw = emission.module
     steps = pipelines.steps(aten)
-    source = Source(mlir.bytecode(raw), name="import", step="import nodes", seconds=emission.seconds)
+    source = Source(mlir.bytecode(raw), name="import", seconds=emission.seconds)
     trace = source.run(steps, options, target="helion_mlir")
     remarks = emission.remarks
     if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
@@ -280,7 +272,11 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
         name=binding.name,
         sources=_sources(binding, emission),
         nodes=tuple(emission.nodes.values()),
-        dumps=(*_stages(binding, emission), *trace.dumps),
+        dumps=(
+            *_stages(binding, emission),
+            replace(trace.dumps[0], step=2),
+            *renumbered(trace.dumps[1:], len(_STAGES)),
+        ),
         steps=(*_STAGES, *trace.steps),
         diagnostics=(*trace.diagnostics, *remarks),
         tools={**trace.tools, **_versions()},
@@ -300,8 +296,8 @@ _STAGES = (
 def _stages(binding: Binding, emission: Emission) -> list[Any]:
     normalised = "\n".join(emission.normalised) + "\n"
     return [
-        dump("device-ir", binding.device_ir_text, step="Device IR", language="fx"),
-        dump("normalise", normalised, step="normalise nodes", language="fx"),
+        dump("device-ir", binding.device_ir_text, step=0, language="fx"),
+        dump("normalise", normalised, step=1, language="fx"),
     ]
 
 
@@ -350,11 +346,11 @@ def lowered(
         lowering = EmittedKernel(binding, _emit(binding)).lower(aten, **options)
         trace = lowering.trace if to == "helion_mlir" else _to_llvm(lowering, to, how)
         return checked(trace, lowering, each=check == "each") if check else trace, lowering
-    device_ir = dump("device-ir", binding.device_ir_text, step="Device IR", language="fx", seconds=binding.seconds)
+    device_ir = dump("device-ir", binding.device_ir_text, step=0, language="fx", seconds=binding.seconds)
     dumps = (device_ir,)
     steps = (_STAGES[0],)
     if to == "helion_triton":
         text = triton.source(binding)
-        dumps = (device_ir, dump("to-triton", text, step="Triton", language="python"))
+        dumps = (device_ir, dump("to-triton", text, step=1, language="python"))
         steps = (*steps, Step("helion", "to_triton_code", "Triton"))
     return Trace(to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources), None

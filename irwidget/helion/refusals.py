@@ -22,7 +22,7 @@ def taken_to_linalg(
 ) -> tuple[Diagnostic, ...]:
     """A remark for each node that a refused lowering to `aten` leaves as it was imported."""
     trace = source.run(steps, replace(options, dumps=True), target="helion_mlir")
-    content = trace.dumps[-1].load()
+    content = trace.dumps[-1].content
     found: dict[str, str] = {}
     for line, place in zip(content.text.splitlines(), content.locations, strict=False):
         op = _NODE_OP.search(line.strip())

@@ -65,7 +65,7 @@ class _Recorder:
         self.dumps.append(
             texts.lazy_dump(
                 name,
-                step,
+                list(STEPS).index(step),
                 language,
                 lambda: show(result),
                 self.dumps[-1] if self.dumps else None,

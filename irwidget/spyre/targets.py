@@ -9,7 +9,7 @@ from typing import Any
 
 from irwidget.errors import UsageError, near
 from irwidget.spyre import texts
-from irwidget.spyre.compiler import compile
+from irwidget.spyre.compiler import STEPS, compile
 from irwidget.spyre.program import SpyreProgram
 from irwidget.trace import Dump, Trace
 
@@ -53,19 +53,18 @@ def view(program: SpyreProgram, target: str) -> Trace:
     if target == "spyre_kernelspec":
         dumps[-1] = texts.lazy_dump(
             "kernelspec",
-            "codegen",
+            dumps[-1].step,
             "python",
             lambda: texts.kernelspecs(program.steps),
             dumps[-2],
             options="",
             seconds=0.0,
         )
-    steps = {dump.step for dump in dumps}
     return replace(
         trace,
         target=target,
         dumps=tuple(dumps),
-        steps=tuple(s for s in trace.steps if s.name in steps),
+        steps=trace.steps[: dumps[-1].step + 1],
         sources=_sources(program),
         facts={**trace.facts, **_facts(program)},
     )
@@ -79,7 +78,9 @@ def _inductor(program: SpyreProgram) -> Dump:
 
         return loop_level_ir(program.captured), ()
 
-    return texts.lazy_dump("inductor_loop_ir", "loop-ir", "text", show, None, options="", seconds=0.0)
+    return texts.lazy_dump(
+        "inductor_loop_ir", list(STEPS).index("loop-ir"), "text", show, None, options="", seconds=0.0
+    )
 
 
 def _sources(program: SpyreProgram) -> dict[str, str]:

@@ -18,7 +18,7 @@ from irwidget.spyre.opspec import LoopSpec, OpSpec
 from irwidget.spyre.pool import Pool
 from irwidget.spyre.restickify import Choice
 from irwidget.spyre.scratchpad import Scratchpad
-from irwidget.trace import Content, Diagnostic, Dump, Location
+from irwidget.trace import Computed, Content, Diagnostic, Dump, Location
 
 Shown = tuple[str, tuple[Location | None, ...]]
 """A text and, for each line, the user's line that it came from."""
@@ -26,7 +26,7 @@ Shown = tuple[str, tuple[Location | None, ...]]
 
 def lazy_dump(
     name: str,
-    step: str,
+    step: int,
     language: str,
     show: Callable[[], Shown],
     before: Dump | None,
@@ -35,16 +35,13 @@ def lazy_dump(
     seconds: float,
 ) -> Dump:
     """A dump whose text is made when somebody reads it."""
-    kept: list[Content] = []
 
-    def load() -> Content:
-        if not kept:
-            text, places = show()
-            same = before is not None and before.language == language and before.text == text
-            kept.append(Content(text, not same, places))
-        return kept[0]
+    def make() -> Content:
+        text, places = show()
+        same = before is not None and before.language == language and before.text == text
+        return Content(text, not same, places)
 
-    return Dump(name, step, language, load, options, seconds, "module")
+    return Dump(name, step, language, Computed(make), 0, options, seconds)
 
 
 class _Lines:

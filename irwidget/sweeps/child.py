@@ -24,6 +24,7 @@ from typing import Any
 
 from irwidget.errors import IRWidgetError
 from irwidget.sweeps.cells import Case, Cell, Status, Task, failing_op
+from irwidget.trace import Failure, Trace
 
 IDLE = 120.0
 """Seconds without work after which it ends: what a cluster's workers were lent for a sweep goes back."""
@@ -157,11 +158,15 @@ def _failed(frame: Cell, status: Status, error: Any) -> Cell:
         status=status,
         error=type(error).__name__,
         message=message[:4000],
-        step=failure.step if failure else default_step,
+        step=_step(error.lowering.trace, failure) if failure else default_step,
         pass_name=getattr(error, "pass_name", "") or (failure.pass_name if failure else ""),
         op=failing_op(*said, message),
         place=f"{place.file}:{place.line}" if place else "",
     )
+
+
+def _step(trace: Trace, failure: Failure) -> str:
+    return str(trace.step_of(failure) or "")
 
 
 def _filled(cell: Cell, low: Any, keep_dumps: bool) -> Cell:
@@ -173,7 +178,7 @@ def _filled(cell: Cell, low: Any, keep_dumps: bool) -> Cell:
     lines = 0
     for dump in dumps:
         with contextlib.suppress(IRWidgetError):  # the compiler is gone; what it left behind is kept
-            lines = dump.load().text.count("\n") + 1
+            lines = dump.text.count("\n") + 1
     return replace(
         cell,
         passes=max(len(dumps) - 1, 0),

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from typing import Any
 
 from irwidget.errors import IRWidgetError, ToolError, UsageError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Step, Trace, verdicts
+from irwidget.trace import Computed, Content, Diagnostic, Dump, Failure, Location, Scope, Step, Trace, verdicts
 
-VERSION = 2
+VERSION = 3
 
 
 def write(trace: Trace) -> bytes:
@@ -24,7 +24,7 @@ def write(trace: Trace) -> bytes:
         numbers = [-1 if place is None else places.setdefault(place, len(places)) for place in content.locations]
         dumps.append({
             "name": dump.name, "step": dump.step, "language": dump.language, "options": dump.options,
-            "seconds": dump.seconds, "scope": dump.scope, "pipeline": dump.pipeline, "changed": content.changed,
+            "seconds": dump.seconds, "scope": asdict(dump.scope), "pipeline": dump.pipeline, "changed": content.changed,
             "text": None if content.text == before else content.text, "places": numbers, "lost": why,
         })  # fmt: skip
         before = content.text
@@ -43,7 +43,7 @@ def write(trace: Trace) -> bytes:
 def _content(dump: Dump) -> tuple[Content, str]:
     """What a dump holds; or, where its text cannot be had, nothing, and why."""
     try:
-        return dump.load(), ""
+        return dump.content, ""
     except IRWidgetError as error:
         return Content(""), str(error) or type(error).__name__
 
@@ -76,19 +76,20 @@ def read(data: bytes) -> Trace:
 
 
 def _dump(entry: Mapping[str, Any], content: Content) -> Dump:
-    def load() -> Content:
+    def make() -> Content:
         if entry["lost"]:
-            raise ToolError(entry["lost"], tool=entry["step"])
+            raise ToolError(entry["lost"], tool="worker")
         return content
 
     return Dump(
         entry["name"],
         entry["step"],
         entry["language"],
-        load,
+        Computed(make),
+        0,
         entry["options"],
         entry["seconds"],
-        entry["scope"],
+        Scope(**entry["scope"]),
         entry["pipeline"],
     )
 

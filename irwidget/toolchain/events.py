@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from irwidget.toolchain.weights import Values
-from irwidget.trace import Content, Diagnostic, Step
+from irwidget.trace import WHOLE, Content, Diagnostic, Scope, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class PassStarted:
     step: int
     name: str
     options: str = ""
-    scope: str = "module"
+    scope: Scope = WHOLE
     pipeline: str = ""
     """What runs just this pass, as a tool of a custom pipeline."""
 

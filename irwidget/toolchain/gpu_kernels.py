@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from irwidget.toolchain.tool import Pass, State, TextState
-from irwidget.trace import Content, Location
+from irwidget.trace import Content, Location, Scope
 
 _COMMENT = {"llvm": ";", "amdgcn": ";", "spirv": ";"}
 
@@ -70,7 +70,7 @@ def on_each(
             assert isinstance(before, Kernels)
             return before.put(kernel, work(kernel, before.texts[kernel]))
 
-        yield Pass(name, apply, options, kernel, pipeline)
+        yield Pass(name, apply, options, Scope(kernel), pipeline)
 
 
 def show_all(state: State) -> Iterator[Pass]:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from irwidget.toolchain import llvm, llvm_debug, processes
-from irwidget.trace import Location
+from irwidget.trace import WHOLE, Location, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Changed:
 
     name: str
     """As LLVM prints it: `SROAPass`, `machine-cse`."""
-    scope: str
-    """What it ran on: `module`, a function's name, or a loop of one."""
+    scope: Scope
+    """What it ran on, and shows: the module, a function, or a loop of one."""
     language: str
     """`llvm`, or `mir` for the code generator's own passes."""
     text: str
@@ -41,6 +41,7 @@ class Changed:
 
 
 _HEADER = re.compile(r"^\*\*\* IR Dump After (.+?)(?: \(([\w-]+)\))? on (.+?) \*\*\*$", re.M)
+_LOOP = re.compile(r"(?:loop )?(%.*) in function (.*)")
 _OMITTED = re.compile(r"^\*\*\* IR .*(?:omitted|filtered|ignored|invalidated|Deleted).*\*\*\*$", re.M)
 _MACHINE_TEXT = re.compile(r"^# Machine code for function", re.M)
 _PLACE = re.compile(r",? !dbg !\d+|,? debug-location !\d+| *; ([^;\n]*):(\d+)(?::\d+)?(?: @\[.*\])?$")
@@ -53,16 +54,25 @@ def split(log: str, named: Mapping[str, Location] | None = None) -> Iterator[Cha
     `named` has the places of values by name, for what LLVM prints without debug information.
     """
     headers = list(_HEADER.finditer(log))
-    last: dict[str, str] = {}
+    last: dict[Scope, str] = {}
     ends = [*(header.start() for header in headers[1:]), len(log)]
     for header, end in zip(headers, ends, strict=False):
         printed = _OMITTED.sub("", log[header.end() : end]).strip("\n")
         machine = bool(_MACHINE_TEXT.search(printed))
-        scope = "module" if header[3] == "[module]" else header[3].removeprefix("loop ").strip("()")
+        scope = scope_of(header[3])
         text, places = _placed(printed, named or {})
         if last.get(scope) != text:
             last[scope] = text
             yield Changed(header[2] or header[1], scope, "mir" if machine else "llvm", text, places)
+
+
+def scope_of(unit: str) -> Scope:
+    """What LLVM says that a pass ran on: `[module]`, `f`, `(f)` of the call graph, `loop %l in function f`."""
+    if unit in ("[module]", "module", ""):
+        return WHOLE
+    if loop := _LOOP.fullmatch(unit):
+        return Scope(function=loop[2], loop=loop[1])
+    return Scope(function=unit.strip("()"))
 
 
 def _placed(printed: str, named: Mapping[str, Location]) -> tuple[str, llvm_debug.Lines]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from irwidget.toolchain import events, llvm, llvm_passes, llvm_state, mlir
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.llvm_state import same_kind
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
-from irwidget.trace import Content, Step
+from irwidget.trace import Content, Scope, Step
 
 _T = TypeVar("_T")
 
@@ -68,7 +69,7 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
             def show(_: State, one: llvm_passes.Changed = one, content: Content = content) -> State:
                 return TextState(one.language, one.text, content)
 
-            yield Pass(one.name, show, "", f"{kernel}: {one.scope}" if kernel else one.scope)
+            yield Pass(one.name, show, "", replace(one.scope, kernel=kernel))
         if stopped:
             raise StepFailed(events.Failed("pass", stopped, name, step.tool, pipeline=f"{step.tool} {step.arguments}"))
 
@@ -78,7 +79,7 @@ def _every_pass(state: State, step: Step, name: str, work: Callable[[str, TextSt
             now = now.put(kernel, made) if isinstance(now, Kernels) else made
             return now
 
-        yield Pass(name, end, _shown(step), kernel or "module", f"{step.tool} {step.arguments}")
+        yield Pass(name, end, _shown(step), Scope(kernel), f"{step.tool} {step.arguments}")
 
 
 def _refuse_bfloat(text: str, asked: llvm.Settings) -> None:

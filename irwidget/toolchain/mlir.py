@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget.toolchain import locations, parsing
-from irwidget.trace import Content, Diagnostic
+from irwidget.trace import WHOLE, Content, Diagnostic, Scope
 
 ir: Any = None
 passmanager: Any = None
@@ -97,9 +97,9 @@ class PlannedPass:
         return text
 
     @property
-    def scope(self) -> str:
+    def scope(self) -> Scope:
         inner = [anchor for anchor in self.anchors if anchor != "builtin.module"]
-        return inner[-1] if inner else "module"
+        return Scope(anchor=inner[-1]) if inner else WHOLE
 
 
 def plan(pipeline: str, context: Any) -> list[PlannedPass]:

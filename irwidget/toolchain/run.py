@@ -72,7 +72,6 @@ class Source:
         language: str = "mlir",
         *,
         name: str = "import",
-        step: str = "",
         seconds: float = 0.0,
         weights: Weights | None = None,
     ) -> None:
@@ -80,7 +79,6 @@ class Source:
         self.language = language
         self.name = name
         """The name of dump 0."""
-        self.step = step or name
         self.seconds = seconds
         """How long it took to make."""
         self.weights = weights
@@ -130,9 +128,7 @@ class Source:
     @cached_property
     def whole(self) -> Source:
         """The same with all values. Its own source: steps that have run without values are not shared with it."""
-        whole = Source(
-            self.data, self.language, name=self.name, step=self.step, seconds=self.seconds, weights=self.weights
-        )
+        whole = Source(self.data, self.language, name=self.name, seconds=self.seconds, weights=self.weights)
         whole.everything = True
         return whole
 
@@ -314,7 +310,7 @@ class _Execution:
         failed = outcome if isinstance(outcome, events.Failed) else None
         if finished:
             if shown and finished.content:
-                dumps[-1] = replace(dumps[-1], known=finished.content.text)
+                texts.known[len(shown)] = finished.content.text
             self._remember(tuple(dumps), [begun.started.step for begun in shown])
         return Trace(
             self.target,
@@ -331,10 +327,10 @@ class _Execution:
         """Dump 0. No worker prints IR that it could not read: text is what it was given as, bytecode stays unknown."""
         source = self.source
         if not self.read and isinstance(source.data, str):
-            return dump(source.name, source.data, step=source.step, language=source.language, seconds=source.seconds)
+            return dump(source.name, source.data, step=-1, language=source.language, seconds=source.seconds)
         if self.read is False:
             unknown = "// The module could not be read.\n"
-            return dump(source.name, unknown, step=source.step, language=source.language, seconds=source.seconds)
+            return dump(source.name, unknown, step=-1, language=source.language, seconds=source.seconds)
         return self._dump(texts, 0, events.PassStarted(0, 0, source.name), None)
 
     def _texts(self, stream: Stream, count: int) -> Texts:
@@ -353,15 +349,14 @@ class _Execution:
     def _dump(self, texts: Texts, index: int, started: events.PassStarted, ended: events.PassEnded | None) -> Dump:
         return Dump(
             started.name,
-            str(self.steps[started.step]) if ended else self.source.step,
+            started.step if ended else -1,
             ended.language if ended else self.input_language,
-            lambda: texts.load(index),
+            texts,
+            index,
             started.options,
             ended.seconds if ended else self.source.seconds,
             started.scope,
-            is_ready=lambda: texts.ready(index),
-            pipeline=started.pipeline,
-            step_number=started.step if ended else -1,
+            started.pipeline,
         )
 
     def _remember(self, dumps: tuple[Dump, ...], step_of: list[int]) -> None:
@@ -377,7 +372,7 @@ class _Execution:
         begun = self.begun[-1].started.step if self.begun else self.first_step
         step = begun if failed.step is None else failed.step
         return Failure(
-            step=str(self.steps[step]) if step < len(self.steps) else "",
+            step=step if step < len(self.steps) else -1,
             pass_name=failed.pass_name,
             message=failed.message,
             diagnostics=failed.diagnostics,

@@ -44,6 +44,8 @@ class Texts:
         self._offset = 0
         self._before = before
         self._contents: list[Content | None] = [None] * count
+        self.known: dict[int, str] = {}
+        """Texts that are here ahead of their contents: a run's result comes before its dumps."""
         self._arrived = 0
         self._deaths = 0
         self._replaying = False
@@ -60,7 +62,7 @@ class Texts:
             self._its_lock, self._pid = threading.RLock(), os.getpid()
         return self._its_lock
 
-    def load(self, index: int) -> Content:
+    def content(self, index: int) -> Content:
         """The content after pass `index`; waits for it. Raises ToolError when it cannot be had."""
         with self._lock:
             if self._arrived <= index:
@@ -69,8 +71,17 @@ class Texts:
             assert content is not None
             return content
 
+    def text(self, index: int) -> str:
+        """The text after pass `index`; waits for it. Raises as `content`."""
+        known = self.known.get(index)
+        return self.content(index).text if known is None else known
+
+    def arrived(self, index: int) -> str | None:
+        """The text; None while it is on its way."""
+        return self.text(index) if index in self.known or self.ready(index) else None
+
     def ready(self, index: int) -> bool:
-        """Whether `load` would answer at once."""
+        """Whether `content` would answer at once."""
         if self._arrived > index:
             return True  # Also while another thread holds the lock and waits for a later one.
         if not self._lock.acquire(blocking=False):
@@ -124,7 +135,7 @@ class Texts:
         if not 0 <= index < len(self._contents):
             return
         if content is None:
-            before = self._contents[index - 1] if index else self._before[-1].load()
+            before = self._contents[index - 1] if index else self._before[-1].content
             assert before is not None
             content = replace(before, changed=False)
         self._contents[index] = content

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from irwidget.toolchain import events, mlir
-from irwidget.trace import Content, Diagnostic, Step
+from irwidget.trace import WHOLE, Content, Diagnostic, Scope, Step
 
 
 class State(Protocol):
@@ -64,7 +64,7 @@ class Pass:
     name: str
     run: Callable[[State], State]
     options: str = ""
-    scope: str = "module"
+    scope: Scope = WHOLE
     pipeline: str = ""
     """The text that runs just this pass."""
 

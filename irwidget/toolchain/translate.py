@@ -12,7 +12,7 @@ from irwidget.toolchain.gpu_kernels import Kernels
 from irwidget.toolchain.llvm_state import LINES, DebugText
 from irwidget.toolchain.mlir_opt import as_mlir
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State
-from irwidget.trace import Diagnostic, Location, Step
+from irwidget.trace import Diagnostic, Location, Scope, Step
 
 TO_LLVM_IR = "--mlir-to-llvmir"
 
@@ -64,7 +64,7 @@ def _translate_kernels(kernels: list[Any], run: Run) -> Iterator[Pass]:
             made = made.put(name, translate(module, run))
             return made
 
-        yield Pass("mlir-to-llvmir", apply, scope=name, pipeline=f"mlir-translate {TO_LLVM_IR}")
+        yield Pass("mlir-to-llvmir", apply, scope=Scope(name), pipeline=f"mlir-translate {TO_LLVM_IR}")
 
 
 def _body(module: Any) -> Any:

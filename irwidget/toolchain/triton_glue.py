@@ -25,7 +25,7 @@ from typing import Any
 
 from irwidget.toolchain import parsing
 from irwidget.toolchain.mlir import PassFailed
-from irwidget.trace import Diagnostic, Location
+from irwidget.trace import WHOLE, Diagnostic, Location, Scope
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Call:
 
     name: str
     options: str
-    scope: str
+    scope: Scope
     pipeline: str
     run: Callable[[], Any]
     """Does it, and returns the module that it leaves."""
@@ -191,11 +191,11 @@ _LEAF = re.compile(r"^([\w-]+)(?:\{(.*)\})?$", re.S)
 def pass_call(manager: Any, module: Any, name: str) -> Call:
     """The one pass of a pass manager, to be run on a module."""
     pipeline = str(manager.get_pipeline_str())
-    text, scope = pipeline, "module"
+    text, anchor = pipeline, "module"
     if match := _TOP.match(text):
         text = match[1]
     while match := _NESTED.match(text):
-        scope, text = match[1], match[2]
+        anchor, text = match[1], match[2]
     leaf = _LEAF.match(text)
     options = " ".join((leaf[2] or "").split()) if leaf else ""
 
@@ -207,9 +207,9 @@ def pass_call(manager: Any, module: Any, name: str) -> Call:
                 raise failure(str(error), said()) from None
         return module
 
-    call = Call(leaf[1] if leaf else text, options, scope, "", run)
+    call = Call(leaf[1] if leaf else text, options, WHOLE if anchor == "module" else Scope(anchor=anchor), "", run)
     nested = f"{call.name}{{{options}}}" if options else call.name
-    inner = nested if scope == "module" else f"{scope}({nested})"
+    inner = nested if anchor == "module" else f"{anchor}({nested})"
     call.pipeline = f"triton-opt --pass-pipeline='builtin.module({inner})'"
     return call
 
@@ -311,7 +311,7 @@ class _Llvm(_Proxy):
                     raise failure(str(error), said()) from None
 
         pipeline = "triton-translate --mlir-to-llvmir"
-        return self._stage.pause(Call("translate-to-llvm-ir", "", "module", pipeline, run, "llvm"))
+        return self._stage.pause(Call("translate-to-llvm-ir", "", WHOLE, pipeline, run, "llvm"))
 
     def link_extern_libs(self, module: Any, paths: list[str]) -> Any:
         names = " ".join(os.path.basename(path) for path in paths)
@@ -320,7 +320,7 @@ class _Llvm(_Proxy):
             self._real.link_extern_libs(module, paths)
             return module
 
-        return self._stage.pause(Call("link-extern-libs", names, "module", f"llvm-link {names}", run, "llvm"))
+        return self._stage.pause(Call("link-extern-libs", names, WHOLE, f"llvm-link {names}", run, "llvm"))
 
     def optimize_module(self, module: Any, level: Any, *arguments: Any, **options: Any) -> Any:
         level_name = next((f"O{n}" for n in range(4) if level == getattr(self._real, f"OPTIMIZE_O{n}")), "O3")
@@ -330,7 +330,7 @@ class _Llvm(_Proxy):
             self._real.optimize_module(module, level, *arguments, **options)
             return module
 
-        return self._stage.pause(Call("optimize-module", shown, "module", f"opt -{level_name}", run, "llvm"))
+        return self._stage.pause(Call("optimize-module", shown, WHOLE, f"opt -{level_name}", run, "llvm"))
 
 
 class _Subprocess(_Proxy):

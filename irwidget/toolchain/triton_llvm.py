@@ -17,8 +17,10 @@ import tempfile
 from collections.abc import Iterator
 
 from irwidget.toolchain import events, processes
+from irwidget.toolchain.llvm_passes import scope_of
 from irwidget.toolchain.tool import Pass, State, StepFailed
 from irwidget.toolchain.triton_state import TritonState
+from irwidget.trace import Scope
 
 _HEADER = re.compile(
     r"^; \*\*\* IR Dump After (\S+) on (.+?)(?: \(invalidated\))? \*\*\*\s*$|"
@@ -32,7 +34,7 @@ def passes(arguments: str, ttgir: str) -> Iterator[Pass]:
 
     `arguments` are those of the llir step, `ttgir` is what it starts from.
     """
-    previous: dict[str, str] = {}
+    previous: dict[Scope, str] = {}
     for name, scope, text in split(_dumps(arguments, ttgir)):
         if previous.get(scope) == text:
             continue
@@ -45,12 +47,12 @@ def passes(arguments: str, ttgir: str) -> Iterator[Pass]:
         yield Pass(name, show, "", scope, f"opt -passes={name}")
 
 
-def split(log: str) -> Iterator[tuple[str, str, str]]:
+def split(log: str) -> Iterator[tuple[str, Scope, str]]:
     """Pass, what it ran on, and the IR after it, for each dump in LLVM's `-print-after-all` output."""
     headers = list(_HEADER.finditer(log))
     for header, following in zip(headers, [*headers[1:], None], strict=True):
         text = log[header.end() : following.start() if following else len(log)].strip("\n")
-        yield header[1] or header[4], (header[2] or "module").replace("[module]", "module"), text + "\n"
+        yield header[1] or header[4], scope_of(header[2] or ""), text + "\n"
 
 
 def _dumps(arguments: str, ttgir: str) -> str:

@@ -17,7 +17,7 @@ from irwidget.errors import near
 from irwidget.toolchain import events, scratch, triton_glue, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, State, StepFailed, TextState, refuse
-from irwidget.trace import Step
+from irwidget.trace import WHOLE, Step
 
 _LEVELS = {
     "break-struct-phi-nodes": "OPTIMIZE_O0",
@@ -40,7 +40,7 @@ def tool(state: State, step: Step) -> Iterator[Pass]:
             text = before.raw() if isinstance(before, triton_state.TritonState) else before.render(False).text
             return TextState("llvm", _optimized(text, flag))
 
-        yield Pass(flag, apply, "", "module", f"triton-llvm-opt -{flag}")
+        yield Pass(flag, apply, "", WHOLE, f"triton-llvm-opt -{flag}")
 
 
 def check(step: Step) -> list[str]:

@@ -23,7 +23,7 @@ from irwidget.toolchain import events, triton_glue, triton_llvm_opt, triton_stat
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.toolchain.triton_state import TritonState
-from irwidget.trace import Step
+from irwidget.trace import WHOLE, Step
 
 _PATHS = {"triton-opt": "TRITON_OPT_PATH", "triton-llvm-opt": "TRITON_LLVM_OPT_PATH"}
 _EXAMPLE = {"str": ("cuda:80", "gfx942"), "int": (4, 2), "bool": (False, True)}
@@ -249,4 +249,4 @@ def _external(program: str, state: State, step: Step) -> Iterator[Pass]:
             return TritonState("mlir", text=done.stdout, metadata=before.metadata, facts=before.facts)
         return TextState(before.language, done.stdout)
 
-    yield Pass(step.tool, apply, step.arguments, "module", shlex.join(command))
+    yield Pass(step.tool, apply, step.arguments, WHOLE, shlex.join(command))

@@ -22,7 +22,7 @@ from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed
 from irwidget.toolchain.triton_archs import Arch, find
 from irwidget.toolchain.triton_state import TritonState
-from irwidget.trace import Step
+from irwidget.trace import WHOLE, Step
 
 TOOL = "triton"
 STAGES = {
@@ -215,7 +215,7 @@ def _whole_stage(plan: _Plan, state: TritonState) -> Passes:
         return after
 
     target = f"-mcpu={plan.arch.name}"
-    yield Pass("translate-to-asm", apply, target, "module", f"llc {target}")
+    yield Pass("translate-to-asm", apply, target, WHOLE, f"llc {target}")
     if plan.stage == "amdgcn":
         after.facts.update(triton_facts.amdgcn(after.text))
     return after
@@ -244,7 +244,7 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
         return after
 
     flags = f"--gpu-name={plan.arch.name}" if tool == "ptxas" else f"-mcpu={plan.arch.name}"
-    yield Pass(tool, apply, flags, "module", f"{tool} {flags}")
+    yield Pass(tool, apply, flags, WHOLE, f"{tool} {flags}")
     for _, log in stage.commands:
         after.facts.update(triton_facts.ptxas(log))
     return after
@@ -258,7 +258,7 @@ def _sass(plan: _Plan, state: TritonState) -> Passes:
         after.text = disassemble(state.binary)
         return after
 
-    yield Pass("nvdisasm", apply, "-c -gi", "module", "nvdisasm -c -gi")
+    yield Pass("nvdisasm", apply, "-c -gi", WHOLE, "nvdisasm -c -gi")
     return after
 
 

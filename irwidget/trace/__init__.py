@@ -1,31 +1,31 @@
 """What a lowering is: a list of dumps. Plain data, the ground of everything else; no Jupyter, torch or MLIR here."""
 
-from irwidget.trace.data import (
-    Content,
-    Diagnostic,
-    Dump,
-    Failure,
-    Location,
-    Node,
-    Severity,
-    Step,
-    Trace,
-    dump,
-)
+from irwidget.trace.data import Diagnostic, Dump, Failure, Inside, Severity, Step, Trace, dump, renumbered
+from irwidget.trace.location import Location, Node
+from irwidget.trace.scope import WHOLE, Scope, predecessors
+from irwidget.trace.texts import Computed, Content, Kept, Texts
 from irwidget.trace.verdicts import Element, Verdict, not_checked
 
 __all__ = [
+    "WHOLE",
+    "Computed",
     "Content",
     "Diagnostic",
     "Dump",
     "Element",
     "Failure",
+    "Inside",
+    "Kept",
     "Location",
     "Node",
+    "Scope",
     "Severity",
     "Step",
+    "Texts",
     "Trace",
     "Verdict",
     "dump",
     "not_checked",
+    "predecessors",
+    "renumbered",
 ]

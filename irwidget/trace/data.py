@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
+from irwidget.trace.location import Location, Node
+from irwidget.trace.scope import WHOLE, Scope
+from irwidget.trace.texts import Content, Kept, Texts
 from irwidget.trace.verdicts import Verdict
 
 Severity = Literal["error", "warning", "remark", "note"]
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A line of somebody's source. `column` is 0 when unknown."""
-
-    file: str
-    line: int
-    column: int = 0
-    caller: Location | None = None
-    """The user's line that called this one, when known."""
-    name: str = field(default="", compare=False)
-    """The `Node` of the front end's graph that the IR was made from, when known."""
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node of the graph that a front end starts from; locations of the IR made from it name it."""
-
-    name: str
-    """`graph.node`, as in `for_loop_0.acc`; a graph's own name for its loop."""
-    target: str
-    """The op: `aten.addmm.default`, `load`, ..."""
-    text: str
-    """The node as a line: `acc = aten.addmm.default(_new_var, load, load_1)`."""
-    location: Location | None = None
-    """The user's line."""
-    depth: int = 0
-    """How many loops and branches hold it."""
-    symbolic: bool = False
-    """Whether its value is a size or another number rather than a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,90 +46,91 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
-    """The text of a dump and what belongs to its lines."""
-
-    text: str
-    changed: bool = True
-    """Whether the text differs from that of the dump before it."""
-    locations: tuple[Location | None, ...] = ()
-    """For each line, the user's source line that it came from; empty when nothing is known."""
-
-
-@dataclass(frozen=True)
 class Dump:
     """The IR after one pass.
 
-    `text`, `changed` and `locations` may still be on their way from the worker
-    process; reading them waits. `ready` says whether they are all there.
+    Everything about it but its text is here. The text may still be on its way: `texts` has it, or will.
     """
 
     name: str
     """The pass: `canonicalize`, `convert-torch-to-tosa`, ..."""
-    step: str
-    """The name of the step that the pass belongs to."""
+    step: int
+    """The position of its step in `Trace.steps`; -1 for the input."""
     language: str
     """`mlir`, `llvm`, `ptx`, `amdgcn`, `spirv`, `sass`, `x86asm`, `python`, `json`, `fx`, `text`."""
-    load: Callable[[], Content] = field(repr=False, compare=False)
+    texts: Texts = field(repr=False, compare=False)
+    index: int = field(default=0, repr=False, compare=False)
+    """Its number in `texts`."""
     options: str = ""
     """The options of the pass as it ran, defaults included: `max-iterations=10 top-down=true`."""
     seconds: float = 0.0
-    scope: str = "module"
-    """What the pass ran on: `module`, `func.func`, a kernel's name."""
+    scope: Scope = WHOLE
     pipeline: str = ""
     """A custom pipeline that runs just this pass."""
-    is_ready: Callable[[], bool] = field(default=lambda: True, repr=False, compare=False)
-    inside: Callable[[], tuple[Dump, ...]] | None = field(default=None, repr=False, compare=False)
-    """Runs the passes that this one is made of, one by one; its own text is the last. None when there are none."""
-    known: str | None = field(default=None, repr=False, compare=False)
-    """The text where it is here before `load` answers: a run's result comes ahead of its dumps."""
-    step_number: int = -1
-    """The position of the step in `Trace.steps`; -1 for the input."""
+
+    @property
+    def content(self) -> Content:
+        """The text and what belongs to it; waits for it. Raises ToolError when it will never come."""
+        return self.texts.content(self.index)
 
     @property
     def text(self) -> str:
-        return self.load().text if self.known is None else self.known
+        """The text; waits for it. Raises ToolError when it will never come."""
+        return self.texts.text(self.index)
 
     @property
     def changed(self) -> bool:
-        return self.load().changed
+        """Whether the text differs from that of the dump before it; waits for it."""
+        return self.content.changed
 
     @property
     def locations(self) -> tuple[Location | None, ...]:
-        return self.load().locations
+        """For each line, the user's line that it came from; empty when nothing is known. Waits for the text."""
+        return self.content.locations
 
     @property
     def ready(self) -> bool:
-        return self.is_ready()
+        """Whether `content` would answer at once."""
+        return self.texts.ready(self.index)
 
     @property
     def arrived(self) -> str | None:
         """The text; None while it is on its way."""
-        return self.text if self.known is not None or self.ready else None
+        return self.texts.arrived(self.index)
 
 
 def dump(
     name: str,
     text: str,
     *,
-    step: str,
+    step: int,
     language: str = "mlir",
     changed: bool = True,
     locations: tuple[Location | None, ...] = (),
     options: str = "",
     seconds: float = 0.0,
-    scope: str = "module",
+    scope: Scope = WHOLE,
 ) -> Dump:
     """A dump whose text is already here."""
-    content = Content(text, changed, locations)
-    return Dump(name, step, language, lambda: content, options, seconds, scope)
+    texts = Kept((Content(text, changed, locations),))
+    return Dump(name, step, language, texts, 0, options, seconds, scope)
+
+
+def renumbered(dumps: Iterable[Dump], count: int) -> tuple[Dump, ...]:
+    """Dumps of a lowering, for one that has `count` steps before its steps."""
+    return tuple(replace(one, step=_renumbered(one.step, count)) if count else one for one in dumps)
+
+
+def _renumbered(step: int, count: int) -> int:
+    return step if step < 0 else step + count
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Where a lowering stopped, and why."""
 
-    step: str
+    step: int
+    """The position of the step in `Trace.steps`; -1 when it was none of them."""
     pass_name: str
     message: str
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -168,6 +138,18 @@ class Failure:
     tool: str = ""
     reproducer: str = ""
     """A shell command that shows the failure again."""
+
+
+class Inside(Protocol):
+    """Runs the passes that a dump is made of."""
+
+    def has(self, dump: Dump) -> bool:
+        """Whether a dump is made of passes."""
+        ...
+
+    def open(self, dump: Dump) -> tuple[Dump, ...]:
+        """A dump after each of them that changed something, in order, the text of the dump itself last."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -194,3 +176,30 @@ class Trace:
     """How the result compares with eager PyTorch; None when nobody asked."""
     nodes: tuple[Node, ...] = ()
     """The graph that it started from, in order, where the front end links it to the IR."""
+    inside: Inside | None = field(default=None, repr=False, compare=False)
+    """What runs the passes that a dump is made of, one by one; None where there are none, or no way to run them."""
+
+    def then(self, after: Trace) -> Trace:
+        """This lowering and another that went on from its last dump, as one: its steps are numbered on.
+
+        The other's input, its dump 0, is that last dump; where this one has no dump yet, it is the first.
+        """
+        count = len(self.steps)
+        later = after.dumps[1:] if self.dumps else after.dumps
+        return replace(
+            after,
+            dumps=(*self.dumps, *renumbered(later, count)),
+            steps=(*self.steps, *after.steps),
+            diagnostics=(*self.diagnostics, *after.diagnostics),
+            tools={**self.tools, **after.tools},
+            failure=after.failure and replace(after.failure, step=_renumbered(after.failure.step, count)),
+            name=self.name,
+            sources={**after.sources, **self.sources},
+            attachments={**self.attachments, **after.attachments},
+            facts={**self.facts, **after.facts},
+            nodes=self.nodes,
+        )
+
+    def step_of(self, made: Dump | Failure) -> Step | None:
+        """The step that a dump or a failure is of; None for the input."""
+        return self.steps[made.step] if 0 <= made.step < len(self.steps) else None

@@ -13,7 +13,7 @@ from irwidget.errors import IRWidgetError, UsageError, near
 from irwidget.helion import linking
 from irwidget.trace import Trace
 from irwidget.views import base, twins
-from irwidget.views.packing import lines_of, repeated
+from irwidget.views.packing import lines_of, repeated, step_name
 from irwidget.views.widget import PassDiff
 
 TEXT_LINES = 60
@@ -28,7 +28,7 @@ def linked_stages(trace: Trace) -> list[int]:
     texts: list[str | None] = []
     for dump in trace.dumps:
         try:
-            texts.append(dump.load().text)
+            texts.append(dump.content.text)
         except IRWidgetError:
             texts.append(None)
     return [
@@ -50,12 +50,12 @@ def pack(trace: Trace) -> bytes:
     stages: list[dict[str, Any]] = []
     for index in linked_stages(trace):
         dump = trace.dumps[index]
-        owners = linking.owners_of(dump.load())
+        owners = linking.owners_of(dump.content)
         stages.append(
             {
                 "index": index,
                 "name": labels[index],
-                "step": dump.step,
+                "step": step_name(trace, dump),
                 "language": dump.language,
                 "lines": [table.setdefault(line, len(table)) for line in lines_of(dump.text)],
                 "owners": [-1 if owner is None else numbers.get(owner, -1) for owner in owners],
@@ -134,7 +134,7 @@ class KernelLinks(base.View):
     @property
     def links(self) -> tuple[linking.Link, ...]:
         """For each node: the kernel's line, the node, and the lines of the stage that is shown."""
-        return linking.links(self.trace.nodes, linking.owners_of(self.trace.dumps[self.stage].load()))
+        return linking.links(self.trace.nodes, linking.owners_of(self.trace.dumps[self.stage].content))
 
     def __repr__(self) -> str:
         return f"<KernelLinks {self.trace.name}: {len(self.trace.nodes)} nodes>"

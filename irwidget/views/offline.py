@@ -39,7 +39,7 @@ def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgr
     for trace in traces:
         for dump in trace.dumps:
             with contextlib.suppress(IRWidgetError):
-                dump.load()
+                _ = dump.content
     title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)
     linked = [trace for trace in traces if trace.nodes]
     views = [_spyre(program) for program in programs]

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from irwidget.errors import IRWidgetError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Trace
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Trace, predecessors
 from irwidget.views import codec
 
 VERSION = 2
@@ -83,7 +83,7 @@ class Packer:
         size = 0
         for place in asked:
             if self._waiting[place].ready:
-                chosen[place] = self._waiting[place].load()
+                chosen[place] = self._waiting[place].content
                 size += len(chosen[place].text)
             if wanted is None and size > CHUNK:
                 break
@@ -100,7 +100,9 @@ class Packer:
         A result that is known without its locations is given as it is.
         """
         if self._waiting:
-            known = {place: Content(dump.known) for place, dump in self._waiting.items() if dump.known is not None}
+            known = {
+                place: Content(text) for place, dump in self._waiting.items() if (text := dump.arrived) is not None
+            }
             lost = [place for place in self._waiting if place not in known]
             self._chunks.append(self._chunk(known, lost))
             self._waiting.clear()
@@ -171,12 +173,12 @@ def _described(trace: Trace) -> dict[str, Any]:
         "name": trace.name,
         "target": trace.target,
         "facts": facts_of(trace),
-        "failure": failure_of(trace.failure),
+        "failure": failure_of(trace),
         "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
         "stages": [
             {
-                "name": dump.name, "step": dump.step, "language": dump.language, "options": dump.options,
-                "seconds": round(dump.seconds, 7), "scope": dump.scope, "before": before[i],
+                "name": dump.name, "step": step_name(trace, dump), "language": dump.language, "options": dump.options,
+                "seconds": round(dump.seconds, 7), "scope": str(dump.scope), "before": before[i],
                 "check": checked.get(i, ""),
             }
             for i, dump in enumerate(trace.dumps)
@@ -186,38 +188,6 @@ def _described(trace: Trace) -> dict[str, Any]:
 
 def _sections(parts: Iterable[bytes]) -> list[bytes]:
     return [part for data in parts for part in (struct.pack("<I", len(data)), data)]
-
-
-_ANCHOR = re.compile(r"any|module|builtin\.module|[a-z]\w*(?:\.[a-z]\w*)+")
-_LOOP = re.compile(r"%.* in function ")
-
-
-def predecessors(dumps: Sequence[Dump]) -> list[int]:
-    """For each dump, the one that it is compared with: the last of the same function or kernel, or -1.
-
-    A dump of the whole module follows the last such dump, also when a pass ran on one function in it: MLIR's passes
-    name the operation that they ran on, `func.func`, and their dumps show all. The first dump of a loop `%l in function
-    f` follows the last of `f`, that of a function `kernel: f` the last of its kernel, and that of a kernel or function
-    the last of the module. What puts several kernels together in another language has nothing of its own to follow: it
-    is compared with its neighbour.
-    """
-    last: dict[str, int] = {}
-    found: list[int] = []
-    for i, dump in enumerate(dumps):
-        scope = scope_of(dump)
-        outer, colon, _ = scope.partition(": ")
-        candidates = [scope, _LOOP.sub("", scope), outer if colon else "", ""]
-        at = next((last[one] for one in candidates if one in last), i - 1)
-        joined = not scope and at >= 0 and dumps[at].language != dump.language
-        found.append(i - 1 if joined else at)
-        last[scope] = i
-    return found
-
-
-def scope_of(dump: Dump) -> str:
-    """The function or kernel that a dump shows; "" for the whole module."""
-    whole = dump.scope == "module" or (dump.language == "mlir" and _ANCHOR.fullmatch(dump.scope))
-    return "" if whole else dump.scope
 
 
 def text_of(dump: Dump) -> str | None:
@@ -263,13 +233,19 @@ def _counter() -> defaultdict[Any, int]:
     return ids
 
 
-def failure_of(failure: Failure | None) -> dict[str, Any] | None:
+def step_name(trace: Trace, made: Dump | Failure) -> str:
+    """The step that a dump or a failure is of; empty for the input."""
+    return str(trace.step_of(made) or "")
+
+
+def failure_of(trace: Trace) -> dict[str, Any] | None:
     """A failure as the browser gets it."""
+    failure = trace.failure
     if failure is None:
         return None
     said: Callable[[Diagnostic], str] = str
     return {
-        "step": failure.step,
+        "step": step_name(trace, failure),
         "pass": failure.pass_name,
         "message": failure.message,
         "diagnostics": [said(diagnostic) for diagnostic in failure.diagnostics],

@@ -16,8 +16,8 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from irwidget.trace import Trace
-from irwidget.views.packing import blank, facts_of, lines_of, opening, predecessors, repeated, scope_of, text_of
+from irwidget.trace import Trace, predecessors
+from irwidget.views.packing import blank, facts_of, lines_of, opening, repeated, step_name, text_of
 
 LARGE = 5000
 """Lines of the final dump from which on the twins show only the list of passes."""
@@ -120,7 +120,7 @@ def _failed(trace: Trace) -> str:
     failure = trace.failure
     if failure is None:
         return ""
-    return f"{failure.pass_name or failure.step} failed: {failure.message}"
+    return f"{failure.pass_name or step_name(trace, failure)} failed: {failure.message}"
 
 
 def _text(trace: Trace) -> str:
@@ -198,8 +198,8 @@ def _diff(trace: Trace) -> Iterator[str]:
 def _beside(trace: Trace, old: int, new: int, texts: Mapping[int, str | None] | Sequence[str | None]) -> list[str]:
     """The lines that a dump is compared with: of a module beside one of its functions, that function."""
     lines = lines_of(texts[old] or "")
-    scope = scope_of(trace.dumps[new])
-    if not scope or scope_of(trace.dumps[old]) == scope:
+    scope = trace.dumps[new].scope
+    if scope.whole or trace.dumps[old].scope == scope:
         return lines
     shown = [name for name, _, _ in _cut(lines_of(texts[new] or "")) if name]
     if len(shown) != 1:

@@ -12,7 +12,7 @@ import anywidget
 import traitlets
 
 from irwidget.errors import IRWidgetError, UsageError
-from irwidget.trace import Trace
+from irwidget.trace import Dump, Trace
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
 from irwidget.views.packing import Packer, has_graphs, opening, repeated
@@ -110,9 +110,9 @@ class PassDiff(base.View):
         """Put the passes that a stage is made of in its place, and show the first; UsageError when it has none."""
         whole = self.traces[trace] if 0 <= trace < len(self.traces) else None
         dump = whole.dumps[stage] if whole and 0 <= stage < len(whole.dumps) else None
-        if whole is None or dump is None or dump.inside is None:
+        if whole is None or dump is None or whole.inside is None or not whole.inside.has(dump):
             raise UsageError(f"There are no passes inside stage {stage} of lowering {trace}.")
-        opened = replace(whole, dumps=(*whole.dumps[:stage], *dump.inside(), *whole.dumps[stage + 1 :]))
+        opened = replace(whole, dumps=(*whole.dumps[:stage], *whole.inside.open(dump), *whole.dumps[stage + 1 :]))
         traces = (*self.traces[:trace], opened, *self.traces[trace + 1 :])
         packer = Packer(traces)
         while packer.add():
@@ -153,7 +153,7 @@ class PassDiff(base.View):
             for dump in trace.dumps:
                 late = late or not dump.ready
                 try:
-                    dump.load()
+                    _ = dump.content
                 except IRWidgetError:
                     continue  # The compiler is gone; what it left behind is still worth showing, and the rest named.
                 if not self._shows(packer):
@@ -192,7 +192,11 @@ class PassDiff(base.View):
 
 
 def _inside(traces: Sequence[Trace]) -> list[list[int]]:
-    return [[stage for stage, dump in enumerate(trace.dumps) if dump.inside] for trace in traces]
+    return [[stage for stage, dump in enumerate(trace.dumps) if _opens(trace, dump)] for trace in traces]
+
+
+def _opens(trace: Trace, dump: Dump) -> bool:
+    return trace.inside is not None and trace.inside.has(dump)
 
 
 def _size(traces: Sequence[Trace]) -> int:

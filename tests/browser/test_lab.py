@@ -187,11 +187,20 @@ LATE = """
 import dataclasses, threading
 arrived = threading.Event()
 trace = lower()
-def later(one):
-    def load():
+class Later:
+    def __init__(self, texts):
+        self.texts = texts
+    def content(self, index):
         arrived.wait(60)
-        return one.load()
-    return dataclasses.replace(one, load=load, is_ready=arrived.is_set)
+        return self.texts.content(index)
+    def text(self, index):
+        return self.content(index).text
+    def ready(self, index):
+        return arrived.is_set()
+    def arrived(self, index):
+        return self.text(index) if arrived.is_set() else None
+def later(one):
+    return dataclasses.replace(one, texts=Later(one.texts))
 late = dataclasses.replace(trace, dumps=(*map(later, trace.dumps[:-1]), trace.dumps[-1]))
 w = views.PassDiff([late])
 from IPython.display import display
@@ -260,7 +269,7 @@ LARGE = """
 lines = "".join(f"  %{i} = arith.addi %{i - 1}, %c : i64\\\\n" for i in range(40_000))
 from irwidget.trace import Trace, dump
 texts = [lines, lines.replace("addi %77,", "muli %77,"), lines, lines.replace("addi %99,", "muli %99,")]
-w = views.show([Trace("t", tuple(dump(f"p{i}", text, step="s") for i, text in enumerate(texts)))], key='l')
+w = views.show([Trace("t", tuple(dump(f"p{i}", text, step=0) for i, text in enumerate(texts)))], key='l')
 w
 """
 

@@ -9,8 +9,9 @@ import pytest
 
 import irwidget
 from irwidget import views
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, dump
+from irwidget.trace import Content, Diagnostic, Failure, Step, Trace, dump
 from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
+from tests.late import late_dump
 from tests.views.lowerings import PROGRAM, lower
 
 
@@ -338,7 +339,7 @@ def test_copy_and_save(shown, trace, tab):
 
 def test_a_failed_run_shows_what_came_before_and_why(shown, trace):
     said = Diagnostic("error", "failed to legalize operation 'math.erf'")
-    failure = Failure("mlir-opt", "convert-math-to-llvm", "the pass rejected the IR", diagnostics=(said,))
+    failure = Failure(0, "convert-math-to-llvm", "the pass rejected the IR", diagnostics=(said,))
     page = shown(Trace("llvm_mlir", trace.dumps[:9], name="model", failure=failure))
     assert page.view.get_by_role("alert").inner_text().startswith("✗ convert-math-to-llvm failed")
     assert "failed to legalize operation 'math.erf'" in page.view.get_by_role("alert").inner_text()
@@ -390,7 +391,7 @@ define i32 @g(i32 %x) {
 def test_dumps_of_one_function_are_compared_with_that_function(shown):
     low = irwidget.lower(LLVM, to="raw_ir", pipeline="opt -O2 -print-changed")
     page = shown(low.trace)
-    scopes = [one.scope for one in low.dumps]
+    scopes = [one.scope.function for one in low.dumps]
     first, last = scopes.index("g"), max(i for i, scope in enumerate(scopes) if scope == "f")
     page.choose(first)
     assert not any("@f" in line for line in page.lines(0)), "of the module, only the function"
@@ -469,7 +470,8 @@ def test_hostile_text_is_only_text(shown, what):
     page = shown(
         Trace(
             text[:200],
-            (dump("input", text, step="s"), dump(text[:200], f"{text}\nmore", step=text[:200])),
+            (dump("input", text, step=0), dump(text[:200], f"{text}\nmore", step=0)),
+            (Step("opt", "", text[:200]),),
             name=text[:200],
             facts={text[:100]: text[:100]},
             diagnostics=(Diagnostic("error", text[:100]),),
@@ -497,7 +499,7 @@ def test_a_million_lines_never_block_the_page_for_a_second(shown, tab):
     tab.add_init_script(LONGEST)
     text = "\n".join(f"  %{i} = arith.addi %{i - 1}, %c{i % 997} : i64" for i in range(1_000_000))
     changed = text.replace("addi %5000,", "muli %5000,")
-    page = shown(Trace("t", (dump("input", text, step="s"), dump("cse", changed, step="s"))))
+    page = shown(Trace("t", (dump("input", text, step=0), dump("cse", changed, step=0))))
     opened = tab.evaluate("longest")
     page.choose(0)
     page.choose(1)
@@ -515,7 +517,7 @@ def test_a_million_lines_never_block_the_page_for_a_second(shown, tab):
 @needs_axe
 @pytest.mark.parametrize("how", LOOKS)
 def test_axe_finds_nothing(shown, trace, tab, how):
-    failure = Failure("mlir-opt", "cse", "no", reproducer="mlir-opt x")
+    failure = Failure(0, "cse", "no", reproducer="mlir-opt x")
     with looking(tab, how):
         page = shown(Trace(trace.target, trace.dumps, name="m", failure=failure, sources=trace.sources, facts={"a": 1}))
         page.choose(10)
@@ -536,6 +538,6 @@ def test_dumps_on_their_way_do_not_hold_up_an_export(tab, tmp_path, trace):
         loaded.append(1)
         return Content("module {\n}\n")
 
-    late = Dump("cse", "s", "mlir", load, is_ready=lambda: bool(loaded))
-    page = Page(tab, tmp_path / "late.html", [Trace("t", (*trace.dumps[:1], late))])
+    last = late_dump("cse", load, lambda: bool(loaded))
+    page = Page(tab, tmp_path / "late.html", [Trace("t", (*trace.dumps[:1], last))])
     assert page.lines(1)[0] == "module {"

@@ -28,7 +28,7 @@ def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _viewer(path: Path) -> None:
-    dumps = (dump("input", "a\n", step="s"), dump("cse", "b\n", step="s"))
+    dumps = (dump("input", "a\n", step=0), dump("cse", "b\n", step=0))
     path.write_text(views.page([Trace("t", dumps, attachments={"g.dot": b"digraph { a -> b }"})]))
 
 

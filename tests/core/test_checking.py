@@ -11,7 +11,8 @@ import irwidget
 from irwidget.checking.expected import Result
 from irwidget.checking.judge import judge
 from irwidget.toolchain.events import Array
-from irwidget.trace import Element, Verdict, from_json, to_json
+from irwidget.trace import Element, Verdict
+from irwidget.trace.verdicts import from_json, to_json
 
 
 class Several(nn.Module):

@@ -76,12 +76,12 @@ def test_a_dump_that_has_arrived_is_ready_while_another_thread_waits_for_the_nex
 
     arriving = texts.Texts(Stream(), 2, again=Stream)
     printed.put(events.Printed(0, Content("a")))
-    assert arriving.load(0).text == "a"
-    threading.Thread(target=arriving.load, args=[1], daemon=True).start()
+    assert arriving.content(0).text == "a"
+    threading.Thread(target=arriving.content, args=[1], daemon=True).start()
     assert waits.wait(10)
     assert (arriving.ready(0), arriving.ready(1)) == (True, False)
     printed.put(events.Printed(1, Content("b")))
-    assert arriving.load(1).text == "b"
+    assert arriving.content(1).text == "b"
 
 
 def test_a_worker_that_is_gone_leaves_no_descriptor():

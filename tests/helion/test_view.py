@@ -33,7 +33,7 @@ def unpacked(trace):
 
 def test_the_last_dump_is_the_readable_module_with_its_links(low):
     assert low.trace.dumps[-1].text == low.mlir
-    assert linking.links(low.trace.nodes, linking.owners_of(low.trace.dumps[-1].load())) == low.links
+    assert linking.links(low.trace.nodes, linking.owners_of(low.trace.dumps[-1].content)) == low.links
 
 
 def test_nodes_stand_in_order_under_their_loop(low):
@@ -67,7 +67,7 @@ def test_groups_are_followed_through_the_passes(low):
 def test_later_targets_keep_the_links():
     trace = irhelion.lower(mm.matmul, (X, Y), to="llvm_mlir")
     assert trace.dumps[-1].name == "cse"
-    found = linking.links(trace.nodes, linking.owners_of(trace.dumps[-1].load()))
+    found = linking.links(trace.nodes, linking.owners_of(trace.dumps[-1].content))
     text = trace.dumps[-1].text.splitlines()
     product = next(link for link in found if link.node == "for_loop_0.acc")
     assert any("llvm.fadd" in text[n - 1] for n in product.mlir_lines)

@@ -38,8 +38,8 @@ def test_every_kernel_has_its_own_dumps(program: str, at_least: int) -> None:
     lowering = lower(named(program), "amdgpu", kernels=True)
     per_kernel: dict[str, list[str]] = {}
     for dump in lowering.dumps:
-        if dump.language in ("llvm", "amdgcn") and dump.scope != "module":
-            per_kernel.setdefault(dump.scope, []).append(dump.name)
+        if dump.language in ("llvm", "amdgcn") and not dump.scope.whole:
+            per_kernel.setdefault(dump.scope.kernel, []).append(dump.name)
     assert len(per_kernel) >= at_least
     assert set(map(tuple, per_kernel.values())) == {("mlir-to-llvmir", "default<O2>", "codegen")}
     assert len(re.findall(r"^\s*\.amdhsa_kernel ", lowering.text, re.M)) == len(per_kernel)
@@ -54,7 +54,7 @@ def test_spirv_kernels_are_entry_points(program: str, at_least: int) -> None:
 
 def test_sass_has_machine_code_and_a_cubin_for_each_kernel() -> None:
     lowering = lower(named("mlp"), "sass", arch="sm_90")
-    kernels = {dump.scope for dump in lowering.dumps if dump.name == "ptxas"}
+    kernels = {dump.scope.kernel for dump in lowering.dumps if dump.name == "ptxas"}
     assert len(kernels) >= 5
     assert {f"{kernel}.cubin" for kernel in kernels} == set(lowering.trace.attachments)
     assert all(cubin.startswith(b"\x7fELF") for cubin in lowering.trace.attachments.values())

@@ -12,6 +12,7 @@ from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain import llvm_passes
 from irwidget.toolchain.run import Options, Source
+from irwidget.trace import WHOLE, Scope
 
 
 class Mlp(torch.nn.Module):
@@ -34,11 +35,11 @@ def source() -> Source:
 def test_llvm_passes_become_dumps() -> None:
     plain = irwidget.lower(MODEL, X, to="nvptx")
     every = irwidget.lower(MODEL, X, to="nvptx", llvm_passes=True)
-    names = [dump.name for dump in every.dumps if dump.step == "opt"]
+    names = [dump.name for dump in every.dumps if str(every.trace.step_of(dump)) == "opt"]
     assert names[0] == "InferFunctionAttrsPass"
     assert {"LICMPass", "InstCombinePass", "SimplifyCFGPass"} < set(names)
     assert names[-1] == "default<O2>"
-    machine = [dump for dump in every.dumps if dump.step == "llc"]
+    machine = [dump for dump in every.dumps if str(every.trace.step_of(dump)) == "llc"]
     assert machine[0].name == "nvptx-isel"
     assert machine[0].language == "mir"
     assert machine[-1].language == "ptx"
@@ -68,11 +69,11 @@ def test_a_dump_of_llvm_can_be_opened_later(source: Source) -> None:
     options = Options()
     trace = source.run(routes.find("amdgpu").steps, options, target="amdgpu")
     for index in (len(trace.dumps) - 2, len(trace.dumps) - 1):
-        inside = expand.expand(source, trace, index, options)
+        inside = expand.LLVMPasses(source, trace, options).open(trace.dumps[index])
         assert len(inside) > 5
         assert inside[-1].text == trace.dumps[index].text
         assert "!dbg" not in "".join(dump.text for dump in inside)
-        by_scope: dict[str, str] = {}
+        by_scope: dict[Scope, str] = {}
         for dump in inside[:-1]:
             assert by_scope.get(dump.scope) != dump.text, f"{dump.name} changed nothing"
             by_scope[dump.scope] = dump.text
@@ -81,8 +82,8 @@ def test_a_dump_of_llvm_can_be_opened_later(source: Source) -> None:
 def test_only_llvm_has_passes_inside(source: Source) -> None:
     options = Options()
     trace = source.run(routes.find("llvm_ir").steps, options)
-    with pytest.raises(UsageError, match="only dumps of opt and llc"):
-        expand.expand(source, trace, 3, options)
+    with pytest.raises(UsageError, match="only those of opt and llc"):
+        expand.LLVMPasses(source, trace, options).open(trace.dumps[3])
 
 
 def test_a_crash_inside_is_an_error_of_the_tool(source: Source) -> None:
@@ -93,16 +94,16 @@ def test_a_crash_inside_is_an_error_of_the_tool(source: Source) -> None:
 
 
 @pytest.mark.parametrize(("log", "expected"), [
-    ("*** IR Dump After SROAPass on main ***\ndefine void @main() {\n}\n", [("SROAPass", "main", "llvm")]),
+    ("*** IR Dump After SROAPass on main ***\ndefine void @main() {\n}\n", [("SROAPass", Scope("", "main"), "llvm")]),
     ("*** IR Dump After LICMPass on loop %bb in function main ***\n; Preheader:\n",
-     [("LICMPass", "%bb in function main", "llvm")]),
+     [("LICMPass", Scope("", "main", "%bb"), "llvm")]),
     ("*** IR Dump After Machine Common Subexpression Elimination (machine-cse) on main ***\n"
-     "# Machine code for function main: IsSSA\n", [("machine-cse", "main", "mir")]),
+     "# Machine code for function main: IsSSA\n", [("machine-cse", Scope("", "main"), "mir")]),
     ("*** IR Dump After APass on [module] ***\nx\n*** IR Dump After BPass on [module] ***\nx\n"
-     "*** IR Dump After CPass on [module] ***\ny\n", [("APass", "module", "llvm"), ("CPass", "module", "llvm")]),
+     "*** IR Dump After CPass on [module] ***\ny\n", [("APass", WHOLE, "llvm"), ("CPass", WHOLE, "llvm")]),
     ("noise\n", []),
 ])  # fmt: skip
-def test_dumps_are_taken_apart(log: str, expected: list[tuple[str, str, str]]) -> None:
+def test_dumps_are_taken_apart(log: str, expected: list[tuple[str, Scope, str]]) -> None:
     assert [(one.name, one.scope, one.language) for one in llvm_passes.split(log)] == expected
 
 

@@ -8,7 +8,7 @@ import time
 from torch_mlir import ir
 from torch_mlir.passmanager import PassManager
 
-from irwidget.trace import Location, Trace, dump
+from irwidget.trace import Location, Scope, Trace, dump
 
 SOURCE = """\
 def model(x, w):
@@ -74,7 +74,7 @@ def lower(
     with ir.Context():
         module = ir.Module.parse(program)
         text, places = _read(module)
-        dumps = [dump("input", text, step="input", locations=places)]
+        dumps = [dump("input", text, step=-1, locations=places)]
         for one in passes:
             started = time.perf_counter()
             PassManager.parse(f"builtin.module({one})").run(module.operation)
@@ -86,12 +86,12 @@ def lower(
                 dump(
                     bare,
                     text,
-                    step="mlir-opt",
+                    step=0,
                     changed=text != before,
                     locations=places,
                     options=options.rstrip("}"),
                     seconds=seconds,
-                    scope="func.func" if nested else "module",
+                    scope=Scope(anchor="func.func" if nested else ""),
                 )
             )
     return Trace(target, tuple(dumps), name=name, sources={"cell": SOURCE})

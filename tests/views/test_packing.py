@@ -22,9 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget.errors import ToolError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Trace, Verdict, dump
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Scope, Step, Trace, Verdict, dump
 from irwidget.views import packing
 from irwidget.views.packing import Packer, blank, facts_of, last_change, lines_of, pack, predecessors
+from tests.late import late_dump
 from tests.views.lowerings import SOURCE, lower
 
 PACKED = Path(__file__).parents[2] / "js/test/packed.json"
@@ -132,7 +133,7 @@ def shown(text: str) -> list[str]:
 
 @given(st.lists(st.lists(texts, min_size=1, max_size=5), min_size=1, max_size=3), st.data())
 def test_every_text_comes_back(traces, data):
-    made = [Trace("t", tuple(dump(f"p{i}", text, step="s") for i, text in enumerate(one))) for one in traces]
+    made = [Trace("t", tuple(dump(f"p{i}", text, step=0) for i, text in enumerate(one))) for one in traces]
     packer = Packer(made)
     places = [(i, j) for i, one in enumerate(traces) for j in range(len(one))]
     before = b""
@@ -170,9 +171,7 @@ def hard_traces() -> list[Trace]:
     def one(name: str, repeated: str) -> Trace:
         texts = [text(), text(), "", repeated, text()]
         located = tuple(chance.choice([None, Location("cell", chance.randrange(1, 99), 3)]) for _ in range(100))
-        dumps = tuple(
-            dump(f"p{i}", each, step="s", locations=located if i != 1 else ()) for i, each in enumerate(texts)
-        )
+        dumps = tuple(dump(f"p{i}", each, step=0, locations=located if i != 1 else ()) for i, each in enumerate(texts))
         return Trace("t", dumps, name=name, sources={"cell": "x"}, attachments={"a.bin": bytes(range(256))})
 
     same = text()
@@ -200,7 +199,7 @@ def partly_data() -> tuple[bytes, bytes]:
     arrived: set[int] = {0, 2, 3, 4, 6}
 
     def late(i: int) -> Dump:
-        return Dump(f"p{i}", "s", "mlir", lambda: Content(f"{texts[i]}\n"), is_ready=lambda: i in arrived)
+        return late_dump(f"p{i}", lambda: Content(f"{texts[i]}\n"), lambda: i in arrived)
 
     packer = Packer([Trace("t", tuple(late(i) for i in range(7)))])
     packer.add()
@@ -222,9 +221,9 @@ def test_what_will_never_come_is_said_to_be_lost_and_a_known_result_is_given():
         raise ToolError("gone", tool="worker")
 
     def one(known: str | None) -> Dump:
-        return Dump("p", "s", "mlir", gone, is_ready=lambda: False, known=known)
+        return late_dump("p", gone, known=known)
 
-    packer = Packer([Trace("t", (dump("a", "x\n", step="s"), one(None), one("z\n")))])
+    packer = Packer([Trace("t", (dump("a", "x\n", step=0), one(None), one("z\n")))])
     packer.add()
     before = packer.data
     packer.give_up()
@@ -239,7 +238,7 @@ def test_what_will_never_come_is_said_to_be_lost_and_a_known_result_is_given():
 
 
 def test_what_is_wanted_comes_first():
-    trace = Trace("t", tuple(dump(f"p{i}", f"x{i}\n", step="s") for i in range(4)))
+    trace = Trace("t", tuple(dump(f"p{i}", f"x{i}\n", step=0) for i in range(4)))
     packer = Packer([trace])
     packer.add({(0, 2), (0, 3)})
     meta, lines, _ = unpack(packer.data)
@@ -249,7 +248,7 @@ def test_what_is_wanted_comes_first():
 
 def test_equal_traces_make_equal_bytes():
     def one() -> Trace:
-        return Trace("t", (dump("a", "x\ny\n", step="s"), dump("b", "x\nz\n", step="s")))
+        return Trace("t", (dump("a", "x\ny\n", step=0), dump("b", "x\nz\n", step=0)))
 
     assert pack([one()]) == pack([one()])
 
@@ -258,14 +257,14 @@ def test_places_follow_their_lines():
     trace = lower()
     meta, _, places = unpack(pack([trace]))
     assert meta["sources"] == [{"file": "cell", "text": SOURCE}]
-    for content, found in zip((one.load() for one in trace.dumps), places[0], strict=True):
+    for content, found in zip((one.content for one in trace.dumps), places[0], strict=True):
         assert found is not None
         wanted = [place.line if place else 0 for place in content.locations]
         assert [meta["places"][i][1] if i >= 0 else 0 for i in found][: len(wanted)] == wanted
 
 
 def test_places_in_unknown_files_are_left_out():
-    trace = Trace("t", (dump("a", "x\n", step="s", locations=(Location("elsewhere.py", 3),)),))
+    trace = Trace("t", (dump("a", "x\n", step=0, locations=(Location("elsewhere.py", 3),)),))
     meta, _, places = unpack(pack([trace]))
     assert meta["places"] == []
     assert places == [[None]]
@@ -275,22 +274,22 @@ def test_a_dump_that_is_not_ready_is_named_and_not_waited_for():
     def never() -> Content:
         raise AssertionError("waited for")
 
-    late = Dump("cse", "s", "mlir", never, is_ready=lambda: False)
-    meta, lines, _ = unpack(pack([Trace("t", (dump("input", "x", step="s"), late))]))
+    missing = late_dump("cse", never)
+    meta, lines, _ = unpack(pack([Trace("t", (dump("input", "x", step=0), missing))]))
     assert [stage["ready"] for stage in meta["traces"][0]["stages"]] == [True, False]
     assert lines == [[["x"], []]]
 
 
 def test_invalid_utf8_is_shown_as_its_escape():
     text = b"a\xffb".decode("utf-8", "surrogateescape")
-    _, lines, _ = unpack(pack([Trace("t", (dump("a", text, step="s"),))]))
+    _, lines, _ = unpack(pack([Trace("t", (dump("a", text, step=0),))]))
     assert lines == [[["a\\udcffb"]]]
 
 
 def test_a_failure_crosses_with_its_diagnostics():
     said = Diagnostic("error", "no", Location("cell", 3))
-    failure = Failure("mlir-opt", "cse", "it failed", diagnostics=(said,), reproducer="mlir-opt x")
-    meta, _, _ = unpack(pack([Trace("t", (dump("a", "", step="s"),), failure=failure)]))
+    failure = Failure(0, "cse", "it failed", diagnostics=(said,), reproducer="mlir-opt x")
+    meta, _, _ = unpack(pack([Trace("t", (dump("a", "", step=0),), (Step("mlir-opt", ""),), failure=failure)]))
     assert meta["traces"][0]["failure"] == {
         "step": "mlir-opt", "pass": "cse", "message": "it failed", "diagnostics": ["cell:3: error: no"],
         "reproducer": "mlir-opt x",
@@ -300,18 +299,19 @@ def test_a_failure_crosses_with_its_diagnostics():
 @pytest.mark.parametrize(
     ("scopes", "before"),
     [
-        ("m:module m:func.func m:gpu.module m:any", [-1, 0, 1, 2]),
-        ("l:module l:f l:g l:f l:module l:g", [-1, 0, 0, 1, 0, 2]),
-        ("m:module l:k1 l:k2 l:k1 l:k2 p:module", [-1, 0, 0, 1, 2, 4]),
+        ("m m::::func.func m::::gpu.module m::::any", [-1, 0, 1, 2]),
+        ("l l::f l::g l::f l l::g", [-1, 0, 0, 1, 0, 2]),
+        ("m l:k1 l:k2 l:k1 l:k2 p", [-1, 0, 0, 1, 2, 4]),
         ("l:k l:k:f l:k:g l:k:f l:k", [-1, 0, 0, 1, 0]),
-        ("l:f l:g l:f", [-1, 0, 0]),
-        ("l:module l:f l:%bb_in_function_f l:%bb_in_function_f l:%bb_in_function_g", [-1, 0, 1, 2, 0]),
+        ("l::f l::g l::f", [-1, 0, 0]),
+        ("l l::f l::f:%bb l::f:%bb l::g:%bb", [-1, 0, 1, 2, 0]),
+        ("l:k l:k:f:%bb l:k l:k:f l:k:f:%bb", [-1, 0, 0, 2, 1]),
     ],
 )
 def test_a_dump_is_compared_with_the_last_of_its_scope(scopes, before):
     languages = {"m": "mlir", "l": "llvm", "p": "ptx"}
-    split = [word.replace("_", " ").split(":", 1) for word in scopes.split()]
-    dumps = [dump("p", "", step="s", language=languages[a], scope=b.replace(":", ": ")) for a, b in split]
+    split = [word.split(":") for word in scopes.split()]
+    dumps = [dump("p", "", step=0, language=languages[first], scope=Scope(*rest)) for first, *rest in split]
     assert predecessors(dumps) == before
 
 
@@ -324,7 +324,7 @@ def test_blanking_agrees_with_the_browser(line, blanked):
     ("texts", "at"), [(["a"], 0), (["a", "b"], 1), (["a", "b", "b"], 1), (["a", "a"], 1), (["a", "b", "a", "a"], 2)]
 )
 def test_the_last_change(texts, at):
-    assert last_change(Trace("t", tuple(dump("p", text, step="s") for text in texts))) == at
+    assert last_change(Trace("t", tuple(dump("p", text, step=0) for text in texts))) == at
 
 
 def test_facts_are_short():

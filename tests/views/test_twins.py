@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -11,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget import views
-from irwidget.trace import Dump, Failure, Trace, dump
+from irwidget.trace import Dump, Failure, Scope, Step, Trace, dump
 from irwidget.views import twins
 from irwidget.views.packing import blank
+from tests.late import late_dump
 from tests.views.lowerings import lower
 
 
@@ -30,8 +30,12 @@ def test_two_runs_have_the_same_twins(trace):
 
 
 def test_a_text_that_is_here_ahead_of_its_dump_counts_for_the_last_change():
-    *before, last = (dump(name, name, step="s") for name in ("input", "sroa", "cse"))
-    ahead = replace(last, known="cse", is_ready=lambda: False)
+    *before, last = (dump(name, name, step=0) for name in ("input", "sroa", "cse"))
+
+    def never():
+        raise AssertionError("waited for")
+
+    ahead = late_dump("cse", never, known="cse")
     assert views.html([Trace("t", (*before, ahead))]) == views.html([Trace("t", (*before, last))])
     assert "+++ 2 cse" in views.text([Trace("t", (*before, ahead))])
 
@@ -47,13 +51,13 @@ def test_the_text_lists_the_passes_and_the_last_change(trace):
 
 
 def test_large_lowerings_are_only_listed():
-    big = Trace("t", (dump("input", "x\n" * 6000, step="s"), dump("cse", "y\n" * 6000, step="s")))
+    big = Trace("t", (dump("input", "x\n" * 6000, step=0), dump("cse", "y\n" * 6000, step=0)))
     assert views.text([big]) == "t: 1 pass\n#  pass   gone  new\n0  input\n1  cse"
     assert "<pre>" not in views.html([big])
 
 
 def test_a_failure_is_said(trace):
-    failed = Trace("t", trace.dumps[:3], failure=Failure("mlir-opt", "cse", "because"))
+    failed = Trace("t", trace.dumps[:3], failure=Failure(0, "cse", "because"))
     assert "error: cse failed: because" in views.text([failed])
     assert "cse failed: because" in views.html([failed])
 
@@ -63,8 +67,8 @@ HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(1)">&amp;\x00\x1b[
 
 def test_hostile_text_stays_text():
     trace = Trace(
-        HOSTILE, (dump("input", "a", step="s"), dump(HOSTILE, HOSTILE, step=HOSTILE)), name=HOSTILE,
-        facts={HOSTILE: HOSTILE}, failure=Failure(HOSTILE, HOSTILE, HOSTILE),
+        HOSTILE, (dump("input", "a", step=0), dump(HOSTILE, HOSTILE, step=0)), (Step("opt", "", HOSTILE),),
+        name=HOSTILE, facts={HOSTILE: HOSTILE}, failure=Failure(0, HOSTILE, HOSTILE),
     )  # fmt: skip
     tags: set[str] = set()
 
@@ -107,11 +111,11 @@ MODULE = "define void @f() {\n  call void @a()\n}\n\ndefine void @g() {\n  call 
 
 
 def test_a_function_is_compared_with_itself_in_the_module_and_then_with_its_last_dump():
-    def of(scope: str, text: str) -> Dump:
-        return dump("p", text, step="opt", language="llvm", scope=scope)
+    def of(function: str, text: str) -> Dump:
+        return dump("p", text, step=0, language="llvm", scope=Scope(function=function))
 
     f, g = "define void @f() {\n  ret\n}\n", "define void @g() {\n  call void @b()\n}\n"
-    dumps = (of("module", MODULE), of("f", f), of("g", g.replace("@b", "@c")), of("f", f.replace("ret", "unreachable")))
+    dumps = (of("", MODULE), of("f", f), of("g", g.replace("@b", "@c")), of("f", f.replace("ret", "unreachable")))
     lines = views.text([Trace("t", dumps)]).split("\n")
     assert [line.split()[-2:] for line in lines[3:6]] == [["-2", "+1"], ["-1", "+1"], ["-1", "+1"]]
     assert lines[7:9] == ["--- 1 p (2)", "+++ 3 p (4)"]

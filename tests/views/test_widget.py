@@ -7,13 +7,13 @@ import subprocess
 import sys
 import threading
 import weakref
-from dataclasses import replace
 
 import pytest
 
 from irwidget import views
 from irwidget.errors import ToolError, UsageError
 from irwidget.trace import Content, Dump, Trace, dump
+from tests.late import late_dump
 from tests.views.lowerings import lower
 from tests.views.test_packing import unpack
 
@@ -29,8 +29,7 @@ class Late:
     def __init__(self, *texts: str) -> None:
         self.arrived = threading.Event()
         self.dumps = tuple(
-            Dump(f"p{i}", "s", "mlir", lambda text=text: self._load(text), is_ready=self.arrived.is_set)
-            for i, text in enumerate(texts)
+            late_dump(f"p{i}", lambda text=text: self._load(text), self.arrived.is_set) for i, text in enumerate(texts)
         )
 
     def _load(self, text: str) -> Content:
@@ -80,7 +79,7 @@ def test_unknown_state_is_refused(trace):
 
 def test_what_is_there_is_shown_at_once_and_the_rest_when_it_arrives():
     late = Late("a\n", "b\n")
-    widget = views.show([Trace("t", (*late.dumps, dump("p2", "c\n", step="s")))])
+    widget = views.show([Trace("t", (*late.dumps, dump("p2", "c\n", step=0)))])
     assert ready(widget) == [False, False, True]
     assert (widget.left, widget.right) == (1, 2)
     late.arrived.set()
@@ -91,14 +90,14 @@ def test_what_is_there_is_shown_at_once_and_the_rest_when_it_arrives():
 
 def test_it_follows_to_the_last_change_however_soon_that_arrives():
     states = iter([False, False])  # Not there when the view looks where to open, and there ever after.
-    late = Dump("cse", "s", "mlir", lambda: Content("c\n"), is_ready=lambda: next(states, True))
-    widget = views.show([Trace("t", (dump("input", "a\n", step="s"), dump("p1", "b\n", step="s"), late))])
+    last = late_dump("cse", lambda: Content("c\n"), lambda: next(states, True))
+    widget = views.show([Trace("t", (dump("input", "a\n", step=0), dump("p1", "b\n", step=0), last))])
     wait_for(widget, lambda: (widget.left, widget.right) == (1, 2))
 
 
 def test_a_selection_made_meanwhile_is_kept():
     late = Late("a\n", "b\n", "b\n")
-    widget = views.show([Trace("t", (dump("input", "x\n", step="s"), *late.dumps))])
+    widget = views.show([Trace("t", (dump("input", "x\n", step=0), *late.dumps))])
     widget.right, widget.left = 1, 0
     late.arrived.set()
     wait_for(widget, lambda: all(ready(widget)))
@@ -112,9 +111,9 @@ def test_dumps_that_never_come_say_why_and_leave_the_others():
         assert gone.wait(10)
         raise ToolError("the worker has died", tool="worker")
 
-    lost = Dump("cse", "s", "mlir", load, is_ready=lambda: False)
+    lost = late_dump("cse", load)
     late = Late("b\n")
-    widget = views.show([Trace("t", (dump("input", "x\n", step="s"), lost, *late.dumps))])
+    widget = views.show([Trace("t", (dump("input", "x\n", step=0), lost, *late.dumps))])
     gone.set()
     late.arrived.set()
     wait_for(widget, lambda: ready(widget) == [True, False, True])
@@ -134,11 +133,11 @@ def test_showing_again_lets_go_of_the_view_before():
         __slots__ = ("__weakref__",)
 
     text = Held("a\n")
-    first = views.show([Trace("t", (dump("input", text, step="s"),))], key="cell")
+    first = views.show([Trace("t", (dump("input", text, step=0),))], key="cell")
     watched = weakref.ref(text)
     layout = first.layout
     del text
-    second = views.show([Trace("t", (dump("input", "b\n", step="s"),))], key="cell")
+    second = views.show([Trace("t", (dump("input", "b\n", step=0),))], key="cell")
     gc.collect()
     assert watched() is None
     assert first.comm is None
@@ -163,8 +162,18 @@ def test_the_mime_bundle_has_both_twins(trace):
 
 
 def test_a_stage_opens_into_the_passes_inside_it():
-    whole = replace(dump("O2", "z", step="opt"), inside=lambda: tuple(dump(t, t, step="opt") for t in "xyz"))
-    widget = views.PassDiff([Trace("llvm_ir", (dump("a", "a", step="s"), whole, dump("b", "b", step="t")))])
+    whole = dump("O2", "z", step=0)
+
+    class Passes:
+        def has(self, one: Dump) -> bool:
+            return one is whole
+
+        def open(self, one: Dump) -> tuple[Dump, ...]:
+            assert one is whole
+            return tuple(dump(t, t, step=0) for t in "xyz")
+
+    dumps = (dump("a", "a", step=0), whole, dump("b", "b", step=1))
+    widget = views.PassDiff([Trace("llvm_ir", dumps, inside=Passes())])
     assert widget.inside == [[1]]
     for trace, stage in ((0, 0), (0, 3), (1, 1), (-1, 1)):
         with pytest.raises(UsageError, match="no passes inside"):
@@ -180,6 +189,7 @@ def test_importing_irwidget_or_the_lexers_brings_no_widgets():
 import sys, irwidget
 assert "irwidget.views" not in sys.modules
 from pygments.lexers import get_lexer_by_name
+from tests.late import late_dump
 get_lexer_by_name("mlir")
 assert not {"anywidget", "ipywidgets", "torch", "numpy"} & sys.modules.keys(), sys.modules.keys()
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,7 @@ def _trace(folder: Path, name: str, to: str) -> Trace | None:
     attachments = {path.name: path.read_bytes() for kind in _BINARIES if (path := folder / f"{name}.{kind}").exists()}
     cubin = attachments.get(f"{name}.cubin")
     if cubin is not None and to in {"", "triton_sass"}:
-        dumps += _sass(cubin)
+        dumps += _sass(cubin, len(dumps))
     dumps = _up_to(dumps, to)
     if not dumps:
         return None
@@ -71,7 +70,7 @@ def _trace(folder: Path, name: str, to: str) -> Trace | None:
     return Trace(
         to or "triton_cache",
         tuple(dumps),
-        tuple(Step("triton", "", one.step) for one in dumps),
+        tuple(Step("triton", "", one.name) for one in dumps),
         tools={"triton": str(version)} if version else {},
         name=name,
         attachments=attachments,
@@ -89,17 +88,17 @@ def _metadata(path: Path) -> dict[str, Any]:
 def _stage(path: Path, stage: str, language: str, before: list[Dump]) -> Dump:
     content = triton_state.content(language, path.read_text(errors="replace"))
     changed = not before or before[-1].text != content.text
-    return dump(stage, content.text, step=stage, language=language, changed=changed, locations=content.locations)
+    return dump(stage, content.text, step=len(before), language=language, changed=changed, locations=content.locations)
 
 
-def _sass(cubin: bytes) -> list[Dump]:
+def _sass(cubin: bytes, step: int) -> list[Dump]:
     from irwidget.toolchain.triton_passes import disassemble
 
     try:
         content = triton_state.content("sass", disassemble(cubin))
     except (ImportError, StepFailed):  # without Triton's nvdisasm the cubin is still attached
         return []
-    return [dump("sass", content.text, step="sass", language="sass", locations=content.locations)]
+    return [dump("sass", content.text, step=step, language="sass", locations=content.locations)]
 
 
 def _up_to(dumps: list[Dump], to: str) -> list[Dump]:
@@ -107,6 +106,5 @@ def _up_to(dumps: list[Dump], to: str) -> list[Dump]:
     if not to:
         return dumps
     last = next(stage for stage in reversed(TARGETS[to]) if stage not in _BINARIES)
-    steps = [one.step for one in dumps]
-    kept = dumps[: steps.index(last) + 1] if last in steps else []
-    return [replace(one) for one in kept]
+    stages = [one.name for one in dumps]
+    return dumps[: stages.index(last) + 1] if last in stages else []

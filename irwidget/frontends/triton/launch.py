@@ -89,7 +89,7 @@ class Launch:
         if target.name not in self.sources:
             special = specialize(self.kernel, self.arguments, self.keywords, target)
             text = ttir(special, self.location, seconds=seconds, memory=memory)
-            self.sources[target.name] = special, Source(text, "triton", name="ast-to-ttir", step="source")
+            self.sources[target.name] = special, Source(text, "triton", name="ast-to-ttir")
         return self.sources[target.name]
 
 

@@ -245,7 +245,7 @@ def _lower_text(
     first = "ttgir" if is_ttgir else "ttir"
     whole = stages[-1] == first or "tt.call @" in text  # calls: this is what the front end made, not yet inlined
     rest = stages if whole else stages[stages.index(first) + 1 :]
-    source = Source(text, "triton", name=first, step="source")
+    source = Source(text, "triton", name=first)
     planned = [triton_passes.step(stage, target.name, given, llvm_passes=llvm_passes) for stage in rest]
     trace = source.run(planned, run, target=to)
     name = _NAME.search(text)
@@ -272,7 +272,7 @@ def asm(launch: Launch) -> dict[str, Any]:
     """The last text of each stage, and the binary, by Triton's names."""
     to = "triton_amdgpu" if find(launch.arch).backend == "hip" else "triton_sass"
     trace = lower(launch, to=to)
-    found: dict[str, Any] = {dump.step: dump.text for dump in trace.dumps}
+    found: dict[str, Any] = {str(trace.step_of(dump) or "source"): dump.text for dump in trace.dumps}
     for name, data in trace.attachments.items():
         found[name.rsplit(".", 1)[-1]] = data
     return found
