@@ -1,54 +1,53 @@
-# Two commands: `make lab` (install, open JupyterLab) and `make test` (everything).
+# Two commands: `make lab` (install, open JupyterLab) and `make test` (everything). `make help` lists the others.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# Tests that import no PyTorch.
+UNIT := tests/core/test_trace.py tests/views/test_packing.py
 # JupyterLab does not start for root, the user of many a container, unless told so.
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: lab test demo notebooks gallery docs dist ranges soak report venv system js lint lock clean
+.PHONY: help lab test check format lint coverage mutants demo notebooks gallery docs dist ranges soak report venv system js lock clean
 
-lab: venv
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+lab: venv ## install everything, open JupyterLab
 	$(BIN)/jupyter lab $(ROOT) notebooks/01-first-lowering.ipynb
 
-test: venv system js lint demo
+test: venv system js lint demo ## install everything, run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env tests notebooks
 
-demo: venv
+demo: venv ## lower the first notebook into build/first-lowering.html
 	mkdir -p build
 	$(BIN)/jupyter nbconvert --to notebook --execute --output-dir build notebooks/01-first-lowering.ipynb
 	$(BIN)/python -m irwidget export notebooks/01-first-lowering.ipynb --html build/first-lowering.html
 
-# Execute the tutorials again and keep their text and HTML, without widget state.
-notebooks: venv
+notebooks: venv ## execute the tutorials again, kept without widget state
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.store_widget_state=False notebooks/*.ipynb
 
-# All tutorials as one folder of offline, interactive pages.
-gallery: venv
+gallery: venv ## all tutorials as one folder of offline pages
 	$(BIN)/python docs/gallery.py notebooks build/gallery
 
-docs: venv
+docs: venv ## the documentation in build/docs
 	COLUMNS=100 $(BIN)/python docs/generate.py
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going -b html docs build/docs
 
-# A wheel and an sdist; tests/dist installs the wheel into a clean environment.
-dist: venv
+dist: venv ## a wheel and an sdist in dist/; tests/dist installs the wheel into a clean environment
 	$(BIN)/python -m build --no-isolation --outdir dist
 
-# The oldest and the newest versions that pyproject.toml allows, each in an environment of its own, and the tests there.
-ranges:
+ranges: ## the tests with the oldest and the newest versions that pyproject.toml allows
 	$(PYTHON) tests/dist/ranges.py oldest build/oldest
 	$(PYTHON) tests/dist/ranges.py newest build/newest
 
-# Hundreds of random programs, crashes, interrupts, full disks; prints what it found.
-soak: venv
+soak: venv ## hundreds of random programs, crashes, interrupts, full disks; prints what it found
 	$(BIN)/python -m tests.soak
 
-# Run every benchmark again and write the tables of the docs.
-report: venv
+report: venv ## every benchmark again, into the tables of the docs
 	$(BIN)/python -m benchmarks.report
 
-venv: .venv/.ready
+venv: .venv/.ready ## the environment in .venv, as toolchain.lock pins it
 
 # torch comes first: a release newer than the lock's would bring gigabytes of CUDA.
 .venv/.ready: toolchain.lock pyproject.toml
@@ -69,10 +68,30 @@ js: venv
 	npm --prefix js ci --no-audit --no-fund --silent
 	npm --prefix js test
 
-lint: venv
+format: venv js/node_modules ## ruff and prettier
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format --quiet .
+	npm --prefix js run --silent format
+
+lint: venv ## ruff, pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+
+js/node_modules: js/package-lock.json | venv
+	npm --prefix js ci --no-audit --no-fund --silent
+	touch $@
+
+# Half a minute on two idle cores: one of them reads Python, the other TypeScript and the tests that need no torch.
+check: venv js/node_modules ## format, lint, types and unit tests: before each commit
+	@$(MAKE) --no-print-directory -j 2 lint quick
+
+quick: venv js/node_modules
+	npm --prefix js run --silent check
+	$(BIN)/python -m pytest -q -p no:cacheprovider $(UNIT)
+
+coverage: venv ## which lines the tests reach, in build/coverage
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov=irwidget --cov-report=html:build/coverage --cov-report=term tests
 
 lock: venv
 	$(BIN)/python -m irwidget.toolchain.lock write

@@ -1,11 +1,9 @@
-"""Shared by all tests: models that people lower, and a clean worker at the end."""
+"""Shared by all tests: models that people lower, and a clean worker at the end. PyTorch is imported by who needs it."""
 
 from __future__ import annotations
 
 import pytest
-import torch
 from hypothesis import settings
-from torch import nn
 
 from irwidget.toolchain import client
 
@@ -19,36 +17,21 @@ def _worker_ends():
     client.shutdown()
 
 
-class MLP(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 8)
-
-    def forward(self, x):
-        return torch.relu(self.fc(x))
-
-
-class CNN(nn.Module):
-    """Padded convolutions, as PyTorch Explorer's pipeline cannot take them to a GPU."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv = nn.Conv2d(3, 8, 3, padding=1)
-        self.norm = nn.BatchNorm2d(8)
-        self.fc = nn.Linear(8 * 4 * 4, 10)
-
-    def forward(self, x):
-        x = torch.max_pool2d(torch.relu(self.norm(self.conv(x))), 2)
-        return self.fc(x.flatten(1))
-
-
 @pytest.fixture
 def mlp():
+    import torch
+
+    from tests.models import MLP
+
     torch.manual_seed(0)
     return MLP().eval()
 
 
 @pytest.fixture
 def cnn():
+    import torch
+
+    from tests.models import CNN
+
     torch.manual_seed(0)
     return CNN().eval()
