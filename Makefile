@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # Tests that import no PyTorch.
-UNIT := tests/core/test_trace.py tests/views/test_packing.py
+UNIT := tests/views tests/core/test_import.py tests/core/test_mlir.py tests/core/test_parsing.py tests/core/test_trace.py
 # JupyterLab does not start for root, the user of many a container, unless told so.
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
