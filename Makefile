@@ -44,6 +44,9 @@ ranges: ## the tests with the oldest and the newest versions that pyproject.toml
 soak: venv ## hundreds of random programs, crashes, interrupts, full disks; prints what it found
 	$(BIN)/python -m tests.soak
 
+mutants: venv ## faults put into the core, one by one: which do the tests notice?
+	$(BIN)/python -m tests.mutants
+
 report: venv ## every benchmark again, into the tables of the docs
 	$(BIN)/python -m benchmarks.report
 
