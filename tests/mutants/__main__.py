@@ -1,7 +1,7 @@
 """`make mutants`: python -m tests.mutants [--count 200] [--all] [--seed N] [--only PART].
 
-Prints the score and the survivors. cosmic-ray's operators change the code in one place; the tests of that part of the code should notice. Each run is in a
-copy of the tree.
+Prints the score and the survivors. cosmic-ray's operators change the code in one place; the tests of that part of the
+code should notice. Each run is in a copy of the tree.
 """
 
 from __future__ import annotations
