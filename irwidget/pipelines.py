@@ -13,21 +13,21 @@ import os
 import shlex
 from collections.abc import Sequence
 
+from irwidget import registry
 from irwidget.errors import LoweringInterrupted, ToolError, UsageError, near
 from irwidget.toolchain import precheck
 from irwidget.toolchain.run import Interrupted, Options, Source
 from irwidget.trace import Step
 
-TOOLS = (
-    "torch-mlir-opt",
-    "mlir-opt",
-    "mlir-translate",
-    "opt",
-    "llc",
-    "triton-opt",
-    "triton-llvm-opt",
-    "user-tool",
-)
+
+def tools() -> list[str]:
+    """The tools that a pipeline can name."""
+    return [tool.name for tool in registry.tools if tool.in_pipelines]
+
+
+def _is_tool(name: str) -> bool:
+    found = registry.tools.get(name)
+    return found is not None and found.in_pipelines
 
 
 def parse(text: str) -> tuple[Step, ...]:
@@ -37,9 +37,9 @@ def parse(text: str) -> tuple[Step, ...]:
         if not words:
             raise UsageError(f"Empty step in the pipeline {text!r}: put a tool on both sides of every |")
         tool, *arguments = words
-        if tool not in TOOLS:
+        if not _is_tool(tool):
             raise UsageError(
-                f"Unknown tool {tool!r} in the pipeline. {near(tool, TOOLS)} Your own program runs as: user-tool {tool}"
+                f"Unknown tool {tool!r} in the pipeline. {near(tool, tools())} Your own program runs as: user-tool {tool}"
             )
         for invocation in _split(arguments, "&&"):
             steps.append(Step(tool, shlex.join(invocation), " ".join([tool, *invocation])))
@@ -69,9 +69,6 @@ def _read(steps: tuple[Step, ...], isolate: bool, memory: int | None, _: str) ->
     raise UsageError(failure.message)
 
 
-_READS = {"torch-mlir-opt": "mlir", "mlir-opt": "mlir", "opt": "llvm", "triton-llvm-opt": "llvm", "llc": "llvm"}
-_LEAVES = {"torch-mlir-opt": "mlir", "mlir-opt": "mlir", "opt": "llvm", "triton-llvm-opt": "llvm"}
-_TO_LLVM = "--mlir-to-llvmir"
 _CALLED = {"mlir": "MLIR", "llvm": "LLVM IR", "torchscript": "TorchScript"}
 
 
@@ -82,14 +79,13 @@ def check_flow(steps: Sequence[Step], start: str, language: str) -> None:
     """
     before = start
     for step in steps:
-        translates = step.tool == "mlir-translate" and step.arguments == _TO_LLVM
-        reads = "mlir" if translates else _READS.get(step.tool, "")
+        tool = registry.tools.get(step.tool)
+        reads, leaves = tool.languages(step.arguments) if tool else ("", "")
         if reads and language not in ("", "any", "text", reads):
             verb = "is" if before == start else "leaves"
-            raise UsageError(
-                f"{step.tool} reads {_CALLED[reads]}, but {before} {verb} {_CALLED.get(language, language)}"
-            )
-        before, language = step.tool, "llvm" if translates else _LEAVES.get(step.tool, "")
+            needs, has = _CALLED.get(reads, reads), _CALLED.get(language, language)
+            raise UsageError(f"{step.tool} reads {needs}, but {before} {verb} {has}")
+        before, language = step.tool, leaves
 
 
 def _words(text: str) -> list[str]:

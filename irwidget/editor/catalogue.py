@@ -9,6 +9,7 @@ and keeps what MLIR's own parser takes for a pass; the parser then prints each p
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -18,10 +19,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from irwidget import registry
 from irwidget.errors import ToolError, UsageError, near
+from irwidget.registry import imported
 from irwidget.toolchain import processes
 
-EMBEDDED_TOOLS = ("torch-mlir-opt", "mlir-opt", "mlir-translate", "opt", "llc", "triton-opt")
 USER_TOOL = "user-tool"
 
 _REACHES_OUT = re.compile(
@@ -94,6 +96,11 @@ _lock = threading.Lock()
 _found: Catalogue | None = None
 
 
+def offered_tools() -> tuple[str, ...]:
+    """The tools whose passes a page may pick from, unless it is told otherwise."""
+    return tuple(tool.name for tool in registry.tools if tool.passes)
+
+
 def catalogue() -> Catalogue:
     """All tools with their passes; found once per process, in about two seconds. Raises ToolError."""
     global _found
@@ -112,10 +119,11 @@ def allowed(everything: Catalogue, tools: Collection[str]) -> Catalogue:
 
 def check_allowed(tools: Collection[str]) -> tuple[str, ...]:
     """`tools` as given; raises UsageError for what is neither a tool nor `user-tool COMMAND`."""
+    known = offered_tools()
     for tool in tools:
-        if tool not in EMBEDDED_TOOLS and not re.fullmatch(rf"{USER_TOOL} +\S.*", tool):
+        if tool not in known and not re.fullmatch(rf"{USER_TOOL} +\S.*", tool):
             raise UsageError(
-                f"allow_tools has {tool!r}. {near(tool, EMBEDDED_TOOLS)} A program of your own is written as the whole "
+                f"allow_tools has {tool!r}. {near(tool, known)} A program of your own is written as the whole "
                 "command that the page may pick: 'user-tool ./mine --flag'"
             )
     return tuple(dict.fromkeys(tools))
@@ -153,9 +161,18 @@ def _ask() -> str:
 
 
 def _collect() -> Catalogue:
+    found: dict[str, dict[str, KnownPass]] = {}
+    for tool in registry.tools:
+        if tool.passes:
+            found[tool.name] = {one.name: one for one in imported(tool.passes)()}
+    return {tool: passes for tool, passes in found.items() if passes}
+
+
+@functools.cache
+def _mlir() -> tuple[Collection[KnownPass], Collection[str]]:
+    """Every pass of MLIR and torch-mlir, and the names of those that only torch-mlir's program has."""
     from irwidget.toolchain import external
 
-    found: dict[str, dict[str, KnownPass]] = {}
     helps: dict[str, KnownPass] = {}
     own: set[str] = set()
     for tool in ("mlir-opt", "torch-mlir-opt"):
@@ -164,23 +181,29 @@ def _collect() -> Catalogue:
             told = {one.name: one for one in _mlir_help(_said(program.path, "--help"))}
             helps |= told
             own |= set(told) if tool == "torch-mlir-opt" else set()
-    mlir_passes = sorted(_registered(helps), key=lambda one: one.name)
-    found["torch-mlir-opt"] = {one.name: one for one in mlir_passes if _TORCH.search(one.name) or one.name in own}
-    found["mlir-opt"] = {one.name: one for one in mlir_passes if not _TORCH.search(one.name)}
-    found["mlir-translate"] = {"mlir-to-llvmir": KnownPass("mlir-to-llvmir", "Translate the LLVM dialect to LLVM IR")}
-    found["opt"] = {one.name: one for one in _opt_passes()}
-    found["llc"] = {
-        "codegen": KnownPass(
-            "codegen",
-            "Generate code for a target",
-            (
-                Option("O", "choice", "2", ("0", "1", "2", "3"), "Optimisation level"),
-                *_TARGET,
-            ),
-        )
-    }
-    found["triton-opt"] = {one.name: one for one in _triton_passes()}
-    return {tool: passes for tool, passes in found.items() if passes}
+    return sorted(_registered(helps), key=lambda one: one.name), own
+
+
+def torch_mlir_passes() -> list[KnownPass]:
+    """The passes of `torch-mlir-opt`."""
+    passes, own = _mlir()
+    return [one for one in passes if _TORCH.search(one.name) or one.name in own]
+
+
+def mlir_passes() -> list[KnownPass]:
+    """The passes of `mlir-opt`."""
+    return [one for one in _mlir()[0] if not _TORCH.search(one.name)]
+
+
+def translations() -> list[KnownPass]:
+    """What `mlir-translate` does."""
+    return [KnownPass("mlir-to-llvmir", "Translate the LLVM dialect to LLVM IR")]
+
+
+def code_generation() -> list[KnownPass]:
+    """What `llc` does."""
+    level = Option("O", "choice", "2", ("0", "1", "2", "3"), "Optimisation level")
+    return [KnownPass("codegen", "Generate code for a target", (level, *_TARGET))]
 
 
 def _said(*command: str) -> str:
@@ -268,7 +291,7 @@ _SWITCHES = (
 )
 
 
-def _opt_passes() -> Iterator[KnownPass]:
+def opt_passes() -> Iterator[KnownPass]:
     """The levels of `opt`, and its single passes where the program is installed."""
     from irwidget.toolchain import external
 
@@ -283,7 +306,8 @@ def _opt_passes() -> Iterator[KnownPass]:
             yield KnownPass(name, f"run by the program opt {program.version}")
 
 
-def _triton_passes() -> Iterator[KnownPass]:
+def triton_passes() -> Iterator[KnownPass]:
+    """The passes of `triton-opt`, where Triton is installed."""
     try:
         from irwidget.toolchain import triton_opt
 

@@ -11,13 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from irwidget import pipelines
+from irwidget import pipelines, registry
 from irwidget.trace import Step
 
 State = Literal["", "waiting", "running", "done", "failed", "stopped"]
 
-MLIR_TOOLS = ("torch-mlir-opt", "mlir-opt", "triton-opt")
-"""Tools whose flags are passes; neighbours of the same tool are written as one call."""
 _NO_PASS = ("pass-pipeline", "allow-unregistered-dialect", "o", "")
 _FLAG = re.compile(r"--?([\w-]+)(?:=(.*))?", re.DOTALL)
 _PAIR = re.compile(r"([\w-]+)=([^\s{}]*)")
@@ -47,7 +45,7 @@ class Link:
         """The arguments of the tool."""
         if not self.name:
             return self.arguments
-        if self.tool in MLIR_TOOLS:
+        if _flags_are_passes(self.tool):
             value = " ".join(f"{key}={value}" for key, value in self.options)
             return shlex.quote(f"--{self.name}" + (f"={value}" if value else ""))
         if self.tool == "mlir-translate":
@@ -69,6 +67,12 @@ class Link:
         return replace(self, state="", seconds=0.0, stage=-1)
 
 
+def _flags_are_passes(tool: str) -> bool:
+    """Whether neighbours of the same tool are written as one call."""
+    found = registry.tools.get(tool)
+    return found is not None and found.flags_are_passes
+
+
 def _switch(name: str, value: str) -> str:
     """`-O2`, `-mcpu=sm_80`, `-disable-loop-unrolling`."""
     if name == "O":
@@ -83,7 +87,7 @@ def text(links: Iterable[Link]) -> str:
     for link in links:
         if not link.enabled:
             continue
-        if before and before.name and link.name and before.tool == link.tool and link.tool in MLIR_TOOLS:
+        if before and before.name and link.name and before.tool == link.tool and _flags_are_passes(link.tool):
             calls[-1][1].append(link.words)
         else:
             calls.append((link.tool, [link.words]))
@@ -113,7 +117,7 @@ def _taken_apart(step: Step) -> list[Link]:
     words = [word for word in shlex.split(step.arguments) if word != "-"]
     if not words:
         return whole
-    if step.tool in MLIR_TOOLS:
+    if _flags_are_passes(step.tool):
         passes = [_pass_of(step.tool, word) for word in words]
         return [link for link in passes if link] if all(passes) else whole
     if step.tool == "mlir-translate" and len(words) == 1:

@@ -81,7 +81,7 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
         step = request.steps[number]
         run.step = number
         kept: list[State] = []
-        for planned in tools.find(step.tool)(run, state, step):
+        for planned in tools.passes_of(run, state, step):
             if index == request.stop_after:
                 return
             index += 1

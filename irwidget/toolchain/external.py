@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from irwidget import registry
 from irwidget.errors import near
 from irwidget.toolchain import events, feeding, graphs, llvm_state, mlir, printed, scratch
 from irwidget.toolchain.language import detect
@@ -28,13 +29,6 @@ from irwidget.trace import Diagnostic, Step
 OLDEST_LLVM = 22
 _PATIENCE = 20
 """Seconds for a program that only says what it knows."""
-_VARIABLES = {
-    "torch-mlir-opt": ("TORCH_MLIR_OPT_PATH",),
-    "triton-opt": ("TRITON_OPT_PATH",),
-    "triton-llvm-opt": ("TRITON_OPT_PATH",),
-}
-_LLVM_TOOLS = ("mlir-opt", "mlir-translate", "opt", "llc")
-_PACKAGES = {"mlir-opt": "mlir-22-tools", "mlir-translate": "mlir-22-tools", "opt": "llvm-22", "llc": "llvm-22"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +42,33 @@ class Program:
 @cache
 def find(tool: str) -> Program | str:
     """The program for a tool, or why there is none, in words."""
+    known = _known(tool)
     refused: list[str] = []
     for path in _candidates(tool):
         if not os.access(path, os.X_OK) or os.path.isdir(path):
             continue
-        version = _llvm_version(path) if tool in _LLVM_TOOLS else ""
-        if tool in _LLVM_TOOLS and int(version.split(".")[0] or 0) < OLDEST_LLVM:
+        version = _llvm_version(path) if known.llvm else ""
+        if known.llvm and int(version.split(".")[0] or 0) < OLDEST_LLVM:
             refused.append(f"{path} is LLVM {version or 'of unknown version'}")
             continue
         return Program(path, version)
-    wanted = f"{tool} of LLVM {OLDEST_LLVM} or newer" if tool in _LLVM_TOOLS else tool
+    wanted = f"{tool} of LLVM {OLDEST_LLVM} or newer" if known.llvm else tool
     remedy = (
-        f"apt-get install {_PACKAGES[tool]}, or set LLVM_BIN_PATH"
-        if tool in _PACKAGES
-        else (f"set {_VARIABLES[tool][0]}" if tool in _VARIABLES else "install it")
+        f"apt-get install {known.package}, or set LLVM_BIN_PATH"
+        if known.package
+        else (f"set {known.variables[0]}" if known.variables else "install it")
     )
     return f"{wanted} was not found{': ' + '; '.join(refused) if refused else ''}. Next step: {remedy}"
 
 
+def _known(tool: str) -> registry.Program:
+    """How the program of a tool is found; anything else is looked for where LLVM's are, and on PATH."""
+    registered = registry.tools.get(tool)
+    return (registered.program if registered else None) or registry.Program()
+
+
 def _candidates(tool: str) -> Iterator[str]:
-    for variable in (*_VARIABLES.get(tool, ()), "LLVM_BIN_PATH"):
+    for variable in (*_known(tool).variables, "LLVM_BIN_PATH"):
         if value := os.environ.get(variable):
             yield value if os.path.isfile(value) else os.path.join(value, tool)
     if tool == "torch-mlir-opt":

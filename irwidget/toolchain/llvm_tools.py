@@ -102,6 +102,11 @@ def _settings(state: State, step: Step) -> llvm.Settings:
     return settings(step)
 
 
+def check(run: Run, step: Step) -> None:
+    """Read the arguments of a step. Raises as `settings` does."""
+    settings(step)
+
+
 def settings(step: Step) -> llvm.Settings:
     """What a step asks for. Raises StepFailed for what LLVM refuses, NeedsProgram for what only the program has."""
     try:

@@ -23,21 +23,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from irwidget.trace import Step
 
-PACKAGE_OF_TOOL = {
-    "torch.export": "torch",
-    "torch-mlir-opt": "torch-mlir",
-    "mlir-opt": "torch-mlir",
-    "mlir-translate": "torch-mlir",
-    "execute": "torch-mlir",
-    "opt": "llvmlite",
-    "llc": "llvmlite",
-    "llvm-link": "llvmlite",
-    "triton": "triton",
-    "triton-opt": "triton",
-    "ptxas": "triton",
-    "nvdisasm": "triton",
-}
-
 Kind = Literal["embedded", "optional", "external"]
 
 
@@ -50,8 +35,6 @@ class Tool:
     version: str
     kind: Kind
     """Embedded: always installed. Optional: an extra. External: a program of the system."""
-    targets: tuple[str, ...]
-    """The IR types that need it."""
     llvm: str = ""
     """The LLVM inside."""
     wheels: tuple[tuple[str, str], ...] = ()
@@ -73,7 +56,6 @@ def read() -> tuple[list[Tool], dict[str, str]]:
             name=entry["name"],
             version=entry["version"],
             kind=entry["kind"],
-            targets=tuple(entry["targets"]),
             llvm=entry.get("llvm", ""),
             wheels=tuple(sorted(entry.get("wheels", {}).items())),
         )
@@ -92,8 +74,10 @@ def installed(package: str) -> str | None:
 
 def versions(steps: Iterable[Step]) -> dict[str, str]:
     """Package and version of each embedded tool that the steps name."""
-    embedded = (step.tool for step in steps if step.tool in PACKAGE_OF_TOOL and not step.program)
-    packages = dict.fromkeys(PACKAGE_OF_TOOL[tool] for tool in embedded)
+    from irwidget.registry import tools
+
+    embedded = (tools.get(step.tool) for step in steps if not step.program)
+    packages = dict.fromkeys(tool.package for tool in embedded if tool and tool.package)
     return {package: installed(package) or "missing" for package in packages}
 
 
@@ -148,7 +132,6 @@ def write() -> None:
         lines += ["[[tool]]", f'name = "{tool.name}"', f'version = "{version}"', f'kind = "{tool.kind}"']
         if tool.llvm:
             lines.append(f'llvm = "{tool.llvm}"')
-        lines.append(f"targets = {json.dumps(list(tool.targets))}")
         # torch has a CPU and several CUDA builds of one version: its hash is not demanded
         if tool.kind != "external" and tool.name != "torch":
             wheels = (

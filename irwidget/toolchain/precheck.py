@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from irwidget.toolchain import events, external, llvm_tools, mlir_opt, translate
+from irwidget.registry import imported, tools
+from irwidget.toolchain import events, external
 from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, refuse
 from irwidget.trace import Step
 
@@ -29,29 +30,20 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
 
 
 def _read(run: Run, step: Step) -> None:
-    if step.tool == "user-tool":
-        external.located(run, step)
-    elif step.tool in ("triton-opt", "triton-llvm-opt"):
-        _read_triton(step)
-    elif not step.program:
-        try:
-            _READERS[step.tool](run, step)
-        except NeedsProgram as error:
-            _read_by_program(step, error)
-    else:
+    known = tools.get(step.tool)
+    if known is None or not known.check:
+        return
+    if step.program and known.program:
         _read_by_program(step, None)
+        return
+    try:
+        imported(known.check)(run, step)
+    except NeedsProgram as error:
+        _read_by_program(step, error)
 
 
-_READERS = {
-    "mlir-opt": mlir_opt.planned,
-    "torch-mlir-opt": mlir_opt.planned,
-    "mlir-translate": lambda run, step: translate.require_embedded(step),
-    "opt": lambda run, step: llvm_tools.settings(step),
-    "llc": lambda run, step: llvm_tools.settings(step),
-}
-
-
-def _read_triton(step: Step) -> None:
+def triton(run: Run, step: Step) -> None:
+    """Read the arguments of `triton-opt` or `triton-llvm-opt`. Raises StepFailed, also where there is no Triton."""
     try:
         from irwidget.toolchain import triton_opt
     except ImportError as error:

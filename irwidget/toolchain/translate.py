@@ -29,7 +29,7 @@ def embeds(arguments: str) -> bool:
     return [word.lstrip("-") for word in shlex.split(arguments) if word != "-"] == [TO_LLVM_IR.lstrip("-")]
 
 
-def require_embedded(step: Step) -> None:
+def check(run: Run, step: Step) -> None:
     """Raise NeedsProgram for arguments that only the program has."""
     if not embeds(step.arguments):
         raise NeedsProgram(f"embedded mlir-translate has {TO_LLVM_IR} only, not {step.arguments!r}")
@@ -37,7 +37,7 @@ def require_embedded(step: Step) -> None:
 
 def mlir_translate(run: Run, state: State, step: Step) -> Iterator[Pass]:
     """The tool: one pass."""
-    require_embedded(step)
+    check(run, step)
     module = as_mlir(run, state, step).module.operation
     kernels = [operation for operation in _body(module) if operation.operation.name == "gpu.module"]
     if kernels:
