@@ -1,15 +1,18 @@
-"""The arguments of `%%lower`, `%lower` and `python -m irwidget lower`: one parser, three skins."""
+"""The arguments of `%%lower`, `%lower` and `python -m irwidget lower`: one parser, three skins.
+
+The options of a lowering and of the IR types come from their dataclasses; here is only what is a cell's own.
+"""
 
 from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from irwidget.errors import UsageError, near
-from irwidget.options import from_word, memory_bytes
-from irwidget.toolchain.run import Options
+from irwidget.options import NAMES, LowerOptions
+from irwidget.registry import Option, Target, described, frontends, targets
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,17 +31,21 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made = _Parser(prog, description="Lower a model, kernel or IR and see every pass.", allow_abbrev=False)
     if objects:
         made.add_argument("names", nargs="*", metavar="NAME", help="a model or kernel, then its inputs")
+    _add_own(made, prog, objects)
+    common = made.add_argument_group("for every IR type")
+    for option in described(LowerOptions).values():
+        _add(common, option, option.default, from_word=True)
+    for title, options in _groups():
+        group = made.add_argument_group(title)
+        for option in options:
+            _add(group, option, argparse.SUPPRESS, from_word=False)
+    return made
+
+
+def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
+    """What is neither of the lowering nor of an IR type."""
     made.add_argument("--to", metavar="TYPE", help="IR type, or several separated by commas; --targets lists them")
     made.add_argument("--all", action="store_true", help="every IR type that the model can be lowered to")
-    made.add_argument("--pipeline", metavar="TEXT", help="go on with a custom pipeline: 'mlir-opt --cse | opt -O2'")
-    made.add_argument("--external", action="store_true", help="run the pipeline's tools as real programs")
-    made.add_argument(
-        "--route",
-        type=from_word("route"),
-        default="robust",
-        metavar="ROUTE",
-        help="robust, or explorer: PyTorch Explorer's",
-    )
     made.add_argument(
         "--from",
         dest="source",
@@ -46,39 +53,49 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
         default="text",
         help="raw_ir: the cell is IR, or Python that prints it",
     )
-    made.add_argument("--arch", help="what to generate code for: sm_80, gfx942, ...")
-    made.add_argument("--aten", help="helion_mlir: raw, linalg-on-tensors, tosa or stablehlo")
     if not prog.startswith("irwidget"):
         made.add_argument("--interactive", action="store_true", help="edit and run the pipeline as a widget")
     if objects:
         made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
-    made.add_argument("--config", help="which of an autotuner's configurations: its number, or BLOCK=128")
-    made.add_argument("--cores", type=int, help="Spyre: how many cores, 1 to 32")
-    made.add_argument("--O", type=from_word("O"), metavar="LEVEL", help="LLVM's optimisation level")
-    made.add_argument("--kernels", action="store_true", help="outline real GPU kernels")
-    made.add_argument("--llvm-passes", action="store_true", help="a dump after every LLVM pass that changed something")
-    made.add_argument(
-        "--check",
-        nargs="?",
-        const=True,
-        type=from_word("check"),
-        metavar="each",
-        help="execute the result and compare it with eager PyTorch; each: every dump",
-    )
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
     made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
-    made.add_argument("--name", help="what to call it in the view")
     made.add_argument("--text", action="store_true", help="print the text twin instead of the widget")
     made.add_argument("--out", metavar="VAR", help="bind the result to this variable too")
     made.add_argument("--html", metavar="FILE", help="write one offline, interactive page")
-    made.add_argument("--no-dumps", action="store_true", help="keep the last dump only")
-    made.add_argument("--no-elide", action="store_true", help="print large constants in full")
-    made.add_argument("--in-process", action="store_true", help="run the passes in this process, not in the worker")
-    made.add_argument("--timeout", type=from_word("timeout"), metavar="S", help="seconds for all of it")
-    made.add_argument("--memory", type=from_word("memory"), metavar="GIB", help="most memory for the worker")
     made.add_argument("--targets", action="store_true", help="print the table of IR types")
     made.add_argument("--doctor", action="store_true", help="check this machine against toolchain.lock")
-    return made
+
+
+_OWN = ("names", "to", "all", "source", "from", "interactive", "from_cache", "model", "inputs", "text", "out", "html")
+_TABLES = ("targets", "doctor")
+
+
+def _groups() -> Iterator[tuple[str, list[Option]]]:
+    """The options of the IR types, by what these start from; one that several have is listed with the first."""
+    seen = {*NAMES, *_OWN, *_TABLES}
+    for front_end in frontends:
+        found: dict[str, Option] = {}
+        for target in targets:
+            if target.front_end == front_end.name:
+                found.update(described(target.options))
+        new = [option for name, option in found.items() if option.flag and name not in seen]
+        seen.update(found)
+        if new:
+            yield f"from {front_end.starts_from}", new
+
+
+def _add(group: Any, option: Option, default: Any, *, from_word: bool) -> None:
+    """Add an option. Those of IR types stay words until it is known which IR type is wanted."""
+    if not option.flag:
+        return
+    said: dict[str, Any] = {"dest": option.name, "default": default, "help": option.help.replace("%", "%%")}
+    if option.read is None:
+        group.add_argument(option.flag, action="store_const", const=option.bare, **said)
+        return
+    if option.bare is not None:
+        said |= {"nargs": "?", "const": option.bare}
+    metavar = option.metavar or option.name.upper()
+    group.add_argument(option.flag, type=option.from_word if from_word else str, metavar=metavar, **said)
 
 
 def parse(line: str | Sequence[str], prog: str, *, objects: bool) -> argparse.Namespace:
@@ -101,42 +118,35 @@ def option_names() -> list[str]:
     return sorted(name for action in actions for name in action.option_strings if name.startswith("--"))
 
 
+def words_for(flag: str) -> list[str]:
+    """The words that an option may be, where it is one of some."""
+    options = [*described(LowerOptions).values(), *(option for _, group in _groups() for option in group)]
+    return [word for option in options if option.flag == flag for word in option.known]
+
+
 def split(names: str | None) -> list[str]:
     """Names separated by commas."""
     return [name.strip() for name in names.split(",") if name.strip()] if names else []
 
 
 def lower_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments of `irwidget.lower` that the arguments ask for."""
-    options: dict[str, Any] = {
-        "dumps": not parsed.no_dumps,
-        "elide": not parsed.no_elide,
-        "isolate": not parsed.in_process,
-        "timeout": parsed.timeout,
-        "pipeline": parsed.pipeline,
-        "external": parsed.external,
-        "route": parsed.route,
-        "check": parsed.check or False,
-        "memory": parsed.memory,
-    }
-    return {**options, **target_options(parsed)}
+    """The options of every lowering, as the arguments have them."""
+    return {name: value for name, value in vars(parsed).items() if name in NAMES}
 
 
-def target_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Those that belong to what is lowered."""
-    names = ("arch", "O", "kernels", "llvm_passes", "aten", "config", "cores")
-    return {name: value for name in names if (value := getattr(parsed, name))}
+def target_options(parsed: argparse.Namespace, wanted: Sequence[str]) -> dict[str, Any]:
+    """The options of the IR types that are given, read as those that are wanted read them. Raises UsageError."""
+    known = [target for name in wanted if (target := targets.get(name))] or list(targets)
+    given = {name: value for name, value in vars(parsed).items() if name not in (*NAMES, *_OWN, *_TABLES)}
+    return {name: _value(name, value, known) for name, value in given.items() if value != ""}
 
 
-def plan_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments of `irwidget.planning.planned`: what can be checked before a cell runs."""
-    return {
-        "pipeline": parsed.pipeline,
-        "route": parsed.route,
-        "external": parsed.external,
-        "target_options": target_options(parsed),
-        "options": Options(isolate=not parsed.in_process, memory=memory_bytes(parsed.memory)),
-    }
+def _value(name: str, word: Any, known: Sequence[Target]) -> Any:
+    if not isinstance(word, str):
+        return word
+    owners: Iterator[Mapping[str, Option]] = (described(target.options) for target in known)
+    option = next((options[name] for options in owners if name in options), None)
+    return option.from_word(word) if option else word
 
 
 def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -152,4 +162,5 @@ def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:
     }
     if flag := next((flag for flag, given in refused.items() if given), None):
         raise UsageError(f"--interactive shows every pass of the usual route in a widget: leave out --{flag}")
-    return {**options, "pipeline": options["pipeline"] or ""}
+    del options["name"]  # each model has its own
+    return {**options, **target_options(parsed, split(parsed.to)), "pipeline": options["pipeline"] or ""}

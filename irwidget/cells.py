@@ -7,38 +7,26 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 from collections.abc import Generator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from irwidget import arguments, options
-from irwidget.errors import UsageError
-from irwidget.frontends.pairing import Call, Candidate, collected, explore, find
-from irwidget.lowering import Lowering
+from irwidget.frontends.cell import AlreadyShown, Candidate, Cell, Shell
+from irwidget.frontends.pairing import collected, explore, find
+from irwidget.registry import Target, frontends
+from irwidget.result import Lowering
+from irwidget.routes import find as find_target
+
+__all__ = ["AlreadyShown", "Shell", "cached", "candidates", "needs_torch"]
 
 
-class Shell(Protocol):
-    """What runs the user's code, and shows their own errors."""
-
-    @property
-    def user_ns(self) -> Any:
-        """The user's variables by name."""
-        ...
-
-    def run_cell(self, raw_cell: str, store_history: bool = False) -> Any:
-        """Run it. The result has `success`, and `error_in_exec` where it raised."""
-        ...
-
-    def showtraceback(self, *args: Any, **kwargs: Any) -> None:
-        """Show the exception that is being handled."""
-        ...
+def needs_torch(wanted: Sequence[str]) -> bool:
+    """Whether PyTorch must be there before a cell is lowered to these IR types, or to one that is chosen later."""
+    return not wanted or any(_front_end(find_target(name)).needs_torch for name in wanted)
 
 
-class AlreadyShown(Exception):
-    """Ends a cell whose error the shell has shown already."""
-
-    def _render_traceback_(self) -> list[str]:
-        return []
+def _front_end(target: Target) -> Any:
+    return frontends.find(target.front_end, "front end")
 
 
 def candidates(
@@ -48,15 +36,22 @@ def candidates(
 
     Raises AlreadyShown for an error of the user's own, and IRWidgetError where there is nothing to lower.
     """
-    # The first line stands for the magic's, so that line numbers are those that the user sees.
-    source = f"# %%lower {line}\n{cell}"
-    if "raw_ir" in wanted:
-        text = cell if parsed.source == "text" else _printed(shell, source)
-        return [Candidate("IR", text, (Call((), told=True),))]
-    if wanted and all(name.startswith("triton_") for name in wanted) and "helion.kernel" not in cell:
-        return _launches(shell, source, cell, wanted, parsed)
-    with _explore(shell.user_ns), collected(source) as pairs:
-        _run(shell, source)
+    targets = [find_target(name) for name in wanted]
+    asked = Cell(
+        shell,
+        cell,
+        f"# %%lower {line}\n{cell}",
+        targets,
+        arguments.target_options(parsed, wanted),
+        parsed.source,
+        parsed.timeout,
+        options.memory_bytes(parsed.memory),
+    )
+    for front_end in {target.front_end: _front_end(target) for target in targets}.values():
+        if (found := front_end.candidates(asked)) is not None:
+            return found
+    with _explore(shell.user_ns), collected(asked.source) as pairs:
+        asked.run()
     return pairs or find(cell, shell.user_ns, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
 
 
@@ -66,41 +61,6 @@ def cached(directory: str, to: str) -> dict[str, Lowering]:
 
     traces = triton.from_cache(directory, to)
     return {f"{trace.name}:{number}": Lowering(trace) for number, trace in enumerate(traces)}
-
-
-def _run(shell: Shell, source: str) -> None:
-    if not shell.run_cell(source, store_history=False).success:
-        raise AlreadyShown
-
-
-def _printed(shell: Shell, source: str) -> str:
-    """What the cell prints when it is run as Python. Raises UsageError when it prints nothing."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        _run(shell, source)
-    if not printed.getvalue().strip():
-        raise UsageError("There is no IR: the Python code printed nothing")
-    return printed.getvalue()
-
-
-def _launches(
-    shell: Shell, source: str, cell: str, wanted: Sequence[str], parsed: argparse.Namespace
-) -> list[Candidate]:
-    """Run the cell and note its launches, without a GPU if there is none."""
-    from irwidget.frontends import triton
-    from irwidget.toolchain import client
-
-    client.prepare("triton")
-    arch = parsed.arch or (triton.default_arch(wanted[0]) if len(wanted) == 1 else None)
-    # A launch returns a compiled kernel, which is nothing to show.
-    memory = options.memory_bytes(parsed.memory)
-    launches = triton.run_cell(shell, f"{source}\nNone", arch, seconds=parsed.timeout, memory=memory)
-    if launches.failed and not launches:
-        raise AlreadyShown
-    if not launches and (found := find(cell, shell.user_ns, helion_only=True)):
-        return found
-    triton.require_launch(launches, shell.user_ns)
-    return [Candidate(launch.name, launch, (Call((), told=True),)) for launch in triton.select(launches, parsed.config)]
 
 
 @contextlib.contextmanager

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irwidget import arguments, reports
+from irwidget import arguments, display, reports
 from irwidget.cells import AlreadyShown
 from irwidget.errors import IRWidgetError, UsageError, near
 
 if TYPE_CHECKING:
-    from irwidget.lowering import Lowering
+    from irwidget.result import Lowering
 
 USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
@@ -69,14 +69,13 @@ def _file(parsed: argparse.Namespace, command: str) -> Path:
 def _export(words: list[str]) -> None:
     """Run a notebook and write what it lowered as a page."""
     from irwidget import notebooks
-    from irwidget.lowering import page
 
     parsed = arguments.parse(words, "irwidget export", objects=True)
     if getattr(parsed, "help_shown", False):
         return
     path = _file(parsed, "irwidget export")
     target = Path(parsed.html or path.with_suffix(".html").name)
-    page(notebooks.lowerings(path), notebooks.introduction(path)[0], target)
+    display.page(notebooks.lowerings(path), notebooks.introduction(path)[0], target)
     print(f"wrote {target} ({target.stat().st_size / 2**20:.1f} MB)")
 
 
@@ -84,7 +83,7 @@ def _lower(words: list[str]) -> None:
     """Run a Python file as a cell and lower what it asks for, or lower a file of IR."""
     from irwidget import cells, files
     from irwidget.commands import lower_all, targets_of
-    from irwidget.frontends.pairing import Call, Candidate
+    from irwidget.frontends.cell import Call, Candidate
     from irwidget.progress import ProgressLine
 
     parsed = arguments.parse(words, "irwidget lower", objects=True)
@@ -115,19 +114,17 @@ def _lower(words: list[str]) -> None:
 
 def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) -> None:
     """Write the page that is asked for; print the twin, or the IR alone with --no-dumps."""
-    from irwidget import views
-    from irwidget.lowering import page
-
     if not done:
         return
+    results = list(done.values())
     if parsed.html:
-        page(list(done.values()), title, parsed.html)
+        display.page(results, title, parsed.html)
     if parsed.html and not parsed.text:
         print(f"wrote {parsed.html}")
-    elif parsed.no_dumps:
+    elif not parsed.dumps:
         print("\n".join(lowering.text for lowering in done.values()))
     else:
-        print(views.text([lowering.trace for lowering in done.values()]))
+        print(display.text(results))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ from typing import TypeVar, cast
 
 from irwidget import arguments, pipelines, routes
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
-from irwidget.frontends.pairing import Candidate
+from irwidget.frontends.cell import Candidate
 from irwidget.lowering import Lowering, lower
+from irwidget.options import LowerOptions
 from irwidget.planning import planned
 from irwidget.progress import ProgressLine
 
@@ -20,20 +21,23 @@ def targets_of(parsed: argparse.Namespace) -> list[str]:
     """The IR types that the arguments ask for. Raises UsageError."""
     names = arguments.split(parsed.to)
     if parsed.all:
-        pytorch = [target.name for target in routes.targets().values() if target.source == "pytorch"]
-        names = [name for name in pytorch if name != "sass"]  # it takes a disassembler run per kernel
+        names = [target.name for target in routes.targets().values() if target.source == "pytorch" and target.in_all]
     if not names:
         raise UsageError(f"Say what to lower to: --to {next(iter(routes.targets()))} (--targets lists the IR types)")
-    targets, _ = planned(names, **arguments.plan_options(parsed))
+    targets, _ = planned(names, _asked(parsed), arguments.target_options(parsed, names))
     return [target.name for target in targets]
+
+
+def _asked(parsed: argparse.Namespace) -> LowerOptions:
+    return LowerOptions(**arguments.lower_options(parsed))
 
 
 def check_pipeline(parsed: argparse.Namespace) -> None:
     """Have the tools read the pipeline of an `--interactive` line. Raises UsageError and ToolError."""
-    asked = arguments.plan_options(parsed)
-    if asked["pipeline"]:
-        steps = pipelines.parse(asked["pipeline"])
-        pipelines.check([replace(step, program=parsed.external) for step in steps], asked["options"])
+    asked = _asked(parsed)
+    if asked.pipeline:
+        steps = pipelines.parse(asked.pipeline)
+        pipelines.check([replace(step, program=asked.external) for step in steps], asked.run({}))
 
 
 def lower_all(
@@ -44,7 +48,8 @@ def lower_all(
     problems: list[BaseException] = []
     for name, candidate in _named(candidates).items():
         name = parsed.name if parsed.name and len(candidates) == 1 else name
-        options = {**arguments.lower_options(parsed), "name": name, "progress": progress.report}
+        options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, wanted)}
+        options |= {"name": name, "progress": progress.report}
         make = cast("Callable[..., dict[str, Lowering]]", partial(lower, to=list(wanted), **options))
         progress.begin(name)
         try:

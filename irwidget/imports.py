@@ -45,9 +45,12 @@ OURS = (
     "irwidget.lowering",
     "irwidget.commands",
     "irwidget.frontends.torch",
-    "irwidget.frontends.kernels",
+    "irwidget.frontends.torchscript",
+    "irwidget.frontends.triton.entry",
     "irwidget.frontends.triton.launch",
-    "irwidget.helion",
+    "irwidget.helion.entry",
+    "irwidget.spyre.entry",
+    "irwidget.views.registered",
     "irwidget.views.widget",
 )
 

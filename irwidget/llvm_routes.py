@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irwidget import options as options_of
 from irwidget.errors import UsageError, near
+from irwidget.registry import option
 from irwidget.toolchain import gpu_archs
 from irwidget.trace import Step
 
@@ -98,6 +98,33 @@ _TRIPLES = {
 _ARCHS = {"nvptx": gpu_archs.NVPTX, "amdgpu": gpu_archs.AMDGPU}
 
 
+LEVELS = ("0", "1", "2", "3")
+
+
+def _level(value: Any) -> bool:
+    return not isinstance(value, bool) and str(value).removeprefix("O") in LEVELS
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeOptions:
+    """What every lowering to machine code can be told."""
+
+    arch: str | None = option(
+        None, "what to generate code for: sm_80, gfx942, ...", says="a text, as in 'sm_90' or 'gfx942'"
+    )
+    llvm_passes: bool = option(False, "a dump after every LLVM pass that changed something")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchOptions(CodeOptions):
+    """The options of PyTorch's IR types."""
+
+    O: int | str = option(  # noqa: E741
+        2, "LLVM's optimisation level", says="0, 1, 2 or 3", allows=_level, read=str, metavar="LEVEL"
+    )
+    kernels: bool = option(False, "outline real GPU kernels")
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What the user asked for, checked."""
@@ -112,19 +139,16 @@ class Choices:
     """Real kernels by the gpu dialect, rather than one device function with serial loops."""
 
 
-def choose(names: Sequence[str], route: str, options: Mapping[str, Any]) -> Choices:
-    """Check the route and the target options for these IR types. Raises UsageError."""
-    options_of.check({"route": route, **options})
-    level = str(options.get("O", 2)).removeprefix("O")
-    kernels = bool(options.get("kernels"))
-    if kernels and route == "explorer":
+def choose(names: Sequence[str], route: str, options: TorchOptions) -> Choices:
+    """The route and the target options for these IR types. Raises UsageError for what does not go together."""
+    if options.kernels and route == "explorer":
         raise UsageError("The explorer route has no kernels: PyTorch Explorer makes one device function")
     return Choices(
         route,
-        level=int(level),
-        llvm_passes=bool(options.get("llvm_passes")),
-        kernels=kernels,
-        **_archs(names, str(options.get("arch") or "")),
+        level=int(str(options.O).removeprefix("O")),
+        llvm_passes=options.llvm_passes,
+        kernels=options.kernels,
+        **_archs(names, options.arch or ""),
     )
 
 

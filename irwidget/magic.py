@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,13 +13,13 @@ from IPython.core.completer import context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
-from irwidget import arguments, cells, imports, reports, routes
+from irwidget import arguments, cells, display, imports, reports, routes
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import LoweringInterrupted, UsageError, near
 from irwidget.frontends import torch as frontend
-from irwidget.frontends.pairing import Call, Candidate
-from irwidget.lowering import Lowering, page, shown
+from irwidget.frontends.cell import Call, Candidate
 from irwidget.progress import ProgressLine
+from irwidget.result import Lowering
 
 
 @magics_class
@@ -44,7 +44,7 @@ class LowerMagics(Magics):
         if parsed.interactive:
             check_pipeline(parsed)
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
-        if wanted != ["raw_ir"]:
+        if cells.needs_torch(wanted):
             with _one_line("in the import of PyTorch, which goes on, "):
                 imports.wait(imports.TORCH + imports.OURS)  # the cell is about to import some of it, too
         with _interrupts_of(self.shell) as interrupted:
@@ -95,7 +95,7 @@ class LowerMagics(Magics):
         options: Mapping[str, Any],
     ) -> None:
         """Show the pipeline widget of each model, and bind it to `_pipeline`; `names` are the user's."""
-        from IPython.display import display
+        from IPython.display import display as show
 
         from irwidget.editor.widget import Pipeline
         from irwidget.views.base import Stack, replace
@@ -107,7 +107,7 @@ class LowerMagics(Magics):
             made[candidate.name] = first_that_fits(candidate, make)
         self._bind("_pipeline", made, parsed)
         widgets = list(made.values())
-        display(replace(_cell_id(self.shell), widgets[0] if len(widgets) == 1 else Stack(children=widgets)))
+        show(replace(_cell_id(self.shell), widgets[0] if len(widgets) == 1 else Stack(children=widgets)))
 
     def _bind(self, name: str, made: Mapping[str, Any], parsed: argparse.Namespace) -> None:
         """Put what was made into the user's namespace: by itself, or several by name."""
@@ -127,14 +127,13 @@ class LowerMagics(Magics):
 
     def _show(self, done: Mapping[str, Lowering], parsed: argparse.Namespace, progress: ProgressLine) -> None:
         self._bind("_lowering", done, parsed)
+        results = list(done.values())
         if parsed.html:
-            page(list(done.values()), "; ".join(done), parsed.html)
+            display.page(results, "; ".join(done), parsed.html)
         if parsed.text:
-            from irwidget import views
-
-            print(views.text([lowering.trace for lowering in done.values()]))
+            print(display.text(results))
             return
-        progress.show(shown(list(done.values()), key=_cell_id(self.shell)))
+        progress.show(display.shown(results, _cell_id(self.shell)))
 
 
 @contextlib.contextmanager
@@ -200,11 +199,22 @@ def complete(context: Any) -> Any:
     if previous == "--to":
         done, _, token = token.rpartition(",")
         names = [f"{done},{name}" if done else name for name in routes.targets() if name.startswith(token)]
+    elif known := arguments.words_for(previous):
+        names = [name for name in known if name.startswith(token)]
     elif token.startswith("-") or not token:
         names = [name for name in arguments.option_names() if name.startswith(token)]
     else:
         names = []
     return {"completions": [SimpleCompletion(name, type="param") for name in names], "suppress": bool(names)}
+
+
+def _help(prog: str, *, objects: bool) -> Callable[[], str]:
+    """What IPython asks a magic for when somebody types `%lower?`: its options, those of other packages too."""
+    return lambda: arguments.parser(prog, objects=objects).format_help()
+
+
+setattr(LowerMagics.lower_cell, "getdoc", _help("%%lower", objects=False))  # noqa: B010
+setattr(LowerMagics.lower_line, "getdoc", _help("%lower", objects=True))  # noqa: B010
 
 
 def load(shell: InteractiveShell) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.lowering import Lowering
+from irwidget.result import Lowering
 from irwidget.trace import Trace
 
 
@@ -45,11 +45,7 @@ def lowerings(path: Path) -> list[Lowering]:
 
 def _lowering(shown: Any) -> Lowering:
     """What a cell showed, a lowering or a program for Spyre, as a lowering."""
-    from irwidget.spyre import SpyreProgram
-
-    if isinstance(shown, Lowering):
-        return shown
-    return Lowering(shown.trace, shown if isinstance(shown, SpyreProgram) else None)
+    return shown if isinstance(shown, Lowering) else Lowering(shown.trace, getattr(shown, "results", None))
 
 
 def introduction(path: Path) -> tuple[str, str]:

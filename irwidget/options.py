@@ -1,105 +1,116 @@
-"""What each option of `lower` may be: one table, which Python calls, the magics and the command line all go by."""
+"""The options of every lowering: one dataclass, which Python calls, the magics and the command line all go by.
+
+Those of an IR type are its target's own (`Target.options`).
+"""
 
 from __future__ import annotations
 
 import numbers
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
-from irwidget.errors import UsageError, near
-
-ROUTES = ("robust", "explorer")
-LEVELS = ("0", "1", "2", "3")
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What an option may be."""
-
-    says: str
-    allows: Callable[[Any], bool]
-    known: tuple[str, ...] = ()
-    """The words it may be, for near matches."""
-    read: Callable[[str], Any] = str
-    """Its value from a word of a command line. Raises ValueError."""
-
-    def problem(self, name: str, value: Any) -> str:
-        """Why the option cannot have this value; empty when it can."""
-        if self.allows(value):
-            return ""
-        hint = f" {near(value, self.known)}" if self.known and isinstance(value, str) else ""
-        return f"{name} is {self.says}, not {_short(value)}.{hint}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+from irwidget.errors import UsageError
+from irwidget.registry import check, option
+from irwidget.registry.fields import short
+from irwidget.toolchain.run import Options, Progress
 
 
 def _above_zero(most: float) -> Callable[[Any], bool]:
     def allows(value: Any) -> bool:
         if value is None:
             return True
-        return not _flag(value) and isinstance(value, numbers.Real) and 0 < float(value) <= most
+        return not isinstance(value, bool) and isinstance(value, numbers.Real) and 0 < float(value) <= most
 
     return allows
 
 
-def _text(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _level(value: Any) -> bool:
-    return not isinstance(value, bool) and str(value).removeprefix("O") in LEVELS
-
-
-_SWITCH = Rule("True or False", _flag)
-RULES: Mapping[str, Rule] = {
-    "timeout": Rule("a number of seconds above 0", _above_zero(threading.TIMEOUT_MAX), read=float),
-    "memory": Rule("a number of GiB above 0", _above_zero(2**32), read=float),
-    "check": Rule("True, False or 'each'", lambda value: _flag(value) or value == "each", ("each",)),
-    "route": Rule("'robust' or 'explorer'", lambda value: isinstance(value, str) and value in ROUTES, ROUTES),
-    "pipeline": Rule("one line of text, as in 'mlir-opt --cse | opt -O2'", _text),
-    "name": Rule("a text", _text),
-    "kwargs": Rule("a mapping from names to values", lambda value: value is None or _by_name(value)),
-    "progress": Rule("a function", lambda value: value is None or callable(value)),
-    "O": Rule("0, 1, 2 or 3", _level),
-    "arch": Rule("a text, as in 'sm_90' or 'gfx942'", _text),
-    "aten": Rule("a text, as in 'linalg-on-tensors'", _text),
-    **dict.fromkeys(("dumps", "elide", "isolate", "external", "kernels", "llvm_passes"), _SWITCH),
-}
-
-
 def _by_name(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)  # pyright: ignore[reportUnknownVariableType]
+    return value is None or (isinstance(value, Mapping) and all(isinstance(name, str) for name in value))  # pyright: ignore[reportUnknownVariableType]
 
 
-def check(given: Mapping[str, Any]) -> None:
-    """Raise UsageError for the first option that cannot have its value. Options without a rule are left alone."""
-    for name, value in given.items():
-        if name in RULES and (problem := RULES[name].problem(name, value)):
-            raise UsageError(problem)
+@dataclass(frozen=True, kw_only=True)
+class LowerOptions:
+    """What `lower` takes whatever the IR type."""
+
+    kwargs: Mapping[str, Any] | None = option(
+        None, "keyword inputs, by name", says="a mapping from names to values", allows=_by_name
+    )
+    dynamic_shapes: Any = option(None, "as torch.export takes them")
+    pipeline: str | None = option(
+        None,
+        "go on with a custom pipeline: 'mlir-opt --cse | opt -O2'",
+        says="one line of text, as in 'mlir-opt --cse | opt -O2'",
+        metavar="TEXT",
+    )
+    external: bool = option(False, "run the pipeline's tools as real programs")
+    route: Literal["robust", "explorer"] = option(
+        "robust", "robust, or explorer: PyTorch Explorer's", says="'robust' or 'explorer'", metavar="ROUTE"
+    )
+    check: bool | Literal["each"] = option(
+        False,
+        "execute the result and compare it with eager PyTorch; each: every dump",
+        says="True, False or 'each'",
+        allows=lambda value: isinstance(value, bool) or value == "each",
+        known=("each",),
+        read=str,
+        bare=True,
+        metavar="each",
+    )
+    dumps: bool = option(True, "keep the last dump only")
+    elide: bool = option(True, "print large constants in full")
+    isolate: bool = option(True, "run the passes in this process, not in the worker", flag="--in-process")
+    timeout: float | None = option(
+        None,
+        "seconds for all of it",
+        says="a number of seconds above 0",
+        allows=_above_zero(threading.TIMEOUT_MAX),
+        metavar="S",
+    )
+    memory: float | None = option(
+        None,
+        "most memory for the worker, in GiB",
+        says="a number of GiB above 0",
+        allows=_above_zero(2**32),
+        metavar="GIB",
+    )
+    name: str | None = option(None, "what to call it in the view", says="a text")
+    progress: Progress | None = option(
+        None,
+        "called as each pass begins",
+        says="a function",
+        allows=lambda value: value is None or callable(value),
+        flag="",
+    )
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for the first option that cannot have its value."""
+        check(LowerOptions, {one.name: getattr(self, one.name) for one in fields(self)})
+
+    def run(self, target_options: Mapping[str, Any]) -> Options:
+        """How the passes run."""
+        return Options(
+            isolate=self.isolate,
+            timeout=self.timeout and float(self.timeout),
+            dumps=self.dumps,
+            elide=self.elide,
+            progress=self.progress,
+            keep_constants=bool(self.check),
+            memory=memory_bytes(self.memory),
+            target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
+        )
 
 
-def from_word(name: str) -> Callable[[str], Any]:
-    """What reads the option from a word of a command line. It raises UsageError for what the option cannot be."""
-    rule = RULES[name]
+NAMES = tuple(one.name for one in fields(LowerOptions))
 
-    def read(word: str) -> Any:
-        try:
-            value = rule.read(word)
-        except ValueError:
-            value = word
-        check({name: value})
-        return value
 
-    return read
+def split(given: Mapping[str, Any]) -> tuple[LowerOptions, dict[str, Any]]:
+    """The options of every lowering, checked, and those that belong to the IR type. Raises UsageError."""
+    return (
+        LowerOptions(**{name: value for name, value in given.items() if name in NAMES}),
+        {name: value for name, value in given.items() if name not in NAMES},
+    )
 
 
 def targets(to: Any, known: Iterable[str]) -> list[str]:
@@ -107,11 +118,11 @@ def targets(to: Any, known: Iterable[str]) -> list[str]:
     first = next(iter(known))
     names: list[Any] = [to] if isinstance(to, str) else list(to) if isinstance(to, list | tuple | set | Mapping) else []
     if not names:
-        raise UsageError(f"Say what to lower to: to={first!r}, or a list of names; to is {_short(to)}")
+        raise UsageError(f"Say what to lower to: to={first!r}, or a list of names; to is {short(to)}")
     for name in names:
         if not isinstance(name, str):
             kind = f"the name of an IR type, as in {first!r}, or a list of names"
-            raise UsageError(f"to is {kind}; {_short(name)} is none")
+            raise UsageError(f"to is {kind}; {short(name)} is none")
     return names
 
 

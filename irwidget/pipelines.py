@@ -38,9 +38,8 @@ def parse(text: str) -> tuple[Step, ...]:
             raise UsageError(f"Empty step in the pipeline {text!r}: put a tool on both sides of every |")
         tool, *arguments = words
         if not _is_tool(tool):
-            raise UsageError(
-                f"Unknown tool {tool!r} in the pipeline. {near(tool, tools())} Your own program runs as: user-tool {tool}"
-            )
+            own = f"Your own program runs as: user-tool {tool}"
+            raise UsageError(f"Unknown tool {tool!r} in the pipeline. {near(tool, tools())} {own}")
         for invocation in _split(arguments, "&&"):
             steps.append(Step(tool, shlex.join(invocation), " ".join([tool, *invocation])))
     return tuple(steps)
@@ -75,8 +74,11 @@ _CALLED = {"mlir": "MLIR", "llvm": "LLVM IR", "torchscript": "TorchScript"}
 def check_flow(steps: Sequence[Step], start: str, language: str) -> None:
     """Raise UsageError when a step cannot read what is before it: `start` in `language`, or the step before it.
 
-    What a user-tool leaves is not known, nor is text in a language of its own.
+    What a user-tool leaves is not known, nor is text in a language of its own; of text that may be in any language
+    (`raw_ir`), nothing is said before it is read.
     """
+    if language == "any":
+        return
     before = start
     for step in steps:
         tool = registry.tools.get(step.tool)

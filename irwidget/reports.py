@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from irwidget import routes
+from irwidget import registry, routes
 from irwidget.toolchain import external, lock
 
 PROGRAMS = {"mlir-22-tools": "mlir-opt", "llvm-22": "opt"}
@@ -32,11 +32,18 @@ def problems_of(tool: lock.Tool) -> str:
         return program if isinstance(program, str) else ""
     found = lock.installed(tool.name)
     if found is None:
-        extra = f"irwidget[{tool.name}]" if tool.kind == "optional" else f"{tool.name}=={tool.version}"
-        return f"missing: pip install '{extra}'"
+        return _missing(tool)
     if found != tool.version:
         return f"{found} is installed, toolchain.lock has {tool.version}: results may differ"
     return ""
+
+
+def _missing(tool: lock.Tool) -> str:
+    """What a package that is not there costs to have."""
+    if not tool.version:  # another package's
+        return f"missing: pip install {tool.name}"
+    extra = f"irwidget[{tool.name}]" if tool.kind == "optional" else f"{tool.name}=={tool.version}"
+    return f"missing: pip install '{extra}'"
 
 
 def _here(tool: lock.Tool) -> str:
@@ -54,14 +61,23 @@ def doctor() -> str:
     for tool in tools:
         here = _here(tool)
         rows.append((tool.name, here, tool.version, tool.llvm or "-", tool.kind, problems_of(tool) or "ok"))
+    locked = {tool.name: tool for tool in tools}
     types = [("IR type", "works here", "with")]
     for target in routes.targets().values():
-        needs = [tool for tool in tools if target.name in tool.targets]
-        lacking = [tool for tool in needs if problems_of(tool).startswith("missing")]
+        needs = [locked.get(name) or lock.Tool(name, "", "optional") for name in routes.needs(target)]
+        lacking = [tool for tool in needs if lock.installed(tool.name) is None]
         with_ = ", ".join(f"{t.name} {lock.installed(t.name)}" for t in needs if t not in lacking)
-        verdict = "; ".join(f"no: {t.name} {problems_of(t)}" for t in lacking) or "yes"
+        verdict = "; ".join(f"no: {t.name} {_missing(t)}" for t in lacking) or "yes"
         types.append((target.name, verdict, with_))
-    return f"{table(rows)}\n\n{table(types)}"
+    return "\n\n".join([table(rows), table(types), *_plugins()])
+
+
+def _plugins() -> list[str]:
+    """What other packages bring, and what of it is left out and why; nothing when there is none."""
+    rows = [("package", "here", "brings")]
+    rows += [(name, lock.installed(name) or "-", ", ".join(brings)) for name, brings in registry.packages().items()]
+    left = "\n".join(map(str, registry.problems()))
+    return [*([table(rows)] if len(rows) > 1 else []), *([left] if left else [])]
 
 
 def answered(parsed: argparse.Namespace) -> bool:

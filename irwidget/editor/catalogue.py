@@ -164,7 +164,10 @@ def _collect() -> Catalogue:
     found: dict[str, dict[str, KnownPass]] = {}
     for tool in registry.tools:
         if tool.passes:
-            found[tool.name] = {one.name: one for one in imported(tool.passes)()}
+            try:
+                found[tool.name] = {one.name: one for one in imported(tool.passes)()}
+            except Exception as error:  # another package's tool must not cost ours
+                sys.stderr.write(f"{tool.name}: {type(error).__name__}: {error}\n")
     return {tool: passes for tool, passes in found.items() if passes}
 
 

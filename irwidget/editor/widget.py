@@ -21,9 +21,10 @@ from irwidget.editor.outcome import Plan, route_of, with_outcome
 from irwidget.editor.reproduce import Names, call, magic_line, twin_html, twin_text
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.failures import limited
+from irwidget.frontends import base as base_front_end
+from irwidget.frontends.base import Given
 from irwidget.lowering import Lowering, Start
 from irwidget.toolchain import events
-from irwidget.toolchain.run import Options
 from irwidget.trace import Step, Trace, dump
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
@@ -101,50 +102,27 @@ class Pipeline(base.View):
         *inputs: Any,
         to: str | None = None,
         pipeline: str = "",
-        kwargs: Mapping[str, Any] | None = None,
-        dynamic_shapes: Any = None,
-        name: str | None = None,
-        allow_tools: Sequence[str] = catalogue.EMBEDDED_TOOLS,
-        external: bool = False,
-        elide: bool = True,
-        timeout: float | None = None,
-        memory: float | None = None,
-        isolate: bool = True,
+        allow_tools: Sequence[str] | None = None,
         names: Sequence[str] | None = None,
-        **target_options: Any,
+        **given: Any,
     ) -> None:
         self._stop = threading.Event()
-        options.check(
-            {
-                "pipeline": pipeline,
-                "kwargs": kwargs,
-                "name": name,
-                "external": external,
-                "elide": elide,
-                "timeout": timeout,
-                "memory": memory,
-                "isolate": isolate,
-            }
-        )
-        self._tools = catalogue.check_allowed(allow_tools)
+        asked, target_options = options.split({**given, "pipeline": pipeline})
+        _check_fits(given)
+        self._tools = catalogue.check_allowed(catalogue.offered_tools() if allow_tools is None else allow_tools)
         self._allowed: catalogue.Catalogue | None = None
-        self._options = partial(
-            Options,
-            isolate=isolate,
-            timeout=timeout,
-            elide=elide,
-            memory=options.memory_bytes(memory),
-            target=tuple(sorted((key, str(value)) for key, value in target_options.items())),
-        )
+        self._options = partial(replace, asked.run(target_options))
         self._target_options = target_options
-        self._external = external
-        self._start = Start(obj, inputs, kwargs or {}, dynamic_shapes, name, False, target_options)
+        self._external = asked.external
+        self._start = Start(
+            Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, False, target_options)
+        )
         choices = choices_for(obj)
         wanted = to or choices[0].name
         self._target = self._resolve(wanted, choices)
         with limited(self._options()):
-            self._start.prepare(self._target)
-        self._names = Names(obj, inputs, kwargs, dynamic_shapes, target_options, external, names)
+            self._start.prepare(self._target, self._options())
+        self._names = Names(obj, inputs, asked.kwargs, asked.dynamic_shapes, target_options, asked.external, names)
         self._fresh = partial(next, itertools.count(1))
         self._lock = threading.RLock()
         self._over = threading.Event()
@@ -155,7 +133,7 @@ class Pipeline(base.View):
         """What ended the last run early."""
         super().__init__()
         self._result = ResultDiff(wanted)  # now, because marimo makes widgets while a cell runs and only then
-        self.set_trait("name", self._start.name if not isinstance(obj, str) else name or "IR")
+        self.set_trait("name", self._start.given.called)
         self.set_trait("targets", [{"name": one.name, "summary": one.summary} for one in choices])
         self.set_trait("route", route_of(self._target))
         self.target = wanted
@@ -169,19 +147,20 @@ class Pipeline(base.View):
     def _resolve(self, name: str, choices: Sequence[routes.Target]) -> routes.Target:
         if name not in [choice.name for choice in choices]:
             raise UsageError(f"This cannot start from {name!r}. {near(name, [choice.name for choice in choices])}")
+        routes.check_names([routes.find(name)], self._target_options, options.NAMES)
         return routes.resolve([name], "robust", self._target_options)[0]
 
     @traitlets.validate("target")
     def _check_target(self, proposal: Any) -> str:
-        self._resolve(proposal.value, choices_for(self._start.obj))
+        self._resolve(proposal.value, choices_for(self._start.given.obj))
         return proposal.value
 
     @traitlets.observe("target")
     def _new_target(self, _: Any) -> None:
-        target = self._resolve(self.target, choices_for(self._start.obj))
+        target = self._resolve(self.target, choices_for(self._start.given.obj))
         if target != self._target:
             with limited(self._options()):
-                self._start.prepare(target)
+                self._start.prepare(target, self._options())
             self._target = target
             self._ran = ()
             self.set_trait("route", route_of(target))
@@ -428,12 +407,17 @@ def _thread_kind() -> type[threading.Thread]:
     return marimo.Thread if marimo is not None and marimo.running_in_notebook() else threading.Thread
 
 
+def _check_fits(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for options of a lowering that a pipeline under edit does not have."""
+    if name := next((name for name in ("dumps", "check", "route", "progress") if name in given), None):
+        raise UsageError(f"A Pipeline shows every pass of the usual route in a widget: leave out {name}")
+
+
 def choices_for(obj: Any) -> list[routes.Target]:
     """The IR types that a pipeline for this object can start from; the usual one first."""
-    from irwidget.frontends import kernels
-
-    kind = "raw" if isinstance(obj, str) else kernels.kind_of(obj).lower() or "pytorch"
-    return [one for one in routes.targets().values() if one.source == kind and one.name != "torch_script_graph_ir"]
+    front_end = base_front_end.of_kind(obj)
+    kind = "raw" if isinstance(obj, str) else front_end.name if front_end else "pytorch"
+    return [one for one in routes.targets().values() if one.front_end == kind]
 
 
 def _steps_json(links: Sequence[Link]) -> list[dict[str, Any]]:

@@ -10,38 +10,20 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib.util
 import inspect
 import itertools
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from irwidget import helion
 from irwidget.errors import UsageError, near
+from irwidget.frontends import base
+from irwidget.frontends.cell import Call, Candidate
+from irwidget.registry import frontends
 
 MOST_ATTEMPTS = 24
-
-
-@dataclass(frozen=True)
-class Call:
-    """A model with inputs to try."""
-
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    told: bool = False
-    """The user said so; a guess otherwise."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A model, its name and the calls to try, best first."""
-
-    name: str
-    model: Any
-    calls: tuple[Call, ...]
 
 
 _pairs: ContextVar[list[Candidate] | None] = ContextVar("irwidget_pairs", default=None)
@@ -63,15 +45,13 @@ def explore(model: Any, *inputs: Any, name: str | None = None, **kwargs: Any) ->
 
 @contextlib.contextmanager
 def collected(source: str) -> Generator[list[Candidate]]:
-    """Collect the `explore` calls made while a cell runs and, where its source speaks of Helion, its kernels' calls."""
+    """Collect the `explore` calls made while a cell runs, and the calls that front ends watch for."""
     pairs: list[Candidate] = []
     token = _pairs.set(pairs)
     try:
         with contextlib.ExitStack() as stack:
-            if "helion" in source and importlib.util.find_spec("helion"):
-                from irwidget.helion import eagerly
-
-                stack.enter_context(eagerly.calls(partial(_note, pairs)))
+            for front_end in frontends:
+                stack.enter_context(front_end.watched(source, partial(_note, pairs)))
             yield pairs
     finally:
         _pairs.reset(token)
@@ -97,18 +77,14 @@ def find(
     *,
     model: str | None = None,
     inputs: Sequence[str] | None = None,
-    helion_only: bool = False,
 ) -> list[Candidate]:
     """The models of a cell that has just run, with the inputs to try for each.
 
     `model` and `inputs` are the names that the user gave, if any. Raises
-    UsageError that says what was found when there is nothing to lower. With
-    `helion_only`, a cell without a Helion kernel gives an empty list.
+    UsageError that says what was found when there is nothing to lower.
     """
     names = _Names.of(source)
-    visible = {name: namespace[name] for name in [*names.bound, *names.used] if name in namespace}
-    if helion_only and not any(helion.is_kernel(visible.get(name)) for name in names.bound):
-        return []
+    visible = _visible(names, namespace)
     if inputs:
         called = Call(tuple(_named(name, namespace, "input") for name in inputs), told=True)
         models = {model: _named(model, namespace, "model")} if model else _models(names, visible)
@@ -122,6 +98,22 @@ def find(
     if not found or missing:
         raise UsageError(_nothing_found(visible, missing))
     return found
+
+
+def find_kernels(source: str, namespace: Mapping[str, Any]) -> list[Candidate]:
+    """As `find`, where the cell sets an object that a front end recognises; nothing otherwise."""
+    names = _Names.of(source)
+    return find(source, namespace) if _kernels(names, _visible(names, namespace)) else []
+
+
+def _visible(names: _Names, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: namespace[name] for name in [*names.bound, *names.used] if name in namespace}
+
+
+def _kernels(names: _Names, visible: Mapping[str, Any]) -> dict[str, Any]:
+    """The objects that the cell is about because they are of a front end's own kind."""
+    bound = {name: visible[name] for name in names.bound if name in visible}
+    return {name: value for front_end in frontends for name, value in front_end.kernels(bound).items()}
 
 
 @dataclass(frozen=True)
@@ -156,12 +148,12 @@ class _Names:
 def _models(names: _Names, visible: Mapping[str, Any]) -> dict[str, Any]:
     """Modules of the cell, without those that are part of another; else the function defined last.
 
-    A Helion kernel in the cell is what the cell is about.
+    An object of a front end's own kind, as a Helion kernel, is what the cell is about.
     """
     import torch
     from torch.export import ExportedProgram
 
-    if kernels := {name: visible[name] for name in names.bound if helion.is_kernel(visible.get(name))}:
+    if kernels := _kernels(names, visible):
         return kernels
     modules = {n: v for n, v in visible.items() if isinstance(v, torch.nn.Module | ExportedProgram)}
     if any(name in names.bound for name in modules):
@@ -244,12 +236,8 @@ def _calls(model: Any, visible: Mapping[str, Any]) -> Iterator[Call]:
 
 
 def _parameters(model: Any) -> list[inspect.Parameter]:
-    try:
-        function = model.fn if helion.is_kernel(model) else getattr(model, "forward", model)
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return []
-    return list(signature.parameters.values())
+    front_end = base.of_kind(model)
+    return front_end.parameters(model) if front_end else base.parameters(model)
 
 
 def _named(name: str, namespace: Mapping[str, Any], role: str) -> Any:

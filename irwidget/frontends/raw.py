@@ -1,44 +1,56 @@
-"""IR as text: what language it is in, and a lowering that starts from it."""
+"""IR text of the user's own: the front end, and its IR type."""
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Sequence
+from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.toolchain.language import detect, require_unicode
-from irwidget.toolchain.run import Source
-from irwidget.trace import Diagnostic, Step
+from irwidget.frontends import raw_text
+from irwidget.frontends.base import Begun, FrontEnd, Given, Made, run
+from irwidget.frontends.cell import Call, Candidate, Cell
+from irwidget.registry import Target
+from irwidget.toolchain.run import Options
+from irwidget.trace import Step, Trace, Verdict, not_checked
 
-_CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", "triton-opt"),)}
-"""What parses and verifies text that is shown as it is; MLIR is verified when it is read."""
-_READS = {"mlir-opt": "mlir", "torch-mlir-opt": "mlir", "mlir-translate": "mlir", "opt": "llvm", "llc": "llvm"}
-"""What a tool takes text for that looks like nothing: with a typo at its start, most often."""
-_UNKNOWN = ("text", "json")
-
-
-def source(text: str, steps: Sequence[Step] = ()) -> Source:
-    """IR text to start from, for these steps. Raises UsageError when it is empty, or not Unicode."""
-    if not text.strip():
-        raise UsageError("There is no IR: the text is empty")
-    require_unicode(text)
-    language = detect(text)
-    if language in _UNKNOWN and steps:
-        language = _READS.get(steps[0].tool, language)
-    return Source(text, language, name="input")
+TARGETS = (
+    Target(
+        "raw_ir",
+        "raw",
+        "any",
+        summary="IR text of your own, as it is or through --pipeline",
+        needs=("torch-mlir", "llvmlite"),
+    ),
+)
 
 
-def checks(text: str) -> tuple[Step, ...]:
-    """The steps that verify text before it is shown as it is."""
-    language = detect(text)
-    if language == "triton" and importlib.util.find_spec("triton") is None:
-        return ()
-    return _CHECKS.get(language, ())
+class _Text(Begun):
+    """Text, checked where it is shown as it is."""
+
+    def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
+        text: Any = self.given.obj
+        if not isinstance(text, str):
+            raise UsageError(f"raw_ir starts from IR text, not from a {type(text).__name__}")
+        steps = extra or raw_text.checks(text)
+        frame = Trace("", (), name=self.given.called, diagnostics=raw_text.remarks(text, steps))
+        return Made(run(raw_text.source(text, steps), steps, target.name, options, frame))
+
+    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+        return not_checked("IR of your own has no eager PyTorch to compare with")
 
 
-def remarks(text: str, steps: Sequence[Step]) -> tuple[Diagnostic, ...]:
-    """What the user should know of text that is shown as it is."""
-    if steps or detect(text) != "text":
-        return ()
-    said = "this is not recognised as MLIR or LLVM IR, so nothing has checked it; --pipeline names a tool that reads it"
-    return (Diagnostic("remark", said),)
+class Raw(FrontEnd):
+    """Takes IR as text."""
+
+    name = "raw"
+    starts_from = "IR text"
+
+    def begin(self, given: Given) -> Begun:
+        return _Text(self, given)
+
+    def candidates(self, cell: Cell) -> list[Candidate]:
+        """The cell itself, or what it prints."""
+        text = cell.text if cell.written == "text" else cell.printed()
+        return [Candidate("IR", text, (Call((), told=True),))]
+
+
+FRONT_END = Raw()

@@ -13,11 +13,27 @@ from typing import Any
 
 from irwidget.errors import UsageError
 from irwidget.frontends import torch as frontend
+from irwidget.frontends.base import Begun, Given, Made, go_on
+from irwidget.frontends.pytorch import Model, PyTorch
 from irwidget.frontends.undo import undone
+from irwidget.llvm_routes import TorchOptions
+from irwidget.registry import Target
+from irwidget.toolchain import budget
 from irwidget.toolchain.locations import is_user_file
-from irwidget.trace import Dump, Location, Step, Trace, dump
+from irwidget.toolchain.run import Options
+from irwidget.trace import Dump, Location, Step, Trace, Verdict, dump, not_checked
 
 STEP = Step("torch.jit.trace", "check_trace=False", "torch.jit.trace")
+TARGETS = (
+    Target(
+        "torch_script_graph_ir",
+        "pytorch",
+        "torchscript",
+        summary="the graph that torch.jit.trace records",
+        options=TorchOptions,
+        front_end="torchscript",
+    ),
+)
 _PLACE = re.compile(r" # (\S+):(\d+):(\d+)$")
 
 
@@ -159,3 +175,33 @@ def _dump(name: str, graph: Any, seconds: float) -> Dump:
         user = found and is_user_file(found[1])
         places.append(Location(found[1], int(found[2]), int(found[3])) if found and user else None)
     return dump(name, "\n".join(lines) + "\n", step=0, language="torchscript", locations=tuple(places), seconds=seconds)
+
+
+class _Traced(Model):
+    """A model, traced for each lowering; nothing of it is exported."""
+
+    def prepare(self, options: Options) -> None:
+        """Nothing can be done before."""
+
+    def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
+        self.check_model()
+        given = self.given
+        with budget.enforced("torch.jit.trace"):
+            traced = lower(given.obj, given.inputs, given.kwargs, given.called)
+        return Made(go_on(traced, extra, target.name, options))
+
+    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+        return not_checked("a TorchScript graph is not executed")
+
+
+class TorchScript(PyTorch):
+    """Takes the same objects as PyTorch, by torch.jit.trace."""
+
+    name = "torchscript"
+    packages = ("torch",)
+
+    def begin(self, given: Given) -> Begun:
+        return _Traced(self, given)
+
+
+FRONT_END = TorchScript()

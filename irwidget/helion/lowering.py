@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import linecache
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from irwidget import display as views
 from irwidget.errors import UnsupportedError, UsageError, near
 from irwidget.helion import display as printing
 from irwidget.helion import execute, linking, pipelines, refusals, triton, verify
@@ -41,6 +42,11 @@ class HelionLowering:
     """The final module (`torch_mlir.ir` operation)."""
     seconds: dict[str, float]
     """`bind`, `emit` and `passes`."""
+
+    @property
+    def results(self) -> Mapping[str, Any]:
+        """What there is to show beside the trace."""
+        return {"kernel": self}
 
     @cached_property
     def shown(self) -> printing.Shown:
@@ -120,12 +126,7 @@ class HelionLowering:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page that needs no kernel and no network; written to `path` when given."""
-        from irwidget import views
-
-        page = views.page([self.trace], title=f"{self.trace.name}: {self.trace.target}")
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
+        return views.page([self], f"{self.trace.name}: {self.trace.target}", path)
 
     def display(self) -> None:
         """Show source, nodes and MLIR side by side, and the pass diff below."""
@@ -134,9 +135,7 @@ class HelionLowering:
         display(self)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        from irwidget import views
-
-        return views.show([self.trace], key=f"lowering {id(self)}")._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+        return views.mimebundle([self], f"lowering {id(self)}")
 
     def __repr__(self) -> str:
         return f"<HelionLowering of {self.binding.name} to {self.aten}: {len(self.trace.nodes)} nodes>"

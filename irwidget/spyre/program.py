@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from irwidget import display
 from irwidget.spyre.bundlemlir import bundle_mlir
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
@@ -62,6 +63,11 @@ class SpyreProgram:
     shared_dims: Mapping[str, int] = field(default_factory=dict[str, int])
     """Named dims and their sizes."""
     origin: Origin | None = field(default=None, repr=False)
+
+    @property
+    def results(self) -> Mapping[str, Any]:
+        """What there is to show beside the trace."""
+        return {"program": self}
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -128,17 +134,10 @@ class SpyreProgram:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page with the program and its passes, without kernel and network; written to `path`."""
-        from irwidget import views
-
-        page = views.page([self.trace], title=f"{self.name} for Spyre", programs=[self])
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
+        return display.page([self], f"{self.name} for Spyre", path)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        from irwidget.views import spyre as views
-
-        return views.show(self, key=f"program {id(self)}")._repr_mimebundle_(**kwargs)  # pyright: ignore[reportPrivateUsage]
+        return display.mimebundle([self], f"program {id(self)}")
 
     def explain(self) -> str:
         """Why the program is what it is, op by op, as text."""

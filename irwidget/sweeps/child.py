@@ -115,7 +115,7 @@ class _Runner:
 
         options = {**task.options, **case.options, **task.column.options}
         target = irwidget.targets().get(task.column.to)
-        shared = target is not None and target.source == "pytorch" and target.name != "torch_script_graph_ir"
+        shared = target is not None and target.front_end == "pytorch"
         if shared and not options.get("check") and (model := self._export(case, options)) is not None:
             options.pop("dynamic_shapes", None)
             return irwidget.lower(model, to=task.column.to, timeout=task.timeout, name=task.model, **options)
@@ -131,10 +131,10 @@ class _Runner:
 
     def _export(self, case: Case, options: Mapping[str, Any]) -> Any:
         """The case as an exported program, made once; None for what is no PyTorch model."""
-        from irwidget.frontends import kernels
+        from irwidget.frontends import base
         from irwidget.frontends import torch as frontend
 
-        if isinstance(case.obj, str) or kernels.kind_of(case.obj) or not frontend.is_model(case.obj):
+        if isinstance(case.obj, str) or base.of_kind(case.obj) or not frontend.is_model(case.obj):
             return None
         if self._exported is None:
             self._exported = frontend.export(

@@ -1,0 +1,37 @@
+"""How results are shown: by the first registered view that fits them. Knows no view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from irwidget.registry import View, views
+
+
+def view_of(results: Sequence[Any]) -> View:
+    """The view of some results, each of which has a `trace`."""
+    return next(view for view in views if view.fits(results))
+
+
+def shown(results: Sequence[Any], key: str | None) -> Any:
+    """What a notebook displays; showing again with the same key replaces the view before."""
+    return view_of(results).show(results, key)
+
+
+def mimebundle(results: Sequence[Any], key: str) -> Any:
+    """The same as IPython asks an object for it."""
+    return shown(results, key)._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+
+
+def page(results: Sequence[Any], title: str, path: str | Path | None = None) -> str:
+    """The same as one offline page; written to `path` when given."""
+    made = view_of(results).page(results, title)
+    if path is not None:
+        Path(path).write_text(made, encoding="utf-8")
+    return made
+
+
+def text(results: Sequence[Any]) -> str:
+    """What a terminal shows."""
+    return view_of(results).text(results)

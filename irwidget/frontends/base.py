@@ -1,0 +1,222 @@
+"""What a front end is: it takes objects of a kind, and turns them into IR that passes can go on from.
+
+One of another package derives from `FrontEnd` and says at least `name`, `recognises` and `source`; see
+docs/extending.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from irwidget.errors import UsageError
+from irwidget.expand import LLVMPasses
+from irwidget.frontends import raw_text
+from irwidget.frontends.cell import Candidate, Cell
+from irwidget.registry import Target, check, described, frontends
+from irwidget.toolchain import budget
+from irwidget.toolchain.run import Interrupted, Options, Source
+from irwidget.trace import Step, Trace, Verdict, not_checked
+
+Note = Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
+"""Told of an object that a cell calls, with its inputs."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """An object and its inputs, as the user gave them."""
+
+    obj: Any
+    inputs: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    dynamic_shapes: Any = None
+    """As torch.export takes them."""
+    name: str | None = None
+    """What the user calls it."""
+    check: bool | Literal["each"] = False
+    """Whether the result is to be executed and compared, or every dump."""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The options of the IR types, by name, checked."""
+
+    @property
+    def called(self) -> str:
+        """What the result is called: as the user says, or as the class of a module, or the function."""
+        usual = "IR" if isinstance(self.obj, str) else getattr(self.obj, "__name__", None) or type(self.obj).__name__
+        return self.name or usual
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a front end gives: the trace, and what else it made, by name (`program`, `kernel`)."""
+
+    trace: Trace
+    results: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Begun:
+    """A front end at work on one object, for one IR type after the other: what they share is made once."""
+
+    def __init__(self, front_end: FrontEnd, given: Given) -> None:
+        self.front_end, self.given = front_end, given
+
+    def prepare(self, options: Options) -> None:
+        """Do what the passes wait for. Raises as `lower` does."""
+
+    def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
+        """To an IR type, then through the steps of a custom pipeline. A failed pass is in the trace.
+
+        Raises Interrupted with the trace so far, and errors of ours for what is wrong before any pass.
+        """
+        return Made(
+            run(self._source, (*target.steps, *extra), target.name, options, Trace("", (), name=self.given.called))
+        )
+
+    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+        """How the result of a complete lowering compares with what it should be. Raises as `lower` does."""
+        return not_checked(f"{target.name} of {self.front_end.starts_from} is not executed")
+
+    @cached_property
+    def _source(self) -> Source:
+        return self.front_end.source(self.given)
+
+
+class FrontEnd:
+    """Takes objects of one kind to IR. Stateless: what belongs to one object is in what `begin` returns."""
+
+    name: str = ""
+    """What `Target.front_end` names, and `Target.source` where that is the same."""
+    starts_from: str = ""
+    """What it takes, in words, for messages and tables: `a Helion kernel`."""
+    packages: tuple[str, ...] = ()
+    """The Python packages that it needs."""
+    needs_torch: bool = False
+    """Whether PyTorch must have been imported before it begins."""
+
+    # Lowering
+
+    def recognises(self, obj: Any) -> bool:
+        """Whether an object is of its kind. Nothing is imported to find out."""
+        return False
+
+    def takes_over(self, obj: Any, target: Target) -> bool:
+        """Whether it lowers this object to an IR type that another front end makes of other objects."""
+        return False
+
+    def plan(self, wanted: Sequence[Target], options: Mapping[str, Any], route: str) -> list[Target]:
+        """The IR types with the steps that the options ask for. Raises UsageError for options that do not fit them."""
+        planned: list[Target] = []
+        for target in wanted:
+            check(target.options, options)
+            steps = target.plan(options_for(target, options)) if target.plan else target.steps
+            planned.append(replace(target, steps=steps))
+        return planned
+
+    def source(self, given: Given) -> Source:
+        """The IR that an object stands for. Raises UsageError, ExportError, UnsupportedError."""
+        raise NotImplementedError
+
+    def begin(self, given: Given) -> Begun:
+        """Begin with one object."""
+        return Begun(self, given)
+
+    # Cells
+
+    def claims(self, text: str) -> bool:
+        """Whether the text of a cell speaks of objects of its kind, which then say what is lowered."""
+        return False
+
+    def candidates(self, cell: Cell) -> list[Candidate] | None:
+        """Run a cell in a way of its own and say what it wants lowered; None: as any cell, by its variables."""
+        return None
+
+    def watched(self, source: str, note: Note) -> AbstractContextManager[object]:
+        """While a cell runs: have the calls of its objects noted."""
+        return contextlib.nullcontext()
+
+    def kernels(self, bound: Mapping[str, Any]) -> dict[str, Any]:
+        """Of the variables that a cell sets, those that it is about."""
+        return {name: value for name, value in bound.items() if self.recognises(value)}
+
+    def parameters(self, obj: Any) -> list[inspect.Parameter]:
+        """The inputs that an object of its kind takes."""
+        return parameters(obj)
+
+
+def options_for(target: Target, options: Mapping[str, Any]) -> Any:
+    """Its options as an object of its own dataclass."""
+    return target.options(**{name: options[name] for name in described(target.options) if name in options})
+
+
+def parameters(obj: Any) -> list[inspect.Parameter]:
+    """The parameters of a callable or of a module's forward; none where they cannot be told."""
+    try:
+        return list(inspect.signature(getattr(obj, "forward", obj)).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def of_kind(obj: Any) -> FrontEnd | None:
+    """The front end whose kind an object is; None for models, functions and text, which are nobody's alone."""
+    return next((one for one in frontends if one.recognises(obj)), None)
+
+
+def find(obj: Any, target: Target) -> FrontEnd:
+    """The front end that takes an object to an IR type. Raises UsageError when there is none."""
+    for one in frontends:
+        if one.takes_over(obj, target):
+            return one
+    return frontends.find(target.front_end, "front end")
+
+
+def run(source: Source, steps: Sequence[Step], target: str, options: Options, before: Trace) -> Trace:
+    """Run steps on a source, after what has been done before it. Raises Interrupted."""
+
+    def finish(trace: Trace) -> Trace:
+        return before.then(replace(trace, inside=LLVMPasses(source, trace, options)))
+
+    try:
+        return finish(source.run(steps, options, target=target))
+    except Interrupted as stop:
+        raise Interrupted(finish(stop.trace)) from None
+
+
+def go_on(trace: Trace, extra: tuple[Step, ...], target: str, options: Options) -> Trace:
+    """Through a custom pipeline, from the text that a front end has given. Raises Interrupted."""
+    if trace.failure or not extra:
+        return replace(trace, steps=(*trace.steps, *extra))
+    return run(raw_text.source(trace.dumps[-1].text, extra), extra, target, options, trace)
+
+
+class KernelBegun(Begun):
+    """An object whose front end has a compiler of its own; a custom pipeline goes on from the text that it gives."""
+
+    def make(self, target: Target, options: Options) -> Made:
+        """Lower to an IR type. Raises Interrupted, and errors of ours."""
+        raise NotImplementedError
+
+    def kept(self, made: Made) -> Mapping[str, Any]:
+        """What is still true of the results when a custom pipeline has gone on."""
+        return {}
+
+    def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
+        try:
+            with budget.enforced(f"the front end of {self.front_end.name.capitalize()}"):
+                made = self.make(target, options)
+        except Interrupted as stop:
+            raise Interrupted(replace(stop.trace, steps=(*stop.trace.steps, *extra))) from None
+        trace = replace(made.trace, name=self.given.name) if self.given.name else made.trace
+        results = made.results if trace.failure or not extra else self.kept(made)
+        return Made(go_on(trace, extra, target.name, options), results)
+
+    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+        return not_checked(f"{target.name} of a kernel is not executed")
+
+
+def refuse_kind(obj: Any, to: str, wanted: str) -> UsageError:
+    """The error for an object that an IR type does not start from."""
+    return UsageError(f"{to} starts from {wanted}, not from a {type(obj).__name__}")

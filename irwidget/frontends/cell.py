@@ -1,0 +1,90 @@
+"""A cell, or a file that is run as one, on its way to what it wants lowered."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from irwidget.errors import UsageError
+from irwidget.registry import Target
+
+
+class Shell(Protocol):
+    """What runs the user's code, and shows their own errors."""
+
+    @property
+    def user_ns(self) -> Any:
+        """The user's variables by name."""
+        ...
+
+    def run_cell(self, raw_cell: str, store_history: bool = False) -> Any:
+        """Run it. The result has `success`, and `error_in_exec` where it raised."""
+        ...
+
+    def showtraceback(self, *args: Any, **kwargs: Any) -> None:
+        """Show the exception that is being handled."""
+        ...
+
+
+class AlreadyShown(Exception):
+    """Ends a cell whose error the shell has shown already."""
+
+    def _render_traceback_(self) -> list[str]:
+        return []
+
+
+@dataclass(frozen=True)
+class Call:
+    """A model with inputs to try."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    told: bool = False
+    """The user said so; a guess otherwise."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model, its name and the calls to try, best first."""
+
+    name: str
+    model: Any
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell and what its magic says."""
+
+    shell: Shell
+    text: str
+    """As the user wrote it, without the magic."""
+    source: str
+    """As it runs: the first line stands for the magic's, so that line numbers are those that the user sees."""
+    wanted: Sequence[Target]
+    """The IR types that it is lowered to; none in the editor, where they are chosen later."""
+    options: Mapping[str, Any]
+    """The options of these IR types."""
+    written: Literal["text", "python"] = "text"
+    """For IR: whether the cell is the IR, or Python that prints it."""
+    timeout: float | None = None
+    """Seconds for all of it."""
+    memory: int | None = None
+    """Bytes that a process of ours may use."""
+
+    def run(self) -> None:
+        """Run it. Raises AlreadyShown for an error of the user's own."""
+        if not self.shell.run_cell(self.source, store_history=False).success:
+            raise AlreadyShown
+
+    def printed(self) -> str:
+        """What it prints when it is run as Python. Raises UsageError when it prints nothing."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            self.run()
+        if not printed.getvalue().strip():
+            raise UsageError("There is no IR: the Python code printed nothing")
+        return printed.getvalue()

@@ -1,0 +1,204 @@
+"""PyTorch's models and functions: the front end, by torch.export and torch-mlir's importer, and its IR types."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from irwidget import llvm_routes
+from irwidget.checking import check as checking
+from irwidget.checking import expected as expectations
+from irwidget.errors import ExportError, IRWidgetError, ToolError, UsageError
+from irwidget.frontends import base, importing
+from irwidget.frontends import torch as export
+from irwidget.frontends.base import Begun, FrontEnd, Given, Made
+from irwidget.llvm_routes import TorchOptions
+from irwidget.registry import Target, targets
+from irwidget.toolchain import budget
+from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Step, Trace, Verdict, not_checked
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+
+def _torch_mlir_opt(pipeline: str, name: str) -> Step:
+    return Step("torch-mlir-opt", f"builtin.module({pipeline})", name)
+
+
+TORCH_BACKEND = _torch_mlir_opt(
+    "func.func(torch-match-quantized-custom-ops),torchdynamo-export-to-torch-backend-pipeline{extra-library=}",
+    "torchdynamo-export-to-torch-backend-pipeline",
+)
+TOSA = _torch_mlir_opt("torch-backend-to-tosa-backend-pipeline", "torch-backend-to-tosa-backend-pipeline")
+LINALG = _torch_mlir_opt(
+    "torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}",
+    "torch-backend-to-linalg-on-tensors-backend-pipeline",
+)
+STABLEHLO = _torch_mlir_opt(
+    "torch-backend-to-stablehlo-backend-pipeline{allow-non-finites=true}",
+    "torch-backend-to-stablehlo-backend-pipeline",
+)
+TO_LINALG = (TORCH_BACKEND, LINALG)
+
+
+def _target(name: str, language: str, steps: tuple[Step, ...], summary: str) -> Target:
+    # `--all` leaves machine code out: it takes a disassembler run per kernel
+    return Target(name, "pytorch", language, steps, summary, options=TorchOptions, in_all=language != "sass")
+
+
+TARGETS = (
+    _target("torch_mlir", "mlir", (TORCH_BACKEND,), "torch dialect, decomposed"),
+    _target("tosa_mlir", "mlir", (TORCH_BACKEND, TOSA), "TOSA"),
+    _target("linalg_on_tensors_mlir", "mlir", TO_LINALG, "linalg on tensors"),
+    _target("stablehlo_mlir", "mlir", (TORCH_BACKEND, STABLEHLO), "StableHLO"),
+    *(
+        _target(name, language, llvm_routes.steps(name, TO_LINALG), summary)
+        for name, language, summary in (
+            ("llvm_mlir", "mlir", "LLVM dialect"),
+            ("llvm_ir", "llvm", "LLVM IR"),
+            ("nvptx", "ptx", "PTX for NVIDIA GPUs"),
+            ("amdgpu", "amdgcn", "assembly for AMD GPUs"),
+            ("spirv", "spirv", "SPIR-V"),
+            ("sass", "sass", "machine code of NVIDIA GPUs, of real kernels"),
+        )
+    ),
+)
+
+
+def blind_steps() -> frozenset[Step]:
+    """The steps of PyTorch's routes, with any target options, that do not look at the values of large floats.
+
+    That to TOSA does: it transposes constants.
+    """
+    return llvm_routes.mlir_steps() | {*TO_LINALG, STABLEHLO}
+
+
+class Model(Begun):
+    """A model, exported at most once; one that cannot be exported is not exported again either."""
+
+    def __init__(self, front_end: FrontEnd, given: Given) -> None:
+        super().__init__(front_end, given)
+        self._import_error: IRWidgetError | None = None
+        self._options = Options()
+
+    def prepare(self, options: Options) -> None:
+        """Export it."""
+        self._options = options
+        _ = self._imported
+
+    def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
+        self._options = options
+        source, frame = self._imported
+        return Made(base.run(source, (*target.steps, *extra), target.name, options, frame))
+
+    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+        """The result's, by the model itself; its own failure does not cost the lowering."""
+        try:
+            with budget.enforced("--check"):
+                if isinstance(self._expected, str):
+                    return not_checked(self._expected)
+                source, _ = self._imported
+                return checking.check(source, trace, options, self._expected, each=self.given.check == "each")
+        except ToolError as error:
+            return not_checked(str(error))
+
+    def check_model(self) -> None:
+        """Raise UsageError for what is no PyTorch model, or does not take these inputs."""
+        obj: Any = self.given.obj
+        if isinstance(obj, str):
+            raise UsageError("IR text starts at raw_ir: lower(text, to='raw_ir', pipeline='mlir-opt --canonicalize')")
+        if kind := base.of_kind(obj):
+            raise UsageError(f"{self.given.called} is {kind.starts_from}: lower it to one of the IR types {_of(kind)}")
+        if not export.is_model(obj):
+            kind = type(obj).__name__
+            raise UsageError(f"lower() takes a torch.nn.Module, an ExportedProgram, a function or IR text, not {kind}")
+        error = export.bind_error(obj, self.given.inputs, self.given.kwargs)
+        if error:
+            raise error
+
+    @cached_property
+    def _program(self) -> ExportedProgram:
+        given = self.given
+        with budget.enforced("torch.export"):
+            return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called)
+
+    @cached_property
+    def _expected(self) -> expectations.Expected | str:
+        """What the model should return; or why that is not known."""
+        given = self.given
+        try:
+            return expectations.expect(given.obj, given.inputs, given.kwargs, self._exported, seconds=checking.SECONDS)
+        except expectations.Unchecked as error:
+            return str(error)
+
+    @cached_property
+    def _exported(self) -> expectations.Program:
+        return expectations.Program.of(self._program)
+
+    @property
+    def _imported(self) -> tuple[Source, Trace]:
+        """The model as MLIR, made once."""
+        if self._import_error is not None:
+            raise self._import_error
+        try:
+            return self._first_import
+        except (ExportError, ToolError, UsageError) as error:
+            self._import_error = error
+            raise
+
+    @cached_property
+    def _first_import(self) -> tuple[Source, Trace]:
+        """The model as MLIR, and a trace without dumps that carries what is known so far."""
+        self.check_model()
+        if self.given.check:
+            _ = self._exported  # an import changes the graph
+        name, how = self.given.called, self._options
+        started = time.perf_counter()
+        program = self._program
+        with budget.enforced("torch-mlir's importer"):
+            imported = importing.import_program(program, name, isolate=how.isolate, memory=how.memory)
+        seconds = time.perf_counter() - started
+        frame = Trace("", (), name=name, sources=imported.sources, diagnostics=imported.remarks)
+        if imported.weights:
+            imported.weights.safe = blind_steps()
+        source = Source(imported.bytecode, name="torch.export", seconds=seconds, weights=imported.weights)
+        return source, frame
+
+
+def _of(kind: FrontEnd) -> str:
+    """The IR types of a front end, in short."""
+    names = [target.name for target in targets if target.front_end == kind.name]
+    return f"{kind.name}_..." if all(name.startswith(f"{kind.name}_") for name in names) else ", ".join(names)
+
+
+class PyTorch(FrontEnd):
+    """Takes modules, exported programs and functions; these are nobody else's, so none is recognised as its own."""
+
+    name = "pytorch"
+    starts_from = "a PyTorch model"
+    packages = ("torch", "torch-mlir")
+    needs_torch = True
+
+    def plan(self, wanted: Sequence[Target], options: Mapping[str, Any], route: str) -> list[Target]:
+        planned = super().plan(wanted, options, route)
+        ours = [target for target in planned if target.options is TorchOptions]
+        if not ours:
+            return planned
+        names = [target.name for target in ours]
+        choices = llvm_routes.choose(names, route, base.options_for(ours[0], options))
+        return [
+            replace(target, steps=llvm_routes.steps(target.name, TO_LINALG, choices))
+            if target.name in llvm_routes.NAMES
+            else target
+            for target in planned
+        ]
+
+    def begin(self, given: Given) -> Begun:
+        return Model(self, given)
+
+
+FRONT_END = PyTorch()

@@ -1,0 +1,44 @@
+"""IR as text: what language it is in, and a lowering that starts from it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+
+from irwidget.errors import UsageError
+from irwidget.toolchain.language import detect, require_unicode
+from irwidget.toolchain.run import Source
+from irwidget.trace import Diagnostic, Step
+
+_CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", "triton-opt"),)}
+"""What parses and verifies text that is shown as it is; MLIR is verified when it is read."""
+_READS = {"mlir-opt": "mlir", "torch-mlir-opt": "mlir", "mlir-translate": "mlir", "opt": "llvm", "llc": "llvm"}
+"""What a tool takes text for that looks like nothing: with a typo at its start, most often."""
+_UNKNOWN = ("text", "json")
+
+
+def source(text: str, steps: Sequence[Step] = ()) -> Source:
+    """IR text to start from, for these steps. Raises UsageError when it is empty, or not Unicode."""
+    if not text.strip():
+        raise UsageError("There is no IR: the text is empty")
+    require_unicode(text)
+    language = detect(text)
+    if language in _UNKNOWN and steps:
+        language = _READS.get(steps[0].tool, language)
+    return Source(text, language, name="input")
+
+
+def checks(text: str) -> tuple[Step, ...]:
+    """The steps that verify text before it is shown as it is."""
+    language = detect(text)
+    if language == "triton" and importlib.util.find_spec("triton") is None:
+        return ()
+    return _CHECKS.get(language, ())
+
+
+def remarks(text: str, steps: Sequence[Step]) -> tuple[Diagnostic, ...]:
+    """What the user should know of text that is shown as it is."""
+    if steps or detect(text) != "text":
+        return ()
+    said = "this is not recognised as MLIR or LLVM IR, so nothing has checked it; --pipeline names a tool that reads it"
+    return (Diagnostic("remark", said),)

@@ -1,0 +1,105 @@
+"""Triton's kernels as irwidget registers them: the front end, the options and the IR types. Does not import Triton."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irwidget.errors import UsageError
+from irwidget.frontends import triton
+from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
+from irwidget.frontends.cell import AlreadyShown, Call, Candidate, Cell
+from irwidget.frontends.pairing import find_kernels
+from irwidget.llvm_routes import CodeOptions
+from irwidget.registry import Target, frontends, option
+from irwidget.toolchain import client, triton_archs
+from irwidget.toolchain.run import Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class TritonOptions(CodeOptions):
+    """The options of Triton's IR types; what a launch takes besides (`num_warps`, constexprs) is the kernel's own."""
+
+    config: str | int | None = option(
+        None, "which of an autotuner's configurations: its number, or BLOCK=128", read=str, allows=lambda _: True
+    )
+    grid: Any = option(None, "the grid of the launch", flag="")
+    signature: Any = option("", "the types of the arguments as text: '*fp32:16, i32, 1024'", flag="")
+
+
+TARGETS = tuple(
+    Target(name, "triton", language, summary=summary, options=TritonOptions, more_options=True)
+    for name, language, summary in (
+        ("triton_ir", "mlir", "Triton's TTIR"),
+        ("triton_gpu_ir", "mlir", "Triton's TTGIR, with layouts"),
+        ("triton_llvm_ir", "llvm", "LLVM IR of a Triton kernel"),
+        ("triton_nvptx", "ptx", "PTX of a Triton kernel"),
+        ("triton_amdgpu", "amdgcn", "AMD assembly of a Triton kernel; the .hsaco is an attachment"),
+        ("triton_sass", "sass", "SASS of a Triton kernel"),
+    )
+)
+
+
+class _Kernel(KernelBegun):
+    """A kernel with its arguments, a launch, or TTIR and TTGIR as text."""
+
+    def make(self, target: Target, options: Options) -> Made:
+        obj: Any = self.given.obj
+        if not (isinstance(obj, str) or triton.is_kernel(obj) or hasattr(obj, "compiled")):
+            kind = type(obj).__name__
+            raise UsageError(
+                f"{target.name} starts from a Triton kernel (@triton.jit), its launch or text, not from a {kind}"
+            )
+        said = {**self.given.kwargs, **self.given.options}
+        return Made(triton.lower(obj, *self.given.inputs, to=target.name, run=options, **said))
+
+
+class Triton(FrontEnd):
+    """Takes kernels and their launches."""
+
+    name = "triton"
+    starts_from = "a Triton kernel"
+    packages = ("triton",)
+    needs_torch = True
+
+    def recognises(self, obj: Any) -> bool:
+        launch = sys.modules.get("irwidget.frontends.triton.launch")
+        return triton.is_kernel(obj) or (launch is not None and isinstance(obj, launch.Launch))
+
+    def plan(self, wanted: Sequence[Target], options: Mapping[str, Any], route: str) -> list[Target]:
+        planned = super().plan(wanted, options, route)
+        if options.get("arch"):
+            triton_archs.find(options["arch"])
+        return planned
+
+    def begin(self, given: Given) -> Begun:
+        return _Kernel(self, given)
+
+    def kernels(self, bound: Mapping[str, Any]) -> dict[str, Any]:
+        """None: a cell that lowers kernels launches them."""
+        return {}
+
+    def candidates(self, cell: Cell) -> list[Candidate] | None:
+        """Run the cell and note its launches, without a GPU if there is none."""
+        if any(target.front_end != self.name for target in cell.wanted) or any(
+            one.claims(cell.text) for one in frontends
+        ):
+            return None
+        client.prepare("triton")
+        names = [target.name for target in cell.wanted]
+        arch = cell.options.get("arch") or (triton.default_arch(names[0]) if len(names) == 1 else None)
+        # A launch returns a compiled kernel, which is nothing to show.
+        source = f"{cell.source}\nNone"
+        launches = triton.run_cell(cell.shell, source, arch, seconds=cell.timeout, memory=cell.memory)
+        if launches.failed and not launches:
+            raise AlreadyShown
+        if not launches and (found := find_kernels(cell.text, cell.shell.user_ns)):
+            return found
+        triton.require_launch(launches, cell.shell.user_ns)
+        chosen = triton.select(launches, cell.options.get("config"))
+        return [Candidate(launch.name, launch, (Call((), told=True),)) for launch in chosen]
+
+
+FRONT_END = Triton()

@@ -1,0 +1,134 @@
+"""Helion's kernels as irwidget registers them: the front end, the options and the IR types. Does not import Helion."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import inspect
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from irwidget import helion
+from irwidget.errors import UsageError
+from irwidget.frontends import base, triton
+from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
+from irwidget.helion import pipelines
+from irwidget.registry import Target, option
+from irwidget.toolchain.run import Options
+from irwidget.trace import Trace
+
+if TYPE_CHECKING:
+    from irwidget.helion.binding import Binding
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelionOptions:
+    """The options of Helion's IR types."""
+
+    aten: str | None = option(
+        None,
+        f"how ATen nodes end up: {', '.join(pipelines.ATEN[:-1])} or {pipelines.ATEN[-1]}",
+        says="a text, as in 'linalg-on-tensors'",
+    )
+    config: Any = option(
+        None, "which of an autotuner's configurations: its number, or BLOCK=128", read=str, flag="--config"
+    )
+
+
+def _target(name: str, language: str, summary: str, *needs: str) -> Target:
+    return Target(name, "helion", language, summary=summary, options=HelionOptions, needs=needs)
+
+
+TARGETS = (
+    _target("helion_device_ir", "fx", "Helion's Device IR graphs"),
+    _target("helion_mlir", "mlir", "one module of stock dialects; --aten says how ATen ends up", "torch-mlir"),
+    _target("helion_triton", "python", "the Triton program that Helion generates", "triton"),
+)
+_TO_LLVM = ("llvm_mlir", "llvm_ir")
+
+
+class _Kernel(KernelBegun):
+    """A kernel, bound to its arguments once for all IR types."""
+
+    @cached_property
+    def _binding(self) -> Binding:
+        """Bound to its arguments in order, as it wants them."""
+        from irwidget.helion.binding import bind
+
+        given = self.given
+        try:
+            inputs = inspect.signature(given.obj.fn).bind(*given.inputs, **given.kwargs).args
+        except TypeError:
+            inputs = given.inputs
+        return bind(given.obj, inputs, given.options.get("config"))
+
+    @property
+    def _rest(self) -> dict[str, Any]:
+        """The options that are left when it has been bound."""
+        return {name: value for name, value in self.given.options.items() if name != "config"}
+
+    def make(self, target: Target, options: Options) -> Made:
+        if not helion.is_kernel(self.given.obj):
+            raise base.refuse_kind(self.given.obj, target.name, "a Helion kernel (@helion.kernel)")
+        if target.front_end == "triton":
+            return Made(self._by_triton(target.name, options))
+        from irwidget.helion import lowering
+
+        how = {"isolate": options.isolate, "timeout": options.timeout, "dumps": options.dumps, "elide": options.elide}
+        trace, kernel = lowering.lowered(self._binding, target.name, check=self.given.check, **how, **self._rest)
+        return Made(trace, {"kernel": kernel} if kernel else {})
+
+    def _by_triton(self, to: str, options: Options) -> Trace:
+        """Helion's generated Triton kernel, by Triton's own route; the first of its launches."""
+        from irwidget.helion.triton import launches
+
+        recorded = launches(self._binding)
+        if not recorded:
+            raise UsageError(f"{self._binding.name} launches no Triton kernel")
+        first = recorded[0]
+        said = {**first.options, **self._rest}
+        return triton.lower(first.kernel, *first.arguments, to=to, run=options, grid=first.grid, **said)
+
+
+class Helion(FrontEnd):
+    """Takes kernels: to MLIR, on to LLVM, and by its own Triton program to Triton's IR types."""
+
+    name = "helion"
+    starts_from = "a Helion kernel"
+    packages = ("torch", "helion")
+    needs_torch = True
+
+    def recognises(self, obj: Any) -> bool:
+        return helion.is_kernel(obj)
+
+    def takes_over(self, obj: Any, target: Target) -> bool:
+        return (target.name in _TO_LLVM or target.front_end == "triton") and helion.is_kernel(obj)
+
+    def plan(self, wanted: Sequence[Target], options: Mapping[str, Any], route: str) -> list[Target]:
+        planned = super().plan(wanted, options, route)
+        if options.get("aten"):
+            pipelines.check(options["aten"])
+        return planned
+
+    def begin(self, given: Given) -> Begun:
+        return _Kernel(self, given)
+
+    def claims(self, text: str) -> bool:
+        return "helion.kernel" in text
+
+    def watched(self, source: str, note: base.Note) -> AbstractContextManager[object]:
+        """Where the source speaks of Helion, a kernel that is called says its inputs."""
+        if "helion" not in source or not importlib.util.find_spec("helion"):
+            return contextlib.nullcontext()
+        from irwidget.helion import eagerly
+
+        return eagerly.calls(note)
+
+    def parameters(self, obj: Any) -> list[inspect.Parameter]:
+        return base.parameters(obj.fn)
+
+
+FRONT_END = Helion()

@@ -1,0 +1,154 @@
+"""`Lowering`, what the user holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from irwidget import display
+from irwidget.errors import UsageError
+from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict
+
+
+class Lowering:
+    """One model or kernel on its way to one IR type: the trace, plus what a user does with it."""
+
+    def __init__(self, trace: Trace, results: Mapping[str, Any] | None = None) -> None:
+        self.trace = trace
+        self.results: Mapping[str, Any] = results or {}
+        """What the front end made besides, by name."""
+
+    @property
+    def program(self) -> Any:
+        """The compiled program of a Spyre target, an `irwidget.spyre.SpyreProgram`; None for others."""
+        return self.results.get("program")
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel of a Helion target that is MLIR, an `irwidget.helion.HelionLowering`; None for others."""
+        return self.results.get("kernel")
+
+    @property
+    def target(self) -> str:
+        """The IR type that was asked for."""
+        return self.trace.target
+
+    @property
+    def name(self) -> str:
+        """The model or kernel."""
+        return self.trace.name
+
+    @property
+    def text(self) -> str:
+        """The IR after the last pass that ran."""
+        return self.trace.dumps[-1].text if self.trace.dumps else ""
+
+    @property
+    def dumps(self) -> tuple[Dump, ...]:
+        """The input (dump 0) and the IR after every pass."""
+        return self.trace.dumps
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The tools that ran, with their arguments."""
+        return self.trace.steps
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the compilers remarked."""
+        return self.trace.diagnostics
+
+    @property
+    def tools(self) -> Mapping[str, str]:
+        """Names and versions of what made it."""
+        return self.trace.tools
+
+    @property
+    def failure(self) -> Failure | None:
+        """Where and why it stopped early; None when it is complete."""
+        return self.trace.failure
+
+    @property
+    def check(self) -> Verdict | None:
+        """How the result compares with eager PyTorch; None when `check` was not asked for."""
+        return self.trace.check
+
+    def expand(self, index: int) -> tuple[Dump, ...]:
+        """The LLVM passes inside dump `index`, of `opt` or `llc`, that changed something; run when asked for.
+
+        Raises UsageError for another dump.
+        """
+        dump, inside = self.dumps[index], self.trace.inside
+        if inside is None or not inside.has(dump):
+            step = self.trace.step_of(dump) or dump.name
+            raise UsageError(f"Dump {index} is of {step}: only dumps of opt and llc have passes inside")
+        return inside.open(dump)
+
+    def run(self, *tensors: Any) -> Any:
+        """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.
+
+        Raises UsageError for other targets, and what `HelionLowering.run` and `SpyreProgram.run` raise.
+        """
+        runs = next((one for one in self.results.values() if hasattr(one, "run")), None)
+        if runs is None:
+            raise UsageError(
+                f"This lowering to {self.target} cannot be run: that takes a Helion kernel's helion_mlir, llvm_mlir or "
+                "llvm_ir without a custom pipeline, or a target of Spyre. check=True executes a model"
+            )
+        return runs.run(*tensors)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the final IR to a file."""
+        path = Path(path)
+        path.write_text(self.text, encoding="utf-8")
+        return path
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One interactive page that needs no kernel and no network; written to `path` when given."""
+        return display.page([self], f"{self.name}: {self.target}", path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON-able data."""
+        trace = self.trace
+        return {
+            "target": trace.target,
+            "name": trace.name,
+            "tools": dict(trace.tools),
+            "steps": [dataclasses.asdict(step) for step in trace.steps],
+            "dumps": [_dump_dict(dump) for dump in trace.dumps],
+            "diagnostics": [dataclasses.asdict(diagnostic) for diagnostic in trace.diagnostics],
+            "failure": dataclasses.asdict(trace.failure) if trace.failure else None,
+            "sources": dict(trace.sources),
+            "facts": dict(trace.facts),
+            "check": dataclasses.asdict(trace.check) if trace.check else None,
+        }
+
+    def display(self) -> None:
+        """Show the pass diff in the notebook, or the text twin in a terminal."""
+        from IPython.display import display as show
+
+        show(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        return display.mimebundle([self], f"lowering {id(self)}")
+
+    def __repr__(self) -> str:
+        state = "failed" if self.failure else "complete"
+        return f"<Lowering of {self.name or 'IR'} to {self.target}: {len(self.dumps)} dumps, {state}>"
+
+
+def _dump_dict(dump: Dump) -> dict[str, Any]:
+    content = dump.content
+    return {
+        "name": dump.name,
+        "step": dump.step,
+        "language": dump.language,
+        "options": dump.options,
+        "seconds": dump.seconds,
+        "scope": dataclasses.asdict(dump.scope),
+        "changed": content.changed,
+        "text": content.text,
+        "lines": [place.line if place else 0 for place in content.locations],
+    }

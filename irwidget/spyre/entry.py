@@ -1,0 +1,67 @@
+"""IBM Spyre as irwidget registers it: the front end and the IR types. Imports neither torch nor the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from irwidget import spyre
+from irwidget.errors import UsageError
+from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
+from irwidget.registry import Target
+from irwidget.spyre.hardware import MAX_CORES
+from irwidget.spyre.options import Options, make_options
+from irwidget.toolchain import run
+
+TARGETS = tuple(
+    Target(name, "spyre", language, summary=summary, options=Options)
+    for name, language, summary in (
+        ("spyre_fx", "fx", "the FX graph after Spyre's decompositions"),
+        ("spyre_loop_ir", "text", "loop-level IR: layouts, work division, scratchpad"),
+        ("spyre_opspec", "python", "OpSpecs"),
+        ("spyre_kernelspec", "python", "OpSpecs by kernel, under their older name"),
+        ("spyre_superdsc", "json", "SuperDSC"),
+        ("spyre_bundle", "mlir", "bundle.mlir"),
+        ("spyre_host", "python", "the host module"),
+    )
+)
+
+
+class _Program(KernelBegun):
+    """A function, compiled once for all IR types."""
+
+    @cached_property
+    def _program(self) -> spyre.SpyreProgram:
+        """The program; an object that is one already is given back."""
+        given = self.given
+        if isinstance(given.obj, spyre.SpyreProgram):
+            return given.obj
+        if given.kwargs:
+            raise UsageError("Spyre programs take positional inputs only; bind keywords with functools.partial")
+        return spyre.compile(given.obj, list(given.inputs), **given.options)
+
+    def make(self, target: Target, options: run.Options) -> Made:
+        return Made(spyre.lower(self._program, (), to=target.name), {"program": self._program})
+
+    def kept(self, made: Made) -> Mapping[str, Any]:
+        return made.results
+
+
+class Spyre(FrontEnd):
+    """Takes PyTorch functions and modules, and programs that are compiled already."""
+
+    name = "spyre"
+    starts_from = "a PyTorch model, for IBM Spyre"
+    packages = ("torch",)
+    needs_torch = True
+
+    def plan(self, wanted: Sequence[Target], options: Mapping[str, Any], route: str) -> list[Target]:
+        make_options(options.get("cores", MAX_CORES), {name: one for name, one in options.items() if name != "cores"})
+        return list(wanted)
+
+    def begin(self, given: Given) -> Begun:
+        return _Program(self, given)
+
+
+FRONT_END = Spyre()

@@ -1,0 +1,44 @@
+"""The views that irwidget brings, as it registers them; what draws them is imported when one is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from irwidget import views
+from irwidget.registry import View
+
+
+def _programs(results: Sequence[Any]) -> list[Any]:
+    """The programs for Spyre, each once: lowering one model to several IR types compiles it once."""
+    found = [one.results["program"] for one in results if "program" in one.results]
+    return list({id(program): program for program in found}.values())
+
+
+def _show(results: Sequence[Any], key: str | None) -> Any:
+    return views.show([one.trace for one in results], programs=_programs(results), key=key)
+
+
+def _page(results: Sequence[Any], title: str) -> str:
+    return views.page([one.trace for one in results], title, _programs(results))
+
+
+def _text(results: Sequence[Any]) -> str:
+    return views.text([one.trace for one in results])
+
+
+def _is_program(results: Sequence[Any]) -> bool:
+    return len(results) == 1 and results[0].results.get("program") is results[0]
+
+
+def _show_program(results: Sequence[Any], key: str | None) -> Any:
+    from irwidget.views.spyre import show
+
+    return show(results[0], key=key)
+
+
+VIEWS = (
+    View("spyre program", _is_program, _show_program, _page, _text),
+    View("lowerings", lambda _: True, _show, _page, _text),
+)
+"""The program of Spyre by itself; and the diff of passes, below the programs or beside the links of Helion kernels."""
