@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from irwidget.editor.widget import Pipeline
     from irwidget.frontends.pairing import explore
-    from irwidget.lowering import Lowering, lower
+    from irwidget.lowering import Lowering
     from irwidget.routes import targets
+    from irwidget.signatures import lower
     from irwidget.sweeps.driver import sweep
 
 __version__ = "0.1.0"

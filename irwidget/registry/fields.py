@@ -178,7 +178,7 @@ def _described(one: dataclasses.Field[Any], hint: Any) -> Option:
         one.name,
         default,
         told.get("help", ""),
-        one.type if isinstance(one.type, str) else getattr(one.type, "__name__", str(one.type)),
+        _written(one.type),
         told.get("says") or kind.says,
         told.get("allows") or kind.allows,
         told.get("known") or kind.known,
@@ -187,6 +187,14 @@ def _described(one: dataclasses.Field[Any], hint: Any) -> Option:
         bare,
         told.get("metavar", ""),
     )
+
+
+def _written(kind: Any) -> str:
+    """A type as its dataclass writes it."""
+    if isinstance(kind, str):
+        return kind
+    plain = isinstance(kind, type) and not typing.get_args(kind)
+    return kind.__name__ if plain else str(kind).replace("typing.", "")
 
 
 def check(options: type | Mapping[str, Option], given: Mapping[str, Any]) -> None:

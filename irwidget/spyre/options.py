@@ -7,38 +7,40 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from irwidget.errors import UnsupportedError, UsageError, near
+from irwidget.registry import option
 from irwidget.spyre.hardware import LX_BYTES, MAX_CORES, SEMANTICS
 
 LAYOUT_SOLVERS = ("greedy", "firstfit", "bestfit")
 RESTICKIFY_SOLVERS = ("beam", "greedy")
 
 
+def _of(what: str, words: tuple[str, ...]) -> str:
+    return f"{what}: {', '.join(words[:-1])} or {words[-1]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The switches of the front end with their June 2026 defaults."""
 
-    cores: int = MAX_CORES
-    semantics: str = SEMANTICS
-    """The only semantics so far; later ones get a value of their own here."""
-    lx_planning: bool = True
-    layout_solver: str = "greedy"
-    """greedy, firstfit or bestfit."""
-    lx_bytes: int = LX_BYTES
-    allow_all_ops_in_lx_planning: bool = False
-    co_optimizing_lx_planning: bool = False
-    restickify_solver: str = "beam"
-    """beam or greedy."""
-    beam_width: int = 64
-    bundle_symbolic_args: bool = False
-    unroll_loops: bool = True
-    chunk_large_tensors: bool = False
-    core_id_k_fast_emission: bool = True
-    ignore_hints: bool = False
+    cores: int = option(MAX_CORES, f"how many cores, 1 to {MAX_CORES}")
+    semantics: str = option(SEMANTICS, "whose semantics; there is one so far", known=(SEMANTICS,), flag="")
+    lx_planning: bool = option(True, "place nothing in the scratchpad")
+    layout_solver: str = option("greedy", _of("how the scratchpad is laid out", LAYOUT_SOLVERS), known=LAYOUT_SOLVERS)
+    lx_bytes: int = option(LX_BYTES, "bytes of a core's scratchpad")
+    allow_all_ops_in_lx_planning: bool = option(False, "plan the scratchpad for ops that are not listed, too")
+    co_optimizing_lx_planning: bool = option(False, "divide the ops over the cores again, for the scratchpad")
+    restickify_solver: str = option("beam", _of("how layouts are chosen", RESTICKIFY_SOLVERS), known=RESTICKIFY_SOLVERS)
+    beam_width: int = option(64, "how many layouts beam search keeps")
+    bundle_symbolic_args: bool = option(False, "symbolic addresses, as arguments of the bundle")
+    unroll_loops: bool = option(True, "keep the loops of a bundle as scf.for")
+    chunk_large_tensors: bool = option(False, "cut pointwise ops that no division brings under 256 MiB a core")
+    core_id_k_fast_emission: bool = option(True, "a matmul's reduced dim need not vary fastest over the core ids")
+    ignore_hints: bool = option(False, "ignore the hints of spyre_hint")
     layouts: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Order of dims by name of a module's parameter, where not the default."""
     divisions: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
     """Splits by buffer and loop variable (`{"buf0": {"d0": 4}}`), checked and obeyed as a work_div hint is."""
-    linear_weights: bool = True
+    linear_weights: bool = option(True, "leave the weights of nn.Linear in their default layout")
     """Whether the 2-D weights of a module's nn.Linear get their stick on out_features, as `model.to("spyre")` does."""
 
 

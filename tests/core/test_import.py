@@ -38,7 +38,17 @@ def test_imports_go_one_way():
                 found = {alias.name for alias in node.names} if of_root else {node.module.split(".")[1]}
                 imported.setdefault(name, set()).update(found - {name})
     order = list(TopologicalSorter(imported).static_order())
-    assert order.index("trace") < order.index("views") < order.index("editor") < order.index("magic")
+    assert order.index("trace") < order.index("registry") < order.index("views") < order.index("editor")
+    assert order.index("frontends") < order.index("lowering") < order.index("magic")
+
+
+def test_a_result_does_not_know_its_view():
+    root = Path(irwidget.__file__).parent
+    for part in ("lowering.py", "result.py", "display.py", "helion", "spyre", "frontends", "checking", "toolchain"):
+        for path in [root / part] if part.endswith(".py") else (root / part).rglob("*.py"):
+            named = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+            modules = {f"{node.module}.{alias.name}" for node in named for alias in node.names}
+            assert not {module for module in modules if module.startswith("irwidget.views")}, path
 
 
 def test_every_public_name_is_there():

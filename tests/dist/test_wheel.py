@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import sysconfig
-import venv
 import zipfile
 from pathlib import Path
 
 import irwidget
+from tests.dist import clean
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,31 +40,10 @@ print("lowered", len(lowering.dumps))
 
 
 def test_the_wheel_works_alone(tmp_path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)],
-        check=True, capture_output=True, timeout=120,
-    )
-    (wheel,) = tmp_path.glob("*.whl")
-    assert irwidget.__version__ in wheel.name
-    names = zipfile.ZipFile(wheel).namelist()
+    made = clean.wheel(ROOT, tmp_path)
+    assert irwidget.__version__ in made.name
+    names = zipfile.ZipFile(made).namelist()
     assert {f"irwidget/static/{name}.js" for name in ("viewer", "stub", "page")} <= set(names)
+    assert "irwidget/signatures.pyi" in names
     assert not [name for name in names if name.startswith(("tests", "js", "benchmarks"))]
-
-    # the heavy dependencies are lent by this environment; a path in a .pth file lends no editable installs
-    venv.create(tmp_path / "clean", with_pip=False)
-    python = tmp_path / "clean" / "bin" / "python"
-    site = Path(subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], check=True, capture_output=True,
-        text=True,
-    ).stdout.strip())  # fmt: skip
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*pip, str(wheel)], check=True, capture_output=True, timeout=120)
-    (site / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    home = tmp_path / "home"
-    home.mkdir()
-    ran = subprocess.run(
-        [python, "-c", SCRIPT], cwd=home, env={"PATH": str(python.parent), "HOME": str(home)}, capture_output=True,
-        text=True, timeout=120,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("lowered ")
+    assert clean.run(clean.environment(tmp_path, made), SCRIPT).startswith("lowered ")
