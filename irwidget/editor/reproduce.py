@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from irwidget import registry
+
 if TYPE_CHECKING:
     from irwidget.editor.widget import Pipeline
 
@@ -52,10 +54,21 @@ def magic_line(names: Names, target: str, pipeline: str) -> str:
     words += ["--model", model] if model else []
     words += ["--inputs", ",".join(inputs)] if inputs else []
     for name, value in names.options.items():
-        words += [f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}", str(value)]
+        words += _flag(target, name, value)
     if pipeline:
         words += ["--pipeline", pipeline, *(["--external"] if names.external else [])]
     return f"%%lower {shlex.join(words)}"
+
+
+def _flag(target: str, name: str, value: Any) -> list[str]:
+    """How the magic is told an option; nothing for a switch that is left as it is."""
+    known = registry.targets.get(target)
+    option = registry.described(known.options).get(name) if known else None
+    if option is None or not option.flag:
+        return [f"--{name.replace('_', '-')}", str(value)]
+    if option.read is None:
+        return [option.flag] if value == option.bare else []
+    return [option.flag, str(value)]
 
 
 def call(names: Names, target: str, pipeline: str) -> str:

@@ -6,14 +6,13 @@ import importlib.util
 from collections.abc import Sequence
 
 from irwidget.errors import UsageError
+from irwidget.registry import tools
 from irwidget.toolchain.language import detect, require_unicode
 from irwidget.toolchain.run import Source
 from irwidget.trace import Diagnostic, Step
 
 _CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", "triton-opt"),)}
 """What parses and verifies text that is shown as it is; MLIR is verified when it is read."""
-_READS = {"mlir-opt": "mlir", "torch-mlir-opt": "mlir", "mlir-translate": "mlir", "opt": "llvm", "llc": "llvm"}
-"""What a tool takes text for that looks like nothing: with a typo at its start, most often."""
 _UNKNOWN = ("text", "json")
 
 
@@ -23,8 +22,8 @@ def source(text: str, steps: Sequence[Step] = ()) -> Source:
         raise UsageError("There is no IR: the text is empty")
     require_unicode(text)
     language = detect(text)
-    if language in _UNKNOWN and steps:
-        language = _READS.get(steps[0].tool, language)
+    if language in _UNKNOWN and steps and (tool := tools.get(steps[0].tool)):
+        language = tool.reads or language  # with a typo at its start, most often
     return Source(text, language, name="input")
 
 

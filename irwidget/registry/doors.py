@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from irwidget.errors import UsageError, near
+from irwidget.registry.fields import described
 from irwidget.registry.kinds import Target, Tool, View, imported
 
 OWNER = "irwidget"
@@ -105,9 +106,13 @@ class Door(Generic[_Kind]):
 
     @contextlib.contextmanager
     def trying(self, *objects: _Kind) -> Generator[None]:
-        """These objects, too, while the context lasts: for trying one out before it is in a package."""
+        """These objects, too, while the context lasts: for trying one out before it is in a package.
+
+        What has the name of one of ours is not taken.
+        """
         before = dict(self.all())
-        self._all = {**before, **{getattr(one, "name"): one for one in objects}}  # noqa: B009
+        added: dict[str, _Kind] = {getattr(one, "name"): one for one in objects}  # noqa: B009
+        self._all = {**added, **before} if self._ours_last else {**before, **added}
         try:
             yield
         finally:
@@ -160,15 +165,20 @@ def _instance_of(kind: type) -> Callable[[Any], str]:
         if not isinstance(one, kind):
             return f"gives a {type(one).__name__}, not a {kind.__name__}"
         options = getattr(one, "options", None)
-        if options is not None and not (dataclasses.is_dataclass(options) and _is_frozen(options)):
-            return f"has options that are no frozen dataclass: {options!r}"
-        return ""
+        return _wrong_options(options) if options is not None else ""
 
     return wrong
 
 
-def _is_frozen(options: Any) -> bool:
-    return options.__dataclass_params__.frozen
+def _wrong_options(options: Any) -> str:
+    """Why a class cannot hold options; empty when it can."""
+    if not (dataclasses.is_dataclass(options) and getattr(options, "__dataclass_params__").frozen):  # noqa: B009
+        return f"has options that are no frozen dataclass: {options!r}"
+    try:
+        described(options)  # pyright: ignore[reportArgumentType]
+    except Exception as error:  # a type that is not there when it runs
+        return f"has options whose types cannot be read ({type(error).__name__}: {error})"
+    return ""
 
 
 def _named_with(*methods: str) -> Callable[[Any], str]:

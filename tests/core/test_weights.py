@@ -16,7 +16,7 @@ from torch import nn
 
 import irwidget
 from irwidget import routes
-from irwidget.frontends import importing
+from irwidget.frontends import importing, pytorch
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
@@ -204,7 +204,7 @@ X = torch.ones(1, 512)
 def wide() -> importing.Imported:
     imported = importing.import_program(frontend.export(WIDE, (X,)), "wide")
     assert imported.weights
-    imported.weights.safe = routes.blind_steps()
+    imported.weights.safe = pytorch.blind_steps()
     return imported
 
 
@@ -252,7 +252,7 @@ def test_what_fails_without_values_and_with_them_fails_alike() -> None:
     model = Of(lambda m, x: torch.fft.fft(x @ m.w).real, w=torch.ones(512, 512))
     imported = importing.import_program(frontend.export(model, (X,)), "spectrum")
     assert imported.weights
-    imported.weights.safe = routes.blind_steps()
+    imported.weights.safe = pytorch.blind_steps()
     source = Source(imported.bytecode, weights=imported.weights)
     trace = source.run(routes.find("linalg_on_tensors_mlir").steps)
     assert "whole" in vars(source)

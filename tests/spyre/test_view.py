@@ -260,7 +260,7 @@ def test_lowering_to_spyre_shows_the_program_above_its_passes():
     assert "batchmatmul" in bundle["text/plain"]
     assert "propagate_spyre_tensor_layouts" in bundle["text/plain"]
     assert 'data-bundle="spyre"' in one.to_html()
-    from irwidget.lowering import shown
+    from irwidget.display import shown
 
     both = shown([one, two], "a")
     assert isinstance(both, Lowered)
