@@ -41,6 +41,9 @@ def check_names(wanted: Sequence[Target], given: Mapping[str, Any], common: Sequ
     """Raise UsageError for an option that one of the targets does not have; `common` are those of every lowering."""
     for target in wanted:
         known = registry.described(target.options)
+        if taken := sorted(set(known) & {*common, "to"}):
+            owner = registry.targets.owner(target.name)
+            raise UsageError(f"{target.name} of {owner} has an option {taken[0]!r}, which every lowering has")
         unknown = sorted(set(given) - set(known))
         if unknown and not target.more_options:
             hint = near(unknown[0], [*common, "to", *known])

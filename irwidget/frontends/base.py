@@ -162,13 +162,13 @@ def parameters(obj: Any) -> list[inspect.Parameter]:
 
 def of_kind(obj: Any) -> FrontEnd | None:
     """The front end whose kind an object is; None for models, functions and text, which are nobody's alone."""
-    return next((one for one in frontends if one.recognises(obj)), None)
+    return next((one for one in frontends if frontends.ask(one, lambda one: one.recognises(obj), False)), None)
 
 
 def find(obj: Any, target: Target) -> FrontEnd:
     """The front end that takes an object to an IR type. Raises UsageError when there is none."""
     for one in frontends:
-        if one.takes_over(obj, target):
+        if frontends.ask(one, lambda one: one.takes_over(obj, target), False):
             return one
     return frontends.find(target.front_end, "front end")
 

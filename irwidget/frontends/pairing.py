@@ -51,10 +51,14 @@ def collected(source: str) -> Generator[list[Candidate]]:
     try:
         with contextlib.ExitStack() as stack:
             for front_end in frontends:
-                stack.enter_context(front_end.watched(source, partial(_note, pairs)))
+                stack.enter_context(_watched(front_end, source, partial(_note, pairs)))
             yield pairs
     finally:
         _pairs.reset(token)
+
+
+def _watched(front_end: base.FrontEnd, source: str, note: base.Note) -> contextlib.AbstractContextManager[object]:
+    return frontends.ask(front_end, lambda one: one.watched(source, note), contextlib.nullcontext())
 
 
 def _note(pairs: list[Candidate], kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -113,7 +117,10 @@ def _visible(names: _Names, namespace: Mapping[str, Any]) -> dict[str, Any]:
 def _kernels(names: _Names, visible: Mapping[str, Any]) -> dict[str, Any]:
     """The objects that the cell is about because they are of a front end's own kind."""
     bound = {name: visible[name] for name in names.bound if name in visible}
-    return {name: value for front_end in frontends for name, value in front_end.kernels(bound).items()}
+    found: dict[str, Any] = {}
+    for front_end in frontends:
+        found |= frontends.ask(front_end, lambda one: one.kernels(bound), {})
+    return found
 
 
 @dataclass(frozen=True)

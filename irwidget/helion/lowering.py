@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from irwidget import display as views
+from irwidget import display
 from irwidget.errors import UnsupportedError, UsageError, near
 from irwidget.helion import display as printing
 from irwidget.helion import execute, linking, pipelines, refusals, triton, verify
@@ -126,7 +126,7 @@ class HelionLowering:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page that needs no kernel and no network; written to `path` when given."""
-        return views.page([self], f"{self.trace.name}: {self.trace.target}", path)
+        return display.page([self], f"{self.trace.name}: {self.trace.target}", path)
 
     def display(self) -> None:
         """Show source, nodes and MLIR side by side, and the pass diff below."""
@@ -135,7 +135,7 @@ class HelionLowering:
         display(self)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        return views.mimebundle([self], f"lowering {id(self)}")
+        return display.mimebundle([self], f"lowering {id(self)}")
 
     def __repr__(self) -> str:
         return f"<HelionLowering of {self.binding.name} to {self.aten}: {len(self.trace.nodes)} nodes>"

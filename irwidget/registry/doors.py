@@ -58,6 +58,7 @@ class Problem:
 
 
 _Kind = TypeVar("_Kind")
+_Answer = TypeVar("_Answer")
 
 
 class Door(Generic[_Kind]):
@@ -102,7 +103,20 @@ class Door(Generic[_Kind]):
     def owner(self, name: str) -> str:
         """The package that an object comes from."""
         self.all()
-        return self._owners[name]
+        return self._owners.get(name, "a package that is tried out")
+
+    def ask(self, one: _Kind, question: Callable[[_Kind], _Answer], otherwise: _Answer) -> _Answer:
+        """What an object answers. One of another package that fails costs only itself: a warning names it."""
+        try:
+            return question(one)
+        except Exception as error:
+            name: str = getattr(one, "name")  # noqa: B009
+            owner = self.owner(name)
+            if owner == OWNER:
+                raise
+            said = f"{self.group}: {name!r} of {owner} is not asked: {type(error).__name__}: {error}"
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
+            return otherwise
 
     @contextlib.contextmanager
     def trying(self, *objects: _Kind) -> Generator[None]:

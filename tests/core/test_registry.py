@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +16,9 @@ from typing import Any, Literal
 import pytest
 
 import irwidget
-from irwidget import arguments, registry, routes
+from irwidget import arguments, display, registry, routes
 from irwidget.errors import UsageError
+from irwidget.frontends import base, pairing
 from irwidget.registry import check, described, option
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -181,7 +183,6 @@ def test_a_worker_looks_for_no_plugin_to_find_our_tools():
 def test_what_a_page_shows_is_the_first_view_that_fits(mlp):
     import torch
 
-    from irwidget import display
     from irwidget.registry import View
 
     low = irwidget.lower(mlp, torch.ones(2, 4), to="torch_mlir")
@@ -223,3 +224,37 @@ def test_its_options_are_refused_and_taken(mlp):
             irwidget.lower(mlp, torch.ones(2, 4), to="affine_mlir", til=3)
         low = irwidget.lower(mlp, torch.ones(2, 4), to="affine_mlir", tile=16)
         assert low.steps[-1].arguments == "--affine-loop-tile=tile-size=16"
+
+
+def test_an_option_that_every_lowering_has_is_nobodys_own():
+    target = registry.Target("greedy", "raw", "any", options=_options("name", str))
+    with registry.targets.trying(target), pytest.raises(UsageError, match="has an option 'name', which every lowering"):
+        irwidget.lower("module {}", to="greedy")
+
+
+class Fails(base.FrontEnd):
+    """Whatever it is asked, it fails."""
+
+    name = "fails"
+
+    def recognises(self, obj):
+        raise TypeError("no idea")
+
+    takes_over = kernels = watched = claims = recognises
+
+
+def test_a_front_end_and_a_view_that_fail_cost_only_themselves(mlp):
+    import torch
+
+    def fits(results):
+        raise TypeError("no idea")
+
+    view = registry.View("fails", fits, lambda *_: None, lambda *_: "", lambda _: "")
+    with registry.frontends.trying(Fails()), registry.views.trying(view), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", RuntimeWarning)
+        low = irwidget.lower(mlp, torch.ones(2, 4), to="torch_mlir")
+        assert display.text([low]).startswith("MLP -> torch_mlir")
+        with pairing.collected("x = 1"):
+            assert pairing.find("m = 1", {"m": mlp, "x": torch.ones(2, 4)})
+    assert "irwidget.frontends: 'fails' of a package that is tried out is not asked: " in str(said[0].message)
+    assert {str(one.message).partition(":")[0] for one in said} >= {"irwidget.frontends", "irwidget.views"}

@@ -83,9 +83,8 @@ class Triton(FrontEnd):
 
     def candidates(self, cell: Cell) -> list[Candidate] | None:
         """Run the cell and note its launches, without a GPU if there is none."""
-        if any(target.front_end != self.name for target in cell.wanted) or any(
-            one.claims(cell.text) for one in frontends
-        ):
+        claimed = any(frontends.ask(one, lambda one: one.claims(cell.text), False) for one in frontends)
+        if claimed or any(target.front_end != self.name for target in cell.wanted):
             return None
         client.prepare("triton")
         names = [target.name for target in cell.wanted]
