@@ -118,7 +118,12 @@ def _parameter(option: Option) -> str:
 
 def _overload(to: str, gives: str, parameters: Iterable[str]) -> list[str]:
     body = [f"    {one}," for one in ("obj: Any", "*inputs: Any", f"to: {to}", *parameters)]
-    return ["@overload", "def lower(", *body, f") -> {gives}: ..."]
+    return [
+        "@overload",
+        "def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[str] too",
+        *body,
+        f") -> {gives}: ...",
+    ]
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from irwidget.lowering import Lowering
 from irwidget.toolchain.run import Progress
 
 @overload
-def lower(
+def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[str] too
     obj: Any,
     *inputs: Any,
     to: Literal[
@@ -42,7 +42,7 @@ def lower(
     progress: Progress | None = ...,
 ) -> Lowering: ...
 @overload
-def lower(
+def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[str] too
     obj: Any,
     *inputs: Any,
     to: Literal[
@@ -74,7 +74,7 @@ def lower(
     **kernel_options: Any,
 ) -> Lowering: ...
 @overload
-def lower(
+def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[str] too
     obj: Any,
     *inputs: Any,
     to: Literal[
@@ -99,7 +99,7 @@ def lower(
     progress: Progress | None = ...,
 ) -> Lowering: ...
 @overload
-def lower(
+def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[str] too
     obj: Any,
     *inputs: Any,
     to: Literal[
@@ -143,7 +143,7 @@ def lower(
     progress: Progress | None = ...,
 ) -> Lowering: ...
 @overload
-def lower(
+def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[str] too
     obj: Any,
     *inputs: Any,
     to: Literal["raw_ir"],
@@ -162,7 +162,7 @@ def lower(
     progress: Progress | None = ...,
 ) -> Lowering: ...
 @overload
-def lower(
+def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[str] too
     obj: Any,
     *inputs: Any,
     to: str,
@@ -182,7 +182,7 @@ def lower(
     **target_options: Any,
 ) -> Lowering: ...
 @overload
-def lower(
+def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[str] too
     obj: Any,
     *inputs: Any,
     to: Sequence[str],
