@@ -21,7 +21,7 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = False  # it reads the source, and the signature of `lower` is that of its options
 autodoc_default_options = {"members": True, "undoc-members": False}
 
 html_theme = "furo"

@@ -255,6 +255,6 @@ def test_a_front_end_and_a_view_that_fail_cost_only_themselves(mlp):
         low = irwidget.lower(mlp, torch.ones(2, 4), to="torch_mlir")
         assert display.text([low]).startswith("MLP -> torch_mlir")
         with pairing.collected("x = 1"):
-            assert pairing.find("m = 1", {"m": mlp, "x": torch.ones(2, 4)})
+            assert pairing.find("m = 1\nx = 1", {"m": mlp, "x": torch.ones(2, 4)})
     assert "irwidget.frontends: 'fails' of a package that is tried out is not asked: " in str(said[0].message)
     assert {str(one.message).partition(":")[0] for one in said} >= {"irwidget.frontends", "irwidget.views"}

@@ -38,7 +38,7 @@ def run(python: Path, script: str, *arguments: str) -> str:
     home = python.parents[2] / "home"
     ran = subprocess.run(
         [python, "-c", script, *arguments], cwd=home, env={"PATH": str(python.parent), "HOME": str(home)},
-        capture_output=True, text=True, timeout=240,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
