@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+import types
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -258,3 +259,9 @@ def test_a_front_end_and_a_view_that_fail_cost_only_themselves(mlp):
             assert pairing.find("m = 1\nx = 1", {"m": mlp, "x": torch.ones(2, 4)})
     assert "irwidget.frontends: 'fails' of a package that is tried out is not asked: " in str(said[0].message)
     assert {str(one.message).partition(":")[0] for one in said} >= {"irwidget.frontends", "irwidget.views"}
+
+
+@pytest.mark.parametrize("name", ["irwidget.frontends.triton.launch", "triton.runtime.jit"])
+def test_an_object_is_nobodys_while_a_module_is_being_imported(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    assert base.of_kind(object()) is None

@@ -62,8 +62,8 @@ def is_kernel(obj: object) -> bool:
 
     Without Triton imported nothing can be one, so it is not imported to find out.
     """
-    jit = sys.modules.get("triton.runtime.jit")
-    return jit is not None and isinstance(obj, jit.KernelInterface)
+    kind = getattr(sys.modules.get("triton.runtime.jit"), "KernelInterface", None)  # none while it is being imported
+    return kind is not None and isinstance(obj, kind)
 
 
 def kernels(namespace: Mapping[str, object]) -> dict[str, object]:

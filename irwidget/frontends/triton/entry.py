@@ -65,8 +65,9 @@ class Triton(FrontEnd):
     needs_torch = True
 
     def recognises(self, obj: Any) -> bool:
-        launch = sys.modules.get("irwidget.frontends.triton.launch")
-        return triton.is_kernel(obj) or (launch is not None and isinstance(obj, launch.Launch))
+        # The module may be half imported, by the thread that does so in the background.
+        launch = getattr(sys.modules.get("irwidget.frontends.triton.launch"), "Launch", None)
+        return triton.is_kernel(obj) or (launch is not None and isinstance(obj, launch))
 
     def plan(self, wanted: Sequence[Target], options: Mapping[str, Any], route: str) -> list[Target]:
         planned = super().plan(wanted, options, route)
