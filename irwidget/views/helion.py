@@ -12,8 +12,9 @@ import traitlets
 from irwidget.errors import IRWidgetError, UsageError, near
 from irwidget.helion import linking
 from irwidget.trace import Trace
+from irwidget.trace.file import lines_of
 from irwidget.views import base, twins
-from irwidget.views.packing import lines_of, repeated, step_name
+from irwidget.views.packing import repeated, step_name
 from irwidget.views.widget import PassDiff
 
 TEXT_LINES = 60

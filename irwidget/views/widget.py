@@ -167,7 +167,7 @@ class PassDiff(base.View):
                 return
         if not self._shows(packer):
             return
-        packer.give_up()
+        packer.finish()
         with self.hold_sync():
             self.data = packer.data
             if chosen == (self.left, self.right):
