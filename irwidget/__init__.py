@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from irwidget.editor.widget import Pipeline
     from irwidget.frontends.pairing import explore
+    from irwidget.journal import recent
     from irwidget.lowering import Lowering, lower
     from irwidget.routes import targets
+    from irwidget.saved import load, load_all
     from irwidget.sweeps.driver import sweep
 
 __version__ = "0.1.0"
@@ -29,7 +31,10 @@ _LAZY = {
     "Lowering": "irwidget.lowering",
     "Pipeline": "irwidget.editor.widget",
     "explore": "irwidget.frontends.pairing",
+    "load": "irwidget.saved",
+    "load_all": "irwidget.saved",
     "lower": "irwidget.lowering",
+    "recent": "irwidget.journal",
     "sweep": "irwidget.sweeps.driver",
     "targets": "irwidget.routes",
 }
@@ -74,8 +79,11 @@ __all__ = [
     "UsageError",
     "__version__",
     "explore",
+    "load",
+    "load_all",
     "load_ipython_extension",
     "lower",
+    "recent",
     "sweep",
     "targets",
     "unload_ipython_extension",

@@ -71,6 +71,7 @@ def parser(prog: str, *, objects: bool) -> argparse.ArgumentParser:
     made.add_argument("--text", action="store_true", help="print the text twin instead of the widget")
     made.add_argument("--out", metavar="VAR", help="bind the result to this variable too")
     made.add_argument("--html", metavar="FILE", help="write one offline, interactive page")
+    made.add_argument("--save", metavar="FILE", help="keep all of it in an .irtrace file, which irwidget.load opens")
     made.add_argument("--no-dumps", action="store_true", help="keep the last dump only")
     made.add_argument("--no-elide", action="store_true", help="print large constants in full")
     made.add_argument("--in-process", action="store_true", help="run the passes in this process, not in the worker")
@@ -149,6 +150,7 @@ def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:
         "all": parsed.all,
         "text": parsed.text,
         "html": parsed.html,
+        "save": parsed.save,
     }
     if flag := next((flag for flag, given in refused.items() if given), None):
         raise UsageError(f"--interactive shows every pass of the usual route in a widget: leave out --{flag}")

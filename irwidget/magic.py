@@ -18,7 +18,7 @@ from irwidget.commands import check_pipeline, first_that_fits, lower_all, target
 from irwidget.errors import LoweringInterrupted, UsageError, near
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.pairing import Call, Candidate
-from irwidget.lowering import Lowering, page, shown
+from irwidget.lowering import Lowering, page, save, shown
 from irwidget.progress import ProgressLine
 
 
@@ -129,6 +129,8 @@ class LowerMagics(Magics):
         self._bind("_lowering", done, parsed)
         if parsed.html:
             page(list(done.values()), "; ".join(done), parsed.html)
+        if parsed.save:
+            save(list(done.values()), parsed.save)
         if parsed.text:
             from irwidget import views
 

@@ -23,6 +23,8 @@ from irwidget.trace.data import Dump, Trace
 from irwidget.trace.location import Location
 from irwidget.trace.texts import Content
 
+SUFFIX = ".irtrace"
+
 CHUNK = 8_000_000
 """Letters of dumps, or bytes of attachments, after which a chunk ends, so that no reader works for long at once."""
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from irwidget.trace.data import Diagnostic, Dump, Failure, Severity, Step, Trace
@@ -21,7 +21,7 @@ from irwidget.trace.verdicts import Element, Verdict, VerdictState
 _T = TypeVar("_T")
 _SAFE = 2**53
 """Integers from here on are not exact in every reader of JSON."""
-_MOST_CALLERS = 100
+MOST_CALLERS = 100
 """How long a chain of callers may be."""
 
 
@@ -32,11 +32,11 @@ def frame_to_json(trace: Trace) -> dict[str, Any]:
         "name": trace.name,
         "tools": dict(trace.tools),
         "steps": [asdict(step) for step in trace.steps],
-        "diagnostics": [diagnostic_to_json(one) for one in trace.diagnostics],
-        "failure": failure_to_json(trace.failure) if trace.failure else None,
+        "diagnostics": [asdict(one) for one in trace.diagnostics],
+        "failure": asdict(trace.failure) if trace.failure else None,
         "facts": exact(dict(trace.facts)),
-        "check": exact(asdict(trace.check)) if trace.check else None,
-        "nodes": [{**asdict(node), "location": _location_to_json(node.location)} for node in trace.nodes],
+        "check": _verdict_to_json(trace.check) if trace.check else None,
+        "nodes": [asdict(node) for node in trace.nodes],
     }
 
 
@@ -51,14 +51,14 @@ def frame_of(data: Any) -> dict[str, Any]:
         "diagnostics": tuple(map(_diagnostic_of, listed(data, "diagnostics"))),
         "failure": _failure_of(data["failure"]) if data["failure"] else None,
         "facts": inexact(found["facts"]),
-        "check": _verdict_of(inexact(data["check"])) if data["check"] else None,
+        "check": verdict_of(data["check"]) if data["check"] else None,
         "nodes": tuple(map(_node_of, listed(data, "nodes"))),
     }
 
 
 def _node_of(data: Any) -> Node:
     found = fields(data, name=str, target=str, text=str, depth=int, symbolic=bool)
-    return Node(**found, location=_location_of(data))
+    return Node(**found, location=_location_of(data["location"]))
 
 
 def dump_to_json(dump: Dump) -> dict[str, Any]:
@@ -184,48 +184,19 @@ def natural(value: Any, below: int) -> int:
     return value
 
 
-def diagnostic_to_json(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A diagnostic with its place and notes."""
-    return {
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        "location": _location_to_json(diagnostic.location),
-        "notes": [diagnostic_to_json(note) for note in diagnostic.notes],
-    }
-
-
 def _diagnostic_of(data: Any) -> Diagnostic:
     found = fields(data, severity=str, message=str)
     notes = tuple(map(_diagnostic_of, listed(data, "notes")))
-    return Diagnostic(one_of(found["severity"], Severity), found["message"], _location_of(data), notes)
+    return Diagnostic(one_of(found["severity"], Severity), found["message"], _location_of(data["location"]), notes)
 
 
-def _location_to_json(location: Location | None) -> list[list[Any]] | None:
-    """A place, then its callers outwards."""
-    if location is None:
+def _location_of(data: Any, depth: int = 0) -> Location | None:
+    if data is None:
         return None
-    rows: list[list[Any]] = []
-    while location is not None:
-        rows.append([location.file, location.line, location.column, location.name])
-        location = location.caller
-    return rows
-
-
-def _location_of(data: Mapping[str, Any]) -> Location | None:
-    rows: Sequence[Any] | None = data["location"]
-    if rows is None:
-        return None
-    if not 0 < len(typed(rows, list)) <= _MOST_CALLERS:
+    if depth > MOST_CALLERS:
         raise damaged("a place has too many callers")
-    found: Location | None = None
-    for file, line, column, name in reversed(rows):
-        found = Location(typed(file, str), typed(line, int), typed(column, int), found, typed(name, str))
-    return found
-
-
-def failure_to_json(failure: Failure) -> dict[str, Any]:
-    """Where a lowering stopped, and why."""
-    return {**asdict(failure), "diagnostics": [diagnostic_to_json(one) for one in failure.diagnostics]}
+    found = fields(data, file=str, line=int, column=int, name=str)
+    return Location(**found, caller=_location_of(data["caller"], depth + 1))
 
 
 def _failure_of(data: Any) -> Failure:
@@ -234,25 +205,33 @@ def _failure_of(data: Any) -> Failure:
     return Failure(**found, diagnostics=tuple(map(_diagnostic_of, listed(data, "diagnostics"))))
 
 
-def _verdict_of(data: Any) -> Verdict:
+def _verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    found = asdict(replace(verdict, each=()))
+    if verdict.element:
+        found["element"]["index"] = list(verdict.element.index)
+    return {**exact(found), "each": [_verdict_to_json(one) for one in verdict.each]}
+
+
+def verdict_of(data: Any) -> Verdict:
+    """The verdict of a file. Raises Damaged."""
     found = fields(data, state=str, dump=str, reason=str)
     one_of(found["state"], VerdictState)
-    element = data["element"]
     errors: dict[str, Any] = {
-        name: None if data[name] is None else typed(data[name], float) for name in ("error", "eager_error")
+        name: None if data[name] is None else typed(inexact(data[name]), float) for name in ("error", "eager_error")
     }
     return Verdict(
         **found,
         **errors,
-        index=None if data["index"] is None else typed(data["index"], int),
-        element=None if element is None else _element_of(element),
-        each=tuple(map(_verdict_of, typed(data["each"], tuple))),
+        index=None if data["index"] is None else typed(inexact(data["index"]), int),
+        element=None if data["element"] is None else _element_of(data["element"]),
+        each=tuple(map(verdict_of, listed(data, "each"))),
     )
 
 
 def _element_of(data: Any) -> Element:
-    found = fields(data, result=str, index=tuple)
-    for value in (data["got"], data["want"]):
+    found = fields(data, result=str, index=list)
+    got, want = inexact(data["got"]), inexact(data["want"])
+    for value in (got, want):
         if type(value) not in (int, float, complex, bool):
             raise damaged(f"{value!r:.40} is no number")
-    return Element(found["result"], tuple(typed(one, int) for one in found["index"]), data["got"], data["want"])
+    return Element(found["result"], tuple(typed(inexact(one), int) for one in found["index"]), got, want)

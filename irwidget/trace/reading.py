@@ -23,7 +23,6 @@ MOST = 2**31
 """Bytes of memory that a file may take at most, unless its reader is told another limit."""
 
 _Ints = Any
-_CALLERS = 100
 _PLACE = 200
 """Bytes of memory that a location takes."""
 
@@ -55,6 +54,32 @@ def read(path: str | Path, most: int = MOST) -> File:
         return unpacked(data, meter=meter)
     except UsageError as error:
         raise type(error)(f"{path}: {error}") from None
+
+
+def glance(path: Path) -> tuple[list[tuple[str, str]], bool]:
+    """Name and target of each lowering of a file, and whether it is complete, without its texts. Raises UsageError."""
+    meter = Meter(MOST)
+    try:
+        meter.take(path.stat().st_size)
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    chunks.check_head(data)
+    frames = list(chunks.frames(data))
+    if not frames:
+        raise UsageError(f"{path} ends before its first chunk: its writer was stopped at once")
+    first, last = (
+        chunks.from_json(chunks.sections(one, meter).get("meta", b"{}"), meter) for one in (frames[0], frames[-1])
+    )
+    try:
+        names = [(plain.typed(one["name"], str), plain.typed(one["target"], str)) for one in first["traces"]]
+        return names, last.get("end", False) is True
+    except (AttributeError, LookupError, TypeError) as error:
+        raise damaged(f"its first or last chunk cannot be understood ({error})") from None
+
+
+def _meta(sections: dict[str, bytes], meter: Meter) -> dict[str, Any]:
+    return plain.typed(chunks.from_json(sections.get("meta", b"{}"), meter), dict)
 
 
 def unpacked(data: bytes, *, meter: Meter | None = None) -> File:
@@ -145,7 +170,7 @@ class _Reader:
 
     def take(self, sections: dict[str, bytes]) -> None:
         """Raises Damaged, and errors of Python's own where the descriptions make no sense."""
-        meta = plain.typed(chunks.from_json(sections.get("meta", b"{}"), self.meter), dict)
+        meta = _meta(sections, self.meter)
         if not self.stored:
             self._begin(meta)
         known = len(self.table)
@@ -193,7 +218,7 @@ class _Reader:
         places.pop()
         for file, line, column, caller, name in rows.tolist():
             depth = self._depths[caller - 1] + 1 if caller else 0
-            if depth > _CALLERS:
+            if depth > plain.MOST_CALLERS:
                 raise damaged("a place has too many callers")
             called_from = places[caller - 1] if caller else None
             places.append(Location(self._files[file], line, column, called_from, self._names[name - 1] if name else ""))
