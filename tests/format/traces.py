@@ -134,9 +134,7 @@ def whole() -> Trace:
         "nvptx",
         (
             dump("input", first, step=-1, locations=(None, called, called, None)),
-            dump(
-                "cse", first, step=0, changed=False, options="a=1", seconds=0.1 + 0.2, scope=Scope(anchor="func.func")
-            ),
+            dump("cse", first, step=0, changed=False, options="a=1", seconds=0.3, scope=Scope(anchor="func.func")),
             replace(late_dump("late", gone), scope=Scope("k", "f", "%l"), pipeline="mlir-opt --late"),
             dump("odd", odd, step=1, language="ptx"),
         ),
