@@ -58,7 +58,7 @@ def frame_of(data: Any) -> dict[str, Any]:
 
 def _node_of(data: Any) -> Node:
     found = fields(data, name=str, target=str, text=str, depth=int, symbolic=bool)
-    return Node(**found, location=_location_of(data["location"]))
+    return Node(**found, location=location_of(data["location"]))
 
 
 def dump_to_json(dump: Dump) -> dict[str, Any]:
@@ -187,16 +187,16 @@ def natural(value: Any, below: int) -> int:
 def _diagnostic_of(data: Any) -> Diagnostic:
     found = fields(data, severity=str, message=str)
     notes = tuple(map(_diagnostic_of, listed(data, "notes")))
-    return Diagnostic(one_of(found["severity"], Severity), found["message"], _location_of(data["location"]), notes)
+    return Diagnostic(one_of(found["severity"], Severity), found["message"], location_of(data["location"]), notes)
 
 
-def _location_of(data: Any, depth: int = 0) -> Location | None:
+def location_of(data: Any, depth: int = 0) -> Location | None:
     if data is None:
         return None
     if depth > MOST_CALLERS:
         raise damaged("a place has too many callers")
     found = fields(data, file=str, line=int, column=int, name=str)
-    return Location(**found, caller=_location_of(data["caller"], depth + 1))
+    return Location(**found, caller=location_of(data["caller"], depth + 1))
 
 
 def _failure_of(data: Any) -> Failure:
