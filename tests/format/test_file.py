@@ -89,6 +89,7 @@ def test_the_golden_file_is_still_read():
     found = reading.read(GOLDEN)
     assert found.complete
     assert [traces.plain(one) for one in found.traces] == [traces.plain(traces.whole())] * 2
+    assert [traces.plain(one) for one in reading.unpacked(golden()).traces] == [traces.plain(traces.whole())] * 2
     assert read_by_the_page(GOLDEN.read_bytes()) == read_by_the_page(golden()), "python -m tests.format.test_file"
 
 
