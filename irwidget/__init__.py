@@ -19,18 +19,23 @@ if TYPE_CHECKING:
 
     from irwidget.editor.widget import Pipeline
     from irwidget.frontends.pairing import explore
-    from irwidget.lowering import Lowering
+    from irwidget.journal import recent
+    from irwidget.result import Lowering
     from irwidget.routes import targets
+    from irwidget.saved import load, load_all
     from irwidget.signatures import lower
     from irwidget.sweeps.driver import sweep
 
 __version__ = "0.1.0"
 
 _LAZY = {
-    "Lowering": "irwidget.lowering",
+    "Lowering": "irwidget.result",
     "Pipeline": "irwidget.editor.widget",
     "explore": "irwidget.frontends.pairing",
+    "load": "irwidget.saved",
+    "load_all": "irwidget.saved",
     "lower": "irwidget.lowering",
+    "recent": "irwidget.journal",
     "sweep": "irwidget.sweeps.driver",
     "targets": "irwidget.routes",
 }
@@ -75,8 +80,11 @@ __all__ = [
     "UsageError",
     "__version__",
     "explore",
+    "load",
+    "load_all",
     "load_ipython_extension",
     "lower",
+    "recent",
     "sweep",
     "targets",
     "unload_ipython_extension",

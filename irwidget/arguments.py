@@ -62,11 +62,12 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
     made.add_argument("--text", action="store_true", help="print the text twin instead of the widget")
     made.add_argument("--out", metavar="VAR", help="bind the result to this variable too")
     made.add_argument("--html", metavar="FILE", help="write one offline, interactive page")
+    made.add_argument("--save", metavar="FILE", help="keep all of it in an .irtrace file, which irwidget.load opens")
     made.add_argument("--targets", action="store_true", help="print the table of IR types")
     made.add_argument("--doctor", action="store_true", help="check this machine against toolchain.lock")
 
 
-_OWN = ("names", "to", "all", "source", "from", "interactive", "from_cache", "model", "inputs", "text", "out", "html")
+_OWN = frozenset("names to all source from interactive from_cache model inputs text out html save".split())
 _TABLES = ("targets", "doctor")
 
 
@@ -159,6 +160,7 @@ def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:
         "all": parsed.all,
         "text": parsed.text,
         "html": parsed.html,
+        "save": parsed.save,
     }
     if flag := next((flag for flag, given in refused.items() if given), None):
         raise UsageError(f"--interactive shows every pass of the usual route in a widget: leave out --{flag}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from irwidget.result import Lowering
 
 USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
+       irwidget show FILE.irtrace [--html PAGE] what low.save("x.irtrace") or --save has kept, as text or as a page
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
        irwidget doctor                          this machine against toolchain.lock"""
@@ -27,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     0 when it went well, 1 when the file or a lowering failed, 2 for a bad command line, 130 for Ctrl-C.
     """
     words = sys.argv[1:] if argv is None else argv
-    commands = {"lower": _lower, "export": _export, "targets": _targets, "doctor": _doctor}
+    commands = {"lower": _lower, "show": _show_file, "export": _export, "targets": _targets, "doctor": _doctor}
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if words else 2
@@ -79,6 +80,17 @@ def _export(words: list[str]) -> None:
     print(f"wrote {target} ({target.stat().st_size / 2**20:.1f} MB)")
 
 
+def _show_file(words: list[str]) -> None:
+    """Print or write as a page what a file has kept."""
+    from irwidget.saved import load_all
+
+    parsed = arguments.parse(words, "irwidget show", objects=True)
+    if getattr(parsed, "help_shown", False):
+        return
+    path = _file(parsed, "irwidget show")
+    _show({str(number): low for number, low in enumerate(load_all(path))}, path.name, parsed)
+
+
 def _lower(words: list[str]) -> None:
     """Run a Python file as a cell and lower what it asks for, or lower a file of IR."""
     from irwidget import cells, files
@@ -113,14 +125,20 @@ def _lower(words: list[str]) -> None:
 
 
 def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) -> None:
-    """Write the page that is asked for; print the twin, or the IR alone with --no-dumps."""
+    """Write the files that are asked for; print the twin, or the IR alone with --no-dumps."""
     if not done:
         return
     results = list(done.values())
+    if parsed.save:
+        from irwidget.result import save
+
+        print(f"wrote {save(results, parsed.save)}")
     if parsed.html:
         display.page(results, title, parsed.html)
     if parsed.html and not parsed.text:
         print(f"wrote {parsed.html}")
+    elif parsed.save and not parsed.text:
+        pass
     elif not parsed.dumps:
         print("\n".join(lowering.text for lowering in done.values()))
     else:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irwidget.lowering import Lowering
+    from irwidget.result import Lowering
     from irwidget.trace import Diagnostic, Location
 
 

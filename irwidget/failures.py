@@ -15,7 +15,7 @@ from irwidget.toolchain.run import Options
 from irwidget.trace import Failure
 
 if TYPE_CHECKING:
-    from irwidget.lowering import Lowering
+    from irwidget.result import Lowering
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from irwidget.errors import LoweringInterrupted, UsageError, near
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.cell import Call, Candidate
 from irwidget.progress import ProgressLine
-from irwidget.result import Lowering
+from irwidget.result import Lowering, save
 
 
 @magics_class
@@ -130,6 +130,8 @@ class LowerMagics(Magics):
         results = list(done.values())
         if parsed.html:
             display.page(results, "; ".join(done), parsed.html)
+        if parsed.save:
+            save(results, parsed.save)
         if parsed.text:
             print(display.text(results))
             return

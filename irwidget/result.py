@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from irwidget import display
 from irwidget.errors import UsageError
-from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict
+from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, plain
 
 
 class Lowering:
@@ -19,6 +18,8 @@ class Lowering:
         self.trace = trace
         self.results: Mapping[str, Any] = results or {}
         """What the front end made besides, by name."""
+        self.file = ""
+        """The file that it was loaded from; what takes the object that was lowered is not available then."""
 
     @property
     def program(self) -> Any:
@@ -78,8 +79,9 @@ class Lowering:
     def expand(self, index: int) -> tuple[Dump, ...]:
         """The LLVM passes inside dump `index`, of `opt` or `llc`, that changed something; run when asked for.
 
-        Raises UsageError for another dump.
+        Raises UsageError for another dump, and in a lowering that was loaded from a file.
         """
+        self._needs_object("expand()")
         dump, inside = self.dumps[index], self.trace.inside
         if inside is None or not inside.has(dump):
             step = self.trace.step_of(dump) or dump.name
@@ -91,6 +93,7 @@ class Lowering:
 
         Raises UsageError for other targets, and what `HelionLowering.run` and `SpyreProgram.run` raise.
         """
+        self._needs_object("run()")
         runs = next((one for one in self.results.values() if hasattr(one, "run")), None)
         if runs is None:
             raise UsageError(
@@ -99,9 +102,23 @@ class Lowering:
             )
         return runs.run(*tensors)
 
+    def _needs_object(self, what: str) -> None:
+        """Raises UsageError where there is only a file."""
+        if self.file:
+            raise UsageError(
+                f"{what} is not available: this lowering was loaded from {self.file}, which has its dumps and not what "
+                "was lowered. Lower it again, in this process"
+            )
+
     def save(self, path: str | Path) -> Path:
-        """Write the final IR to a file."""
+        """Write the final IR to a file; all of the lowering, exactly, when the file's name ends in `.irtrace`.
+
+        `irwidget.load` reads the latter. Waits for dumps that are on their way. Raises UsageError when an .irtrace file
+        cannot be written; then what was there before is still there.
+        """
         path = Path(path)
+        if path.suffix == file.SUFFIX:
+            return file.write([self.trace], path)
         path.write_text(self.text, encoding="utf-8")
         return path
 
@@ -110,20 +127,17 @@ class Lowering:
         return display.page([self], f"{self.name}: {self.target}", path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON-able data."""
-        trace = self.trace
-        return {
-            "target": trace.target,
-            "name": trace.name,
-            "tools": dict(trace.tools),
-            "steps": [dataclasses.asdict(step) for step in trace.steps],
-            "dumps": [_dump_dict(dump) for dump in trace.dumps],
-            "diagnostics": [dataclasses.asdict(diagnostic) for diagnostic in trace.diagnostics],
-            "failure": dataclasses.asdict(trace.failure) if trace.failure else None,
-            "sources": dict(trace.sources),
-            "facts": dict(trace.facts),
-            "check": dataclasses.asdict(trace.check) if trace.check else None,
-        }
+        """Everything but attachments as JSON-able data, in the words of an .irtrace file (docs/format.md)."""
+        dumps = [
+            {
+                **plain.dump_to_json(dump),
+                "changed": dump.changed,
+                "text": dump.text,
+                "lines": [place.line if place else 0 for place in dump.locations],
+            }
+            for dump in self.dumps
+        ]
+        return {**plain.frame_to_json(self.trace), "sources": dict(self.trace.sources), "dumps": dumps}
 
     def display(self) -> None:
         """Show the pass diff in the notebook, or the text twin in a terminal."""
@@ -139,16 +153,9 @@ class Lowering:
         return f"<Lowering of {self.name or 'IR'} to {self.target}: {len(self.dumps)} dumps, {state}>"
 
 
-def _dump_dict(dump: Dump) -> dict[str, Any]:
-    content = dump.content
-    return {
-        "name": dump.name,
-        "step": dump.step,
-        "language": dump.language,
-        "options": dump.options,
-        "seconds": dump.seconds,
-        "scope": dataclasses.asdict(dump.scope),
-        "changed": content.changed,
-        "text": content.text,
-        "lines": [place.line if place else 0 for place in content.locations],
-    }
+def save(lowerings: Sequence[Lowering], path: str | Path) -> Path:
+    """Keep all of several lowerings in one .irtrace file. Raises UsageError for another ending, as `Lowering.save`."""
+    path = Path(path)
+    if path.suffix != file.SUFFIX:
+        raise UsageError(f"Lowerings are kept in {file.SUFFIX} files: {path.with_suffix(file.SUFFIX)}, say, not {path}")
+    return file.write([lowering.trace for lowering in lowerings], path)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
+from irwidget import journal
 from irwidget.toolchain import client
+
+os.environ.setdefault(journal.KEEP, "off")  # what tests show is not the user's
 
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -28,7 +28,7 @@ from irwidget.toolchain import events
 from irwidget.trace import Step, Trace, dump
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
-from irwidget.views.packing import Packer, has_graphs, opening
+from irwidget.views.packing import has_graphs, opening
 from irwidget.views.widget import PassDiff
 
 
@@ -37,12 +37,13 @@ class ResultDiff(PassDiff):
 
     def __init__(self, target: str) -> None:
         super().__init__([Trace(target, (dump("input", "", step=-1),))])
+        self._keep = True
 
     def take(self, trace: Trace, *, later: bool = False) -> None:
         """Show another trace; returns when all of it has been sent, or with `later` at once."""
         traces = (trace,)
         left, right = opening(traces[0])
-        packer = Packer(traces)
+        packer = self._packer(traces)
         packer.add({(0, left), (0, right)})
         with self.hold_sync():
             self.traces = traces

@@ -84,7 +84,7 @@ class Cell:
     """Stands for what was asked for: the model as far as it can be told, the target, the options, the toolchain."""
     host: str = ""
     dumps: bytes = b""
-    """The trace with all its dumps, as `stored.write` packs it; empty when they were not kept."""
+    """The trace with all its dumps, as an .irtrace file; empty when they were not kept."""
 
     @property
     def ok(self) -> bool:

@@ -171,7 +171,7 @@ def _step(trace: Trace, failure: Failure) -> str:
 
 def _filled(cell: Cell, low: Any, keep_dumps: bool) -> Cell:
     """With what the lowering has, as far as it came."""
-    from irwidget.sweeps import stored
+    from irwidget.trace import file
 
     trace = low.trace
     dumps = trace.dumps
@@ -185,7 +185,7 @@ def _filled(cell: Cell, low: Any, keep_dumps: bool) -> Cell:
         lines=lines,
         language=dumps[-1].language if dumps else "",
         tools=dict(low.tools),
-        dumps=stored.write(trace) if keep_dumps and dumps else b"",
+        dumps=file.packed([trace]) if keep_dumps and dumps else b"",
     )
 
 

@@ -13,7 +13,7 @@ from irwidget.sweeps.cells import Cell
 from irwidget.sweeps.store import Store, table
 
 if TYPE_CHECKING:
-    from irwidget.lowering import Lowering
+    from irwidget.result import Lowering
 
 
 class Sweep:
@@ -76,7 +76,7 @@ class Sweep:
 
     def lowering(self, model: str, target: str) -> Lowering:
         """The dumps of a cell as a Lowering, which displays as a pass diff. Raises UsageError when none were kept."""
-        from irwidget.lowering import Lowering
+        from irwidget.result import Lowering
         from irwidget.sweeps import stored
 
         cell = self[model, target]

@@ -1,112 +1,87 @@
-"""A trace as bytes and back, for the file of a sweep: exact, and with each unchanged text once."""
+"""The trace that a cell of a sweep keeps: the bytes of an .irtrace file, or what sweeps had before there was one."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from irwidget.errors import IRWidgetError, ToolError, UsageError
-from irwidget.trace import Computed, Content, Diagnostic, Dump, Failure, Location, Scope, Step, Trace, verdicts
+from irwidget.errors import ToolError, UsageError
+from irwidget.trace import Computed, Content, Dump, Location, Scope, Trace, chunks, plain, reading
 
-VERSION = 3
-
-
-def write(trace: Trace) -> bytes:
-    """Every dump with its locations, the diagnostics, the failure, the sources; waits for texts still on their way."""
-    places: dict[Location, int] = {}
-    dumps: list[dict[str, Any]] = []
-    before = None
-    for dump in trace.dumps:
-        content, why = _content(dump)
-        numbers = [-1 if place is None else places.setdefault(place, len(places)) for place in content.locations]
-        dumps.append({
-            "name": dump.name, "step": dump.step, "language": dump.language, "options": dump.options,
-            "seconds": dump.seconds, "scope": asdict(dump.scope), "pipeline": dump.pipeline, "changed": content.changed,
-            "text": None if content.text == before else content.text, "places": numbers, "lost": why,
-        })  # fmt: skip
-        before = content.text
-    data = {
-        "version": VERSION, "target": trace.target, "name": trace.name, "tools": dict(trace.tools),
-        "sources": dict(trace.sources), "steps": [asdict(step) for step in trace.steps],
-        "diagnostics": [asdict(diagnostic) for diagnostic in trace.diagnostics],
-        "failure": asdict(trace.failure) if trace.failure else None,
-        "facts": json.loads(json.dumps(dict(trace.facts), default=str)),
-        "check": verdicts.to_json(trace.check) if trace.check else None,
-        "places": [asdict(place) for place in places], "dumps": dumps,
-    }  # fmt: skip
-    return gzip.compress(json.dumps(data, separators=(",", ":")).encode(), compresslevel=6, mtime=0)
+VERSION = 2
+"""Of the format that no version writes any more: gzipped JSON without attachments, nodes and names of locations."""
 
 
-def _content(dump: Dump) -> tuple[Content, str]:
-    """What a dump holds; or, where its text cannot be had, nothing, and why."""
-    try:
-        return dump.content, ""
-    except IRWidgetError as error:
-        return Content(""), str(error) or type(error).__name__
+_ANCHOR = re.compile(r"any|builtin\.module|[a-z]\w*(?:\.[a-z]\w*)+")
+"""An operation that a pass of MLIR runs on."""
 
 
 def read(data: bytes) -> Trace:
-    """What `write` wrote. Raises UsageError when an irwidget with another format did."""
-    found: dict[str, Any] = json.loads(gzip.decompress(data))
-    if found["version"] != VERSION:
-        raise UsageError(f"These dumps have format {found['version']}, this irwidget reads {VERSION}: sweep again")
-    places = [_location(place) for place in found["places"]]
+    """The trace of a cell. Raises UsageError when the bytes are of neither format, or damaged."""
+    if chunks.starts(data):
+        return reading.unpacked(data).traces[0]
+    try:
+        found: dict[str, Any] = json.loads(gzip.decompress(data))
+        if found["version"] != VERSION:
+            raise UsageError(f"These dumps have format {found['version']}, this irwidget reads {VERSION}: sweep again")
+        return _trace(found)
+    except (AttributeError, EOFError, LookupError, OSError, TypeError, ValueError) as error:
+        raise UsageError(f"The dumps of this cell are damaged ({error}): sweep again") from None
+
+
+def _trace(found: Mapping[str, Any]) -> Trace:
+    places = [_located(place) for place in found["places"]]
+    names = [step["name"] or step["tool"] for step in found["steps"]]
     dumps: list[Dump] = []
     text = ""
     for entry in found["dumps"]:
         text = text if entry["text"] is None else entry["text"]
         where = tuple(None if number < 0 else places[number] for number in entry["places"])
-        content = Content(text, entry["changed"], where)
-        dumps.append(_dump(entry, content))
-    return Trace(
-        found["target"],
-        tuple(dumps),
-        tuple(Step(**step) for step in found["steps"]),
-        tuple(map(_diagnostic, found["diagnostics"])),
-        found["tools"],
-        _failure(found["failure"]),
-        found["name"],
-        found["sources"],
-        facts=found["facts"],
-        check=verdicts.from_json(found["check"]) if found["check"] else None,
-    )
+        make = partial(_content, Content(text, entry["changed"], where), entry["lost"])
+        step = _position(entry["step"], names)
+        scope = asdict(_scope(entry["scope"], entry["language"]))
+        dumps.append(plain.dump_of({**entry, "step": step, "scope": scope}, Computed(make), 0))
+    failure = found["failure"] and {**found["failure"], "step": _position(found["failure"]["step"], names)}
+    check = found["check"] and plain.verdict_of(_paired(found["check"]))
+    frame: dict[str, Any] = plain.frame_of({**found, "failure": failure, "nodes": [], "facts": {}, "check": None})
+    frame.update(facts=found["facts"], check=check or None)
+    return Trace(**frame, dumps=tuple(dumps), sources=found["sources"])
 
 
-def _dump(entry: Mapping[str, Any], content: Content) -> Dump:
-    def make() -> Content:
-        if entry["lost"]:
-            raise ToolError(entry["lost"], tool="worker")
-        return content
-
-    return Dump(
-        entry["name"],
-        entry["step"],
-        entry["language"],
-        Computed(make),
-        0,
-        entry["options"],
-        entry["seconds"],
-        Scope(**entry["scope"]),
-        entry["pipeline"],
-    )
+def _content(content: Content, lost: str) -> Content:
+    if lost:
+        raise ToolError(lost, tool="worker")
+    return content
 
 
-def _location(entry: Mapping[str, Any] | None) -> Location:
-    assert entry
-    caller = _location(entry["caller"]) if entry["caller"] else None
-    return Location(entry["file"], entry["line"], entry["column"], caller)
+def _position(name: str, names: Sequence[str]) -> int:
+    """The step of this name, the first of several; -1 for the input."""
+    return names.index(name) if name in names else -1
 
 
-def _diagnostic(entry: Mapping[str, Any]) -> Diagnostic:
-    location = _location(entry["location"]) if entry["location"] else None
-    return Diagnostic(entry["severity"], entry["message"], location, tuple(map(_diagnostic, entry["notes"])))
+def _scope(text: str, language: str) -> Scope:
+    """What a scope said when it was a text: `module`, `func.func`, `f`, `kernel: f`, `%loop in function f`."""
+    if text == "module" or (language == "mlir" and _ANCHOR.fullmatch(text)):
+        return Scope(anchor="" if text == "module" else text)
+    kernel, colon, inner = text.rpartition(": ")
+    loop, inside, function = inner.rpartition(" in function ")
+    return Scope(kernel if colon else "", function, loop if inside else "")
 
 
-def _failure(entry: Mapping[str, Any] | None) -> Failure | None:
-    if entry is None:
-        return None
-    rest: dict[str, Any] = {**entry, "diagnostics": tuple(map(_diagnostic, entry["diagnostics"]))}
-    return Failure(**rest)
+def _located(place: Mapping[str, Any]) -> Location:
+    caller = place["caller"] and _located(place["caller"])
+    return Location(place["file"], place["line"], place["column"], caller or None)
+
+
+def _paired(check: Mapping[str, Any]) -> dict[str, Any]:
+    """A verdict whose complex numbers were pairs."""
+    element = check["element"] and {
+        name: plain.exact(complex(*value)) if name in ("got", "want") and isinstance(value, list) else value
+        for name, value in check["element"].items()
+    }
+    return {**check, "element": element, "each": [_paired(one) for one in check["each"]]}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 Number = int | float | complex | bool
 VerdictState = Literal["equal", "differs", "not checked"]
@@ -88,30 +87,3 @@ class Verdict:
 def not_checked(reason: str) -> Verdict:
     """The verdict on what was not executed at all."""
     return Verdict("not checked", reason=reason)
-
-
-def to_json(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as JSON-able data; a complex number is a pair."""
-    data = asdict(verdict)
-    if element := verdict.element:
-        data["element"] |= {"got": _pair(element.got), "want": _pair(element.want)}
-    return {**data, "each": [to_json(one) for one in verdict.each]}
-
-
-def from_json(data: Mapping[str, Any]) -> Verdict:
-    """What `to_json` gave."""
-    found: Any = data["element"]
-    element = None
-    if found:
-        got, want = _number(found["got"]), _number(found["want"])
-        element = Element(found["result"], tuple(found["index"]), got, want)
-    rest: dict[str, Any] = {**data, "element": element, "each": tuple(map(from_json, data["each"]))}
-    return Verdict(**rest)
-
-
-def _pair(number: Number) -> Any:
-    return [number.real, number.imag] if isinstance(number, complex) else number
-
-
-def _number(found: Any) -> Number:
-    return complex(*found) if isinstance(found, list) else found

@@ -12,8 +12,9 @@ import traitlets
 from irwidget.errors import IRWidgetError, UsageError, near
 from irwidget.helion import linking
 from irwidget.trace import Trace
+from irwidget.trace.file import lines_of
 from irwidget.views import base, twins
-from irwidget.views.packing import lines_of, repeated, step_name
+from irwidget.views.packing import repeated, step_name
 from irwidget.views.widget import PassDiff
 
 TEXT_LINES = 60
@@ -146,11 +147,12 @@ class KernelLinks(base.View):
 class KernelView(base.Stack):
     """Lowerings of Helion kernels: the links of each, and all their passes as a diff below."""
 
-    def __init__(self, traces: Sequence[Trace]) -> None:
+    def __init__(self, traces: Sequence[Trace], *, keep: bool = False) -> None:
+        """`keep`: whether `irwidget.recent()` lists it."""
         self.traces = tuple(traces)
         self.links = tuple(KernelLinks(trace) for trace in traces if trace.nodes)
         """One view for each lowering that started from a kernel."""
-        self.passes = PassDiff(traces)
+        self.passes = PassDiff(traces, keep=keep)
         """The pass diff."""
         super().__init__(children=[*self.links, self.passes])
 

@@ -1,47 +1,18 @@
-"""Traces as blocks of bytes for the browser.
-
-A table holds every distinct line once, and each dump is a list of numbers into it, so that the browser gets
-transport, comparison on integers and search through all dumps from the same thing. The bytes are
-
-    u32                     version of this format
-    u32, bytes              length, then a chunk, gzipped; any number of chunks, each with some of the dumps
-
-so that what the reader looks at first can be painted while the rest is on its way: bytes that come later begin with
-those sent before. A chunk is a list of sections, each a u32 length and its bytes:
-
-    JSON                    traces and sources (in the first chunk); dumps and places that this chunk adds; dumps that
-                            will never come
-    shapes, lines, numbers  the lines that it adds to the table, see codec.py
-    dumps                   line numbers of its dumps, one after the other
-    places                  for each dump with locations: place numbers, -1 for none
-    attachments             the bytes of files that the lowering left
-"""
+"""Traces as the browser gets them: an .irtrace file that grows as dumps arrive, with what only a view needs."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from irwidget.errors import IRWidgetError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Trace, predecessors
-from irwidget.views import codec
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, predecessors
+from irwidget.trace.file import Place, Writer
 
-VERSION = 2
-
-CHUNK = 8_000_000
-"""Letters of dumps after which a chunk ends, so that the browser never reads for long without a pause."""
 ATTACHED = 4_000_000
 """Bytes of attachments that go to the browser at most, in all; what is larger is only named there."""
-
-Place = tuple[int, int]
-"""A trace and one of its dumps."""
 
 
 def pack(traces: Sequence[Trace]) -> bytes:
@@ -49,145 +20,42 @@ def pack(traces: Sequence[Trace]) -> bytes:
     packer = Packer(traces)
     while packer.add():
         pass
-    packer.give_up()
+    packer.finish()
     return packer.data
 
 
-class Packer:
-    """Packs traces bit by bit; what has been packed stays as it is."""
+class Packer(Writer):
+    """Packs traces for the browser bit by bit; what has been packed stays as it is."""
 
-    def __init__(self, traces: Sequence[Trace]) -> None:
-        self.traces = traces
-        self._chunks: list[bytes] = []
-        self._waiting: dict[Place, Dump] = {
-            (i, j): dump for i, trace in enumerate(traces) for j, dump in enumerate(trace.dumps)
-        }
-        self._ids: defaultdict[str, int] = _counter()
-        self._place_ids: defaultdict[Location, int] = _counter()
-        self._same: dict[str, Place] = {}
-        self._files: dict[str, int] = {}
+    def __init__(self, traces: Sequence[Trace], heard: Callable[[bytes], None] | None = None) -> None:
+        super().__init__(traces, extra=_ForView(), attached=ATTACHED, heard=heard)
 
-    @property
-    def data(self) -> bytes:
-        """All chunks so far."""
-        return struct.pack("<I", VERSION) + b"".join(_sections(self._chunks))
 
-    @property
-    def complete(self) -> bool:
-        return not self._waiting
+class _ForView:
+    """What a view shows and a trace does not say in these words."""
 
-    def add(self, wanted: Iterable[Place] | None = None) -> bool:
-        """Add a chunk with the dumps that are wanted, or as many as a chunk takes; False when none is ready."""
-        asked = self._waiting if wanted is None else [place for place in wanted if place in self._waiting]
-        chosen: dict[Place, Content] = {}
-        size = 0
-        for place in asked:
-            if self._waiting[place].ready:
-                chosen[place] = self._waiting[place].content
-                size += len(chosen[place].text)
-            if wanted is None and size > CHUNK:
-                break
-        for place in chosen:
-            del self._waiting[place]
-        if not chosen and self._chunks:
-            return False
-        self._chunks.append(self._chunk(chosen))
-        return bool(chosen)
+    def begin(self, traces: Sequence[Trace]) -> Mapping[str, Any]:
+        return {"traces": [_described(trace) for trace in traces]}
 
-    def give_up(self) -> None:
-        """Say of the dumps that are not there that they will never come: who should print them is gone.
-
-        A result that is known without its locations is given as it is.
-        """
-        if self._waiting:
-            known = {
-                place: Content(text) for place, dump in self._waiting.items() if (text := dump.arrived) is not None
-            }
-            lost = [place for place in self._waiting if place not in known]
-            self._chunks.append(self._chunk(known, lost))
-            self._waiting.clear()
-
-    def _chunk(self, chosen: Mapping[Place, Content], lost: Sequence[Place] = ()) -> bytes:
-        meta: dict[str, Any] = {"lost": lost} if lost else {}
-        attached: list[bytes] = []
-        if not self._chunks:
-            meta |= self._start(attached)
-        known, known_places = len(self._ids), len(self._place_ids)
-        numbers: list[Any] = []
-        places: list[Any] = []
-        meta["dumps"] = [self._dump(place, content, numbers, places) for place, content in chosen.items()]
-        meta["places"] = [
-            [self._files[place.file], place.line, place.column] for place in list(self._place_ids)[known_places:]
-        ]
-        sections = [
-            json.dumps(meta, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace"),
-            *codec.lines(list(self._ids)[known:]),
-            codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0), known),
-            b"".join(codec.varints(codec.zigzag(np.diff(values, prepend=0))) for values in places),
-            b"".join(attached),
-        ]
-        return gzip.compress(b"".join(_sections(sections)), compresslevel=6, mtime=0)
-
-    def _start(self, attached: list[bytes]) -> dict[str, Any]:
-        sources: list[dict[str, str]] = []
-        for trace in self.traces:
-            for file, text in trace.sources.items():
-                if file not in self._files:
-                    self._files[file] = len(sources)
-                    sources.append({"file": file, "text": text})
-        room = ATTACHED
-        described: list[dict[str, Any]] = []
-        for trace in self.traces:
-            files: list[dict[str, Any]] = []
-            for name, data in trace.attachments.items():
-                sent = len(data) <= room
-                if sent:
-                    attached.append(data)
-                    room -= len(data)
-                files.append({"name": name, "bytes": len(data), "sent": sent})
-            described.append(_described(trace) | {"attachments": files})
-        return {"traces": described, "sources": sources}
-
-    def _dump(self, place: Place, content: Content, numbers: list[Any], places: list[Any]) -> dict[str, Any]:
-        """What a chunk says of a dump; its numbers are appended, unless another dump has the same text."""
-        like = self._same.setdefault(content.text, place)
-        lines = lines_of(content.text)
-        if like == place:
-            ids = self._ids
-            numbers.append(np.fromiter((ids[line] for line in lines), np.int64, len(lines)))
-        placed = any(one is not None and one.file in self._files for one in content.locations)
-        if placed:
-            known = [
-                -1 if one is None or one.file not in self._files else self._place_ids[one]
-                for one in content.locations[: len(lines)]
-            ]
-            places.append(np.asarray(known + [-1] * (len(lines) - len(known)), dtype=np.int64))
-        return {"at": place, "lines": len(lines), "like": None if like == place else like, "places": placed}
+    def sections(
+        self, lines: Sequence[str], shapes: bytes, dumps: Sequence[tuple[Place, Content]]
+    ) -> Mapping[str, bytes]:
+        return {}
 
 
 def _described(trace: Trace) -> dict[str, Any]:
-    """What is known of a trace without the text of its dumps."""
+    """What is known of a trace without the text of its dumps, as it is shown."""
     before = predecessors(trace.dumps)
     checked = {} if trace.check is None else trace.check.by_dump
     return {
-        "name": trace.name,
-        "target": trace.target,
         "facts": facts_of(trace),
         "failure": failure_of(trace),
         "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
         "stages": [
-            {
-                "name": dump.name, "step": step_name(trace, dump), "language": dump.language, "options": dump.options,
-                "seconds": round(dump.seconds, 7), "scope": str(dump.scope), "before": before[i],
-                "check": checked.get(i, ""),
-            }
+            {"step": step_name(trace, dump), "scope": str(dump.scope), "before": before[i], "check": checked.get(i, "")}
             for i, dump in enumerate(trace.dumps)
         ],
-    }  # fmt: skip
-
-
-def _sections(parts: Iterable[bytes]) -> list[bytes]:
-    return [part for data in parts for part in (struct.pack("<I", len(data)), data)]
+    }
 
 
 def text_of(dump: Dump) -> str | None:
@@ -196,11 +64,6 @@ def text_of(dump: Dump) -> str | None:
         return dump.text
     except IRWidgetError:
         return None
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines of a dump; only newlines count, as in the tools that print dumps."""
-    return text.removesuffix("\n").split("\n")
 
 
 def facts_of(trace: Trace) -> list[tuple[str, str]]:
@@ -224,13 +87,6 @@ def _value(value: Any) -> str:
             return between.join(_value(inner) for inner in value)
         case _:
             return str(value)
-
-
-def _counter() -> defaultdict[Any, int]:
-    """A dictionary that numbers its keys in the order in which they are first asked for."""
-    ids: defaultdict[Any, int] = defaultdict()
-    ids.default_factory = ids.__len__
-    return ids
 
 
 def step_name(trace: Trace, made: Dump | Failure) -> str:

@@ -17,7 +17,8 @@ from itertools import groupby
 from typing import Any
 
 from irwidget.trace import Trace, predecessors
-from irwidget.views.packing import blank, facts_of, lines_of, opening, repeated, step_name, text_of
+from irwidget.trace.file import lines_of
+from irwidget.views.packing import blank, facts_of, opening, repeated, step_name, text_of
 
 LARGE = 5000
 """Lines of the final dump from which on the twins show only the list of passes."""

@@ -12,6 +12,7 @@ import anywidget
 import traitlets
 
 from irwidget.errors import IRWidgetError, UsageError
+from irwidget.journal import Journal
 from irwidget.trace import Dump, Trace
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
@@ -68,12 +69,14 @@ class PassDiff(base.View):
     graph = anywidget.WidgetTrait().tag(sync=True)
     """The code that draws graphs; only there when the lowering has left some."""
 
-    def __init__(self, traces: Sequence[Trace], **state: Any) -> None:
+    def __init__(self, traces: Sequence[Trace], *, keep: bool = False, **state: Any) -> None:
+        """`keep`: whether `irwidget.recent()` lists it."""
+        self._keep = keep
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces = traces = tuple(traces)
         left, right = opening(traces[0])
-        packer = Packer(self.traces)
+        packer = self._packer(self.traces)
         shown = {(0, left), (0, right)}
         packer.add(shown if _size(traces) > _AT_ONCE else None)
         super().__init__(
@@ -85,6 +88,9 @@ class PassDiff(base.View):
             self._fill(packer, (left, right))
         else:
             threading.Thread(target=self._fill, args=(packer, (left, right)), daemon=True).start()
+
+    def _packer(self, traces: Sequence[Trace]) -> Packer:
+        return Packer(traces, Journal() if self._keep else None)
 
     @traitlets.validate("left", "right")
     def _stage(self, proposal: Any) -> int:
@@ -114,7 +120,7 @@ class PassDiff(base.View):
             raise UsageError(f"There are no passes inside stage {stage} of lowering {trace}.")
         opened = replace(whole, dumps=(*whole.dumps[:stage], *whole.inside.open(dump), *whole.dumps[stage + 1 :]))
         traces = (*self.traces[:trace], opened, *self.traces[trace + 1 :])
-        packer = Packer(traces)
+        packer = self._packer(traces)
         while packer.add():
             pass
         self.traces = traces
@@ -149,12 +155,10 @@ class PassDiff(base.View):
         sent = time.monotonic()
         late = False
         traces = packer.traces
-        for trace in traces:
-            for dump in trace.dumps:
+        for i, trace in enumerate(traces):
+            for j, dump in enumerate(trace.dumps):
                 late = late or not dump.ready
-                try:
-                    _ = dump.content
-                except IRWidgetError:
+                if not packer.wait((i, j)):
                     continue  # The compiler is gone; what it left behind is still worth showing, and the rest named.
                 if not self._shows(packer):
                     return
@@ -167,7 +171,7 @@ class PassDiff(base.View):
                 return
         if not self._shows(packer):
             return
-        packer.give_up()
+        packer.finish()
         with self.hold_sync():
             self.data = packer.data
             if chosen == (self.left, self.right):
@@ -214,9 +218,9 @@ def show(
     if programs:
         from irwidget.views.spyre import Lowered, SpyreView
 
-        return base.replace(key, Lowered([SpyreView(program) for program in programs], PassDiff(traces)))
+        return base.replace(key, Lowered([SpyreView(program) for program in programs], PassDiff(traces, keep=True)))
     if any(trace.nodes for trace in traces):
         from irwidget.views.helion import KernelView
 
-        return base.replace(key, KernelView(traces))
-    return base.replace(key, PassDiff(traces))
+        return base.replace(key, KernelView(traces, keep=True))
+    return base.replace(key, PassDiff(traces, keep=True))

@@ -1,4 +1,4 @@
-/** Reads what `irwidget.views.codec` writes: lines as shapes and numbers, and sequences of line numbers. */
+/** Reads what `irwidget.trace.codec` writes: lines as shapes and numbers, and sequences of line numbers. */
 
 import { Shape } from "./shape";
 
@@ -49,6 +49,34 @@ export function unzigzag(value: number): number {
   return (value >>> 1) ^ -(value & 1);
 }
 
+/** Columns of unsigned 32-bit numbers, one after the other, each as differences that wrap around. */
+export function columns(bytes: Uint8Array, width: number): Uint32Array[] {
+  const values = varints(bytes);
+  const height = values.length / width;
+  return Array.from({ length: width }, (_, k) => {
+    const column = values.subarray(k * height, (k + 1) * height);
+    for (let i = 0, value = 0; i < height; i++) column[i] = value += unzigzag(column[i]!);
+    return column;
+  });
+}
+
+/** The shapes of a chunk with each lone surrogate, which is no text, as the escape that Python shows for it. */
+export function visible(shapes: Uint8Array): Uint8Array {
+  const surrogate = (i: number): boolean => shapes[i] === 0xed && shapes[i + 1]! >= 0xa0;
+  const made: number[] = [];
+  let done = 0;
+  for (let i = shapes.indexOf(0xed); i >= 0; i = shapes.indexOf(0xed, i + 1)) {
+    if (!surrogate(i)) continue;
+    const code = 0xd000 + ((shapes[i + 1]! & 63) << 6) + (shapes[i + 2]! & 63);
+    for (; done < i; done++) made.push(shapes[done]!);
+    for (const letter of `\\u${code.toString(16)}`) made.push(letter.charCodeAt(0));
+    done = i + 3;
+  }
+  if (done === 0) return shapes;
+  for (; done < shapes.length; done++) made.push(shapes[done]!);
+  return Uint8Array.from(made);
+}
+
 /** The lines of a chunk in order, a part at a time; and for each, what it is with renumbered names blanked. */
 export async function lines(
   bytes: Uint8Array,
@@ -72,7 +100,7 @@ export async function lines(
   }
   const first = next.slice();
   const values = new Int32Array(coded.length);
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let out = new Uint8Array(PIECE * 2);
   let end = 0;
   const flush = (): void => {

@@ -1,29 +1,43 @@
-/** Reads what `irwidget.views.packing` writes; the layout is described there. */
+/** Reads .irtrace files as they grow: see docs/format.md. Passes over the sections that it does not know. */
 
-import { Breath, lines, sequence, shapesOf, unzigzag, varints } from "./codec";
+import { Breath, columns, lines, sequence, shapesOf, unzigzag, varints, visible } from "./codec";
 import { gunzip } from "./gzip";
 import type { Shape } from "./shape";
 import type { Attachment, Dumps, Failure, Place, Source, Stage, Trace } from "./dumps";
 
-const VERSION = 2;
+const MAGIC = [0x89, 0x49, 0x52, 0x54, 0x0d, 0x0a, 0x1a, 0x0a];
+const VERSION = 3;
+const HEAD = MAGIC.length + 4;
 const NO_LINES = new Int32Array(0);
+const NOTHING = new Uint8Array(0);
 
+type Sections = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
+
+/** What a file says of a trace. */
 interface PackedTrace {
   name: string;
   target: string;
-  failure: Failure | null;
+  dumps: Pick<Stage, "name" | "language" | "options" | "seconds">[];
+  /** Name and bytes. */
+  attachments: [string, number][];
+}
+
+/** What is there for views alone. */
+interface PackedView {
   facts: [string, string][];
+  failure: Failure | null;
   diagnostics: string[];
-  stages: Pick<Stage, "name" | "step" | "language" | "options" | "seconds" | "scope" | "before" | "check">[];
-  attachments: { name: string; bytes: number; sent: boolean }[];
+  stages: Pick<Stage, "step" | "scope" | "before" | "check">[];
 }
 
 interface Meta {
   traces?: PackedTrace[];
-  sources?: Source[];
-  dumps: { at: [number, number]; lines: number; like: [number, number] | null; places: boolean }[];
-  lost?: [number, number][];
-  places: [file: number, line: number, column: number][];
+  sources?: [string, string][];
+  view?: { traces: PackedView[] };
+  files?: string[];
+  dumps?: { at: [number, number]; lines: number; like: [number, number] | null; places: number }[];
+  pieces?: [trace: number, attachment: number, bytes: number][];
+  lost?: [trace: number, stage: number, ...string[]][];
 }
 
 interface Text {
@@ -31,14 +45,28 @@ interface Text {
   places: Int32Array | null;
 }
 
-/** The sections of a block: each a length and its bytes. */
-function* sections(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
+/** The chunks of a file: each a length and its bytes. */
+function* chunks(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 0; at < bytes.length;) {
     const length = view.getUint32(at, true);
     yield bytes.subarray(at + 4, at + 4 + length);
     at += 4 + length;
   }
+}
+
+/** The sections of a chunk by name. */
+function sections(bytes: Uint8Array<ArrayBuffer>): Sections {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const found = new Map<string, Uint8Array<ArrayBuffer>>();
+  for (let at = 0; at < bytes.length;) {
+    const name = String.fromCharCode(...bytes.subarray(at + 1, at + 1 + bytes[at]!));
+    at += 1 + name.length;
+    const length = view.getUint32(at, true);
+    found.set(name, bytes.subarray(at + 4, at + 4 + length));
+    at += 4 + length;
+  }
+  return found;
 }
 
 /** Takes up packed dumps; of bytes that begin with those taken before, only what is new. */
@@ -49,9 +77,14 @@ export class Unpacker {
   private blankIds = new Map<string, number>();
   private shapes: Shape[] = [];
   private shapeOf = new Int32Array(0);
+  /** For each file that places name, its number among the sources; -1 for none. */
+  private files: number[] = [];
+  /** For each place of the file, its number in `places`; -1 where no source shows it. */
+  private shown: number[] = [];
   private places: Place[] = [];
   private traces: PackedTrace[] = [];
-  private sources: readonly Source[] = [];
+  private views: PackedView[] = [];
+  private sources: Source[] = [];
   private attachments: Attachment[][] = [];
   private texts: Map<number, Text>[] = [];
   private lost: Set<number>[] = [];
@@ -66,16 +99,16 @@ export class Unpacker {
 
   /** The dumps after each chunk that is new, so that the first can be shown while the others are read. */
   async *take(data: Uint8Array<ArrayBuffer>): AsyncGenerator<Dumps> {
-    const version = new DataView(data.buffer, data.byteOffset).getUint32(0, true);
-    if (version !== VERSION) {
+    const version = new DataView(data.buffer, data.byteOffset).getUint32(MAGIC.length, true);
+    if (version !== VERSION || MAGIC.some((byte, i) => data[i] !== byte)) {
       throw new Error(`These dumps have format ${version} and this viewer reads ${VERSION}: run the cell again.`);
     }
-    const known = this.continues(data) ? this.taken.length : 4;
-    if (known === 4) this.clear();
+    const known = this.continues(data) ? this.taken.length : HEAD;
+    if (known === HEAD) this.clear();
     let end = known;
     const breath = new Breath();
-    for (const chunk of sections(data.subarray(known))) {
-      await this.chunk(new Uint8Array(await gunzip(chunk)), breath);
+    for (const chunk of chunks(data.subarray(known))) {
+      await this.chunk(sections(new Uint8Array(await gunzip(chunk))), breath);
       end += 4 + chunk.length;
       this.taken = data.slice(0, end);
       yield this.dumps();
@@ -84,24 +117,37 @@ export class Unpacker {
 
   private clear(): void {
     const [blanked, shapeOf] = [new Int32Array(0), new Int32Array(0)];
-    Object.assign(this, { table: [], blanked, blankIds: new Map(), shapes: [], shapeOf, places: [] });
+    const fresh = { table: [], blanked, blankIds: new Map(), shapes: [], shapeOf, files: [], shown: [], places: [] };
+    Object.assign(this, fresh);
   }
 
-  private async chunk(bytes: Uint8Array<ArrayBuffer>, breath: Breath): Promise<void> {
-    const [json, shapes, shapeOf, numbers, sequences, placed, attached] = [...sections(bytes)] as [
-      Uint8Array<ArrayBuffer>,
-      Uint8Array,
-      Uint8Array,
-      Uint8Array,
-      Uint8Array,
-      Uint8Array,
-      Uint8Array<ArrayBuffer>,
-    ];
-    const meta = JSON.parse(new TextDecoder().decode(json)) as Meta;
-    if (meta.traces) this.begin(meta.traces, meta.sources ?? [], attached);
-    for (const [file, line, column] of meta.places) this.places.push({ file, line, column });
-    const known = this.table.length;
+  private async chunk(found: Sections, breath: Breath): Promise<void> {
+    const section = (name: string): Uint8Array<ArrayBuffer> => found.get(name) ?? NOTHING;
+    const meta = JSON.parse(new TextDecoder().decode(section("meta"))) as Meta;
+    if (meta.traces) this.begin(meta.traces, meta.view?.traces ?? [], meta.sources ?? []);
+    this.addPlaces(meta.files ?? [], section("places"));
+    this.addPieces(meta.pieces ?? [], section("attachments"));
     for (const [trace, stage] of meta.lost ?? []) this.lost[trace]!.add(stage);
+    const known = this.table.length;
+    await this.addLines(visible(section("shapes")), section("shape-of"), section("numbers"), breath);
+    const coded = varints(section("sequence"));
+    await breath.take();
+    const all = sequence(coded, known, this.table.length);
+    await breath.take();
+    const where = varints(section("place-of"));
+    await breath.take();
+    let [line, place] = [0, 0];
+    for (const dump of meta.dumps ?? []) {
+      const [trace, stage] = dump.at;
+      const text = dump.like
+        ? this.texts[dump.like[0]]!.get(dump.like[1])!.lines
+        : all.slice(line, (line += dump.lines));
+      const places = this.placesOf(where.subarray(place, (place += dump.places)), dump.lines);
+      this.texts[trace]!.set(stage, { lines: text, places });
+    }
+  }
+
+  private async addLines(shapes: Uint8Array, shapeOf: Uint8Array, numbers: Uint8Array, breath: Breath): Promise<void> {
     const [found, which] = [shapeOf.length > 0 ? shapesOf(shapes) : [], varints(shapeOf)];
     await breath.take();
     const values = varints(numbers);
@@ -116,52 +162,68 @@ export class Unpacker {
     );
     this.shapes = [...this.shapes, ...found];
     await breath.take();
-    const coded = varints(sequences);
-    await breath.take();
-    const all = sequence(coded, known, this.table.length);
-    await breath.take();
-    const where = varints(placed);
-    await breath.take();
-    let [line, place] = [0, 0];
-    for (const dump of meta.dumps) {
-      const [trace, stage] = dump.at;
-      const text = dump.like
-        ? this.texts[dump.like[0]]!.get(dump.like[1])!.lines
-        : all.slice(line, (line += dump.lines));
-      let places: Int32Array | null = null;
-      if (dump.places) {
-        places = new Int32Array(dump.lines);
-        for (let i = 0, value = 0; i < dump.lines; i++) places[i] = value += unzigzag(where[place++]!);
-      }
-      this.texts[trace]!.set(stage, { lines: text, places });
+  }
+
+  private addPlaces(files: readonly string[], bytes: Uint8Array): void {
+    for (const name of files) this.files.push(this.sources.findIndex(({ file }) => file === name));
+    const [file, line, column] = columns(bytes, 5);
+    for (const [i, number] of file!.entries()) {
+      const source = this.files[number]!;
+      this.shown.push(source < 0 ? -1 : this.places.length);
+      if (source >= 0) this.places.push({ file: source, line: line![i]!, column: column![i]! });
     }
   }
 
-  private begin(traces: PackedTrace[], sources: readonly Source[], attached: Uint8Array<ArrayBuffer>): void {
+  /** The place of each line; null when no line has one that can be shown. */
+  private placesOf(coded: Uint32Array, count: number): Int32Array | null {
+    const places = new Int32Array(count).fill(-1);
+    let [value, any] = [0, false];
+    for (let i = 0; i < Math.min(count, coded.length); i++) {
+      value += unzigzag(coded[i]!);
+      if (value < 0) continue;
+      places[i] = this.shown[value]!;
+      any ||= places[i]! >= 0;
+    }
+    return any ? places : null;
+  }
+
+  private addPieces(pieces: readonly [number, number, number][], bytes: Uint8Array<ArrayBuffer>): void {
+    let at = 0;
+    for (const [trace, number, size] of pieces) {
+      const file = this.attachments[trace]![number]!;
+      const data = new Uint8Array((file.data?.length ?? 0) + size);
+      if (file.data) data.set(file.data);
+      data.set(bytes.subarray(at, (at += size)), data.length - size);
+      this.attachments[trace]![number] = { ...file, data };
+    }
+  }
+
+  private begin(traces: PackedTrace[], views: PackedView[], sources: readonly (readonly [string, string])[]): void {
     this.traces = traces;
-    this.sources = sources;
+    this.views = views;
+    this.sources = sources.map(([file, text]) => ({ file, text }));
     this.texts = traces.map(() => new Map<number, Text>());
     this.lost = traces.map(() => new Set<number>());
-    let at = 0;
     this.attachments = traces.map(({ attachments }) =>
-      attachments.map(({ name, bytes, sent }) => ({
-        name,
-        size: bytes,
-        data: sent ? attached.slice(at, (at += bytes)) : null,
-      })),
+      attachments.map(([name, size]) => ({ name, size, data: size > 0 ? null : NOTHING })),
     );
   }
 
   private dumps(): Dumps {
     const traces = this.traces.map((trace, t): Trace => {
-      const labels = labelled(trace.stages.map((stage) => stage.name));
-      const texts = this.texts[t]!;
-      const stages = trace.stages.map((stage, i): Stage => {
+      const labels = labelled(trace.dumps.map((dump) => dump.name));
+      const [texts, view] = [this.texts[t]!, this.views[t]!];
+      const stages = trace.dumps.map(({ name, language, options, seconds }, i): Stage => {
+        const stage = view.stages[i]!;
         const [text, before] = [texts.get(i), texts.get(stage.before)];
         const changed = text && stage.before < 0 ? true : text && before ? text.lines !== before.lines : null;
         const [ready, lost] = [text !== undefined, this.lost[t]!.has(i)];
         return {
           ...stage,
+          name,
+          language,
+          options,
+          seconds,
           label: labels[i]!,
           ready,
           lost,
@@ -170,7 +232,8 @@ export class Unpacker {
           changed,
         };
       });
-      return { ...trace, stages, attachments: this.attachments[t]! };
+      const { name, target } = trace;
+      return { ...view, name, target, stages, attachments: [...this.attachments[t]!] };
     });
     const { table, blanked, shapes, shapeOf, sources, places } = this;
     return { table, blanked, blanks: this.blankIds.size, shapes, shapeOf, traces, sources, places };

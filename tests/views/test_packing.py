@@ -7,13 +7,9 @@ have arrived and after one was lost; `python -m tests.views.test_packing` writes
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import random
 import re
-import struct
-from collections.abc import Iterator
-from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget.errors import ToolError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Scope, Step, Trace, Verdict, dump
-from irwidget.views import packing
-from irwidget.views.packing import Packer, blank, facts_of, last_change, lines_of, pack, predecessors
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Scope, Step, Trace, Verdict, dump, file
+from irwidget.trace.file import lines_of
+from irwidget.views.packing import Packer, blank, facts_of, last_change, pack, predecessors
+from tests.format import reader
 from tests.late import late_dump
 from tests.views.lowerings import SOURCE, lower
 
@@ -33,91 +30,17 @@ PARTLY = Path(__file__).parents[2] / "js/test/partly.json"
 TABLE = json.loads((Path(__file__).parents[2] / "js/test/blank.json").read_text())
 
 
-def sections(data: bytes) -> Iterator[bytes]:
-    while data:
-        (length,) = struct.unpack_from("<I", data)
-        yield data[4 : 4 + length]
-        data = data[4 + length :]
-
-
-def varints(data: bytes) -> list[int]:
-    values: list[int] = []
-    value = shift = 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            values.append(value)
-            value = shift = 0
-    return values
-
-
-def unzigzag(value: int) -> int:
-    return -(value + 1) // 2 if value & 1 else value // 2
-
-
-def unlines(shapes: bytes, shape_of: bytes, numbers: bytes) -> list[str]:
-    """What `lines` in js/src/codec.ts does, in a few lines."""
-    shape, text = varints(shape_of), shapes.split(b"\n")
-    coded = iter(map(unzigzag, varints(numbers)))
-    values: dict[int, Iterator[list[int]]] = {}
-    for i in sorted(set(shape)):
-        width = text[i].count(255)
-        rows = [[next(coded) for _ in range(width)] for _ in range(shape.count(i))]
-        values[i] = iter(list(accumulate(rows, lambda a, b: [x + y for x, y in zip(a, b, strict=True)])))
-    made: list[str] = []
-    for i in shape:
-        pieces = text[i].split(b"\xff")
-        row = [str(value).encode() for value in next(values[i])] + [b""]
-        made.append(b"".join(x for pair in zip(pieces, row, strict=True) for x in pair).decode())
-    return made
-
-
-def unsequence(data: bytes, known: int) -> list[int]:
-    after: dict[int, int] = {}
-    found: list[int] = []
-    before, fresh = -1, known
-    for code in varints(data):
-        number = after.get(before, before + 1) if code == 0 else fresh if code == 1 else before + unzigzag(code - 2)
-        if before >= 0:
-            after[before] = number
-        fresh = max(fresh, number + 1)
-        found.append(number)
-        before = number
-    return found
-
-
 def unpack(data: bytes) -> tuple[dict[str, Any], list[list[list[str]]], list[list[list[int] | None]]]:
-    """What js/src/unpack.ts does: the first chunk's meta, then for each trace and stage lines and places."""
-    assert struct.unpack_from("<I", data)[0] == 2
-    first: dict[str, Any] = {}
-    table: list[str] = []
-    lines: list[list[list[str]]] = []
-    places: list[list[list[int] | None]] = []
-    for chunk in sections(data[4:]):
-        json_, shapes, shape_of, numbers, sequence, placed, _ = sections(gzip.decompress(chunk))
-        meta = json.loads(json_)
-        if not first:
-            first = meta
-            lines = [[[] for _ in trace["stages"]] for trace in meta["traces"]]
-            places = [[None for _ in trace["stages"]] for trace in meta["traces"]]
-            for trace in first["traces"]:
-                for stage in trace["stages"]:
-                    stage["ready"] = False
-        else:
-            first["places"] += meta["places"]
-        known = len(table)
-        table += unlines(shapes, shape_of, numbers)
-        ids, where = iter(unsequence(sequence, known)), map(unzigzag, varints(placed))
-        for dump_ in meta["dumps"]:
-            t, s = dump_["at"]
-            like, count = dump_["like"], dump_["lines"]
-            lines[t][s] = lines[like[0]][like[1]] if like else [table[i] for i in islice(ids, count)]
-            places[t][s] = list(accumulate(islice(where, count))) if dump_["places"] else None
-            first["traces"][t]["stages"][s]["ready"] = True
-        assert next(ids, None) is None
-        assert next(where, None) is None
-    return first, lines, places
+    """What the file and its view say, then for each trace and dump its lines, and the line of each in the sources."""
+    found = reader.read(data)
+    for trace, view in zip(found["traces"], found["view"]["traces"], strict=True):
+        trace |= view
+        for dump_, stage in zip(trace["dumps"], view["stages"], strict=True):
+            stage["ready"] = dump_["text"] is not None
+    dumps = [trace["dumps"] for trace in found["traces"]]
+    lines = [[dump_["lines"] or [] for dump_ in one] for one in dumps]
+    places = [[[place[1] if place else 0 for place in dump_.get("at", ())] for dump_ in one] for one in dumps]
+    return found, lines, places
 
 
 words = st.sampled_from(["%", " = f ", "é\r\x00", "<script>", "\udcff", "ÿ", "x", "-", "."])
@@ -127,7 +50,7 @@ texts = st.lists(st.lists(pieces, max_size=6).map("".join), max_size=8).map("\n"
 
 
 def shown(text: str) -> list[str]:
-    """The lines of a text, with what is not UTF-8 as its escape."""
+    """The lines of a text as the page shows them: with what is not UTF-8 as its escape."""
     return lines_of(text.encode("utf-8", "backslashreplace").decode())
 
 
@@ -143,11 +66,11 @@ def test_every_text_comes_back(traces, data):
         before = packer.data
     for packed in (packer.data, pack(made)):
         _, lines, _ = unpack(packed)
-        assert lines == [[shown(text) for text in one] for one in traces]
+        assert lines == [[lines_of(text) for text in one] for one in traces]
 
 
 def test_large_dumps_are_cut_into_chunks(monkeypatch):
-    monkeypatch.setattr(packing, "CHUNK", 100)
+    monkeypatch.setattr(file, "CHUNK", 100)
     trace = lower()
     _, lines, places = unpack(pack([trace]))
     assert lines == [[lines_of(one.text) for one in trace.dumps]]
@@ -170,7 +93,8 @@ def hard_traces() -> list[Trace]:
 
     def one(name: str, repeated: str) -> Trace:
         texts = [text(), text(), "", repeated, text()]
-        located = tuple(chance.choice([None, Location("cell", chance.randrange(1, 99), 3)]) for _ in range(100))
+        some = [None, Location("cell", chance.randrange(1, 99), 3), Location("elsewhere.py", 3)]
+        located = tuple(chance.choice(some) for _ in range(100))
         dumps = tuple(dump(f"p{i}", each, step=0, locations=located if i != 1 else ()) for i, each in enumerate(texts))
         return Trace("t", dumps, name=name, sources={"cell": "x"}, attachments={"a.bin": bytes(range(256))})
 
@@ -189,7 +113,8 @@ def test_the_browsers_test_reads_what_is_packed_now():
     kept = json.loads(PACKED.read_text())
     traces = hard_traces()
     meta, lines, places = unpack(base64.b64decode(kept["data"]))
-    assert lines == kept["lines"] == [[shown(one.text) for one in trace.dumps] for trace in traces]
+    assert lines == [[lines_of(one.text) for one in trace.dumps] for trace in traces]
+    assert kept["lines"] == [[shown(one.text) for one in trace.dumps] for trace in traces]
     assert (meta, lines, places) == unpack(hard_data(traces)), "python -m tests.views.test_packing"
 
 
@@ -206,7 +131,7 @@ def partly_data() -> tuple[bytes, bytes]:
     some = packer.data
     arrived.add(1)
     packer.add()
-    packer.give_up()
+    packer.finish()
     return some, packer.data
 
 
@@ -226,15 +151,17 @@ def test_what_will_never_come_is_said_to_be_lost_and_a_known_result_is_given():
     packer = Packer([Trace("t", (dump("a", "x\n", step=0), one(None), one("z\n")))])
     packer.add()
     before = packer.data
-    packer.give_up()
+    packer.finish()
     assert packer.data.startswith(before)
     _, lines, _ = unpack(packer.data)
     assert lines == [[["x"], [], ["z"]]]
-    *_, last = sections(packer.data[4:])
-    assert json.loads(next(sections(gzip.decompress(last))))["lost"] == [[0, 1]]
+    found = reader.read(packer.data)
+    assert [lost[:2] for lost in found["lost"]] == [[0, 1]]
+    assert found["end"]
     assert packer.complete
-    packer.give_up()
-    assert len(list(sections(packer.data[4:]))) == 2
+    before = packer.data
+    packer.finish()
+    assert packer.data == before
 
 
 def test_what_is_wanted_comes_first():
@@ -256,18 +183,9 @@ def test_equal_traces_make_equal_bytes():
 def test_places_follow_their_lines():
     trace = lower()
     meta, _, places = unpack(pack([trace]))
-    assert meta["sources"] == [{"file": "cell", "text": SOURCE}]
+    assert meta["sources"] == [["cell", SOURCE]]
     for content, found in zip((one.content for one in trace.dumps), places[0], strict=True):
-        assert found is not None
-        wanted = [place.line if place else 0 for place in content.locations]
-        assert [meta["places"][i][1] if i >= 0 else 0 for i in found][: len(wanted)] == wanted
-
-
-def test_places_in_unknown_files_are_left_out():
-    trace = Trace("t", (dump("a", "x\n", step=0, locations=(Location("elsewhere.py", 3),)),))
-    meta, _, places = unpack(pack([trace]))
-    assert meta["places"] == []
-    assert places == [[None]]
+        assert found == [place.line if place else 0 for place in content.locations]
 
 
 def test_a_dump_that_is_not_ready_is_named_and_not_waited_for():
@@ -278,12 +196,6 @@ def test_a_dump_that_is_not_ready_is_named_and_not_waited_for():
     meta, lines, _ = unpack(pack([Trace("t", (dump("input", "x", step=0), missing))]))
     assert [stage["ready"] for stage in meta["traces"][0]["stages"]] == [True, False]
     assert lines == [[["x"], []]]
-
-
-def test_invalid_utf8_is_shown_as_its_escape():
-    text = b"a\xffb".decode("utf-8", "surrogateescape")
-    _, lines, _ = unpack(pack([Trace("t", (dump("a", text, step=0),))]))
-    assert lines == [[["a\\udcffb"]]]
 
 
 def test_a_failure_crosses_with_its_diagnostics():

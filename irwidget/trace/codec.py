@@ -2,8 +2,8 @@
 
 IR repeats itself: most lines are lines seen before with other numbers in them, and most numbers are one more than in
 the line before of the same shape. So a line is stored as its shape, the text with a byte 255 for each number (UTF-8
-has none), and each number as the difference from the same number of the line before with that shape. js/src/codec.ts
-reads it back.
+has none), and each number as the difference from the same number of the line before with that shape. `decode.py` and
+js/src/codec.ts read it back; docs/format.md says it byte for byte.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def lines(texts: Sequence[str]) -> tuple[bytes, bytes, bytes]:
     """Lines as shapes joined by newlines, the shape of each line, and numbers shape by shape."""
     if not texts:
         return b"", b"", b""
-    # A lone surrogate is what invalid UTF-8 became: show its escape rather than fail.
-    data = np.frombuffer("\n".join(texts).encode("utf-8", "backslashreplace"), dtype=np.uint8)
+    # A lone surrogate is what invalid UTF-8 became: it is kept, as the three bytes that UTF-8 would have for it.
+    data = np.frombuffer("\n".join(texts).encode("utf-8", "surrogatepass"), dtype=np.uint8)
     starts, ends = _numbers(data)
     ids: dict[bytes, int] = {}
     shape = np.fromiter(
@@ -118,3 +118,13 @@ def sequence(numbers: _Ints, known: int) -> bytes:
     expected[order[again + 1]] = ids[order[again]]
     fresh = np.maximum(np.maximum.accumulate(before) + 1, known)
     return varints(np.where(ids == expected, 0, np.where(ids == fresh, 1, zigzag(ids - before).astype(np.int64) + 2)))
+
+
+def columns(rows: Sequence[Sequence[int]], width: int) -> bytes:
+    """Rows of unsigned numbers below 2**32, one column after the other, each as differences that wrap around."""
+    if not rows:
+        return b""
+    table = np.asarray(rows, dtype=np.int64).reshape(len(rows), width)
+    steps = np.diff(table, axis=0, prepend=0)
+    wrapped = (steps + 2**31) % 2**32 - 2**31
+    return varints(zigzag(wrapped.T.reshape(-1)))

@@ -1,0 +1,123 @@
+"""The container of an .irtrace file: a head, then chunks of named sections; docs/format.md says it byte for byte.
+
+    8 bytes                 MAGIC
+    u32                     VERSION
+    u32, bytes              length, then a chunk, gzipped; any number of chunks
+
+What comes later only adds: a file that is cut off can be read up to its last whole chunk. A chunk, unzipped, is
+
+    u8, bytes, u32, bytes   length and letters of a section's name, length of its bytes, its bytes; any number
+
+and who reads it passes over the names that it does not know.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from irwidget.errors import UsageError
+from irwidget.trace.decode import Meter, damaged
+
+MAGIC = b"\x89IRT\r\n\x1a\n"
+"""As PNG's: shows what a transfer as text, or to seven bits, did to it."""
+VERSION = 3
+HEAD = MAGIC + struct.pack("<I", VERSION)
+
+
+def pack(sections: Mapping[str, bytes]) -> bytes:
+    """A chunk with its length; sections without bytes are left out."""
+    parts: list[bytes] = []
+    for name, data in sections.items():
+        if data:
+            parts += [struct.pack("<B", len(name)), name.encode("ascii"), struct.pack("<I", len(data)), data]
+    body = gzip.compress(b"".join(parts), compresslevel=6, mtime=0)
+    return struct.pack("<I", len(body)) + body
+
+
+def to_json(data: Any) -> bytes:
+    """JSON in few bytes; a lone surrogate is the three bytes that UTF-8 would have for it."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "surrogatepass")
+
+
+def from_json(data: bytes, meter: Meter) -> Any:
+    """What `to_json` wrote. Raises Damaged."""
+    meter.take(40 * len(data))
+    try:
+        return json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        raise damaged("a description is no JSON") from None
+
+
+def starts(data: bytes) -> bool:
+    """Whether these bytes are of this format, whatever the version."""
+    return data[: len(MAGIC)] == MAGIC
+
+
+def check_head(data: bytes) -> None:
+    """Raises UsageError unless these bytes begin a file that this version reads."""
+    if not starts(data):
+        raise UsageError("It is no .irtrace file, which low.save('x.irtrace') writes; IR is lowered with to='raw_ir'")
+    if len(data) < len(HEAD):
+        raise UsageError("The file ends before it says anything: its writer was stopped at once")
+    (version,) = struct.unpack_from("<I", data, len(MAGIC))
+    if version > VERSION:
+        raise UsageError(
+            f"The file has format {version}, and this irwidget reads up to {VERSION}: a newer irwidget wrote it, "
+            "and reads it (pip install --upgrade irwidget)"
+        )
+    if version < VERSION:
+        raise damaged(f"there never was a format {version}")
+
+
+def frames(data: bytes) -> Iterator[memoryview]:
+    """The chunks of a file that has been checked, as they were packed; one that is cut off is not given."""
+    view = memoryview(data)
+    at = len(HEAD)
+    while at + 4 <= len(view):
+        (length,) = struct.unpack_from("<I", view, at)
+        at += 4
+        if at + length > len(view):
+            return
+        yield view[at : at + length]
+        at += length
+
+
+def sections(frame: memoryview, meter: Meter) -> dict[str, bytes]:
+    """The sections of a chunk by name. Raises Damaged, and UsageError for more than the file may take."""
+    body = _unzipped(frame, meter)
+    found: dict[str, bytes] = {}
+    at = 0
+    while at < len(body):
+        length = body[at]
+        name = body[at + 1 : at + 1 + length].decode("ascii", "replace")
+        at += 1 + length
+        if at + 4 > len(body):
+            raise damaged("a section is cut off")
+        (size,) = struct.unpack_from("<I", body, at)
+        at += 4
+        if at + size > len(body) or name in found:
+            raise damaged(f"the section {name!r} is cut off, or there twice")
+        found[name] = body[at : at + size]
+        at += size
+    return found
+
+
+def _unzipped(frame: memoryview, meter: Meter) -> bytes:
+    """gzip says at its end how long its text is: it is made only when there is room for it, and only as long."""
+    if len(frame) < 18:
+        raise damaged("a chunk is too short")
+    (size,) = struct.unpack_from("<I", frame, len(frame) - 4)
+    meter.take(2 * size)
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        body = inflate.decompress(frame, size + 1)
+    except zlib.error as error:
+        raise damaged(f"a chunk cannot be unzipped ({error})") from None
+    if len(body) != size or not inflate.eof or inflate.unused_data:
+        raise damaged("a chunk is not as long as it says")
+    return body

@@ -1,0 +1,304 @@
+"""Traces as an .irtrace file, written chunk by chunk: see `chunks` for the container, docs/format.md for all of it.
+
+A table holds every distinct line once, and each dump is a list of numbers into it, so that the browser gets transport,
+comparison on integers and search through all dumps from the same thing. What is known is written at once and the texts
+as they arrive: bytes that come later begin with those written before.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from irwidget.errors import IRWidgetError, ToolError, UsageError
+from irwidget.trace import chunks, codec, plain
+from irwidget.trace.data import Dump, Trace
+from irwidget.trace.location import Location
+from irwidget.trace.texts import Content
+
+SUFFIX = ".irtrace"
+
+CHUNK = 8_000_000
+"""Letters of dumps, or bytes of attachments, after which a chunk ends, so that no reader works for long at once."""
+
+Place = tuple[int, int]
+"""A trace and one of its dumps."""
+
+_U32 = 2**32 - 1
+
+
+class Extra(Protocol):
+    """What somebody else wants to find in the chunks; who reads a file for its traces passes over it."""
+
+    def begin(self, traces: Sequence[Trace]) -> Mapping[str, Any]:
+        """JSON for the first chunk's `view`: what is known without texts."""
+        ...
+
+    def sections(
+        self, lines: Sequence[str], shapes: bytes, dumps: Sequence[tuple[Place, Content]]
+    ) -> Mapping[str, bytes]:
+        """Sections by name for a chunk that adds these lines to the table, and these dumps."""
+        ...
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a dump; only newlines count, as in the tools that print dumps."""
+    return text.removesuffix("\n").split("\n")
+
+
+def packed(traces: Sequence[Trace]) -> bytes:
+    """All of these traces as the bytes of a file; waits for texts that are still on their way."""
+    writer = Writer(traces)
+    for i, trace in enumerate(traces):
+        for j in range(len(trace.dumps)):
+            writer.wait((i, j))
+    while writer.add():
+        pass
+    writer.finish()
+    return writer.data
+
+
+def write(traces: Sequence[Trace], path: str | Path) -> Path:
+    """Write a file, which is there whole or not at all. Raises UsageError when it cannot be written."""
+    path = Path(path)
+    data = packed(traces)
+    try:
+        number, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            os.chmod(number, 0o666 & ~_umask())
+            with open(number, "wb") as file:
+                file.write(data)
+            os.replace(fresh, path)
+        except BaseException:
+            Path(fresh).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    return path
+
+
+def _umask() -> int:
+    """What new files are not allowed; it can only be read by setting it."""
+    now = os.umask(0o077)
+    os.umask(now)
+    return now
+
+
+class Writer:
+    """Packs traces bit by bit; what has been packed stays as it is.
+
+    `attached` limits how many bytes of attachments are packed in all: what is larger is only named. `heard` gets each
+    piece of the file as it is made, its head first.
+    """
+
+    def __init__(
+        self,
+        traces: Sequence[Trace],
+        *,
+        extra: Extra | None = None,
+        attached: int | None = None,
+        heard: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self.traces = traces
+        self.heard = heard
+        self._extra = extra
+        self._parts: list[bytes] = [chunks.HEAD]
+        self._ended = False
+        self._waiting: dict[Place, Dump] = {
+            (i, j): dump for i, trace in enumerate(traces) for j, dump in enumerate(trace.dumps)
+        }
+        self._why: dict[Place, IRWidgetError] = {}
+        self._same: dict[str, Place] = {}
+        self._ids: defaultdict[str, int] = _counter()
+        self._files: defaultdict[str, int] = _counter()
+        self._names: defaultdict[str, int] = _counter()
+        self._places: defaultdict[tuple[int, ...], int] = _counter()
+        self._attachments = deque(_pieces(traces, attached))
+
+    @property
+    def data(self) -> bytes:
+        """All of the file so far."""
+        return b"".join(self._parts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every dump is there, or said to be lost."""
+        return not self._waiting
+
+    def wait(self, place: Place) -> bool:
+        """Wait for the text of a dump; False, and noted with the reason, when it will never come."""
+        try:
+            _ = self.traces[place[0]].dumps[place[1]].content
+        except IRWidgetError as error:
+            self._why[place] = error
+        return place not in self._why
+
+    def add(self, wanted: Iterable[Place] | None = None) -> bool:
+        """Add a chunk with the dumps that are wanted, or as many as a chunk takes; False when none is ready."""
+        asked = self._waiting if wanted is None else [place for place in wanted if place in self._waiting]
+        chosen: dict[Place, Content] = {}
+        size = 0
+        for place in asked:
+            if self._waiting[place].ready and self.wait(place):
+                chosen[place] = self._waiting[place].content
+                size += len(chosen[place].text)
+            if wanted is None and size > CHUNK:
+                break
+        for place in chosen:
+            del self._waiting[place]
+        if not chosen and len(self._parts) > 1:
+            return False
+        self._put(chosen)
+        return bool(chosen)
+
+    def finish(self) -> None:
+        """Say of the dumps that are not there that they will never come, and why; then the file is whole.
+
+        A result that is known without its locations is given as it is.
+        """
+        if self._ended:
+            return
+        known = {place: Content(text) for place, dump in self._waiting.items() if (text := _arrived(dump)) is not None}
+        lost = [[*place, *_reason(self._why.get(place))] for place in self._waiting if place not in known]
+        self._waiting.clear()
+        if len(self._parts) == 1 or known:
+            self._put(known)
+        while self._attachments:
+            self._put({})
+        self._append({"meta": chunks.to_json({"lost": lost, "end": True})})
+        self._ended = True
+
+    def _append(self, sections: Mapping[str, bytes]) -> None:
+        self._parts.append(chunks.pack(sections))
+        if self.heard:
+            self.heard(self._parts[-1])
+
+    def _put(self, chosen: Mapping[Place, Content]) -> None:
+        """Add a chunk with these dumps, and with attachments where there is room."""
+        meta: dict[str, Any] = {}
+        if len(self._parts) == 1:
+            meta = _beginning(self.traces, self._extra)
+            if self.heard:
+                self.heard(chunks.HEAD)
+        known, files, names, places = map(len, (self._ids, self._files, self._names, self._places))
+        numbers: list[Any] = []
+        where: list[bytes] = []
+        meta["dumps"] = [self._dump(place, content, numbers, where) for place, content in chosen.items()]
+        meta["files"] = list(islice(self._files, files, None))
+        meta["names"] = list(islice(self._names, names, None))
+        meta["pieces"], attached = self._attached(CHUNK - sum(len(content.text) for content in chosen.values()))
+        lines = list(islice(self._ids, known, None))
+        shapes, shape_of, coded = codec.lines(lines)
+        self._append({
+            "meta": chunks.to_json(meta),
+            "shapes": shapes, "shape-of": shape_of, "numbers": coded,
+            "sequence": codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0), known),
+            "places": codec.columns(list(islice(self._places, places, None)), 5),
+            "place-of": b"".join(where),
+            "attachments": b"".join(attached),
+            **(self._extra.sections(lines, shapes, list(chosen.items())) if self._extra else {}),
+        })  # fmt: skip
+
+    def _attached(self, room: int) -> tuple[list[tuple[int, int, int]], list[bytes]]:
+        """The next pieces of attachments that fit: trace, attachment and length of each, and their bytes."""
+        pieces: list[tuple[int, int, int]] = []
+        found: list[bytes] = []
+        while self._attachments and len(self._attachments[0][1]) <= room:
+            place, data = self._attachments.popleft()
+            pieces.append((*place, len(data)))
+            found.append(data)
+            room -= len(data)
+        return pieces, found
+
+    def _dump(self, place: Place, content: Content, numbers: list[Any], where: list[bytes]) -> dict[str, Any]:
+        """What a chunk says of a dump; its numbers are appended, unless another dump has the same text."""
+        like = self._same.setdefault(content.text, place)
+        lines = lines_of(content.text)
+        if like == place:
+            ids = self._ids
+            numbers.append(np.fromiter((ids[line] for line in lines), np.int64, len(lines)))
+        if content.locations:
+            where.append(codec.varints(codec.zigzag(np.diff(self._numbered(content.locations), prepend=0))))
+        return {
+            "at": place,
+            "lines": len(lines),
+            "end": content.text.endswith("\n"),
+            "like": None if like == place else like,
+            "changed": content.changed,
+            "places": len(content.locations),
+        }
+
+    def _numbered(self, locations: Sequence[Location | None]) -> Any:
+        """The numbers of these places in the table of all, -1 for none."""
+        known: dict[int, int] = {id(None): -1}  # Most lines share the very objects; these live while we look.
+        found: list[int] = []
+        for one in locations:
+            number = known.get(id(one))
+            if number is None:
+                assert one
+                number = known[id(one)] = self._place(one)
+            found.append(number)
+        return np.asarray(found, dtype=np.int64)
+
+    def _place(self, location: Location) -> int:
+        caller = 0 if location.caller is None else self._place(location.caller) + 1
+        line, column = (min(max(number, 0), _U32) for number in (location.line, location.column))
+        name = self._names[location.name] + 1 if location.name else 0
+        return self._places[self._files[location.file], line, column, caller, name]
+
+
+def _beginning(traces: Sequence[Trace], extra: Extra | None) -> dict[str, Any]:
+    """What the first chunk says: all that is known without texts."""
+    sources: defaultdict[tuple[str, str], int] = _counter()
+    described = [
+        {
+            **plain.frame_to_json(trace),
+            "dumps": [plain.dump_to_json(dump) for dump in trace.dumps],
+            "sources": [sources[one] for one in trace.sources.items()],
+            "attachments": [[name, len(data)] for name, data in trace.attachments.items()],
+        }
+        for trace in traces
+    ]
+    found: dict[str, Any] = {"traces": described, "sources": list(sources)}
+    return found if extra is None else {**found, "view": extra.begin(traces)}
+
+
+def _pieces(traces: Sequence[Trace], most: int | None) -> Iterable[tuple[Place, bytes]]:
+    """The attachments, those cut up that are larger than a chunk; with `most`, those that fit into it, in order."""
+    left = most
+    for i, trace in enumerate(traces):
+        for j, data in enumerate(trace.attachments.values()):
+            if left is not None and len(data) > left:
+                continue
+            left = None if left is None else left - len(data)
+            for at in range(0, len(data), CHUNK):
+                yield (i, j), data[at : at + CHUNK]
+
+
+def _reason(error: IRWidgetError | None) -> tuple[str, str]:
+    """Why a dump never came, and which tool had it."""
+    if error is None:
+        return "The text of this dump is missing: the compiler ended before it was printed", ""
+    return str(error) or type(error).__name__, error.tool if isinstance(error, ToolError) else ""
+
+
+def _arrived(dump: Dump) -> str | None:
+    """The text, if it is here."""
+    try:
+        return dump.arrived
+    except IRWidgetError:
+        return None
+
+
+def _counter() -> defaultdict[Any, int]:
+    """A dictionary that numbers its keys in the order in which they are first asked for."""
+    ids: defaultdict[Any, int] = defaultdict()
+    ids.default_factory = ids.__len__
+    return ids
