@@ -15,13 +15,13 @@ those sent before. A chunk is a list of sections, each a u32 length and its byte
     dumps                   line numbers of its dumps, one after the other
     places                  for each dump with locations: place numbers, -1 for none
     attachments             the bytes of files that the lowering left
+    columns                 what `columns` found on the lines that it adds; the JSON names them
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import re
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 
 from irwidget.errors import IRWidgetError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Trace, predecessors
-from irwidget.views import codec
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Trace, predecessors, syntax
+from irwidget.views import codec, columns
 
 VERSION = 2
 
@@ -119,12 +119,18 @@ class Packer:
         meta["places"] = [
             [self._files[place.file], place.line, place.column] for place in list(self._place_ids)[known_places:]
         ]
+        shapes, shape_of, numbered = codec.lines(list(self._ids)[known:])
+        found = columns.of_shapes(shapes, (dump.language for trace in self.traces for dump in trace.dumps))
+        meta["columns"] = list(found)
         sections = [
             json.dumps(meta, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace"),
-            *codec.lines(list(self._ids)[known:]),
+            shapes,
+            shape_of,
+            numbered,
             codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0), known),
             b"".join(codec.varints(codec.zigzag(np.diff(values, prepend=0))) for values in places),
             b"".join(attached),
+            *found.values(),
         ]
         return gzip.compress(b"".join(_sections(sections)), compresslevel=6, mtime=0)
 
@@ -167,7 +173,7 @@ class Packer:
 
 def _described(trace: Trace) -> dict[str, Any]:
     """What is known of a trace without the text of its dumps."""
-    before = predecessors(trace.dumps)
+    before, labels = predecessors(trace.dumps), repeated([dump.name for dump in trace.dumps])
     checked = {} if trace.check is None else trace.check.by_dump
     return {
         "name": trace.name,
@@ -177,8 +183,9 @@ def _described(trace: Trace) -> dict[str, Any]:
         "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
         "stages": [
             {
-                "name": dump.name, "step": step_name(trace, dump), "language": dump.language, "options": dump.options,
-                "seconds": round(dump.seconds, 7), "scope": str(dump.scope), "before": before[i],
+                "name": dump.name, "label": labels[i], "step": step_name(trace, dump), "language": dump.language,
+                "options": dump.options, "seconds": round(dump.seconds, 7), "scope": str(dump.scope),
+                "part": part_of(dump), "syntax": syntax.syntax_of(dump.language) or "", "before": before[i],
                 "check": checked.get(i, ""),
             }
             for i, dump in enumerate(trace.dumps)
@@ -188,6 +195,11 @@ def _described(trace: Trace) -> dict[str, Any]:
 
 def _sections(parts: Iterable[bytes]) -> list[bytes]:
     return [part for data in parts for part in (struct.pack("<I", len(data)), data)]
+
+
+def part_of(dump: Dump) -> str:
+    """The function, loop or kernel that a dump shows; "" for the whole module."""
+    return "" if dump.scope.whole else str(dump.scope)
 
 
 def text_of(dump: Dump) -> str | None:
@@ -251,16 +263,6 @@ def failure_of(trace: Trace) -> dict[str, Any] | None:
         "diagnostics": [said(diagnostic) for diagnostic in failure.diagnostics],
         "reproducer": failure.reproducer,
     }
-
-
-_RENUMBERED = re.compile(
-    r"%[\w$.-]+(?:[:#]\d+)?|\^\w+|#(?:(?:map|set|loc)\d*|\d+)\b|!\d+|\$L__BB\d+_\d+|^\d+(?=:)", re.ASCII
-)
-
-
-def blank(line: str) -> str:
-    """The line without the names that a pass may renumber; `blank` in js/src/ir.ts does the same."""
-    return _RENUMBERED.sub(lambda name: "" if name[0][0].isdigit() else name[0][0], line)
 
 
 def repeated(names: Sequence[str]) -> list[str]:

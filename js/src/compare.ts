@@ -2,7 +2,7 @@
 
 import type { Analysis } from "./analysis";
 import type { Blamed } from "./blame";
-import type { Hunk, Segment } from "./diff";
+import { type Hunk, type Segment, within } from "./diff";
 import { comparable, type Stage } from "./dumps";
 import { h } from "./dom";
 import { nameAt, nameBeside } from "./ir";
@@ -74,6 +74,7 @@ export class Compare {
     const make = (host: HTMLElement): Pane =>
       new Pane(host, root, {
         text: (id) => (id < 0 ? "" : analysis.text(id)),
+        symbol: (id) => (id < 0 ? "" : analysis.symbolOf(id)),
         doc: (lines) => analysis.doc(lines),
         unfold: (key) => this.unfold(key),
         moved: (pane, line, column) => this.moved(pane, line, column),
@@ -134,13 +135,7 @@ export class Compare {
     const found = this.analysis.diff(pair.left, pair.right, pair.blind);
     const [a, b] = this.ranges;
     if (a.to - a.from === pair.left.lines.length && b.to - b.from === pair.right.lines.length) return found;
-    const inside = found.filter(({ a0, a1, b0, b1 }) => (a1 > a.from && a0 < a.to) || (b1 > b.from && b0 < b.to));
-    return inside.map(({ a0, a1, b0, b1 }) => ({
-      a0: Math.max(a0, a.from) - a.from,
-      a1: Math.min(Math.max(a1, a.from), a.to) - a.from,
-      b0: Math.max(b0, b.from) - b.from,
-      b1: Math.min(Math.max(b1, b.from), b.to) - b.from,
-    }));
+    return within(found, a, b);
   }
 
   private options(wrap: boolean): Options {

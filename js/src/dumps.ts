@@ -18,6 +18,10 @@ export interface Stage {
   readonly seconds: number;
   /** The function or kernel that the pass ran on, or `module`. */
   readonly scope: string;
+  /** The function or kernel that the text shows; empty when it shows the whole module. */
+  readonly part: string;
+  /** Which column of operations is that of its language; empty where there is none. */
+  readonly syntax: string;
   /** The stage that this one is compared with: the last of the same function or kernel; -1 for none. */
   readonly before: number;
   /** `equal` or `differs` where the stage was executed and compared with eager PyTorch; else empty. */

@@ -1,33 +1,6 @@
-/** What the viewer knows of the text of IRs: names, symbols, operations, colours. */
+/** What the viewer knows of the text of IRs: names under the cursor, and colours. */
 
 import type { Segment } from "./diff";
-
-/** Names that a pass may renumber: SSA values, blocks, attribute aliases, LLVM's metadata and labels, PTX labels. */
-const RENUMBERED =
-  /(%)[\w$.-]+(?:[:#]\d+)?|(\^)\w+|(#)(?:(?:map|set|loc)\d*|\d+)\b|(!)\d+|(\$)L__BB\d+_\d+|^(?:\d+|bb[\w.]*)(?=:)/g;
-
-/** The parts of a line that `blank` leaves out, in order. */
-export function* renumbered(line: string): Generator<{ from: number; to: number }> {
-  for (const found of line.matchAll(RENUMBERED)) {
-    const kept = (found[1] ?? found[2] ?? found[3] ?? found[4] ?? found[5] ?? "").length;
-    yield { from: found.index + kept, to: found.index + found[0].length };
-  }
-}
-
-/** The line without the names that a pass may renumber. */
-export function blank(line: string): string {
-  return line.replace(RENUMBERED, "$1$2$3$4$5");
-}
-
-const SYMBOL =
-  /^\s*(?:(?:\w+\.)*(?:func|module|global|kernel_launcher)\b[^@"%]*(?:"\w*"[^@"%]*)?@("[^"]*"|[\w$.-]+)|(?:define|declare)\b[^@]*@("[^"]*"|[\w$.-]+)|@("[^"]*"|[\w$.-]+)\s*=|\.(?:visible |weak )?\.?(?:entry|func)\b\s*(?:\([^)]*\)\s*)?([\w$]+))/;
-
-/** The symbol that a line defines, or "". */
-export function definedSymbol(line: string): string {
-  if (line.indexOf("@") < 0 && line.indexOf("entry") < 0 && line.indexOf("func") < 0) return "";
-  const found = SYMBOL.exec(line);
-  return found ? (found[1] ?? found[2] ?? found[3] ?? found[4] ?? "") : "";
-}
 
 /** Cut a dump at the lines that define symbols; what comes before the first is the segment "". */
 export function cut(lines: Int32Array, symbolOf: (id: number) => string): Segment[] {
@@ -43,28 +16,6 @@ export function cut(lines: Int32Array, symbolOf: (id: number) => string): Segmen
   }
   segments.push({ name, from, to: lines.length });
   return segments;
-}
-
-const MLIR_OP = /^\s*(?:%[^=]*=\s*)?"?([a-zA-Z_][\w$]*(?:\.[\w$]+)*)"?/;
-const LLVM_OP = /^\s+(?:%[^=]*=\s*)?(?:tail |musttail |notail )?([a-z]\w*)/;
-const ASM_OP = /^\s+(?:@!?%\w+\s+)?([a-z][\w.]*)/;
-/** Words that open a line of MLIR without being an operation. */
-const NOT_OPS = new Set(["ins", "outs", "attributes", "else", "do", "case", "default", "permutation", "to"]);
-const BUILTIN: Readonly<Record<string, string>> = {
-  module: "builtin.module",
-  return: "func.return",
-  func: "func.func",
-};
-
-/** The operation on a line, or "". */
-export function operation(line: string, language: string): string {
-  if (language === "mlir") {
-    const op = MLIR_OP.exec(line)?.[1] ?? "";
-    if (!op || NOT_OPS.has(op)) return "";
-    return op.includes(".") ? op : (BUILTIN[op] ?? "");
-  }
-  if (language === "llvm") return LLVM_OP.exec(line)?.[1] ?? "";
-  return ["ptx", "amdgcn", "sass", "x86asm", "spirv"].includes(language) ? (ASM_OP.exec(line)?.[1] ?? "") : "";
 }
 
 /** The dialect of an operation; for languages without dialects, the operation up to its first dot. */
@@ -171,11 +122,11 @@ export function nameAt(line: string, column: number): { name: string; from: numb
   return null;
 }
 
-/** Whether a line defines a name. */
-export function defines(line: string, name: string): boolean {
+/** Whether a line defines a name; `symbol` is the symbol that it defines. */
+export function defines(line: string, name: string, symbol: string): boolean {
   const at = line.indexOf(name);
   if (at < 0) return false;
-  if (name[0] === "@") return definedSymbol(line) === name.slice(1);
+  if (name[0] === "@") return symbol === name.slice(1);
   if (name[0] === "^") return line.trimStart().startsWith(name);
   const equals = line.indexOf("=");
   // `%x = ...`, `%x:2 = ...`, or the argument of a function, block or loop: `%x: type`.

@@ -91,7 +91,7 @@ function toName(viewer: Viewer, what: "definition" | "use"): void {
     // A definition is usually behind, a use ahead.
     const at = what === "use" ? (line + i) % doc.lines : (line - i + 1 + doc.lines) % doc.lines;
     const { text } = doc.line(at + 1);
-    const there = what === "use" ? wordIn(text, found.name) : defines(text, found.name);
+    const there = what === "use" ? wordIn(text, found.name) : defines(text, found.name, pane.symbol(at));
     if (!there) continue;
     pane.go(at, text.indexOf(found.name), "nearest");
     return;

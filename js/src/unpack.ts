@@ -1,6 +1,7 @@
 /** Reads what `irwidget.views.packing` writes; the layout is described there. */
 
 import { Breath, lines, sequence, shapesOf, unzigzag, varints } from "./codec";
+import { factsOf } from "./columns";
 import { gunzip } from "./gzip";
 import type { Shape } from "./shape";
 import type { Attachment, Dumps, Failure, Place, Source, Stage, Trace } from "./dumps";
@@ -14,13 +15,17 @@ interface PackedTrace {
   failure: Failure | null;
   facts: [string, string][];
   diagnostics: string[];
-  stages: Pick<Stage, "name" | "step" | "language" | "options" | "seconds" | "scope" | "before" | "check">[];
+  stages: Pick<
+    Stage,
+    "name" | "label" | "step" | "language" | "options" | "seconds" | "scope" | "part" | "syntax" | "before" | "check"
+  >[];
   attachments: { name: string; bytes: number; sent: boolean }[];
 }
 
 interface Meta {
   traces?: PackedTrace[];
   sources?: Source[];
+  columns: string[];
   dumps: { at: [number, number]; lines: number; like: [number, number] | null; places: boolean }[];
   lost?: [number, number][];
   places: [file: number, line: number, column: number][];
@@ -88,7 +93,7 @@ export class Unpacker {
   }
 
   private async chunk(bytes: Uint8Array<ArrayBuffer>, breath: Breath): Promise<void> {
-    const [json, shapes, shapeOf, numbers, sequences, placed, attached] = [...sections(bytes)] as [
+    const [json, shapes, shapeOf, numbers, sequences, placed, attached, ...columns] = [...sections(bytes)] as [
       Uint8Array<ArrayBuffer>,
       Uint8Array,
       Uint8Array,
@@ -96,17 +101,19 @@ export class Unpacker {
       Uint8Array,
       Uint8Array,
       Uint8Array<ArrayBuffer>,
+      ...Uint8Array[],
     ];
     const meta = JSON.parse(new TextDecoder().decode(json)) as Meta;
+    const found = factsOf(new Map(meta.columns.map((name, i) => [name, columns[i]!])));
     if (meta.traces) this.begin(meta.traces, meta.sources ?? [], attached);
     for (const [file, line, column] of meta.places) this.places.push({ file, line, column });
     const known = this.table.length;
     for (const [trace, stage] of meta.lost ?? []) this.lost[trace]!.add(stage);
-    const [found, which] = [shapeOf.length > 0 ? shapesOf(shapes) : [], varints(shapeOf)];
+    const [shaped, which] = [shapeOf.length > 0 ? shapesOf(shapes, found) : [], varints(shapeOf)];
     await breath.take();
     const values = varints(numbers);
     await breath.take();
-    const blanked = await lines(shapes, found, which, values, this.blankIds, breath, (more) => {
+    const blanked = await lines(shapes, shaped, which, values, this.blankIds, breath, (more) => {
       for (const line of more) this.table.push(line);
     });
     this.blanked = joined(this.blanked, blanked);
@@ -114,7 +121,7 @@ export class Unpacker {
       this.shapeOf,
       which.map((shape) => shape + this.shapes.length),
     );
-    this.shapes = [...this.shapes, ...found];
+    this.shapes = [...this.shapes, ...shaped];
     await breath.take();
     const coded = varints(sequences);
     await breath.take();
@@ -154,7 +161,6 @@ export class Unpacker {
 
   private dumps(): Dumps {
     const traces = this.traces.map((trace, t): Trace => {
-      const labels = labelled(trace.stages.map((stage) => stage.name));
       const texts = this.texts[t]!;
       const stages = trace.stages.map((stage, i): Stage => {
         const [text, before] = [texts.get(i), texts.get(stage.before)];
@@ -162,7 +168,6 @@ export class Unpacker {
         const [ready, lost] = [text !== undefined, this.lost[t]!.has(i)];
         return {
           ...stage,
-          label: labels[i]!,
           ready,
           lost,
           lines: text?.lines ?? NO_LINES,
@@ -182,14 +187,4 @@ function joined(known: Int32Array, more: ArrayLike<number>): Int32Array<ArrayBuf
   all.set(known);
   all.set(more, known.length);
   return all;
-}
-
-/** Number the names that occur more than once: canonicalize, canonicalize (2). */
-export function labelled(names: readonly string[]): string[] {
-  const seen = new Map<string, number>();
-  return names.map((name) => {
-    const count = (seen.get(name) ?? 0) + 1;
-    seen.set(name, count);
-    return count > 1 ? `${name} (${count})` : name;
-  });
 }

@@ -1,27 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { blank, colours, cut, defines, definedSymbol, nameAt, nameBeside, operation } from "../src/ir";
-import table from "./blank.json";
-
-/** The same table drives tests/views/test_packing.py: Python and the browser must blank alike. */
-describe("blank", () => {
-  it.each(table as [string, string][])("%s", (line, blanked) => expect(blank(line)).toBe(blanked));
-});
-
-describe("definedSymbol", () => {
-  it.each([
-    ['  func.func private @"a b"(%x: f32) {', '"a b"'],
-    ["llvm.func @malloc(i64) -> !llvm.ptr", "malloc"],
-    ['  memref.global "private" constant @c_1 : memref<2xf32> = dense<1.0>', "c_1"],
-    ["define internal void @f.1(ptr %0) #0 {", "f.1"],
-    ["declare float @expf(float)", "expf"],
-    ["@g = private constant i32 1", "g"],
-    [".visible .entry main_kernel(", "main_kernel"],
-    [".func  (.param .b32 func_retval0) helper(", "helper"],
-    ["    %1 = func.call @helper(%0) : (f32) -> f32", ""],
-    ["module attributes {gpu.container_module} {", ""],
-    ["  tt.func public @add(%x: !tt.ptr<f32>) {", "add"],
-  ])("%s", (line, name) => expect(definedSymbol(line)).toBe(name));
-});
+import { colours, cut, defines, nameAt, nameBeside } from "../src/ir";
 
 describe("cut", () => {
   it("gives each line to one symbol", () => {
@@ -32,21 +10,6 @@ describe("cut", () => {
       { name: "b", from: 4, to: 6 },
     ]);
   });
-});
-
-describe("operation", () => {
-  it.each([
-    ["    %0 = arith.addf %a, %b : f32", "mlir", "arith.addf"],
-    ["    linalg.yield %5 : f32", "mlir", "linalg.yield"],
-    ['    %0 = "tosa.const"() : () -> f32', "mlir", "tosa.const"],
-    ["    return %0 : f32", "mlir", "func.return"],
-    ["    } -> tensor<4xf32>", "mlir", ""],
-    ["  ^bb0(%a: f32):", "mlir", ""],
-    ["  %3 = fadd float %1, %2", "llvm", "fadd"],
-    ["  br label %5", "llvm", "br"],
-    ["  @%p1 bra $L__BB0_2;", "ptx", "bra"],
-    ["  ld.param.u64 %rd1, [f_param_0];", "ptx", "ld.param.u64"],
-  ])("%s", (line, language, op) => expect(operation(line, language)).toBe(op));
 });
 
 describe("names", () => {
@@ -69,7 +32,9 @@ describe("names", () => {
     ["  ^bb1(%5: i64):", "^bb1", true],
     ["  cf.br ^bb1(%5 : i64)", "^bb1", false],
     ["  cf.br ^bb1(%5 : i64)", "%5", false],
-  ])("%s defines %s: %s", (line, name, expected) => expect(defines(line, name)).toBe(expected));
+  ])("%s defines %s: %s", (line, name, expected) =>
+    expect(defines(line, name, /func @(\w+)/.exec(line)?.[1] ?? "")).toBe(expected),
+  );
 });
 
 it.each([
