@@ -42,8 +42,8 @@ def of_shapes(shapes: bytes, languages: Iterable[str]) -> dict[str, bytes]:
     those of the dumps that may have them.
     """
     samples = shapes.replace(b"\xff", b"0").decode("latin-1").split("\n")
-    syntaxes = sorted({one for language in languages if (one := syntax.syntax_of(language))})
-    return {name: codec.varints(np.asarray(values)) for name, values in columns(samples, syntaxes).items()}
+    syntaxes: set[Syntax] = {one for language in languages if (one := syntax.syntax_of(language))}
+    return {name: codec.varints(np.asarray(values)) for name, values in columns(samples, sorted(syntaxes)).items()}
 
 
 def _flat(entries: Iterable[list[int]]) -> list[int]:
