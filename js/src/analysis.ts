@@ -1,8 +1,7 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
-import { cut, dialect } from "./ir";
 import type { Breath } from "./codec";
-import { among, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
+import { among, cut, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
 import { type Doc, docOf } from "./doc";
 import { comparable, type Dumps, type Stage, type Trace } from "./dumps";
 import type { Shape } from "./shape";
@@ -200,6 +199,12 @@ export class Analysis {
   origins(left: Stage, right: Stage): Int32Array {
     return origins(this.diff(left, right, true), right.lines.length);
   }
+}
+
+/** The dialect of an operation; for languages without dialects, the operation up to its first dot. */
+export function dialect(op: string): string {
+  const dot = op.indexOf(".");
+  return dot < 0 ? op : op.slice(0, dot);
 }
 
 /** Where the query occurs in a line, or -1; capitals in the query make it exact. */

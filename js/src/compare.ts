@@ -5,7 +5,7 @@ import type { Blamed } from "./blame";
 import { type Hunk, type Segment, within } from "./diff";
 import { comparable, type Stage } from "./dumps";
 import { h } from "./dom";
-import { nameAt, nameBeside } from "./ir";
+import { nameAt, nameBeside } from "./names";
 import { alone, type Column, Kind, type Options, sideBySide, unified } from "./lineup";
 import { NO_MARKS, type Marks, type Name } from "./overlay";
 import { LINE, Pane, type SideName } from "./pane";

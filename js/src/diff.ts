@@ -24,6 +24,22 @@ export interface Segment extends Extent {
   readonly name: string;
 }
 
+/** Cut a dump at the lines that define symbols; what comes before the first is the segment "". */
+export function cut(lines: Int32Array, symbolOf: (id: number) => string): Segment[] {
+  const segments: Segment[] = [];
+  let name = "";
+  let from = 0;
+  for (let i = 0; i < lines.length; i++) {
+    const symbol = symbolOf(lines[i]!);
+    if (!symbol) continue;
+    if (i > from) segments.push({ name, from, to: i });
+    name = symbol;
+    from = i;
+  }
+  segments.push({ name, from, to: lines.length });
+  return segments;
+}
+
 /** Segments longer than this are diffed with a cap. */
 const LONG = 3000;
 const CAP = 256;

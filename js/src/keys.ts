@@ -1,6 +1,6 @@
 /** The keyboard. Everything that the mouse can do has a key; `?` shows them. */
 
-import { defines, nameAt, wordIn } from "./ir";
+import { defines, nameAt, wordIn } from "./names";
 import type { Viewer } from "./viewer";
 
 export function onKey(viewer: Viewer, event: KeyboardEvent): void {

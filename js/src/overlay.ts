@@ -9,7 +9,8 @@ import {
   ViewPlugin,
   type ViewUpdate,
 } from "@codemirror/view";
-import { colourOf, colours, defines, wordIn } from "./ir";
+import { colourOf, colours } from "./colours";
+import { defines, wordIn } from "./names";
 import { differingWords } from "./words";
 import { matcher } from "./analysis";
 

@@ -1,9 +1,16 @@
-"""The diff: it is one, it is short, and Python and the browser find the same hunks."""
+"""The diff: it is one, it is short, and Python and the browser find the same hunks.
+
+js/test/hunks.json has pairs with the hunks that Python finds, for js/test/diff.test.ts;
+`python -m tests.views.test_diff` writes it anew.
+"""
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +22,8 @@ from irwidget.views.analysis import Analysis
 from irwidget.views.diff import Hunk, Segment
 from tests.views.lowerings import lower
 from tests.views.peer import Peer
+
+HUNKS = Path(__file__).parents[2] / "js/test/hunks.json"
 
 numbers = st.lists(st.integers(0, 6), max_size=40)
 
@@ -172,3 +181,31 @@ def test_python_and_the_browser_agree_on_real_dumps(peer):
 
 def test_python_and_the_browser_agree_beyond_the_cap(peer):
     assert agree(peer, [long_trace()]) == 2
+
+
+def cuts(chance: random.Random, length: int) -> list[Segment]:
+    """A dump of this length, cut anywhere into symbols."""
+    at = sorted({0, *(chance.randrange(length + 1) for _ in range(chance.randrange(6))), length})
+    return [Segment(chance.choice("fgh"), i, j) for i, j in zip(at, at[1:], strict=False)]
+
+
+def hunks() -> list[dict[str, Any]]:
+    """Pairs of lines, a letter each, with and without cap and symbols, and their hunks."""
+    chance = random.Random(3)
+    found: list[dict[str, Any]] = []
+    for i in range(400):
+        letters = "abcdefghijklmnop"[: chance.randrange(1, 17)]
+        a, b = ("".join(chance.choices(letters, k=chance.randrange(40 if i % 4 else 160))) for _ in "ab")
+        cap = chance.randrange(1, 12) if i % 2 else 0
+        cut = [] if i % 5 else [cuts(chance, len(a)), cuts(chance, len(b))]
+        made = diff.by_symbol(a, b, *cut) if cut else diff.by_line(a, b, cap or 1 << 30)
+        found.append({"a": a, "b": b, "cap": cap, "cuts": cut, "hunks": made})
+    return found
+
+
+def test_the_browsers_test_reads_what_python_finds():
+    assert json.loads(HUNKS.read_text()) == json.loads(json.dumps(hunks())), "python -m tests.views.test_diff"
+
+
+if __name__ == "__main__":
+    HUNKS.write_text(json.dumps(hunks(), separators=(",", ":")) + "\n")

@@ -1,28 +1,4 @@
-/** What the viewer knows of the text of IRs: names under the cursor, and colours. */
-
-import type { Segment } from "./diff";
-
-/** Cut a dump at the lines that define symbols; what comes before the first is the segment "". */
-export function cut(lines: Int32Array, symbolOf: (id: number) => string): Segment[] {
-  const segments: Segment[] = [];
-  let name = "";
-  let from = 0;
-  for (let i = 0; i < lines.length; i++) {
-    const symbol = symbolOf(lines[i]!);
-    if (!symbol) continue;
-    if (i > from) segments.push({ name, from, to: i });
-    name = symbol;
-    from = i;
-  }
-  segments.push({ name, from, to: lines.length });
-  return segments;
-}
-
-/** The dialect of an operation; for languages without dialects, the operation up to its first dot. */
-export function dialect(op: string): string {
-  const dot = op.indexOf(".");
-  return dot < 0 ? op : op.slice(0, dot);
-}
+/** The colours of IR: what is an operation, a type, a string ... on a line. */
 
 /** Colours are one regular expression, so that only the lines in sight cost anything; the group names the class. */
 const TYPES = String.raw`(?:(?<![\w.$])|(?<=[\dx]))(?:bf16|tf32|f(?:4|6|8|16|32|64|80|128)\w*|[su]?i\d+|index|none|half|bfloat|float|double|ptr|void)\b|(?<![\w.$])(?:tensor|memref|vector|tuple|complex)(?=<)|![a-zA-Z_][\w.$]*`;
@@ -103,44 +79,4 @@ const COLOURED = ["op", "type", "generic", "string", "symbol", "alias", "keyword
 export function colourOf({ groups }: RegExpMatchArray): string {
   const group = groups && COLOURED.find((name) => groups[name] !== undefined);
   return group ? `irw-${group === "generic" ? "op" : group}` : "";
-}
-
-const NAME = /%(?:"[^"]*"|[\w$.-]+)|\^\w+|@(?:"[^"]*"|[\w$.-]+)/g;
-
-/** The name that stands where `name` stands in a line that is equal apart from renumbering. */
-export function nameBeside(line: string, from: number, other: string): string | null {
-  const at = [...line.matchAll(NAME)].findIndex((found) => found.index === from);
-  return [...other.matchAll(NAME)][at]?.[0] ?? null;
-}
-
-/** The name under a column of a line: `%x`, `^bb1`, `@f`, or "". */
-export function nameAt(line: string, column: number): { name: string; from: number } | null {
-  for (const found of line.matchAll(NAME)) {
-    if (found.index > column) return null;
-    if (column <= found.index + found[0].length) return { name: found[0], from: found.index };
-  }
-  return null;
-}
-
-/** Whether a line defines a name; `symbol` is the symbol that it defines. */
-export function defines(line: string, name: string, symbol: string): boolean {
-  const at = line.indexOf(name);
-  if (at < 0) return false;
-  if (name[0] === "@") return symbol === name.slice(1);
-  if (name[0] === "^") return line.trimStart().startsWith(name);
-  const equals = line.indexOf("=");
-  // `%x = ...`, `%x:2 = ...`, or the argument of a function, block or loop: `%x: type`.
-  if (equals > 0 && /^\s*%/.test(line) && wordIn(line.slice(0, equals), name)) return true;
-  // MLIR writes `%x: type` where it names a value and `%x : type` where it uses one.
-  const rest = line.slice(at + name.length);
-  if (/^:\s/.test(rest) && /[(,]\s*$/.test(line.slice(0, at))) return true;
-  return /^define\b/.test(line) && /^\s*[,)]/.test(rest);
-}
-
-/** Whether a name occurs as a whole word. */
-export function wordIn(line: string, name: string): boolean {
-  for (let at = line.indexOf(name); at >= 0; at = line.indexOf(name, at + 1)) {
-    if (!/[\w$.-]/.test(line[at + name.length] ?? "")) return true;
-  }
-  return false;
 }
