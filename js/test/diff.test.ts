@@ -98,9 +98,11 @@ describe("diffBySymbol", () => {
   it("caps the diff of a symbol of more than 3000 lines, and of no other", () => {
     // Under the cap, a path of 256 edits is taken for good where the shortest is longer.
     const made = (length: number) => {
-      const a = Int32Array.from({ length }, (_, i) => (i * 7919) % 61);
-      const b = Int32Array.from({ length }, (_, i) => (i * 104729) % 59);
-      const whole = [f(0, length)];
+      const side = (seed: number) =>
+        Int32Array.from({ length }, (_, i) =>
+          i < length - 1000 ? 1000 + i : (Math.imul(i * i + seed, 0x9e3779b1) >>> 17) % 30,
+        );
+      const [a, b, whole] = [side(1), side(77), [f(0, length)]];
       return [a, b, diffBySymbol(a, b, whole, whole)] as const;
     };
     const [a, b, found] = made(3000);
