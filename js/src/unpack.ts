@@ -4,21 +4,16 @@ import { Breath, lines, sequence, shapesOf, unzigzag, varints } from "./codec";
 import { factsOf } from "./columns";
 import { gunzip } from "./gzip";
 import type { Shape } from "./shape";
-import type { Attachment, Dumps, Failure, Place, Source, Stage, Trace } from "./dumps";
+import type { ViewedStage, ViewedTrace } from "./schema";
+import type { Attachment, Dumps, Place, Source, Stage, Trace } from "./dumps";
 
 const VERSION = 2;
 const NO_LINES = new Int32Array(0);
 
-interface PackedTrace {
+interface PackedTrace extends Omit<ViewedTrace, "stages"> {
   name: string;
   target: string;
-  failure: Failure | null;
-  facts: [string, string][];
-  diagnostics: string[];
-  stages: Pick<
-    Stage,
-    "name" | "label" | "step" | "language" | "options" | "seconds" | "scope" | "part" | "syntax" | "before" | "check"
-  >[];
+  stages: (ViewedStage & Pick<Stage, "name" | "language" | "options" | "seconds">)[];
   attachments: { name: string; bytes: number; sent: boolean }[];
 }
 
