@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,7 @@ def test_python_and_the_browser_agree_beyond_the_cap(peer):
 def cuts(chance: random.Random, length: int) -> list[Segment]:
     """A dump of this length, cut anywhere into symbols."""
     at = sorted({0, *(chance.randrange(length + 1) for _ in range(chance.randrange(6))), length})
-    return [Segment(chance.choice("fgh"), i, j) for i, j in zip(at, at[1:], strict=False)]
+    return [Segment(chance.choice("fgh"), i, j) for i, j in pairwise(at)]
 
 
 def hunks() -> list[dict[str, Any]]:
