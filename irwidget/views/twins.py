@@ -6,7 +6,6 @@ leave out what would need all dumps, because the view must not wait for those.
 
 from __future__ import annotations
 
-import html as escaping
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -15,13 +14,13 @@ from typing import Any
 from irwidget.trace import Trace
 from irwidget.views.analysis import Analysis
 from irwidget.views.diff import Hunk
+from irwidget.views.markup import aligned, capped, folded, joined, shortened, table, tag
 from irwidget.views.packing import facts_of, opening, repeated, step_name, text_of
 
 LARGE = 5000
 """Lines of the final dump from which on the twins show only the list of passes."""
 TEXT_LINES = 60
 HTML_LINES = 200
-_WIDTH = 160
 
 
 def is_large(trace: Trace) -> bool:
@@ -113,56 +112,31 @@ def _failed(trace: Trace) -> str:
 
 
 def _text(trace: Trace) -> str:
-    rows = [("#", "pass", "gone", "new"), *_rows(trace)]
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
     lines = [_title(trace)]
     if facts := _facts(trace):
         lines.append(facts)
-    for number, name, gone, new in rows:
-        line = f"{number:>{widths[0]}}  {name:<{widths[1]}}  {gone:>{widths[2]}}  {new:>{widths[3]}}"
-        lines.append(line.rstrip())
+    lines += aligned([("#", "pass", "gone", "new"), *_rows(trace)], right=(0, 2, 3))
     if failed := _failed(trace):
         lines += ["", f"error: {failed}"]
     if not is_large(trace):
-        lines += ["", *_capped(list(_diff(trace)), TEXT_LINES)]
-    return "\n".join(map(_plain, lines))
+        lines += ["", *capped(list(_diff(trace)), TEXT_LINES)]
+    return "\n".join(map(shortened, lines))
 
 
 def _html(trace: Trace) -> str:
-    say = _escape
-    rows = "".join(
-        f"<tr><td>{say(number)}</td><td><code>{say(name)}</code></td><td>{gone}</td><td>{new}</td></tr>"
-        for number, name, gone, new in _rows(trace)
-    )
+    facts, failed = _facts(trace), _failed(trace)
+    rows = [(number, tag("code", shortened(name)), gone, new) for number, name, gone, new in _rows(trace)]
     parts = [
-        f"<p><strong>{say(_title(trace))}</strong>{say('. ' + facts) if (facts := _facts(trace)) else ''}</p>",
-        f"<table><thead><tr><th>#</th><th>pass</th><th>gone</th><th>new</th></tr></thead><tbody>{rows}</tbody></table>",
+        tag("p", tag("strong", shortened(_title(trace))), shortened(f". {facts}") if facts else ""),
+        table(("#", "pass", "gone", "new"), rows),
     ]
-    if failed := _failed(trace):
-        parts.append(f"<p><strong>Error:</strong> {say(failed)}</p>")
+    if failed:
+        parts.append(tag("p", tag("strong", "Error:"), " ", shortened(failed)))
     if not is_large(trace):
-        lines = _capped(list(_diff(trace)), HTML_LINES) or [""]
+        lines = list(map(shortened, capped(list(_diff(trace)), HTML_LINES) or [""]))
         summary = lines[1].removeprefix("+++ ") if len(lines) > 1 else lines[0]
-        body = "\n".join(say(line) for line in lines)
-        parts.append(f"<details><summary>Last change: <code>{say(summary)}</code></summary><pre>{body}</pre></details>")
-    return f"<div>{''.join(parts)}</div>"
-
-
-def _escape(line: str) -> str:
-    return escaping.escape(_plain(line))
-
-
-def _plain(line: str) -> str:
-    """The line without control characters and reversed text, and not longer than a screen is wide."""
-    if len(line) > _WIDTH:
-        line = line[: _WIDTH - 1] + "…"
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line.expandtabs(4))
-
-
-def _capped(lines: list[str], most: int) -> list[str]:
-    if len(lines) <= most:
-        return lines
-    return [*lines[: most - 1], f"... {len(lines) - most + 1} more lines"]
+        parts.append(folded(joined(["Last change: ", tag("code", summary)]), tag("pre", "\n".join(lines))))
+    return tag("div", *parts)
 
 
 def _diff(trace: Trace) -> Iterator[str]:
