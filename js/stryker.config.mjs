@@ -1,5 +1,5 @@
 // Changes the code one place at a time and runs the tests that reach it: `make mutants-js`, see docs/mutants.md.
-const core = ["diff", "blame", "shape", "columns", "names", "analysis", "unpack", "codec", "lineup"];
+const core = ["diff", "blame", "shape", "columns", "names", "analysis", "unpack", "codec", "alignment"];
 
 export default {
   mutate: core.map((name) => `src/${name}.ts`),

@@ -2,7 +2,7 @@
 
 import type { Analysis } from "./analysis";
 import { comparable, missing, type Trace } from "./dumps";
-import { differingWords } from "./words";
+import { differingWords } from "./worddiff";
 
 export interface Version {
   readonly stage: number;

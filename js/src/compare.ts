@@ -6,7 +6,7 @@ import { type Hunk, type Segment, within } from "./diff";
 import { comparable, type Stage } from "./dumps";
 import { h } from "./dom";
 import { nameAt, nameBeside } from "./names";
-import { alone, type Column, Kind, type Options, sideBySide, unified } from "./lineup";
+import { alone, type Column, Kind, type Options, sideBySide, unified } from "./alignment";
 import { NO_MARKS, type Marks, type Name } from "./overlay";
 import { LINE, Pane, type SideName } from "./pane";
 

@@ -11,7 +11,7 @@ import {
 } from "@codemirror/view";
 import { colourOf, colours } from "./colours";
 import { defines, wordIn } from "./names";
-import { differingWords } from "./words";
+import { differingWords } from "./worddiff";
 import { matcher } from "./analysis";
 
 /** A name that is looked at, in the lines in which it means the same thing. */

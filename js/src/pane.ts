@@ -14,8 +14,8 @@ import {
   keymap,
   WidgetType,
 } from "@codemirror/view";
-import type { Column } from "./lineup";
-import { Kind } from "./lineup";
+import type { Column } from "./alignment";
+import { Kind } from "./alignment";
 import { h, OWN_KEYS, plural } from "./dom";
 import type { Doc } from "./doc";
 import { type Marks, NO_MARKS, overlay, sameMarks, setMarks, syntax } from "./overlay";

@@ -18,7 +18,7 @@ import style from "./style.css?inline";
 import { entries, Timeline } from "./timeline";
 import { Toolbar } from "./toolbar";
 import { Unpacker } from "./unpack";
-import { copyText, saveText } from "./takeaway";
+import { copyText, saveText } from "./export";
 
 export class Viewer implements View {
   readonly element: HTMLElement;

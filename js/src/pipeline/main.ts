@@ -4,7 +4,7 @@ import { h, OWN_KEYS } from "../dom";
 import { Embedded } from "../embedded";
 import { type Model, Watch } from "../model";
 import { type Host, mounted, type View } from "../mount";
-import { copyText } from "../takeaway";
+import { copyText } from "../export";
 import { Asker } from "../ask";
 import { Chips } from "./chips";
 import { duration, type Passes, unpackPasses } from "./data";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { diffLines, type Hunk } from "../src/diff";
-import { alone, type Column, Kind, type Options, sideBySide, unified } from "../src/lineup";
+import { alone, type Column, Kind, type Options, sideBySide, unified } from "../src/alignment";
 
 const options: Options = { context: Infinity, open: new Set<number>(), firstLeft: 0, firstRight: 0 };
 
