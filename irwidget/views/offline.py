@@ -62,7 +62,7 @@ def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet; `data` as base64."""
     left, right = opening(traces[0])
     return {
-        "trace": 0, "against": -1, "left": left, "right": right, "query": "", "blind": None,
+        "trace": 0, "against": -1, "left": left, "right": right, "query": "", "ignore_renumbering": None,
         "layout_mode": "split",
         "wrap": False, "fold": True, "blame": False, "symbol": "", "passes": "",
         "graph": "graph" if has_graphs(traces) else None,

@@ -58,7 +58,7 @@ export class Analysis {
   }
 
   /** The lines with renumbered names blanked, as numbers of their own. */
-  blind(lines: Int32Array): Int32Array {
+  blanked(lines: Int32Array): Int32Array {
     let result = this.blanksOf.get(lines);
     if (!result) {
       const { blanked } = this.dumps;
@@ -74,17 +74,19 @@ export class Analysis {
       await breath.take();
       this.doc(stage.lines);
       await breath.take();
-      this.blind(stage.lines);
+      this.blanked(stage.lines);
       await breath.take();
     }
   }
 
-  diff(left: Stage, right: Stage, blind: boolean): Hunk[] {
+  diff(left: Stage, right: Stage, ignoreRenumbering: boolean): Hunk[] {
     if (left.lines === right.lines) return [];
-    const key = `${this.id(left.lines)} ${this.id(right.lines)} ${blind}`;
+    const key = `${this.id(left.lines)} ${this.id(right.lines)} ${ignoreRenumbering}`;
     let hunks = this.diffs.get(key);
     if (!hunks) {
-      const [a, b] = blind ? [this.blind(left.lines), this.blind(right.lines)] : [left.lines, right.lines];
+      const [a, b] = ignoreRenumbering
+        ? [this.blanked(left.lines), this.blanked(right.lines)]
+        : [left.lines, right.lines];
       hunks = diffBySymbol(a, b, this.segments(left), this.segments(right));
       this.diffs.set(key, hunks);
       if (this.diffs.size > KEPT) this.diffs.delete(this.diffs.keys().next().value!);
@@ -114,7 +116,7 @@ export class Analysis {
     const key = `${this.id(left.lines)} ${from} ${to} ${this.id(right.lines)}`;
     let delta = this.deltas.get(key);
     if (!delta) {
-      const [a, b] = [this.blind(left.lines).subarray(from, to), this.blind(right.lines)];
+      const [a, b] = [this.blanked(left.lines).subarray(from, to), this.blanked(right.lines)];
       const counts = new Int32Array(this.dumps.blanks);
       for (const id of a) counts[id]!--;
       for (const id of b) counts[id]!++;

@@ -15,7 +15,7 @@ export interface Pair {
   readonly right: Stage;
   /** Titles, also for screen readers. */
   readonly titles: readonly [left: string, right: string];
-  readonly blind: boolean;
+  readonly ignoreRenumbering: boolean;
   readonly layout: "split" | "unified";
   readonly wrap: boolean;
   readonly fold: boolean;
@@ -132,7 +132,7 @@ export class Compare {
   }
 
   private diff(pair: Pair): readonly Hunk[] {
-    const found = this.analysis.diff(pair.left, pair.right, pair.blind);
+    const found = this.analysis.diff(pair.left, pair.right, pair.ignoreRenumbering);
     const [a, b] = this.ranges;
     if (a.to - a.from === pair.left.lines.length && b.to - b.from === pair.right.lines.length) return found;
     return within(found, a, b);

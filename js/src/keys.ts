@@ -51,7 +51,7 @@ function letter(viewer: Viewer, key: string): boolean {
     p: () => compare.step(-1),
     "/": () => viewer.toolbar.query.select(),
     f: () => viewer.toolbar.symbol.focus(),
-    b: () => store.set({ blind: !viewer.blind }),
+    b: () => store.set({ ignore_renumbering: !viewer.ignoreRenumbering }),
     s: () => store.set({ layout_mode: store.get("layout_mode") === "unified" ? "split" : "unified" }),
     w: () => store.set({ wrap: !store.get("wrap") }),
     z: () => store.set({ fold: !store.get("fold") }),

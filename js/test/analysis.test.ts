@@ -141,8 +141,8 @@ describe("what is known of lines", () => {
     expect([1, 4].map((id) => analysis.operationOf(id, "mlir"))).toEqual(["a.x", ""]);
     expect(analysis.operationOf(1, "llvm")).toBe("");
     expect(analysis.blankOf(1)).toBe("  % = a.x %");
-    expect([...analysis.blind(stage.lines)]).toEqual([0, 1, 1, 2, 3, 4]);
-    expect(analysis.blind(stage.lines)).toBe(analysis.blind(stage.lines));
+    expect([...analysis.blanked(stage.lines)]).toEqual([0, 1, 1, 2, 3, 4]);
+    expect(analysis.blanked(stage.lines)).toBe(analysis.blanked(stage.lines));
   });
 
   it("is counted by operation and by dialect, the most frequent first, then by name", () => {

@@ -46,7 +46,7 @@ async function compared(options: Partial<Pair> = {}, width = 900): Promise<{ com
     left,
     right,
     titles: ["l", "r"],
-    blind: false,
+    ignoreRenumbering: false,
     layout: "split",
     wrap: false,
     fold: true,
