@@ -41,7 +41,9 @@ def of_shapes(shapes: bytes, languages: Iterable[str]) -> dict[str, bytes]:
     `shapes` is what `codec.lines` makes, joined by newlines; without lines it reads as one empty shape. `languages` are
     those of the dumps that may have them.
     """
-    samples = shapes.replace(b"\xff", b"0").decode("latin-1").split("\n")
+    # A lone surrogate is shown as its escape, and the browser counts the bytes of that.
+    text = shapes.replace(b"\xff", b"0").decode("utf-8", "surrogatepass")
+    samples = text.encode("utf-8", "backslashreplace").decode("latin-1").split("\n")
     syntaxes: set[Syntax] = {one for language in languages if (one := syntax.syntax_of(language))}
     return {name: codec.varints(np.asarray(values)) for name, values in columns(samples, sorted(syntaxes)).items()}
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Analysis } from "../src/analysis";
 import { Blame, Blames, noEarlier, type Version } from "../src/blame";
 import type { Dumps, Stage, Trace } from "../src/dumps";
@@ -125,6 +125,39 @@ describe("which pass last changed a line", () => {
     expect(blame.at(0)).toBeUndefined();
     await blame.compute(1, () => true);
     expect([blame.at(1), blame.at(2)]).toEqual([Int32Array.of(1), undefined]);
+  });
+});
+
+describe("a long computation", () => {
+  const texts = Array.from({ length: 6 }, (_, i) => [`a.x${"i".repeat(i)}`, "b.y"]);
+  /** Each look at the clock is 20 ms after the last. */
+  const slow = (): void => {
+    let now = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => (now += 20));
+    onTestFinished(() => void vi.restoreAllMocks());
+  };
+
+  it("gives the page a turn after 30 ms, and stops there when nobody wants it any more", async () => {
+    const dumps = lowering(...texts);
+    const blame = new Blame(new Analysis(dumps), dumps.traces[0]!);
+    slow();
+    let turns = 0;
+    await blame.compute(5, () => ++turns < 2);
+    expect(turns).toBe(2);
+    expect([0, 1, 2, 3].map((stage) => blame.at(stage) !== undefined)).toEqual([true, true, true, false]);
+    await blame.compute(5, () => true);
+    expect([...blame.at(5)!]).toEqual([5, 0]);
+  });
+
+  it("goes on from where another has come meanwhile", async () => {
+    const dumps = lowering(...texts);
+    const analysis = new Analysis(dumps);
+    const diff = vi.spyOn(analysis, "origins");
+    const blame = new Blame(analysis, dumps.traces[0]!);
+    slow();
+    await Promise.all([blame.compute(5, () => true), blame.compute(4, () => true), blame.compute(2, () => true)]);
+    expect([0, 1, 2, 3, 4, 5].map((stage) => [...blame.at(stage)!])).toEqual([0, 1, 2, 3, 4, 5].map((s) => [s, 0]));
+    expect(diff.mock.calls.length, "each stage once").toBe(5);
   });
 });
 

@@ -138,3 +138,8 @@ def test_the_column_of_a_shape_says_the_same_of_all_its_lines(texts):
         assert "".join(filled(shape, symbol, text)) == syntax.symbol(text)
         for one, (dialect, spans) in zip(("mlir", "llvm", "asm"), operations, strict=True):
             assert dialect + "".join(filled(shape, spans, text)) == syntax.operation(text, one)
+
+
+def test_a_lone_surrogate_counts_as_the_escape_that_is_shown():
+    shown = columns.of_shapes(b"\\udcff %a", [])
+    assert columns.of_shapes("\udcff %a".encode("utf-8", "surrogatepass"), []) == shown
