@@ -8,7 +8,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help lab test check format lint coverage mutants demo notebooks gallery docs dist ranges soak report venv system js lock clean
+.PHONY: help lab test check format lint coverage mutants demo notebooks gallery docs dist ranges soak report venv system js js-dev mutants-js lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -70,6 +70,13 @@ system:
 js: venv
 	npm --prefix js ci --no-audit --no-fund --silent
 	npm --prefix js test
+
+js-dev: venv js/node_modules ## JupyterLab whose views take the browser's code as it changes
+	npm --prefix js run watch & trap "kill $$!" EXIT; \
+	ANYWIDGET_HMR=1 $(BIN)/jupyter lab $(ROOT) notebooks/01-first-lowering.ipynb
+
+mutants-js: venv js/node_modules ## single faults in js/src that the tests find; FILES=src/diff.ts for some
+	npm --prefix js run mutants -- $(if $(FILES),--mutate $(FILES))
 
 format: venv js/node_modules ## ruff and prettier
 	$(BIN)/ruff check --fix --quiet .

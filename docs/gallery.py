@@ -5,12 +5,12 @@ Each notebook runs in a process of its own; the page of one is what `python -m i
 
 from __future__ import annotations
 
-import html
 import subprocess
 import sys
 from pathlib import Path
 
 from irwidget.notebooks import introduction
+from irwidget.views.markup import tag
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -45,7 +45,7 @@ def main(folder: Path, out: Path) -> int:
             failed += 1
             continue
         title, text = introduction(notebook)
-        cards.append(f'<li><a href="{page.name}">{html.escape(title)}</a><p>{html.escape(text)}</p></li>')
+        cards.append(tag("li", tag("a", title, href=page.name), tag("p", text)))
     (out / "index.html").write_text(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'

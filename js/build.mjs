@@ -1,7 +1,8 @@
-// Builds ../irwidget/static. With --check it builds in memory and compares with what is committed.
-import { build } from "esbuild";
+// Builds ../irwidget/static. With --check it builds in memory and compares with what is committed; with --watch it goes
+// on, and builds again what a change of the source changes.
+import { build, context } from "esbuild";
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
@@ -18,8 +19,9 @@ const inlineCss = {
       namespace: "inline-css",
     }));
     onLoad({ filter: /./, namespace: "inline-css" }, async ({ path }) => {
-      const sheet = await build({ entryPoints: [path], bundle: true, minify, write: false });
-      return { contents: sheet.outputFiles[0].text.trim(), loader: "text" };
+      const sheet = await build({ entryPoints: [path], bundle: true, minify, write: false, metafile: true });
+      const watchFiles = Object.keys(sheet.metafile.inputs).map((file) => resolve(file));
+      return { contents: sheet.outputFiles[0].text.trim(), loader: "text", watchFiles };
     });
   },
 };
@@ -37,7 +39,7 @@ const common = {
   outdir: out,
 };
 
-const result = await build({
+const views = {
   ...common,
   entryPoints: {
     viewer: "src/viewer.ts",
@@ -48,24 +50,35 @@ const result = await build({
     spyre: "src/spyre/main.ts",
     sweep: "src/sweep/main.ts",
   },
-});
+};
 // A worker of a page that was opened from disk cannot be a module.
-const worker = await build({ ...common, format: "iife", entryPoints: { graph: "src/graph.ts" } });
+const worker = { ...common, format: "iife", entryPoints: { graph: "src/graph.ts" } };
 
-let stale = 0;
-for (const file of [...result.outputFiles, ...worker.outputFiles]) {
-  const name = file.path.slice(out.length);
-  if (process.argv.includes("--check")) {
-    const committed = await readFile(file.path).catch(() => Buffer.alloc(0));
-    if (!committed.equals(Buffer.from(file.contents))) {
-      stale++;
-      console.error(
-        `irwidget/static/${name} is not what the source builds: run npm --prefix js run build and commit it`,
-      );
-    }
-  } else {
-    await writeFile(file.path, file.contents);
-    console.log(`irwidget/static/${name} ${(file.contents.length / 1000).toFixed(1)} kB`);
+if (process.argv.includes("--watch")) {
+  for (const one of [views, worker]) {
+    await (await context({ ...one, write: true, logLevel: "info" })).watch();
   }
+} else {
+  const results = await Promise.all([views, worker].map((one) => build(one)));
+  await take(results.flatMap(({ outputFiles }) => outputFiles));
 }
-process.exitCode = stale ? 1 : 0;
+
+async function take(files) {
+  let stale = 0;
+  for (const file of files) {
+    const name = file.path.slice(out.length);
+    if (process.argv.includes("--check")) {
+      const committed = await readFile(file.path).catch(() => Buffer.alloc(0));
+      if (!committed.equals(Buffer.from(file.contents))) {
+        stale++;
+        console.error(
+          `irwidget/static/${name} is not what the source builds: run npm --prefix js run build and commit it`,
+        );
+      }
+    } else {
+      await writeFile(file.path, file.contents);
+      console.log(`irwidget/static/${name} ${(file.contents.length / 1000).toFixed(1)} kB`);
+    }
+  }
+  process.exitCode = stale ? 1 : 0;
+}

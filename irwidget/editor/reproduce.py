@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html as escaping
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from irwidget import registry
+from irwidget.views.markup import table, tag
 
 if TYPE_CHECKING:
     from irwidget.editor.widget import Pipeline
@@ -109,13 +109,11 @@ def twin_text(pipeline: Pipeline) -> str:
 
 def twin_html(pipeline: Pipeline) -> str:
     """The same as HTML that reads well without styles and scripts."""
-
-    def cells(*texts: str) -> str:
-        return "<tr>" + "".join(f"<td>{escaping.escape(text)}</td>" for text in texts) + "</tr>"
-
-    rows = "".join(cells(str(i), *row) for i, row in enumerate(_rows(pipeline), 1))
-    head = "<thead><tr><th>#</th><th>tool</th><th>pass</th><th>state</th></tr></thead>"
-    table = f"<table>{head}<tbody>{rows}</tbody></table>" if rows else ""
-    said = f"<p>{escaping.escape(pipeline.message)}</p>" if pipeline.message else ""
-    lines = f"<pre>{escaping.escape(pipeline.magic)}\n{escaping.escape(pipeline.call)}</pre>"
-    return f"<div><p><strong>{escaping.escape(_title(pipeline))}</strong></p>{table}{said}{lines}</div>"
+    rows = [(str(i), *row) for i, row in enumerate(_rows(pipeline), 1)]
+    return tag(
+        "div",
+        tag("p", tag("strong", _title(pipeline))),
+        table(("#", "tool", "pass", "state"), rows) if rows else "",
+        tag("p", pipeline.message) if pipeline.message else "",
+        tag("pre", f"{pipeline.magic}\n{pipeline.call}"),
+    )

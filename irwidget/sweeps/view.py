@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html as escaping
 from typing import Any
 
 import anywidget
@@ -12,6 +11,7 @@ import traitlets
 from irwidget.sweeps.cells import Cell
 from irwidget.sweeps.result import Comparison, Sweep
 from irwidget.views import base, offline, twins
+from irwidget.views.markup import aligned, folded, row, table, tag
 from irwidget.views.widget import PassDiff
 
 MARKS = {"ok": "ok", "unsupported": "unsup.", "failed": "failed", "export": "export", "tool": "tool", "usage": "usage",
@@ -28,7 +28,7 @@ def text(sweep: Sweep) -> str:
     rows = [("model", *targets)]
     for model in models:
         rows.append((model, *(_mark(cells.get((model, target))) for target in targets)))
-    lines = [*_aligned(rows), "", _counts(sweep)]
+    lines = [*aligned(rows), "", _counts(sweep)]
     failures = sweep.failures
     lines += [f"{cell.model} to {cell.target}: {_why(cell)}" for cell in failures[:TEXT_FAILURES]]
     if len(failures) > TEXT_FAILURES:
@@ -38,24 +38,18 @@ def text(sweep: Sweep) -> str:
 
 def html(sweep: Sweep) -> str:
     """The same as HTML that reads well without styles and scripts."""
-    say = escaping.escape
     cells = {(cell.model, cell.target): cell for cell in sweep.cells}
-    head = "".join(f"<th>{say(target)}</th>" for target in sweep.targets)
-    rows = "".join(
-        f"<tr><th>{say(model)}</th>" + "".join(
-            f"<td{_title(cell)}>{_mark(cell)}</td>"
-            for cell in (cells.get((model, target)) for target in sweep.targets)
-        ) + "</tr>"
+    rows = [
+        tag("tr", tag("th", model), *(_html_cell(cells.get((model, target))) for target in sweep.targets))
         for model in sweep.models
-    )  # fmt: skip
-    failures = "".join(
-        f"<li>{say(cell.model)} to {say(cell.target)}: {say(_why(cell))}</li>"
-        for cell in sweep.failures[:HTML_FAILURES]
-    )
-    listed = f"<details><summary>Failures</summary><ul>{failures}</ul></details>" if failures else ""
-    return (
-        f"<div><p><strong>{say(_counts(sweep))}</strong></p><table><thead><tr><th>model</th>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table>{listed}</div>"
+    ]
+    head = tag("thead", row(("model", *sweep.targets), "th"))
+    failures = [tag("li", f"{cell.model} to {cell.target}: {_why(cell)}") for cell in sweep.failures[:HTML_FAILURES]]
+    return tag(
+        "div",
+        tag("p", tag("strong", _counts(sweep))),
+        tag("table", head, tag("tbody", *rows)),
+        folded("Failures", tag("ul", *failures)) if failures else "",
     )
 
 
@@ -70,20 +64,14 @@ def comparison_text(comparison: Comparison) -> str:
 
 def comparison_html(comparison: Comparison) -> str:
     """The same as HTML."""
-    say = escaping.escape
-    parts = [f"<p><strong>{say(repr(comparison).strip('<>'))}</strong></p>"]
-    versions = "".join(
-        f"<tr><td>{say(name)}</td><td>{say(old)}</td><td>{say(new)}</td></tr>"
-        for name, (old, new) in comparison.versions.items()
-    )
-    if versions:
-        parts.append(f"<table><thead><tr><th>tool</th><th>before</th><th>after</th></tr></thead>{versions}</table>")
+    parts = [tag("p", tag("strong", repr(comparison).strip("<>")))]
+    if comparison.versions:
+        versions = [(name, old, new) for name, (old, new) in comparison.versions.items()]
+        parts.append(table(("tool", "before", "after"), versions))
     for title, pairs in _groups(comparison):
-        items = "".join(
-            f"<li>{say(new.model)} to {say(new.target)}: {say(_change(old, new))}</li>" for old, new in pairs
-        )
-        parts.append(f"<details open><summary>{title}</summary><ul>{items}</ul></details>")
-    return f"<div>{''.join(parts)}</div>"
+        items = [tag("li", f"{new.model} to {new.target}: {_change(old, new)}") for old, new in pairs]
+        parts.append(folded(title, tag("ul", *items), opened=True))
+    return tag("div", *parts)
 
 
 def _groups(comparison: Comparison) -> list[tuple[str, tuple[tuple[Cell, Cell], ...]]]:
@@ -108,18 +96,13 @@ def _why(cell: Cell) -> str:
     return f"{cell.status}: {cell.where}: {short}" if cell.where else f"{cell.status}: {short}"
 
 
-def _title(cell: Cell | None) -> str:
-    return f' title="{escaping.escape(_why(cell), quote=True)}"' if cell and not cell.ok else ""
+def _html_cell(cell: Cell | None) -> str:
+    return tag("td", _mark(cell), title=_why(cell) if cell and not cell.ok else False)
 
 
 def _counts(sweep: Sweep) -> str:
     counted = ", ".join(f"{count} {status}" for status, count in sweep.counts.items())
     return f"{len(sweep.models)} models, {len(sweep.targets)} targets: {counted}"
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _data(sweep: Sweep) -> bytes:
@@ -190,7 +173,7 @@ def page(sweep: Sweep) -> str:
         "chosen": -1, "query": "", "status": "", "diff": None, "offline": True,
         "data": base64.b64encode(_data(sweep)).decode(),
     }  # fmt: skip
-    parts = [f"<h1>{escaping.escape(title)}</h1>", offline.view(state, html(sweep), "sweep")]
+    parts = [tag("h1", title), offline.view(state, html(sweep), "sweep")]
     for number, cell in enumerate(sweep.cells):
         if cell.dumps:
             trace = sweep.lowering(cell.model, cell.target).trace

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html as escaping
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,8 @@ from irwidget.errors import IRWidgetError, UsageError, near
 from irwidget.helion import linking
 from irwidget.trace import Trace
 from irwidget.trace.file import lines_of
-from irwidget.views import base, twins
+from irwidget.views import base
+from irwidget.views.markup import capped, folded, joined, shortened, tag
 from irwidget.views.packing import repeated, step_name
 from irwidget.views.widget import PassDiff
 
@@ -173,11 +173,9 @@ def text(trace: Trace) -> str:
 
 def html(trace: Trace) -> str:
     """The same as HTML that reads well without styles and scripts, at most 200 lines."""
-    body = "\n".join(escaping.escape(line) for line in _in_place(trace, HTML_LINES))
-    summary = f"<code>{escaping.escape(trace.name)}</code>: each line with its MLIR"
-    return f"<details><summary>{summary}</summary><pre>{body}</pre></details>"
+    summary = joined([tag("code", trace.name), ": each line with its MLIR"])
+    return folded(summary, tag("pre", "\n".join(_in_place(trace, HTML_LINES))))
 
 
 def _in_place(trace: Trace, most: int) -> list[str]:
-    lines = [twins._plain(line) for line in linking.in_place(trace).splitlines()]  # pyright: ignore[reportPrivateUsage]
-    return twins._capped(lines, most)  # pyright: ignore[reportPrivateUsage]
+    return capped([shortened(line) for line in linking.in_place(trace).splitlines()], most)

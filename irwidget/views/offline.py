@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import html as escaping
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from irwidget.errors import IRWidgetError
 from irwidget.trace import Trace
 from irwidget.views import helion, twins
 from irwidget.views.bundle import packed, static
+from irwidget.views.markup import tag
 from irwidget.views.packing import has_graphs, opening, pack
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgr
     views = [_spyre(program) for program in programs]
     views += [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
     views += [view(state_of(traces), twins.html(traces))] if traces else []
-    body = "\n".join([f"<h1>{escaping.escape(title)}</h1>", *views])
+    body = "\n".join([tag("h1", title), *views])
     needed = {"viewer": traces, "spyre": programs, "helion": linked, "graph": has_graphs(traces)}
     return document(body, title, [name for name, why in needed.items() if why])
 
@@ -62,7 +62,7 @@ def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet; `data` as base64."""
     left, right = opening(traces[0])
     return {
-        "trace": 0, "against": -1, "left": left, "right": right, "query": "", "blind": None,
+        "trace": 0, "against": -1, "left": left, "right": right, "query": "", "ignore_renumbering": None,
         "layout_mode": "split",
         "wrap": False, "fold": True, "blame": False, "symbol": "", "passes": "",
         "graph": "graph" if has_graphs(traces) else None,
@@ -108,7 +108,7 @@ def document(body: str, title: str, bundles: Sequence[str] = ("viewer",)) -> str
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{_policy(host, graphs="graph" in bundles)}">
 <meta name="viewport" content="width=device-width">
-<title>{escaping.escape(title)}</title>
+{tag("title", title)}
 <style>{_STYLE}</style>
 </head>
 <body>

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irwidget.errors import IRWidgetError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, predecessors
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, predecessors, syntax
 from irwidget.trace.file import Place, Writer
+from irwidget.views import columns
 
 ATTACHED = 4_000_000
 """Bytes of attachments that go to the browser at most, in all; what is larger is only named there."""
@@ -35,27 +35,41 @@ class _ForView:
     """What a view shows and a trace does not say in these words."""
 
     def begin(self, traces: Sequence[Trace]) -> Mapping[str, Any]:
+        self._languages = frozenset(dump.language for trace in traces for dump in trace.dumps)
         return {"traces": [_described(trace) for trace in traces]}
 
     def sections(
         self, lines: Sequence[str], shapes: bytes, dumps: Sequence[tuple[Place, Content]]
     ) -> Mapping[str, bytes]:
-        return {}
+        return columns.of_shapes(shapes, self._languages)
 
 
 def _described(trace: Trace) -> dict[str, Any]:
     """What is known of a trace without the text of its dumps, as it is shown."""
-    before = predecessors(trace.dumps)
+    before, labels = predecessors(trace.dumps), repeated([dump.name for dump in trace.dumps])
     checked = {} if trace.check is None else trace.check.by_dump
     return {
         "facts": facts_of(trace),
         "failure": failure_of(trace),
         "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
         "stages": [
-            {"step": step_name(trace, dump), "scope": str(dump.scope), "before": before[i], "check": checked.get(i, "")}
+            {
+                "label": labels[i],
+                "step": step_name(trace, dump),
+                "scope": str(dump.scope),
+                "part": part_of(dump),
+                "syntax": syntax.syntax_of(dump.language) or "",
+                "before": before[i],
+                "check": checked.get(i, ""),
+            }
             for i, dump in enumerate(trace.dumps)
         ],
     }
+
+
+def part_of(dump: Dump) -> str:
+    """The function, loop or kernel that a dump shows; "" for the whole module."""
+    return "" if dump.scope.whole else str(dump.scope)
 
 
 def text_of(dump: Dump) -> str | None:
@@ -107,16 +121,6 @@ def failure_of(trace: Trace) -> dict[str, Any] | None:
         "diagnostics": [said(diagnostic) for diagnostic in failure.diagnostics],
         "reproducer": failure.reproducer,
     }
-
-
-_RENUMBERED = re.compile(
-    r"%[\w$.-]+(?:[:#]\d+)?|\^\w+|#(?:(?:map|set|loc)\d*|\d+)\b|!\d+|\$L__BB\d+_\d+|^\d+(?=:)", re.ASCII
-)
-
-
-def blank(line: str) -> str:
-    """The line without the names that a pass may renumber; `blank` in js/src/ir.ts does the same."""
-    return _RENUMBERED.sub(lambda name: "" if name[0][0].isdigit() else name[0][0], line)
 
 
 def repeated(names: Sequence[str]) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html as escaping
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from irwidget.views.markup import aligned, folded, joined, table, tag
 
 Made = Mapping[str, Any]
 """What `irwidget.spyre.picture.picture` gives."""
@@ -48,14 +49,14 @@ def text(made: Made) -> str:
 
 def html(made: Made) -> str:
     """All tables as HTML that reads well without styles; all but the first folded."""
-    say = _escape
-    parts = [f"<p><strong>{say(title(made))}</strong></p>"]
-    for i, table in enumerate(tables(made)):
-        if not (table.rows or table.notes):
+    parts = [tag("p", tag("strong", title(made)))]
+    for i, one in enumerate(tables(made)):
+        if not (one.rows or one.notes):
             continue
-        body = _html_table(table) + "".join(f"<p>{say(note)}</p>" for note in table.notes)
-        parts.append(body if i == 0 else f"<details><summary>{say(table.title)}</summary>{body}</details>")
-    return f"<div>{''.join(parts)}</div>"
+        body = [table(one.head, one.rows)] if one.rows else []
+        body += [tag("p", note) for note in one.notes]
+        parts.append(joined(body) if i == 0 else folded(one.title, *body))
+    return tag("div", *parts)
 
 
 def title(made: Made) -> str:
@@ -214,20 +215,5 @@ def _why(made: Made) -> Table:
     return Table("Why", ("op", "about", ""), rows)
 
 
-def _aligned(table: Table) -> str:
-    rows = [table.head, *table.rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(table.head))]
-    lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([table.title, *(lines if table.rows else ()), *table.notes])
-
-
-def _html_table(table: Table) -> str:
-    if not table.rows:
-        return ""
-    head = "".join(f"<th>{_escape(cell)}</th>" for cell in table.head)
-    body = "".join("<tr>" + "".join(f"<td>{_escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _escape(said: str) -> str:
-    return escaping.escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in said))
+def _aligned(one: Table) -> str:
+    return "\n".join([one.title, *(aligned([one.head, *one.rows]) if one.rows else ()), *one.notes])

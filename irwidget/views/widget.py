@@ -48,7 +48,7 @@ class PassDiff(base.View):
     """The stage on the right; equal to `left`, it is shown alone."""
     query = traitlets.Unicode().tag(sync=True)
     """Text looked for in all stages."""
-    blind = traitlets.Bool(None, allow_none=True).tag(sync=True)
+    ignore_renumbering = traitlets.Bool(None, allow_none=True).tag(sync=True)
     """Whether lines that differ only in renumbered names count as equal; None: when more than half of them differ."""
     layout_mode = traitlets.Enum(("split", "unified"), "split").tag(sync=True)
     """Two panes or one."""

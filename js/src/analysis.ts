@@ -1,10 +1,10 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
-import { cut, definedSymbol, dialect, operation } from "./ir";
 import type { Breath } from "./codec";
-import { among, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
+import { among, cut, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
 import { type Doc, docOf } from "./doc";
 import { comparable, type Dumps, type Stage, type Trace } from "./dumps";
+import type { Shape } from "./shape";
 
 export interface Delta {
   readonly gone: number;
@@ -15,10 +15,9 @@ export interface Delta {
 const KEPT = 400;
 
 export class Analysis {
-  private readonly symbols = new Facts(definedSymbol);
-  private readonly operations = new Map<string, Facts>();
+  private readonly operations = new Map<string, (string | undefined)[]>();
   private readonly segmentsOf = new WeakMap<Int32Array, Segment[]>();
-  private readonly blankOf = new WeakMap<Int32Array, Int32Array>();
+  private readonly blanksOf = new WeakMap<Int32Array, Int32Array>();
   private readonly countsOf = new WeakMap<Int32Array, Map<string, number>>();
   private readonly docs = new WeakMap<Int32Array, Doc>();
   private readonly ids = new WeakMap<Int32Array, number>();
@@ -40,7 +39,17 @@ export class Analysis {
     return doc;
   }
 
-  symbolOf = (id: number): string => this.symbols.of(this.dumps, id);
+  /** The symbol that a line defines, or "". */
+  symbolOf = (id: number): string => this.shape(id).symbolOf(this.text(id));
+
+  /** The line without the names that a pass may renumber. */
+  blankOf(id: number): string {
+    return this.shape(id).blankOf(this.text(id));
+  }
+
+  private shape(id: number): Shape {
+    return this.dumps.shapes[this.dumps.shapeOf[id]!]!;
+  }
 
   segments(stage: Stage): Segment[] {
     let segments = this.segmentsOf.get(stage.lines);
@@ -49,11 +58,11 @@ export class Analysis {
   }
 
   /** The lines with renumbered names blanked, as numbers of their own. */
-  blind(lines: Int32Array): Int32Array {
-    let result = this.blankOf.get(lines);
+  blanked(lines: Int32Array): Int32Array {
+    let result = this.blanksOf.get(lines);
     if (!result) {
       const { blanked } = this.dumps;
-      this.blankOf.set(lines, (result = lines.map((id) => blanked[id]!)));
+      this.blanksOf.set(lines, (result = lines.map((id) => blanked[id]!)));
     }
     return result;
   }
@@ -65,17 +74,19 @@ export class Analysis {
       await breath.take();
       this.doc(stage.lines);
       await breath.take();
-      this.blind(stage.lines);
+      this.blanked(stage.lines);
       await breath.take();
     }
   }
 
-  diff(left: Stage, right: Stage, blind: boolean): Hunk[] {
+  diff(left: Stage, right: Stage, ignoreRenumbering: boolean): Hunk[] {
     if (left.lines === right.lines) return [];
-    const key = `${this.id(left.lines)} ${this.id(right.lines)} ${blind}`;
+    const key = `${this.id(left.lines)} ${this.id(right.lines)} ${ignoreRenumbering}`;
     let hunks = this.diffs.get(key);
     if (!hunks) {
-      const [a, b] = blind ? [this.blind(left.lines), this.blind(right.lines)] : [left.lines, right.lines];
+      const [a, b] = ignoreRenumbering
+        ? [this.blanked(left.lines), this.blanked(right.lines)]
+        : [left.lines, right.lines];
       hunks = diffBySymbol(a, b, this.segments(left), this.segments(right));
       this.diffs.set(key, hunks);
       if (this.diffs.size > KEPT) this.diffs.delete(this.diffs.keys().next().value!);
@@ -92,7 +103,7 @@ export class Analysis {
   /** The part of a stage that another is compared with: of a module beside one of its functions, that function. */
   beside(left: Stage, right: Stage): Segment {
     const all = { name: "", from: 0, to: left.lines.length };
-    if (left.scope === right.scope || right.scope === "module" || right.language === "mlir") return all;
+    if (!right.part || left.part === right.part || left.lines === right.lines) return all;
     const [shown, ...others] = this.segments(right).filter(({ name }) => name);
     if (!shown || others.length > 0) return all;
     return this.segments(left).find(({ name }) => name === shown.name) ?? all;
@@ -101,11 +112,11 @@ export class Analysis {
   /** Lines that went and came, renumbering and order apart: cheap enough for every stage. */
   delta(left: Stage, right: Stage): Delta {
     if (left.lines === right.lines) return { gone: 0, added: 0 };
-    const key = `${this.id(left.lines)} ${this.id(right.lines)}`;
+    const { from, to } = this.beside(left, right);
+    const key = `${this.id(left.lines)} ${from} ${to} ${this.id(right.lines)}`;
     let delta = this.deltas.get(key);
     if (!delta) {
-      const { from, to } = this.beside(left, right);
-      const [a, b] = [this.blind(left.lines).subarray(from, to), this.blind(right.lines)];
+      const [a, b] = [this.blanked(left.lines).subarray(from, to), this.blanked(right.lines)];
       const counts = new Int32Array(this.dumps.blanks);
       for (const id of a) counts[id]!--;
       for (const id of b) counts[id]!++;
@@ -128,10 +139,11 @@ export class Analysis {
     return differing * 2 > right.lines.length;
   }
 
-  operationOf(id: number, language: string): string {
-    let facts = this.operations.get(language);
-    if (!facts) this.operations.set(language, (facts = new Facts((line) => operation(line, language))));
-    return facts.of(this.dumps, id);
+  /** The operation on a line, in the syntax of a stage, or "". */
+  operationOf(id: number, syntax: string): string {
+    let known = this.operations.get(syntax);
+    if (!known) this.operations.set(syntax, (known = []));
+    return (known[id] ??= this.shape(id).operationOf(this.text(id), syntax));
   }
 
   /** How often each operation occurs. */
@@ -140,7 +152,7 @@ export class Analysis {
     if (!counts) {
       counts = new Map();
       for (let i = 0; i < stage.lines.length; i++) {
-        const op = this.operationOf(stage.lines[i]!, stage.language);
+        const op = this.operationOf(stage.lines[i]!, stage.syntax);
         if (op) counts.set(op, (counts.get(op) ?? 0) + 1);
       }
       this.countsOf.set(stage.lines, counts);
@@ -191,6 +203,12 @@ export class Analysis {
   }
 }
 
+/** The dialect of an operation; for languages without dialects, the operation up to its first dot. */
+export function dialect(op: string): string {
+  const dot = op.indexOf(".");
+  return dot < 0 ? op : op.slice(0, dot);
+}
+
 /** Where the query occurs in a line, or -1; capitals in the query make it exact. */
 export function matcher(query: string): (line: string, from?: number) => number {
   if (!query) return () => -1;
@@ -200,22 +218,4 @@ export function matcher(query: string): (line: string, from?: number) => number 
     pattern.lastIndex = from;
     return pattern.exec(line)?.index ?? -1;
   };
-}
-
-/** What is known of lines: found once for a shape where the numbers in the line do not matter. */
-class Facts {
-  private readonly byShape: (string | null | undefined)[] = [];
-  private readonly byLine: (string | undefined)[] = [];
-
-  constructor(private readonly find: (line: string) => string) {}
-
-  of({ table, shapes, shapeOf }: Dumps, id: number): string {
-    const shape = shapeOf[id]!;
-    let known = this.byShape[shape];
-    if (known === undefined) {
-      const [one, other] = shapes[shape]!.samples.map(this.find);
-      known = this.byShape[shape] = one === other ? one! : null;
-    }
-    return known ?? (this.byLine[id] ??= this.find(table[id]!));
-  }
 }

@@ -2,8 +2,7 @@
 
 import type { Analysis } from "./analysis";
 import { comparable, missing, type Trace } from "./dumps";
-import { blank } from "./ir";
-import { differingWords } from "./words";
+import { differingWords } from "./worddiff";
 
 export interface Version {
   readonly stage: number;
@@ -71,13 +70,13 @@ export class Blame {
     if (!left) return null;
     const hunk = this.analysis.diff(left, right, true).find(({ b0, b1 }) => origin.line >= b0 && origin.line < b1);
     if (!hunk || hunk.a0 === hunk.a1) return null;
-    const text = blank(this.analysis.text(right.lines[origin.line]!));
+    const text = this.analysis.blankOf(right.lines[origin.line]!);
     let best = hunk.a0;
     let least = Infinity;
     // Only the neighbourhood: a replaced line is near its place in the hunk.
     const middle = hunk.a0 + Math.round(((origin.line - hunk.b0) * (hunk.a1 - hunk.a0)) / (hunk.b1 - hunk.b0));
     for (let line = Math.max(hunk.a0, middle - 50); line < Math.min(hunk.a1, middle + 50); line++) {
-      const cost = distance(text, blank(this.analysis.text(left.lines[line]!))) + Math.abs(line - middle) / 1000;
+      const cost = distance(text, this.analysis.blankOf(left.lines[line]!)) + Math.abs(line - middle) / 1000;
       if (cost < least) [best, least] = [line, cost];
     }
     return this.origin({ stage: right.before, line: best });

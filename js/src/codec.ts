@@ -1,5 +1,6 @@
 /** Reads what `irwidget.trace.codec` writes: lines as shapes and numbers, and sequences of line numbers. */
 
+import type { Facts } from "./columns";
 import { Shape } from "./shape";
 
 /** Milliseconds of work after which the page gets a turn. */
@@ -155,12 +156,12 @@ export async function lines(
 }
 
 /** The shapes of a chunk. */
-export function shapesOf(bytes: Uint8Array): Shape[] {
+export function shapesOf(bytes: Uint8Array, facts: () => Facts): Shape[] {
   const shapes: Shape[] = [];
   let from = 0;
   for (let i = 0; i <= bytes.length; i++) {
     if (i < bytes.length && bytes[i] !== NEWLINE) continue;
-    shapes.push(new Shape(bytes, from, i));
+    shapes.push(new Shape(bytes, from, i, facts()));
     from = i + 1;
   }
   return shapes;

@@ -2,11 +2,11 @@
 
 import type { Analysis } from "./analysis";
 import type { Blamed } from "./blame";
-import type { Hunk, Segment } from "./diff";
+import { type Hunk, type Segment, within } from "./diff";
 import { comparable, type Stage } from "./dumps";
 import { h } from "./dom";
-import { nameAt, nameBeside } from "./ir";
-import { alone, type Column, Kind, type Options, sideBySide, unified } from "./lineup";
+import { nameAt, nameBeside } from "./names";
+import { alone, type Column, Kind, type Options, sideBySide, unified } from "./alignment";
 import { NO_MARKS, type Marks, type Name } from "./overlay";
 import { LINE, Pane, type SideName } from "./pane";
 
@@ -15,7 +15,7 @@ export interface Pair {
   readonly right: Stage;
   /** Titles, also for screen readers. */
   readonly titles: readonly [left: string, right: string];
-  readonly blind: boolean;
+  readonly ignoreRenumbering: boolean;
   readonly layout: "split" | "unified";
   readonly wrap: boolean;
   readonly fold: boolean;
@@ -74,6 +74,7 @@ export class Compare {
     const make = (host: HTMLElement): Pane =>
       new Pane(host, root, {
         text: (id) => (id < 0 ? "" : analysis.text(id)),
+        symbol: (id) => (id < 0 ? "" : analysis.symbolOf(id)),
         doc: (lines) => analysis.doc(lines),
         unfold: (key) => this.unfold(key),
         moved: (pane, line, column) => this.moved(pane, line, column),
@@ -131,16 +132,10 @@ export class Compare {
   }
 
   private diff(pair: Pair): readonly Hunk[] {
-    const found = this.analysis.diff(pair.left, pair.right, pair.blind);
+    const found = this.analysis.diff(pair.left, pair.right, pair.ignoreRenumbering);
     const [a, b] = this.ranges;
     if (a.to - a.from === pair.left.lines.length && b.to - b.from === pair.right.lines.length) return found;
-    const inside = found.filter(({ a0, a1, b0, b1 }) => (a1 > a.from && a0 < a.to) || (b1 > b.from && b0 < b.to));
-    return inside.map(({ a0, a1, b0, b1 }) => ({
-      a0: Math.max(a0, a.from) - a.from,
-      a1: Math.min(Math.max(a1, a.from), a.to) - a.from,
-      b0: Math.max(b0, b.from) - b.from,
-      b1: Math.min(Math.max(b1, b.from), b.to) - b.from,
-    }));
+    return within(found, a, b);
   }
 
   private options(wrap: boolean): Options {

@@ -1,7 +1,8 @@
 /**
  * Line diff on integers: Myers' O(ND) in linear space ("An O(ND) Difference Algorithm and Its Variations", 1986),
  * with the two shortcuts that git's xdiff takes: lines that the other side lacks are set aside first, and beyond
- * `cap` edits the furthest-reaching path is taken for good.
+ * `cap` edits the furthest-reaching path is taken for good. irwidget/views/diff.py has the same, step by step;
+ * tests/views/test_diff.py holds the two to the same hunks.
  */
 
 /** Lines [a0, a1) of the left became lines [b0, b1) of the right. */
@@ -12,11 +13,31 @@ export interface Hunk {
   readonly b1: number;
 }
 
-/** A top-level symbol and the lines that belong to it. */
-export interface Segment {
-  readonly name: string;
+/** Lines [from, to) of a dump. */
+export interface Extent {
   readonly from: number;
   readonly to: number;
+}
+
+/** A top-level symbol and the lines that belong to it. */
+export interface Segment extends Extent {
+  readonly name: string;
+}
+
+/** Cut a dump at the lines that define symbols; what comes before the first is the segment "". */
+export function cut(lines: Int32Array, symbolOf: (id: number) => string): Segment[] {
+  const segments: Segment[] = [];
+  let name = "";
+  let from = 0;
+  for (let i = 0; i < lines.length; i++) {
+    const symbol = symbolOf(lines[i]!);
+    if (!symbol) continue;
+    if (i > from) segments.push({ name, from, to: i });
+    name = symbol;
+    from = i;
+  }
+  segments.push({ name, from, to: lines.length });
+  return segments;
 }
 
 /** Segments longer than this are diffed with a cap. */
@@ -237,6 +258,19 @@ export function diffBySymbol(a: Int32Array, b: Int32Array, cutA: readonly Segmen
   }
   both(cutA.length);
   return hunks(changedA, changedB);
+}
+
+/** What of the hunks is in a part of each side, counted from the first lines of these. */
+export function within(hunks: readonly Hunk[], left: Extent, right: Extent): Hunk[] {
+  const clamped = (line: number, { from, to }: Extent): number => Math.min(Math.max(line, from), to) - from;
+  return hunks
+    .map(({ a0, a1, b0, b1 }) => ({
+      a0: clamped(a0, left),
+      a1: clamped(a1, left),
+      b0: clamped(b0, right),
+      b1: clamped(b1, right),
+    }))
+    .filter(({ a0, a1, b0, b1 }) => a1 > a0 || b1 > b0);
 }
 
 /** For each line of the right, the line of the left that it was, or -1. */

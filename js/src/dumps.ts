@@ -1,5 +1,6 @@
 /** What a lowering is on this side: a table of distinct lines, and line numbers into it for each stage. */
 
+import type { ViewedStage, ViewedTrace } from "./schema";
 import type { Shape } from "./shape";
 
 export interface Place {
@@ -8,20 +9,11 @@ export interface Place {
   readonly column: number;
 }
 
-export interface Stage {
+export interface Stage extends ViewedStage {
   readonly name: string;
-  /** The name, numbered when the trace runs the pass more than once. */
-  readonly label: string;
-  readonly step: string;
   readonly language: string;
   readonly options: string;
   readonly seconds: number;
-  /** The function or kernel that the pass ran on, or `module`. */
-  readonly scope: string;
-  /** The stage that this one is compared with: the last of the same function or kernel; -1 for none. */
-  readonly before: number;
-  /** `equal` or `differs` where the stage was executed and compared with eager PyTorch; else empty. */
-  readonly check: string;
   /** False while the text is still on its way from the compiler. */
   readonly ready: boolean;
   /** Whether the text will never come: who should have printed it is gone. */
@@ -32,14 +24,6 @@ export interface Stage {
   readonly lines: Int32Array;
   /** For each line, its number in the list of places, or -1; null when nothing is known. */
   readonly places: Int32Array | null;
-}
-
-export interface Failure {
-  readonly step: string;
-  readonly pass: string;
-  readonly message: string;
-  readonly diagnostics: readonly string[];
-  readonly reproducer: string;
 }
 
 export interface Source {
@@ -55,13 +39,10 @@ export interface Attachment {
   readonly data: Uint8Array<ArrayBuffer> | null;
 }
 
-export interface Trace {
+export interface Trace extends Omit<ViewedTrace, "stages"> {
   readonly name: string;
   readonly target: string;
   readonly stages: readonly Stage[];
-  readonly failure: Failure | null;
-  readonly facts: readonly (readonly [string, string])[];
-  readonly diagnostics: readonly string[];
   readonly attachments: readonly Attachment[];
 }
 

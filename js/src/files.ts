@@ -7,7 +7,7 @@ import { readCode } from "./gzip";
 import type { Model } from "./model";
 import type { Host } from "./mount";
 import { drawing } from "./svg";
-import { saveFile } from "./takeaway";
+import { saveFile } from "./export";
 
 /** Milliseconds after which a graph is too large to be drawn. */
 const PATIENCE = 30_000;

@@ -1,6 +1,6 @@
 /** The keyboard. Everything that the mouse can do has a key; `?` shows them. */
 
-import { defines, nameAt, wordIn } from "./ir";
+import { defines, nameAt, wordIn } from "./names";
 import type { Viewer } from "./viewer";
 
 export function onKey(viewer: Viewer, event: KeyboardEvent): void {
@@ -51,7 +51,7 @@ function letter(viewer: Viewer, key: string): boolean {
     p: () => compare.step(-1),
     "/": () => viewer.toolbar.query.select(),
     f: () => viewer.toolbar.symbol.focus(),
-    b: () => store.set({ blind: !viewer.blind }),
+    b: () => store.set({ ignore_renumbering: !viewer.ignoreRenumbering }),
     s: () => store.set({ layout_mode: store.get("layout_mode") === "unified" ? "split" : "unified" }),
     w: () => store.set({ wrap: !store.get("wrap") }),
     z: () => store.set({ fold: !store.get("fold") }),
@@ -91,7 +91,7 @@ function toName(viewer: Viewer, what: "definition" | "use"): void {
     // A definition is usually behind, a use ahead.
     const at = what === "use" ? (line + i) % doc.lines : (line - i + 1 + doc.lines) % doc.lines;
     const { text } = doc.line(at + 1);
-    const there = what === "use" ? wordIn(text, found.name) : defines(text, found.name);
+    const there = what === "use" ? wordIn(text, found.name) : defines(text, found.name, pane.symbol(at));
     if (!there) continue;
     pane.go(at, text.indexOf(found.name), "nearest");
     return;

@@ -20,12 +20,12 @@ export interface Row {
 }
 
 /** Passes without a change, folded into one line. */
-export interface Quiet {
+export interface UnchangedPasses {
   readonly stages: readonly number[];
   readonly key: number;
 }
 
-export type Entry = Row | Quiet;
+export type Entry = Row | UnchangedPasses;
 
 export interface ListHooks {
   /** `extend`: only the left side of the comparison is chosen. */
@@ -62,7 +62,7 @@ export class PassList {
     this.stages = entries.flatMap((entry) => ("stages" in entry ? [] : [entry.stage]));
     const rows = entries.map((entry) =>
       "stages" in entry
-        ? this.kept(`quiet ${entry.key}`, [entry.stages.length], () => this.quiet(entry))
+        ? this.kept(`unchanged ${entry.key}`, [entry.stages.length], () => this.unchanged(entry))
         : this.kept(String(entry.stage), [entry, entry.stage === left, entry.stage === right, most], () =>
             this.row(entry, left, right, most),
           ),
@@ -111,17 +111,17 @@ export class PassList {
 
   private clicked(event: MouseEvent): void {
     const target = event.target as Element;
-    const quiet = target.closest<HTMLElement>("[data-quiet]");
-    if (quiet) return this.hooks.unfold(Number(quiet.dataset["quiet"]));
+    const unchanged = target.closest<HTMLElement>("[data-unchanged]");
+    if (unchanged) return this.hooks.unfold(Number(unchanged.dataset["unchanged"]));
     const row = target.closest<HTMLElement>("[data-stage]");
     if (row) this.hooks.choose(Number(row.dataset["stage"]), event.shiftKey);
   }
 
-  private quiet({ stages, key }: Quiet): HTMLElement {
+  private unchanged({ stages, key }: UnchangedPasses): HTMLElement {
     const text = stages.length === 1 ? "1 pass, no change" : `${stages.length} passes, no change`;
     return h(
       "div",
-      { class: "irw-quiet", role: "option", "aria-selected": "false", "data-quiet": key, title: "Show them" },
+      { class: "irw-unchanged", role: "option", "aria-selected": "false", "data-unchanged": key, title: "Show them" },
       text,
     );
   }

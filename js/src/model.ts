@@ -22,7 +22,7 @@ export interface State {
   /** Text looked for in all stages. */
   query: string;
   /** Whether renumbering is ignored; null leaves it to the viewer. */
-  blind: boolean | null;
+  ignore_renumbering: boolean | null;
   layout_mode: "split" | "unified";
   wrap: boolean;
   fold: boolean;
@@ -39,7 +39,7 @@ const KEYS: readonly (keyof State)[] = [
   "left",
   "right",
   "query",
-  "blind",
+  "ignore_renumbering",
   "layout_mode",
   "wrap",
   "fold",

@@ -9,8 +9,9 @@ import {
   ViewPlugin,
   type ViewUpdate,
 } from "@codemirror/view";
-import { colourOf, colours, defines, wordIn } from "./ir";
-import { differingWords } from "./words";
+import { colourOf, colours } from "./colours";
+import { defines, wordIn } from "./names";
+import { differingWords } from "./worddiff";
 import { matcher } from "./analysis";
 
 /** A name that is looked at, in the lines in which it means the same thing. */
@@ -88,7 +89,16 @@ function row(name: string): Decoration {
   return decoration;
 }
 
-export function overlay(rowClass: (line: number) => string, mate: (line: number) => string, initial: Marks): Extension {
+/** What is known of a line of the pane. */
+export interface Rows {
+  readonly class: (line: number) => string;
+  /** The line that it is compared with. */
+  readonly mate: (line: number) => string;
+  /** The symbol that it defines, or "". */
+  readonly symbol: (line: number) => string;
+}
+
+export function overlay(of: Rows, initial: Marks): Extension {
   const build = (view: EditorView): DecorationSet => {
     const { doc } = view.state;
     const marks = view.state.field(marksField);
@@ -102,12 +112,12 @@ export function overlay(rowClass: (line: number) => string, mate: (line: number)
         if (line.number === done) continue;
         done = line.number;
         const index = line.number - 1;
-        let kind = rowClass(index);
+        let kind = of.class(index);
         if (marks.linked.has(index)) kind += " irw-linked";
         if (kind) lines.add(line.from, line.from, row(kind.trim()));
         const spans: { from: number; to: number; decoration: Decoration }[] = [];
         if (marks.words && (kind.includes("irw-gone") || kind.includes("irw-new"))) {
-          for (const word of differingWords(line.text, mate(index))) spans.push({ ...word, decoration: WORD });
+          for (const word of differingWords(line.text, of.mate(index))) spans.push({ ...word, decoration: WORD });
         }
         // Very long lines: only the part in sight.
         const start = Math.max(0, visible.from - line.from);
@@ -118,7 +128,7 @@ export function overlay(rowClass: (line: number) => string, mate: (line: number)
         }
         const { name } = marks;
         if (name && index >= name.from && index < name.to && wordIn(text, name.name)) {
-          const defined = defines(line.text, name.name);
+          const defined = defines(line.text, name.name, of.symbol(index));
           let first = true;
           for (let hit = text.indexOf(name.name, start); hit >= 0; hit = text.indexOf(name.name, hit + 1)) {
             if (/[\w$.-]/.test(text[hit + name.name.length] ?? "")) continue;

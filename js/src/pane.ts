@@ -14,8 +14,8 @@ import {
   keymap,
   WidgetType,
 } from "@codemirror/view";
-import type { Column } from "./lineup";
-import { Kind } from "./lineup";
+import type { Column } from "./alignment";
+import { Kind } from "./alignment";
 import { h, OWN_KEYS, plural } from "./dom";
 import type { Doc } from "./doc";
 import { type Marks, NO_MARKS, overlay, sameMarks, setMarks, syntax } from "./overlay";
@@ -39,6 +39,8 @@ export interface Content {
 
 export interface Hooks {
   readonly text: (id: number) => string;
+  /** The symbol that a line defines; absent where lines are no IR. */
+  readonly symbol?: (id: number) => string;
   readonly doc: (lines: Int32Array) => Doc;
   readonly unfold: (key: number) => void;
   readonly moved: (pane: Pane, line: number, column: number) => void;
@@ -185,8 +187,11 @@ export class Pane {
         this.gutters(content),
         syntax(content.language),
         overlay(
-          (line) => look(column, line).class,
-          (line) => this.hooks.text(column.mates[line] ?? -1),
+          {
+            class: (line) => look(column, line).class,
+            mate: (line) => this.hooks.text(column.mates[line] ?? -1),
+            symbol: (line) => this.symbol(line),
+          },
           marks,
         ),
         content.wrap ? EditorView.lineWrapping : [],
@@ -242,6 +247,11 @@ export class Pane {
     const { head } = this.view.state.selection.main;
     const line = this.view.state.doc.lineAt(head);
     return { line: line.number - 1, column: head - line.from };
+  }
+
+  /** The symbol that a line of the pane defines, or "". */
+  symbol(line: number): string {
+    return this.hooks.symbol?.(this.content?.column.lines[line] ?? -1) ?? "";
   }
 
   get lineText(): string {

@@ -1,9 +1,8 @@
 /** The small parts around the panes: facts, failure, operation counts, keys. */
 
-import type { Analysis } from "./analysis";
+import { type Analysis, dialect } from "./analysis";
 import type { Hunk } from "./diff";
 import { comparable, missing, type Stage, type Trace } from "./dumps";
-import { dialect } from "./ir";
 import { h, OWN_KEYS, plural, thousands } from "./dom";
 
 export function facts(trace: Trace): HTMLElement {

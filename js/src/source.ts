@@ -2,7 +2,7 @@
 
 import type { Dumps, Stage } from "./dumps";
 import { h } from "./dom";
-import { alone } from "./lineup";
+import { alone } from "./alignment";
 import { NO_MARKS } from "./overlay";
 import { Pane } from "./pane";
 import { docOf } from "./doc";

@@ -3,10 +3,10 @@
 import { h, OWN_KEYS } from "./dom";
 import type { State, Store } from "./model";
 
-type Switch = "blind" | "wrap" | "fold" | "blame";
+type Switch = "ignore_renumbering" | "wrap" | "fold" | "blame";
 
 export interface ToolbarHooks {
-  readonly blind: () => boolean;
+  readonly ignore_renumbering: () => boolean;
   readonly search: (step: 1 | -1) => void;
   readonly copy: () => void;
   readonly save: () => void;
@@ -58,10 +58,10 @@ export class Toolbar {
         store.set({ layout_mode: store.get("layout_mode") === "unified" ? "split" : "unified" }),
       ),
       this.toggle(
-        "blind",
+        "ignore_renumbering",
         "Ignore renumbering",
         "Take lines that differ only in %names, ^blocks and #maps for equal (b)",
-        () => store.set({ blind: !hooks.blind() }),
+        () => store.set({ ignore_renumbering: !hooks.ignore_renumbering() }),
       ),
       this.toggle("fold", "Fold", "Hide equal lines far from a change (z)", () =>
         store.set({ fold: !store.get("fold") }),
@@ -80,7 +80,7 @@ export class Toolbar {
     const { store } = this;
     const pressed: Record<Switch | "layout", boolean> = {
       layout: store.get("layout_mode") === "unified",
-      blind: this.hooks.blind(),
+      ignore_renumbering: this.hooks.ignore_renumbering(),
       fold: store.get("fold"),
       wrap: store.get("wrap"),
       blame: store.get("blame"),

@@ -1,9 +1,11 @@
 /** Reads .irtrace files as they grow: see docs/format.md. Passes over the sections that it does not know. */
 
 import { Breath, columns, lines, sequence, shapesOf, unzigzag, varints, visible } from "./codec";
+import { factsOf } from "./columns";
 import { gunzip } from "./gzip";
 import type { Shape } from "./shape";
-import type { Attachment, Dumps, Failure, Place, Source, Stage, Trace } from "./dumps";
+import type { ViewedTrace } from "./schema";
+import type { Attachment, Dumps, Place, Source, Stage, Trace } from "./dumps";
 
 const MAGIC = [0x89, 0x49, 0x52, 0x54, 0x0d, 0x0a, 0x1a, 0x0a];
 const VERSION = 3;
@@ -22,18 +24,10 @@ interface PackedTrace {
   attachments: [string, number][];
 }
 
-/** What is there for views alone. */
-interface PackedView {
-  facts: [string, string][];
-  failure: Failure | null;
-  diagnostics: string[];
-  stages: Pick<Stage, "step" | "scope" | "before" | "check">[];
-}
-
 interface Meta {
   traces?: PackedTrace[];
   sources?: [string, string][];
-  view?: { traces: PackedView[] };
+  view?: { traces: ViewedTrace[] };
   files?: string[];
   dumps?: { at: [number, number]; lines: number; like: [number, number] | null; places: number }[];
   pieces?: [trace: number, attachment: number, bytes: number][];
@@ -83,7 +77,7 @@ export class Unpacker {
   private shown: number[] = [];
   private places: Place[] = [];
   private traces: PackedTrace[] = [];
-  private views: PackedView[] = [];
+  private views: ViewedTrace[] = [];
   private sources: Source[] = [];
   private attachments: Attachment[][] = [];
   private texts: Map<number, Text>[] = [];
@@ -129,7 +123,7 @@ export class Unpacker {
     this.addPieces(meta.pieces ?? [], section("attachments"));
     for (const [trace, stage] of meta.lost ?? []) this.lost[trace]!.add(stage);
     const known = this.table.length;
-    await this.addLines(visible(section("shapes")), section("shape-of"), section("numbers"), breath);
+    await this.addLines(found, visible(section("shapes")), section("shape-of"), section("numbers"), breath);
     const coded = varints(section("sequence"));
     await breath.take();
     const all = sequence(coded, known, this.table.length);
@@ -147,12 +141,18 @@ export class Unpacker {
     }
   }
 
-  private async addLines(shapes: Uint8Array, shapeOf: Uint8Array, numbers: Uint8Array, breath: Breath): Promise<void> {
-    const [found, which] = [shapeOf.length > 0 ? shapesOf(shapes) : [], varints(shapeOf)];
+  private async addLines(
+    found: Sections,
+    shapes: Uint8Array,
+    shapeOf: Uint8Array,
+    numbers: Uint8Array,
+    breath: Breath,
+  ): Promise<void> {
+    const [shaped, which] = [shapeOf.length > 0 ? shapesOf(shapes, factsOf(found)) : [], varints(shapeOf)];
     await breath.take();
     const values = varints(numbers);
     await breath.take();
-    const blanked = await lines(shapes, found, which, values, this.blankIds, breath, (more) => {
+    const blanked = await lines(shapes, shaped, which, values, this.blankIds, breath, (more) => {
       for (const line of more) this.table.push(line);
     });
     this.blanked = joined(this.blanked, blanked);
@@ -160,7 +160,7 @@ export class Unpacker {
       this.shapeOf,
       which.map((shape) => shape + this.shapes.length),
     );
-    this.shapes = [...this.shapes, ...found];
+    this.shapes = [...this.shapes, ...shaped];
     await breath.take();
   }
 
@@ -198,7 +198,7 @@ export class Unpacker {
     }
   }
 
-  private begin(traces: PackedTrace[], views: PackedView[], sources: readonly (readonly [string, string])[]): void {
+  private begin(traces: PackedTrace[], views: ViewedTrace[], sources: readonly (readonly [string, string])[]): void {
     this.traces = traces;
     this.views = views;
     this.sources = sources.map(([file, text]) => ({ file, text }));
@@ -211,7 +211,6 @@ export class Unpacker {
 
   private dumps(): Dumps {
     const traces = this.traces.map((trace, t): Trace => {
-      const labels = labelled(trace.dumps.map((dump) => dump.name));
       const [texts, view] = [this.texts[t]!, this.views[t]!];
       const stages = trace.dumps.map(({ name, language, options, seconds }, i): Stage => {
         const stage = view.stages[i]!;
@@ -224,7 +223,6 @@ export class Unpacker {
           language,
           options,
           seconds,
-          label: labels[i]!,
           ready,
           lost,
           lines: text?.lines ?? NO_LINES,
@@ -245,14 +243,4 @@ function joined(known: Int32Array, more: ArrayLike<number>): Int32Array<ArrayBuf
   all.set(known);
   all.set(more, known.length);
   return all;
-}
-
-/** Number the names that occur more than once: canonicalize, canonicalize (2). */
-export function labelled(names: readonly string[]): string[] {
-  const seen = new Map<string, number>();
-  return names.map((name) => {
-    const count = (seen.get(name) ?? 0) + 1;
-    seen.set(name, count);
-    return count > 1 ? `${name} (${count})` : name;
-  });
 }

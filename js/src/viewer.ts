@@ -18,7 +18,7 @@ import style from "./style.css?inline";
 import { entries, Timeline } from "./timeline";
 import { Toolbar } from "./toolbar";
 import { Unpacker } from "./unpack";
-import { copyText, saveText } from "./takeaway";
+import { copyText, saveText } from "./export";
 
 export class Viewer implements View {
   readonly element: HTMLElement;
@@ -34,7 +34,7 @@ export class Viewer implements View {
   private readonly status = h("div", { class: "irw-status", role: "status" });
   private readonly operations: HTMLDetailsElement;
   private readonly stops: (() => void)[] = [];
-  private readonly openQuiet = new Set<number>();
+  private readonly openUnchanged = new Set<number>();
   private source!: SourcePane;
   private analysis!: Analysis;
   private timelines: Timeline[] = [];
@@ -59,7 +59,7 @@ export class Viewer implements View {
     this.store = new Store(model, (keys) => void this.changed(keys));
     this.inside = new Inside(model, this.store, (text) => this.say(text));
     this.toolbar = new Toolbar(this.store, {
-      blind: () => this.blind,
+      ignore_renumbering: () => this.ignoreRenumbering,
       search: (step) => this.nextHit(step),
       copy: () =>
         void this.take((text) =>
@@ -79,7 +79,7 @@ export class Viewer implements View {
         if (extend) this.pinned = true;
       },
       unfold: (key) => {
-        this.openQuiet.add(key);
+        this.openUnchanged.add(key);
         this.drawList();
       },
     });
@@ -189,8 +189,11 @@ export class Viewer implements View {
     return stageAt(this.trace, this.store.get("right"));
   }
 
-  get blind(): boolean {
-    return this.store.get("blind") ?? (this.analysis ? this.analysis.mostlyRenumbered(this.left, this.right) : false);
+  get ignoreRenumbering(): boolean {
+    return (
+      this.store.get("ignore_renumbering") ??
+      (this.analysis ? this.analysis.mostlyRenumbered(this.left, this.right) : false)
+    );
   }
 
   /** Show a stage: with its predecessor, or as one side of a comparison. */
@@ -270,7 +273,7 @@ export class Viewer implements View {
       right: this.right,
       titles,
       blame,
-      blind: this.blind,
+      ignoreRenumbering: this.ignoreRenumbering,
       symbol: store.get("symbol"),
       layout: store.get("layout_mode"),
       wrap: store.get("wrap"),
@@ -296,7 +299,7 @@ export class Viewer implements View {
       return;
     }
     const parts = [summary(compare.changes, compare.renumbered)];
-    if (this.blind && this.store.get("blind") === null)
+    if (this.ignoreRenumbering && this.store.get("ignore_renumbering") === null)
       parts.push("renumbering ignored, because more than half of the lines differ");
     this.status.textContent = parts.join("; ");
   }
@@ -314,7 +317,7 @@ export class Viewer implements View {
     const timeline = this.timelines[store.get("trace")] ?? this.timelines[0]!;
     const rows = timeline.rows(this.hits);
     const shown = this.leftTrace === this.trace ? left : -1;
-    this.list.draw(entries(rows, store.get("passes"), this.openQuiet, [shown, right]), shown, right, timeline.most);
+    this.list.draw(entries(rows, store.get("passes"), this.openUnchanged, [shown, right]), shown, right, timeline.most);
   }
 
   /** Compute the bars of the timeline after the panes are painted, a few passes at a time. */

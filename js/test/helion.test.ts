@@ -1,7 +1,8 @@
 import { describe as suite, expect, test } from "vitest";
-import { describe, type Kernel, linesOf, ranges } from "../src/helion/data";
+import { describe, linesOf, ranges } from "../src/helion/data";
+import type { LinkedKernel } from "../src/schema";
 
-const kernel: Kernel = {
+const kernel: LinkedKernel = {
   name: "k",
   source: [
     ["k.py", 7, "a = x + y"],

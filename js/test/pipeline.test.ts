@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { duration, find, type Pass, spoken, type Step } from "../src/pipeline/data";
+import { duration, find, spoken } from "../src/pipeline/data";
+import type { OfferedPass, PipelineStep } from "../src/schema";
 
 const passes = new Map(
-  ["cse", "canonicalize", "scf-for-loop-canonicalization", "lower-affine"].map((name): [string, Pass] => [
+  ["cse", "canonicalize", "scf-for-loop-canonicalization", "lower-affine"].map((name): [string, OfferedPass] => [
     name,
     { name, help: name === "cse" ? "Eliminate common sub-expressions" : "", options: [] },
   ]),
@@ -26,7 +27,7 @@ test.each([
   expect(duration(seconds)).toBe(text);
 });
 
-const step: Step = {
+const step: PipelineStep = {
   id: 3,
   tool: "mlir-opt",
   pass: "cse",

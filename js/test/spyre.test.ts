@@ -2,24 +2,21 @@ import { describe, expect, test } from "vitest";
 import { depth } from "../src/spyre/cores";
 import {
   at,
-  type Buffer,
   bytes,
   coreColours,
   elementAt,
   iterationOf,
   iterations,
-  type Op,
   slicesOf,
   splitsOf,
   span,
   stickDim,
-  type Tensor,
-  type Tile,
   tileColour,
 } from "../src/spyre/data";
+import type { SpyreBuffer, SpyreOp, SpyreTensor, SpyreTile } from "../src/schema";
 import { touched } from "../src/spyre/memory";
 
-const tile = (cores: number[], more: Partial<Tile> = {}): Tile => ({
+const tile = (cores: number[], more: Partial<SpyreTile> = {}): SpyreTile => ({
   box: [],
   address: 0,
   bytes: 0,
@@ -30,8 +27,8 @@ const tile = (cores: number[], more: Partial<Tile> = {}): Tile => ({
 });
 
 /** An op whose dims are split as given, the last dim fastest over the cores. */
-function op(splits: Record<string, number>, loops: Op["loops"] = []): Op {
-  const dims = Object.entries(splits).map(([label, split]) => ({ label, split }) as Op["dims"][number]);
+function op(splits: Record<string, number>, loops: SpyreOp["loops"] = []): SpyreOp {
+  const dims = Object.entries(splits).map(([label, split]) => ({ label, split }) as SpyreOp["dims"][number]);
   const cores = dims.reduce((all, { split }) => all * split, 1);
   const slices = Array.from({ length: cores }, (_, core) => {
     const found: number[] = [];
@@ -41,7 +38,7 @@ function op(splits: Record<string, number>, loops: Op["loops"] = []): Op {
     }
     return found;
   });
-  return { dims, cores, slices, loops } as unknown as Op;
+  return { dims, cores, slices, loops } as unknown as SpyreOp;
 }
 
 describe("loops", () => {
@@ -71,7 +68,7 @@ describe("loops", () => {
         [32, 0],
         [0, 64],
       ],
-    } as unknown as Tensor;
+    } as unknown as SpyreTensor;
     const moved = at(
       tensor,
       tile([0], {
@@ -94,10 +91,10 @@ describe("loops", () => {
 });
 
 describe("sticks", () => {
-  const layout = (size: number[], stride: number[], device: number[], map: number[]): Buffer =>
-    ({ size, stride, device_size: device, stride_map: map }) as unknown as Buffer;
+  const layout = (size: number[], stride: number[], device: number[], map: number[]): SpyreBuffer =>
+    ({ size, stride, device_size: device, stride_map: map }) as unknown as SpyreBuffer;
   /** How often each host element lies in a lane, and how many lanes are padding. */
-  const places = (buffer: Buffer): { found: Map<string, number>; padding: number } => {
+  const places = (buffer: SpyreBuffer): { found: Map<string, number>; padding: number } => {
     const lanes = buffer.device_size.at(-1)!;
     const sticks = buffer.device_size.slice(0, -1).reduce((all, n) => all * n, 1);
     const found = new Map<string, number>();
@@ -134,7 +131,7 @@ describe("colours", () => {
     (splits) => {
       const divided = op(splits);
       const looks = coreColours(divided).map((colour) => colour.hue + depth(colour));
-      const apart = (a: number[], b: number[]): number =>
+      const apart = (a: readonly number[], b: readonly number[]): number =>
         a.reduce((sum, slice, dim) => sum + Math.abs(slice - b[dim]!), 0);
       for (const [i, mine] of divided.slices.entries()) {
         for (const [j, other] of divided.slices.entries())

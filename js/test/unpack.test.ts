@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { labelled, Unpacker } from "../src/unpack";
-import { blank } from "../src/ir";
+import { Analysis } from "../src/analysis";
+import { Unpacker } from "../src/unpack";
 import type { Dumps } from "../src/dumps";
 import packed from "./packed.json";
 
@@ -50,10 +50,12 @@ describe("Unpacker", () => {
   });
 
   it("gives lines the same number where they are equal without renumbered names", async () => {
-    const { table, blanked, blanks } = (await all(new Unpacker(), data)).at(-1)!;
+    const dumps = (await all(new Unpacker(), data)).at(-1)!;
+    const { table, blanked, blanks } = dumps;
+    const analysis = new Analysis(dumps);
     const numbers = new Map<string, number>();
     for (const [i, line] of table.entries()) {
-      const text = blank(line);
+      const text = analysis.blankOf(i);
       if (!numbers.has(text)) numbers.set(text, blanked[i]!);
       expect(blanked[i], line).toBe(numbers.get(text));
     }
@@ -86,5 +88,3 @@ describe("Unpacker", () => {
     await expect(all(new Unpacker(), other)).rejects.toThrow("run the cell again");
   });
 });
-
-it("numbers repeated names", () => expect(labelled(["a", "b", "a"])).toEqual(["a", "b", "a (2)"]));

@@ -102,7 +102,9 @@ def test_letters_typed_in_the_view_stay_there(notebook):
     notebook.page.keyboard.press("Escape")
     assert notebook.page.locator(".jp-Cell").count() == cells
     assert notebook.page.locator(".jp-MarkdownCell").count() == 0
-    python(notebook, "[w.set_trait('blame', False), w.set_trait('fold', True), w.set_trait('blind', None)]")
+    python(
+        notebook, "[w.set_trait('blame', False), w.set_trait('fold', True), w.set_trait('ignore_renumbering', None)]"
+    )
 
 
 def test_everything_that_takes_the_focus_keeps_its_keys(notebook):

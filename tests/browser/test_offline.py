@@ -100,7 +100,7 @@ def test_the_timeline_shows_lines_and_dialects(shown, trace):
 def test_passes_without_a_change_are_one_line_until_asked_for(shown, trace):
     page = shown(trace)
     before = page.view.locator(".irw-row").count()
-    page.view.locator(".irw-quiet").first.click()
+    page.view.locator(".irw-unchanged").first.click()
     assert page.view.locator(".irw-row").count() > before
 
 
@@ -183,12 +183,12 @@ def test_the_list_can_be_filtered(shown, trace):
 
 def test_renumbering_is_ignored_on_request_and_by_itself(shown, trace):
     page = shown(trace)
-    blind = page.view.get_by_role("button", name="Ignore renumbering")
+    ignore = page.view.get_by_role("button", name="Ignore renumbering")
     page.choose(20)
-    if blind.get_attribute("aria-pressed") == "true":
-        blind.click()
+    if ignore.get_attribute("aria-pressed") == "true":
+        ignore.click()
     raw = page.view.locator(".irw-ruler span").count()
-    blind.click()
+    ignore.click()
     assert "only renumbered" in page.status()
     assert page.view.locator(".irw-ruler span").count() < raw
     assert page.view.locator(".irw-renumbered").count() > 0

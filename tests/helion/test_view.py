@@ -15,9 +15,11 @@ from irwidget.helion import linking
 from irwidget.lowering import lower
 from irwidget.trace import Location, Node
 from irwidget.views import helion as view_module
+from irwidget.views import schema
 from irwidget.views.helion import KernelLinks, KernelView
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
+from tests.views.conforming import faults
 
 X, Y = torch.randn(40, 30), torch.randn(30, 20)
 
@@ -29,6 +31,10 @@ def low():
 
 def unpacked(trace):
     return json.loads(gzip.decompress(view_module.pack(trace)))
+
+
+def test_the_browser_gets_what_the_schema_says(low):
+    assert list(faults(unpacked(low.trace), schema.LinkedKernel)) == []
 
 
 def test_the_last_dump_is_the_readable_module_with_its_links(low):

@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 from irwidget.errors import ToolError
 from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Scope, Step, Trace, Verdict, dump, file
 from irwidget.trace.file import lines_of
-from irwidget.views.packing import Packer, blank, facts_of, last_change, pack, predecessors
+from irwidget.views.packing import Packer, facts_of, last_change, pack, predecessors
 from tests.format import reader
 from tests.late import late_dump
 from tests.views.lowerings import SOURCE, lower
+from tests.views.test_syntax import BLANK
 
 PACKED = Path(__file__).parents[2] / "js/test/packed.json"
 PARTLY = Path(__file__).parents[2] / "js/test/partly.json"
-TABLE = json.loads((Path(__file__).parents[2] / "js/test/blank.json").read_text())
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], list[list[list[str]]], list[list[list[int] | None]]]:
@@ -84,7 +84,7 @@ def hard_traces() -> list[Trace]:
     parts += ["100", "999999999", "1000000000", "123456789012345"]
     lines = ["".join(chance.choices([*parts, str(chance.randrange(10**6))], k=chance.randrange(9))) for _ in range(200)]
     lines += [f"  %{i} = llvm.add %{i - 1}, %{i % 7} : i64" for i in range(1, 300)]
-    for line, _ in TABLE:
+    for line, _ in BLANK:
         lines += [re.sub(r"\d+", lambda _: str(chance.randrange(30)), line) for _ in range(4)]
 
     def text() -> str:
@@ -225,11 +225,6 @@ def test_a_dump_is_compared_with_the_last_of_its_scope(scopes, before):
     split = [word.split(":") for word in scopes.split()]
     dumps = [dump("p", "", step=0, language=languages[first], scope=Scope(*rest)) for first, *rest in split]
     assert predecessors(dumps) == before
-
-
-@pytest.mark.parametrize(("line", "blanked"), TABLE)
-def test_blanking_agrees_with_the_browser(line, blanked):
-    assert blank(line) == blanked
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from irwidget import views
 from irwidget.trace import Dump, Failure, Scope, Step, Trace, dump
 from irwidget.views import twins
-from irwidget.views.packing import blank
+from irwidget.views.diff import by_line
 from tests.late import late_dump
 from tests.views.lowerings import lower
 
@@ -89,22 +89,26 @@ def test_hostile_text_stays_text():
     st.lists(st.sampled_from(["%1 = a", "%3 = a", "b", "func.func @f", "func.func @h", "d"]), max_size=12),
 )
 def test_the_unified_diff_turns_one_dump_into_the_other(before, after):
-    """Applied to the old lines, the diff gives the new ones, renumbering apart."""
+    """Applied to the old lines, the diff gives the new ones; every line outside of a hunk header counts right."""
     result: list[str] = []
     at = 0
-    for line in twins._unified(before, after):
-        if header := re.fullmatch(r"@@ -(\d+),(\d+) \+\d+,\d+ @@", line):
-            start = int(header[1]) - 1
+    left = [0, 0]
+    for line in twins.unified(before, after, by_line(before, after)):
+        if header := re.fullmatch(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@", line):
+            assert left == [0, 0]
+            start, left = int(header[1]) - 1, [int(header[2]), int(header[4])]
             result += before[at:start]
+            assert len(result) == int(header[3]) - 1
             at = start
-        elif line[0] == "-":
+            continue
+        if line[0] in "- ":
             assert before[at] == line[1:]
-            at += 1
-        else:
+            at, left[0] = at + 1, left[0] - 1
+        if line[0] in "+ ":
             result.append(line[1:])
-            at += line[0] == " "
-    result += before[at:]
-    assert list(map(blank, result)) == list(map(blank, after))
+            left[1] -= 1
+    assert left == [0, 0]
+    assert result + before[at:] == after
 
 
 MODULE = "define void @f() {\n  call void @a()\n}\n\ndefine void @g() {\n  call void @b()\n}\n"

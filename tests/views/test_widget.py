@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 from irwidget import views
 from irwidget.errors import ToolError, UsageError
 from irwidget.trace import Content, Dump, Trace, dump
+from irwidget.views import bundle
 from tests.late import late_dump
 from tests.views.lowerings import lower
 from tests.views.test_packing import unpack
@@ -152,6 +154,27 @@ def test_the_code_is_sent_once(trace):
     assert len(first._esm) < 1500
     first.bundle.close()
     assert views.show([trace]).bundle is not first.bundle
+
+
+def test_a_bundle_follows_its_file_while_the_browser_side_is_developed(monkeypatch, tmp_path):
+    (tmp_path / "viewer.js").write_text("export const render = 1;")
+    monkeypatch.setattr(bundle, "_STATIC", tmp_path)
+    monkeypatch.setattr(bundle, "_LOOK", 0.02)
+    monkeypatch.setattr(bundle, "_bundles", {})
+    monkeypatch.setenv("ANYWIDGET_HMR", "1")
+    for cached in (bundle.static, bundle.packed):
+        cached.cache_clear()
+    made = bundle.bundle("viewer")
+    first, changed = made.version, threading.Event()
+    made.observe(lambda _: changed.set(), "version")
+    assert not changed.wait(0.2)
+    (tmp_path / "viewer.js").write_text("export const render = 2;")
+    assert changed.wait(10)
+    assert gzip.decompress(made.code) == b"export const render = 2;"
+    assert made.version != first
+    made.close()
+    for cached in (bundle.static, bundle.packed):
+        cached.cache_clear()
 
 
 def test_the_mime_bundle_has_both_twins(trace):

@@ -1,7 +1,7 @@
 /** One column: rows that light up with their group, and a cursor that the keys move. */
 
 import { freshId, h } from "../dom";
-import { colourOf, colours } from "../ir";
+import { colourOf, colours } from "../colours";
 import type { Band } from "./ties";
 
 export interface Row {

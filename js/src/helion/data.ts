@@ -1,41 +1,9 @@
 /** Reads what `irwidget.views.helion.pack` writes. */
 
-export interface LinkedNode {
-  /** `graph.node`. */
-  readonly name: string;
-  readonly target: string;
-  /** The node as a line of code. */
-  readonly text: string;
-  /** How many loops and branches hold it. */
-  readonly depth: number;
-  /** Whether it only computes a size or another number. */
-  readonly symbolic: boolean;
-  /** Its row of the source, or -1. */
-  readonly row: number;
-}
-
-export interface Stage {
-  /** The number of the dump in the lowering. */
-  readonly index: number;
-  readonly name: string;
-  readonly step: string;
-  readonly language: string;
-  /** Numbers into the table of lines. */
-  readonly lines: readonly number[];
-  /** For each line, the number of its node, or -1. */
-  readonly owners: readonly number[];
-}
-
-export interface Kernel {
-  readonly name: string;
-  readonly source: readonly (readonly [file: string, line: number, text: string])[];
-  readonly nodes: readonly LinkedNode[];
-  readonly table: readonly string[];
-  readonly stages: readonly Stage[];
-}
+import type { LinkedKernel, LinkedStage } from "../schema";
 
 /** Lines of a stage that came from any of some nodes, counted from 1. */
-export function linesOf(stage: Stage, nodes: ReadonlySet<number>): number[] {
+export function linesOf(stage: LinkedStage, nodes: ReadonlySet<number>): number[] {
   return stage.owners.flatMap((owner, i) => (nodes.has(owner) ? [i + 1] : []));
 }
 
@@ -52,7 +20,7 @@ export function ranges(numbers: readonly number[]): string {
 }
 
 /** What a group is, in words: its source lines, nodes, and lines of a stage. */
-export function describe(kernel: Kernel, stage: Stage, group: ReadonlySet<number>): string {
+export function describe(kernel: LinkedKernel, stage: LinkedStage, group: ReadonlySet<number>): string {
   if (group.size === 0) return "";
   const nodes = [...group].map((node) => kernel.nodes[node]!);
   const rows = [...new Set(nodes.map(({ row }) => row).filter((row) => row >= 0))].sort((a, b) => a - b);
@@ -68,7 +36,7 @@ export function describe(kernel: Kernel, stage: Stage, group: ReadonlySet<number
 }
 
 /** Why a group has no lines in a stage: the pass lost the locations, or the nodes never had any. */
-export function absent(kernel: Kernel, stage: Stage, group: ReadonlySet<number>): string {
+export function absent(kernel: LinkedKernel, stage: LinkedStage, group: ReadonlySet<number>): string {
   const somewhere = kernel.stages.some((other) => other.owners.some((owner) => group.has(owner)));
   return somewhere ? `no location in ${stage.name}` : "no MLIR of its own";
 }

@@ -2,12 +2,12 @@
 
 import { h } from "../dom";
 import { coloured } from "./column";
-import type { Kernel, Stage } from "./data";
+import type { LinkedKernel, LinkedStage } from "../schema";
 
 /** The lines of the source; a line with MLIR is a disclosure. `open` says which start unfolded. */
 export function inPlace(
-  kernel: Kernel,
-  stage: Stage,
+  kernel: LinkedKernel,
+  stage: LinkedStage,
   hidden: (node: number) => boolean,
   open: (node: number) => boolean,
 ): HTMLElement {
@@ -34,7 +34,7 @@ export function inPlace(
   return h("div", { class: "irw-k-place" }, ...rows);
 }
 
-function nodeLines(kernel: Kernel, stage: Stage, node: number, lines: readonly number[]): HTMLElement[] {
+function nodeLines(kernel: LinkedKernel, stage: LinkedStage, node: number, lines: readonly number[]): HTMLElement[] {
   const { name, text } = kernel.nodes[node]!;
   const note = lines.length === 0 ? [h("span", { class: "irw-k-count" }, "no location")] : [];
   const least = Math.min(...lines.map((line) => indentOf(kernel.table[stage.lines[line]!]!)));

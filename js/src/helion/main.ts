@@ -5,7 +5,8 @@ import { readJson } from "../gzip";
 import { type Model, Watch } from "../model";
 import { mounted, type View } from "../mount";
 import { Column, type Row } from "./column";
-import { absent, describe, type Kernel, linesOf, type Stage } from "./data";
+import { absent, describe, linesOf } from "./data";
+import type { LinkedKernel, LinkedStage } from "../schema";
 import { inPlace } from "./inplace";
 import style from "./style.css?inline";
 import { type Tie, Ties } from "./ties";
@@ -15,7 +16,7 @@ const NONE: ReadonlySet<number> = new Set();
 
 class KernelLinks implements View {
   readonly element: HTMLElement;
-  private kernel!: Kernel;
+  private kernel!: LinkedKernel;
   private readonly columns: readonly [Column, Column, Column];
   private readonly body = h("div", { class: "irw-k-body" });
   private readonly ties = new Ties(this.body, () => this.gaps());
@@ -100,7 +101,7 @@ class KernelLinks implements View {
   }
 
   async start(): Promise<void> {
-    this.kernel = await readJson<Kernel>(this.model.get("data") as DataView<ArrayBuffer>);
+    this.kernel = await readJson<LinkedKernel>(this.model.get("data") as DataView<ArrayBuffer>);
     this.numbers = new Map(this.kernel.nodes.map(({ name }, i) => [name, i]));
     this.name.textContent = this.kernel.name;
     this.stages.replaceChildren(
@@ -120,7 +121,7 @@ class KernelLinks implements View {
     return new Set((this.get("pinned") as string[]).flatMap((name) => this.numbers.get(name) ?? []));
   }
 
-  private get stage(): Stage {
+  private get stage(): LinkedStage {
     const { stages } = this.kernel;
     return stages.find(({ index }) => index === this.get("stage")) ?? stages[stages.length - 1]!;
   }
@@ -243,7 +244,7 @@ class KernelLinks implements View {
   }
 }
 
-function sourceRows(kernel: Kernel): Row[] {
+function sourceRows(kernel: LinkedKernel): Row[] {
   const rows: Row[] = [];
   let [file, before] = [kernel.source[0]?.[0], (kernel.source[0]?.[1] ?? 1) - 1];
   for (const [row, [from, line, text]] of kernel.source.entries()) {
@@ -256,7 +257,7 @@ function sourceRows(kernel: Kernel): Row[] {
   return rows;
 }
 
-function nodeRows(kernel: Kernel, hidden: (node: number) => boolean): Row[] {
+function nodeRows(kernel: LinkedKernel, hidden: (node: number) => boolean): Row[] {
   const rows: Row[] = [];
   let before = "";
   let depth = 0;

@@ -1,7 +1,8 @@
 /** The steps as a row of chips: one list to a screen reader, reordered by dragging or with Shift and an arrow. */
 
 import { freshId, h, OWN_KEYS } from "../dom";
-import { duration, sign, spoken, type Step } from "./data";
+import { duration, sign, spoken } from "./data";
+import type { PipelineStep } from "../schema";
 
 export class Chips {
   readonly element: HTMLElement;
@@ -27,7 +28,7 @@ export class Chips {
     });
   }
 
-  draw(steps: readonly Step[], selected: number): void {
+  draw(steps: readonly PipelineStep[], selected: number): void {
     const own = steps.findIndex((step) => step.id > 0);
     this.element.replaceChildren(
       ...steps.map((step, i) => {

@@ -1,7 +1,8 @@
 /** A text field that completes names of passes, with their help. */
 
 import { freshId, h, OWN_KEYS } from "../dom";
-import { find, type Pass } from "./data";
+import { find } from "./data";
+import type { OfferedPass } from "../schema";
 
 const MOST = 80;
 
@@ -9,13 +10,13 @@ export class Combobox {
   readonly input: HTMLInputElement;
   readonly element: HTMLElement;
   private readonly list: HTMLElement;
-  private passes: ReadonlyMap<string, Pass> = new Map();
-  private shown: readonly Pass[] = [];
+  private passes: ReadonlyMap<string, OfferedPass> = new Map();
+  private shown: readonly OfferedPass[] = [];
   private at = -1;
 
   constructor(
     label: string,
-    private readonly chosen: (pass: Pass | undefined) => void,
+    private readonly chosen: (pass: OfferedPass | undefined) => void,
   ) {
     const id = freshId("passes");
     this.list = h("div", { role: "listbox", id, class: "irw-pl-passes", "aria-label": "Passes", hidden: true });
@@ -39,11 +40,11 @@ export class Combobox {
     this.element = h("div", { class: "irw-pl-combobox" }, this.input, this.list);
   }
 
-  offer(passes: ReadonlyMap<string, Pass>): void {
+  offer(passes: ReadonlyMap<string, OfferedPass>): void {
     this.passes = passes;
   }
 
-  get pass(): Pass | undefined {
+  get pass(): OfferedPass | undefined {
     return this.passes.get(this.input.value.trim());
   }
 
@@ -94,7 +95,7 @@ export class Combobox {
     this.input.removeAttribute("aria-activedescendant");
   }
 
-  private choose(event: Event, pass: Pass): void {
+  private choose(event: Event, pass: OfferedPass): void {
     event.preventDefault();
     this.input.value = pass.name;
     this.close();

@@ -1,52 +1,23 @@
 /** What Python says of a pipeline under edit. */
 
 import { readJson } from "../gzip";
-
-export interface Step {
-  /** 0 for a step of the route, which cannot be edited. */
-  readonly id: number;
-  readonly tool: string;
-  readonly pass: string;
-  readonly label: string;
-  /** The arguments as they are written. */
-  readonly text: string;
-  readonly options: Readonly<Record<string, string>>;
-  readonly enabled: boolean;
-  readonly state: "" | "waiting" | "running" | "done" | "failed" | "stopped";
-  readonly seconds: number;
-  /** The stage of the lowering that it left; -1 when there is none. */
-  readonly stage: number;
-}
-
-export interface Option {
-  readonly name: string;
-  readonly kind: "flag" | "integer" | "number" | "choice" | "text";
-  readonly default: string;
-  readonly choices: readonly string[];
-  readonly help: string;
-}
-
-export interface Pass {
-  readonly name: string;
-  readonly help: string;
-  readonly options: readonly Option[];
-}
+import type { OfferedPass, PipelineStep } from "../schema";
 
 /** Tool -> its passes, by name. */
-export type Passes = ReadonlyMap<string, ReadonlyMap<string, Pass>>;
+export type Passes = ReadonlyMap<string, ReadonlyMap<string, OfferedPass>>;
 
 export async function unpackPasses(data: DataView<ArrayBuffer> | null): Promise<Passes> {
   if (!data || data.byteLength === 0) return new Map();
-  const tools = await readJson<Record<string, Pass[]>>(data);
+  const tools = await readJson<Record<string, OfferedPass[]>>(data);
   return new Map(
     Object.entries(tools).map(([tool, passes]) => [tool, new Map(passes.map((pass) => [pass.name, pass]))]),
   );
 }
 
 /** The passes that have every word in name or help: names that begin with the query first, then names that have it. */
-export function find(passes: ReadonlyMap<string, Pass>, query: string): Pass[] {
+export function find(passes: ReadonlyMap<string, OfferedPass>, query: string): OfferedPass[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const rank = ({ name }: Pass): number => {
+  const rank = ({ name }: OfferedPass): number => {
     const first = words[0] ?? "";
     return name.startsWith(first) ? 0 : name.includes(first) ? 1 : 2;
   };
@@ -73,12 +44,12 @@ const STATES = {
 } as const;
 const SIGNS = { "": "", waiting: "○", running: "●", done: "✓", failed: "✗", stopped: "■" } as const;
 
-export function sign(step: Step): string {
+export function sign(step: PipelineStep): string {
   return step.enabled ? SIGNS[step.state] : "–";
 }
 
 /** A step in words, for those who do not see it. */
-export function spoken(step: Step, place: number, count: number): string {
+export function spoken(step: PipelineStep, place: number, count: number): string {
   const options = Object.entries(step.options).map(([name, value]) => `${name} ${value}`);
   const state = step.enabled ? STATES[step.state] : "disabled";
   const time = step.state === "done" || step.seconds > 0 ? duration(step.seconds) : "";

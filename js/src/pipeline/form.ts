@@ -2,7 +2,8 @@
 
 import { freshId, h, OWN_KEYS } from "../dom";
 import { Combobox } from "./combobox";
-import type { Option, Pass, Passes, Step } from "./data";
+import type { Passes } from "./data";
+import type { OfferedPass, PassOption, PipelineStep } from "../schema";
 
 export interface Filled {
   readonly tool: string;
@@ -17,12 +18,12 @@ export class StepForm {
   private readonly about = h("p", { class: "irw-pl-about" });
   private readonly options = h("div", { class: "irw-pl-options" });
   private readonly fields = new Map<string, HTMLInputElement | HTMLSelectElement>();
-  private shownPass: Pass | undefined;
+  private shownPass: OfferedPass | undefined;
   private values: Readonly<Record<string, string>>;
 
   constructor(
     private readonly passes: Passes,
-    step: Step | null,
+    step: PipelineStep | null,
     tool: string,
     done: { submit: (filled: Filled) => void; cancel: () => void; problem: (text: string) => void },
   ) {
@@ -100,7 +101,7 @@ export class StepForm {
     return { tool: this.tools.value, pass: pass.name, options: Object.fromEntries(options) };
   }
 
-  private show(pass: Pass | undefined): void {
+  private show(pass: OfferedPass | undefined): void {
     if (pass === this.shownPass && pass) return;
     this.shownPass = pass;
     this.about.textContent = pass?.help ?? "";
@@ -109,7 +110,7 @@ export class StepForm {
     this.options.hidden = !pass?.options.length;
   }
 
-  private row(option: Option): HTMLElement {
+  private row(option: PassOption): HTMLElement {
     const [id, about] = [freshId("option"), freshId("about")];
     const value = this.values[option.name] ?? "";
     const common = { id, "aria-describedby": about, ...OWN_KEYS };

@@ -4,10 +4,11 @@ import { h, OWN_KEYS } from "../dom";
 import { Embedded } from "../embedded";
 import { type Model, Watch } from "../model";
 import { type Host, mounted, type View } from "../mount";
-import { copyText } from "../takeaway";
+import { copyText } from "../export";
 import { Asker } from "../ask";
 import { Chips } from "./chips";
-import { duration, type Passes, type Step, unpackPasses } from "./data";
+import { duration, type Passes, unpackPasses } from "./data";
+import type { PipelineStep } from "../schema";
 import { type Filled, StepForm } from "./form";
 import style from "./style.css?inline";
 
@@ -122,11 +123,11 @@ class PipelineEditor implements View {
     return this.model.get(trait) as T;
   }
 
-  private get steps(): readonly Step[] {
-    return [...this.get<Step[]>("route"), ...this.get<Step[]>("steps")];
+  private get steps(): readonly PipelineStep[] {
+    return [...this.get<PipelineStep[]>("route"), ...this.get<PipelineStep[]>("steps")];
   }
 
-  private get step(): Step | undefined {
+  private get step(): PipelineStep | undefined {
     return this.steps[this.selected];
   }
 
@@ -250,8 +251,8 @@ class PipelineEditor implements View {
     const button = (label: string, click: () => void, off = false) =>
       h("button", { type: "button", disabled: off, ...OWN_KEYS, click }, label);
     const own = step.id > 0;
-    const place = this.selected - this.get<Step[]>("route").length;
-    const last = this.get<Step[]>("steps").length - 1;
+    const place = this.selected - this.get<PipelineStep[]>("route").length;
+    const last = this.get<PipelineStep[]>("steps").length - 1;
     this.panel.replaceChildren(
       h(
         "div",
@@ -277,7 +278,7 @@ class PipelineEditor implements View {
     if (inside) this.chips.element.focus();
   }
 
-  private editable(step: Step): boolean {
+  private editable(step: PipelineStep): boolean {
     return step.id > 0 && this.passes.get(step.tool)?.has(step.pass || step.text) === true;
   }
 
@@ -341,7 +342,7 @@ class PipelineEditor implements View {
 
   private move(by: number): void {
     const { step } = this;
-    const place = this.selected - this.get<Step[]>("route").length + by;
+    const place = this.selected - this.get<PipelineStep[]>("route").length + by;
     if (step?.id && place >= 0) void this.ask({ do: "move", step: step.id, to: place });
   }
 

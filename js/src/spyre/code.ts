@@ -1,7 +1,8 @@
 /** OpSpec, SuperDSC and bundle.mlir of the selected op: folded, searchable, with what belongs to the selection lit. */
 
 import { h, OWN_KEYS, plural } from "../dom";
-import { iterationOf, type Op, type Texts } from "./data";
+import { iterationOf } from "./data";
+import type { SpyreOp, SpyreTexts } from "../schema";
 
 type Form = "OpSpec" | "SuperDSC" | "bundle.mlir";
 type Path = readonly string[];
@@ -11,7 +12,7 @@ const DEEP = 3;
 export class Code {
   readonly element: HTMLElement;
   private form: Form = "SuperDSC";
-  private texts: Texts | null = null;
+  private texts: SpyreTexts | null = null;
   private readonly body = h("div", {
     class: "irw-s-code",
     role: "group",
@@ -25,7 +26,7 @@ export class Code {
   private readonly file = h("span", { class: "irw-dim" });
   private hits: HTMLElement[] = [];
   private hit = -1;
-  private now: { op: Op; kernel: string; core: number; tensor: string; iteration: number } | null = null;
+  private now: { op: SpyreOp; kernel: string; core: number; tensor: string; iteration: number } | null = null;
 
   constructor(private readonly asked: () => void) {
     this.buttons = new Map(
@@ -55,12 +56,12 @@ export class Code {
     );
   }
 
-  set(texts: Texts | null): void {
+  set(texts: SpyreTexts | null): void {
     this.texts = texts;
     this.draw();
   }
 
-  select(op: Op, kernel: string, core: number, tensor: string, iteration: number): void {
+  select(op: SpyreOp, kernel: string, core: number, tensor: string, iteration: number): void {
     this.now = { op, kernel, core, tensor, iteration };
     this.draw();
   }

@@ -2,9 +2,10 @@
 
 import { h, thousands } from "../dom";
 import { table } from "./cores";
-import { bytes, type Former } from "./data";
+import { bytes } from "./data";
+import type { SpyreFormer } from "../schema";
 
-export function compared(former: Former): HTMLElement {
+export function compared(former: SpyreFormer): HTMLElement {
   const { rows, options, totals } = former.changes;
   const amount = (name: string, n: number): string => (/bytes|LX/.test(name) ? bytes(n) : thousands(Math.round(n)));
   const sign = (x: number, y: number): string =>

@@ -1,7 +1,8 @@
 /** The cores as a grid, the splits, and what the selected core touches. */
 
 import { h, OWN_KEYS, plural, thousands } from "../dom";
-import { at, bytes, type Colour, hex, iterationOf, type Op, type Program, span, tileOf } from "./data";
+import { at, bytes, type Colour, hex, iterationOf, span, tileOf } from "./data";
+import type { SpyreOp, SpyreProgram } from "../schema";
 
 const COLUMNS = 8;
 
@@ -22,7 +23,7 @@ export class Cores {
     this.element.addEventListener("keydown", (event) => this.key(event));
   }
 
-  draw(program: Program, op: Op, colours: readonly Colour[]): void {
+  draw(program: SpyreProgram, op: SpyreOp, colours: readonly Colour[]): void {
     const live = program.lx.blocks.filter(({ first, last }) => first <= op.step && op.step <= last);
     const used =
       live.reduce((most, { address, bytes: size }) => Math.max(most, address + size), 0) / program.lx.capacity;
@@ -40,7 +41,13 @@ export class Cores {
     this.element.replaceChildren(...rows);
   }
 
-  private cell(program: Program, op: Op, colour: Colour | undefined, core: number, used: number): HTMLElement {
+  private cell(
+    program: SpyreProgram,
+    op: SpyreOp,
+    colour: Colour | undefined,
+    core: number,
+    used: number,
+  ): HTMLElement {
     const idle = core >= op.cores;
     const split = op.dims
       .map((dim, i) => ({ dim, slice: op.slices[core]?.[i] ?? 0 }))
@@ -127,7 +134,7 @@ export function table(
   );
 }
 
-export function splits(op: Op): HTMLElement {
+export function splits(op: SpyreOp): HTMLElement {
   if (op.dims.length === 0)
     return h("p", { class: "irw-dim" }, op.kernel < 0 ? "Runs on the host." : "Nothing is divided.");
   return table(
@@ -144,7 +151,7 @@ export function splits(op: Op): HTMLElement {
 }
 
 /** Rows, columns, bytes and address of each tensor, for one core and iteration. */
-export function corePanel(op: Op, core: number, iteration: number): HTMLElement {
+export function corePanel(op: SpyreOp, core: number, iteration: number): HTMLElement {
   const slices = op.slices[core];
   if (!slices)
     return h(

@@ -1,133 +1,7 @@
 /** What `irwidget.spyre.picture` sends, and what is worked out from it: nothing here draws. */
 
 import { readJson } from "../gzip";
-
-export type Box = readonly (readonly [number, number])[];
-export interface Tile {
-  box: Box;
-  address: number;
-  bytes: number;
-  run: number;
-  repeats: readonly (readonly [count: number, distance: number])[];
-  cores: readonly number[];
-}
-export interface Tensor {
-  name: string;
-  role: "in" | "out" | "index";
-  place: "hbm" | "pool" | "lx";
-  base: number;
-  coordinates: string[];
-  advances: number[];
-  shifts: number[][];
-  tiles: Tile[];
-}
-export interface Dim {
-  symbol: string;
-  variable: string;
-  name: string;
-  label: string;
-  size: number;
-  padded: number;
-  tile: number;
-  split: number;
-  loop: number;
-  reduced: boolean;
-  units: number;
-}
-export interface Candidate {
-  splits: Record<string, number>;
-  cores: number;
-  cost: number;
-  compute: number;
-  memory: number;
-  partial_sums: number;
-  tie: number;
-  batch: number;
-}
-export interface Op {
-  number: number;
-  op: string;
-  buffer: string;
-  func: string;
-  kernel: number;
-  unit: string;
-  mark: string;
-  step: number;
-  line: [file: number, line: number];
-  dims: Dim[];
-  cores: number;
-  slices: number[][];
-  loops: { dim: string; count: number }[];
-  tensors: Tensor[];
-  moved: { device: number; lx: number };
-  division: { source: string; idle: string; candidates: Candidate[]; count: number } | null;
-  why: { about: string; text: string }[];
-}
-export interface Buffer {
-  size: number[];
-  stride: number[];
-  dtype: string;
-  kind: string;
-  parameter: string;
-  order: number[] | null;
-  device_size: number[];
-  stride_map: number[];
-  format: string;
-  item: number;
-  tag: string;
-  bytes: number;
-  place: string;
-}
-export interface Program {
-  version: number;
-  name: string;
-  semantics: string;
-  cores: number;
-  max_cores: number;
-  stick: number;
-  steps: number;
-  kernels: { name: string; unimplemented: string; pool: boolean; arguments: { name: string; base: number }[] }[];
-  ops: Op[];
-  buffers: Record<string, Buffer>;
-  lx: {
-    capacity: number;
-    peak: number;
-    blocks: { name: string; address: number; bytes: number; first: number; last: number; in_place: string }[];
-    missed: { name: string; why: string; bytes: number }[];
-  };
-  pool: { bytes: number; blocks: { name: string; offset: number; bytes: number; first: number; last: number }[] };
-  options: {
-    cores: number;
-    layout_solver: string;
-    restickify_solver: string;
-    choices: Record<string, string[]>;
-    switches: Record<string, boolean>;
-    orders: Record<string, number[]>;
-    divisions: Record<string, Record<string, number>>;
-  };
-  moved: { device: number; lx: number };
-  diagnostics: string[];
-  sources: { name: string; text: string }[];
-}
-interface Said {
-  splits: string;
-  cores: number;
-  place: string;
-  moved: number;
-}
-export interface Former {
-  picture: Program;
-  changes: {
-    rows: { op: string; before: Said | null; after: Said | null; changed: boolean }[];
-    options: { name: string; before: string; after: string }[];
-    totals: { name: string; before: number; after: number }[];
-  };
-}
-export interface Texts {
-  opspec: Record<string, string>;
-  bundle: Record<string, string>;
-  files: { kernel: string; op: string; iteration: number[]; name: string; text: string }[];
-}
+import type { SpyreBuffer, SpyreOp, SpyreProgram, SpyreTensor, SpyreTile } from "../schema";
 
 const VERSION = 1;
 
@@ -139,8 +13,8 @@ export async function unpack<T>(bytes: unknown): Promise<T | null> {
   return readJson<T>(view);
 }
 
-export async function program(bytes: unknown): Promise<Program> {
-  const made = await unpack<Program>(bytes);
+export async function program(bytes: unknown): Promise<SpyreProgram> {
+  const made = await unpack<SpyreProgram>(bytes);
   if (!made) throw new Error("There is no program: run the cell again.");
   if (made.version !== VERSION)
     throw new Error(`This program has format ${made.version} and the view reads ${VERSION}: run the cell again.`);
@@ -148,7 +22,7 @@ export async function program(bytes: unknown): Promise<Program> {
 }
 
 /** Which iteration of each loop, outermost first, a number among all of them is. */
-export function iterationOf(op: Op, number: number): number[] {
+export function iterationOf(op: SpyreOp, number: number): number[] {
   const found: number[] = [];
   for (const { count } of [...op.loops].reverse()) {
     found.unshift(number % count);
@@ -157,18 +31,18 @@ export function iterationOf(op: Op, number: number): number[] {
   return found;
 }
 
-export function iterations(op: Op): number {
+export function iterations(op: SpyreOp): number {
   return op.loops.reduce((all, { count }) => all * count, 1);
 }
 
-export function tileOf(tensor: Tensor, core: number): Tile | undefined {
+export function tileOf(tensor: SpyreTensor, core: number): SpyreTile | undefined {
   return tensor.tiles.find(({ cores }) => cores.includes(core));
 }
 
 /** Where a tile is in an iteration of the loops around its op. */
 export function at(
-  tensor: Tensor,
-  tile: Tile,
+  tensor: SpyreTensor,
+  tile: SpyreTile,
   iteration: readonly number[],
 ): { box: [number, number][]; address: number } {
   const box = tile.box.map(([low, high], dim): [number, number] => {
@@ -182,7 +56,7 @@ export function at(
 }
 
 /** The host element in a lane of a stick; null where there is padding. */
-export function elementAt(buffer: Buffer, stick: number, lane: number): number[] | null {
+export function elementAt(buffer: SpyreBuffer, stick: number, lane: number): number[] | null {
   const sizes = buffer.device_size;
   const position = new Array<number>(sizes.length).fill(0);
   position[sizes.length - 1] = lane;
@@ -203,7 +77,7 @@ export function elementAt(buffer: Buffer, stick: number, lane: number): number[]
 }
 
 /** The host dim that a step of so many host elements moves along: the outermost whose stride is not larger. */
-function dimOf(buffer: Buffer, step: number): number {
+function dimOf(buffer: SpyreBuffer, step: number): number {
   let best = -1;
   for (const [dim, stride] of buffer.stride.entries()) {
     if (buffer.size[dim]! > 1 && stride <= step && step % stride === 0 && (best < 0 || stride > buffer.stride[best]!))
@@ -213,7 +87,7 @@ function dimOf(buffer: Buffer, step: number): number {
 }
 
 /** The host dim that runs inside the sticks; -1 when none does. */
-export function stickDim(buffer: Buffer): number {
+export function stickDim(buffer: SpyreBuffer): number {
   const inner = buffer.stride_map.at(-1)!;
   return inner > 0 ? buffer.stride.findIndex((stride, dim) => buffer.size[dim]! > 1 && stride === inner) : -1;
 }
@@ -237,7 +111,7 @@ export function span([low, high]: readonly [number, number]): string {
   return low === high ? String(low) : `${low}–${high}`;
 }
 
-export function splitsOf(op: Op): string {
+export function splitsOf(op: SpyreOp): string {
   return (
     op.dims
       .filter(({ split }) => split > 1)
@@ -247,7 +121,7 @@ export function splitsOf(op: Op): string {
 }
 
 /** Which slice of each split dim a core has. */
-export function slicesOf(op: Op, core: number): string {
+export function slicesOf(op: SpyreOp, core: number): string {
   const slices = op.slices[core];
   return slices
     ? op.dims
@@ -264,7 +138,7 @@ export interface Colour {
 }
 
 /** The colour of each core: two hues for the axis with fewer slices, lightness for the others. */
-export function coreColours(op: Op): Colour[] {
+export function coreColours(op: SpyreOp): Colour[] {
   const axes = op.dims.map((dim, i) => ({ i, split: dim.split })).filter(({ split }) => split > 1);
   axes.sort((x, y) => x.split - y.split);
   const first = axes[0];
@@ -286,7 +160,7 @@ export function coreColours(op: Op): Colour[] {
 }
 
 /** Of a tile: that of its core; of several cores, their common hue, or none. */
-export function tileColour(tile: Tile, colours: readonly Colour[]): Colour {
+export function tileColour(tile: SpyreTile, colours: readonly Colour[]): Colour {
   const mine = tile.cores.map((core) => colours[core]!).filter(Boolean);
   const depth = mine.reduce((sum, colour) => sum + colour.depth, 0) / Math.max(1, mine.length);
   const hue = mine[0]?.hue ?? "n";

@@ -1,7 +1,7 @@
 /** The form that compiles again: options, the splits of one op and the layouts of the inputs. */
 
 import { h, OWN_KEYS } from "../dom";
-import type { Op, Program } from "./data";
+import type { SpyreOp, SpyreProgram } from "../schema";
 
 export interface Change {
   cores?: number;
@@ -36,7 +36,7 @@ export class Form {
     this.go.textContent = "Compile again";
   }
 
-  draw(program: Program, op: Op): void {
+  draw(program: SpyreProgram, op: SpyreOp): void {
     if (!this.send) {
       this.element.replaceChildren(
         h(

@@ -9,19 +9,8 @@ import { Form } from "./form";
 import { reasons } from "./why";
 import { Code } from "./code";
 import { corePanel, Cores, splits } from "./cores";
-import {
-  bytes,
-  coreColours,
-  slicesOf,
-  type Former,
-  iterationOf,
-  iterations,
-  type Op,
-  type Program,
-  program as read,
-  type Texts,
-  unpack,
-} from "./data";
+import { bytes, coreColours, slicesOf, iterationOf, iterations, program as read, unpack } from "./data";
+import type { SpyreFormer, SpyreOp, SpyreProgram, SpyreTexts } from "../schema";
 import { deviceMemory, folded, scratchpad, Sticks } from "./memory";
 import { Ops } from "./ops";
 import { source } from "./source";
@@ -35,12 +24,12 @@ type Key = (typeof SELECTED)[number] | (typeof SENT)[number];
 
 class SpyreView implements View {
   readonly element: HTMLElement;
-  private program!: Program;
-  private former: Former | null = null;
+  private program!: SpyreProgram;
+  private former: SpyreFormer | null = null;
   private maps: TensorMap[] = [];
   private shownOp = -1;
   private shownLx = "";
-  private explained: Op | null = null;
+  private explained: SpyreOp | null = null;
   private later = 0;
   private readonly asker: Asker;
   private readonly state: Watch<Key>;
@@ -205,8 +194,8 @@ class SpyreView implements View {
     // A closed widget has no data any more.
     if (keys.has("data") && this.program && !(this.model.get("data") as DataView).byteLength) return;
     if (keys.has("data")) this.program = await read(this.model.get("data"));
-    if (keys.has("former")) this.former = await unpack<Former>(this.model.get("former"));
-    if (keys.has("texts") || keys.has("data")) this.code.set(await unpack<Texts>(this.model.get("texts")));
+    if (keys.has("former")) this.former = await unpack<SpyreFormer>(this.model.get("former"));
+    if (keys.has("texts") || keys.has("data")) this.code.set(await unpack<SpyreTexts>(this.model.get("texts")));
     if (keys.has("data") || keys.has("former")) {
       this.drawProgram();
       this.shownOp = -1;
@@ -278,7 +267,7 @@ class SpyreView implements View {
   }
 
   /** What lies further down: it waits until the selection rests. */
-  private drawBelow(op: Op, core: number, name: string, iteration: number): void {
+  private drawBelow(op: SpyreOp, core: number, name: string, iteration: number): void {
     this.sticks.draw(
       this.program,
       name,
@@ -294,11 +283,11 @@ class SpyreView implements View {
   }
 
   /** Whether tiles move with the iterations, so that the maps must be drawn again. */
-  private loopsMove(op: Op): boolean {
+  private loopsMove(op: SpyreOp): boolean {
     return op.loops.length > 0;
   }
 
-  private drawOp(op: Op, core: number, iteration: number): void {
+  private drawOp(op: SpyreOp, core: number, iteration: number): void {
     const colours = coreColours(op);
     this.ops.select(op.number);
     this.cores.draw(this.program, op, colours);
@@ -322,7 +311,7 @@ class SpyreView implements View {
       this.panel.compared.replaceChildren(compared(this.former), this.sideBySide(this.former, op, core, iteration));
   }
 
-  private mapsOf(program: Program, op: Op, core: number, iteration: number, room: number): TensorMap[] {
+  private mapsOf(program: SpyreProgram, op: SpyreOp, core: number, iteration: number, room: number): TensorMap[] {
     const colours = coreColours(op);
     return op.tensors.map(
       (tensor) =>
@@ -339,7 +328,7 @@ class SpyreView implements View {
     );
   }
 
-  private sideBySide(former: Former, op: Op, core: number, iteration: number): HTMLElement {
+  private sideBySide(former: SpyreFormer, op: SpyreOp, core: number, iteration: number): HTMLElement {
     const other = former.picture.ops.find((one) => one.buffer === op.buffer && one.func === op.func);
     const column = (title: string, maps: TensorMap[]): HTMLElement =>
       h("div", { class: "irw-s-side" }, h("div", { class: "irw-s-h" }, title), ...maps.map(({ element }) => element));
@@ -347,7 +336,7 @@ class SpyreView implements View {
     const before = this.mapsOf(former.picture, other, core, 0, 320);
     const now = this.mapsOf(this.program, op, core, iteration, 320);
     this.maps.push(...before, ...now);
-    const on = (program: Program, one: Op): string =>
+    const on = (program: SpyreProgram, one: SpyreOp): string =>
       `${program.options.cores} cores: ${
         one.dims
           .filter(({ split }) => split > 1)
@@ -362,7 +351,7 @@ class SpyreView implements View {
     );
   }
 
-  private legend(op: Op): HTMLElement {
+  private legend(op: SpyreOp): HTMLElement {
     const axes = op.dims.filter(({ split }) => split > 1).sort((x, y) => x.split - y.split);
     const swatch = (hue: string): HTMLElement =>
       h("span", { class: "irw-s-swatch", "data-hue": hue, "aria-hidden": "true" });

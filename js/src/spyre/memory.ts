@@ -2,10 +2,16 @@
 
 import { h, OWN_KEYS, plural, thousands } from "../dom";
 import { table } from "./cores";
-import { at, bytes, elementAt, hex, iterationOf, type Op, type Program, type Tensor, tileOf } from "./data";
+import { at, bytes, elementAt, hex, iterationOf, tileOf } from "./data";
+import type { SpyreOp, SpyreProgram, SpyreTensor } from "../schema";
 
 /** Address by step: what lives in every core's LX, and the peak. */
-export function scratchpad(program: Program, op: Op, tensor: string, chosen: (name: string) => void): HTMLElement {
+export function scratchpad(
+  program: SpyreProgram,
+  op: SpyreOp,
+  tensor: string,
+  chosen: (name: string) => void,
+): HTMLElement {
   const { blocks, missed, capacity, peak } = program.lx;
   const room = [
     h(
@@ -145,8 +151,8 @@ export function touched(
 
 /** The kernel's tensors as bars of addresses, with the selected core's bytes. */
 export function deviceMemory(
-  program: Program,
-  op: Op,
+  program: SpyreProgram,
+  op: SpyreOp,
   core: number,
   iteration: number,
   tensor: string,
@@ -160,7 +166,7 @@ export function deviceMemory(
     name: string,
     base: number,
     size: number,
-    tensors: readonly Tensor[],
+    tensors: readonly SpyreTensor[],
     live: readonly { name: string; offset: number; bytes: number }[],
   ): HTMLElement => {
     const strip = h("span", { class: "irw-s-strip", "aria-hidden": "true" });
@@ -262,7 +268,7 @@ export class Sticks {
   private first = 0;
   private key = "";
 
-  draw(program: Program, name: string, tensor: Tensor | undefined, core: number): void {
+  draw(program: SpyreProgram, name: string, tensor: SpyreTensor | undefined, core: number): void {
     const buffer = program.buffers[name];
     if (!buffer) return void this.element.replaceChildren(h("p", { class: "irw-dim" }, "No device layout."));
     const eps = buffer.device_size.at(-1)!;
@@ -316,11 +322,11 @@ export class Sticks {
   }
 
   private stick(
-    program: Program,
+    program: SpyreProgram,
     name: string,
     stick: number,
     eps: number,
-    tensor: Tensor | undefined,
+    tensor: SpyreTensor | undefined,
   ): (string | Node)[] {
     const buffer = program.buffers[name]!;
     const lanes = Array.from({ length: eps }, (_, lane) => elementAt(buffer, stick, lane));

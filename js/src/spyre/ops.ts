@@ -1,7 +1,8 @@
 /** The ops by kernel, in launch order: the selector of everything else. */
 
 import { freshId, h, OWN_KEYS, plural } from "../dom";
-import { type Op, type Program, splitsOf } from "./data";
+import { splitsOf } from "./data";
+import type { SpyreOp, SpyreProgram } from "../schema";
 
 const MARKS: Record<string, string> = {
   restickify: "⇄ restickify",
@@ -12,7 +13,7 @@ const MARKS: Record<string, string> = {
 export class Ops {
   readonly element: HTMLElement;
   private rows: HTMLElement[] = [];
-  private program!: Program;
+  private program!: SpyreProgram;
   private selected = 0;
 
   constructor(private readonly chosen: (op: number) => void) {
@@ -24,7 +25,7 @@ export class Ops {
     });
   }
 
-  draw(program: Program): void {
+  draw(program: SpyreProgram): void {
     this.program = program;
     this.rows = [];
     const groups: HTMLElement[] = [];
@@ -53,7 +54,7 @@ export class Ops {
     this.element.replaceChildren(...groups);
   }
 
-  private row(op: Op): HTMLElement {
+  private row(op: SpyreOp): HTMLElement {
     const place = this.program.buffers[op.buffer]?.place ?? "";
     const mark = MARKS[op.mark];
     return h(

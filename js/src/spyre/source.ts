@@ -1,12 +1,12 @@
 /** The user's lines; those that ops come from are buttons. */
 
 import { h, OWN_KEYS } from "../dom";
-import type { Op, Program } from "./data";
+import type { SpyreOp, SpyreProgram } from "../schema";
 
 const AROUND = 3;
 const MOST = 120;
 
-export function source(program: Program, op: Op, chosen: (op: number) => void): HTMLElement {
+export function source(program: SpyreProgram, op: SpyreOp, chosen: (op: number) => void): HTMLElement {
   const [file, line] = op.line;
   const found = program.sources[file];
   if (!found || !found.text)

@@ -2,20 +2,8 @@
 
 import { freshId, h, OWN_KEYS, plural } from "../dom";
 import { depth } from "./cores";
-import {
-  at,
-  type Buffer,
-  bytes,
-  type Colour,
-  iterationOf,
-  type Op,
-  type Program,
-  span,
-  type Tensor,
-  type Tile,
-  tileColour,
-  tileOf,
-} from "./data";
+import { at, bytes, type Colour, iterationOf, span, tileColour, tileOf } from "./data";
+import type { SpyreBuffer, SpyreOp, SpyreProgram, SpyreTensor, SpyreTile } from "../schema";
 
 const PLANES = 8;
 const GAP = 3;
@@ -29,12 +17,12 @@ interface Plane {
 export class TensorMap {
   readonly element: HTMLElement;
   private readonly list: HTMLElement;
-  private readonly options: { tile: Tile; parts: HTMLElement[]; id: string }[] = [];
+  private readonly options: { tile: SpyreTile; parts: HTMLElement[]; id: string }[] = [];
 
   constructor(
-    program: Program,
-    private readonly op: Op,
-    readonly tensor: Tensor,
+    program: SpyreProgram,
+    private readonly op: SpyreOp,
+    readonly tensor: SpyreTensor,
     colours: readonly Colour[],
     iteration: number,
     core: number,
@@ -57,7 +45,7 @@ export class TensorMap {
     this.draw(buffer, colours, iteration, core);
   }
 
-  private title(buffer: Buffer): (Node | string)[] {
+  private title(buffer: SpyreBuffer): (Node | string)[] {
     const { tensor } = this;
     const label = buffer.parameter || tensor.name;
     const shared = Math.max(...tensor.tiles.map(({ cores }) => cores.length));
@@ -71,7 +59,7 @@ export class TensorMap {
     ];
   }
 
-  private draw(buffer: Buffer, colours: readonly Colour[], iteration: number, core: number): void {
+  private draw(buffer: SpyreBuffer, colours: readonly Colour[], iteration: number, core: number): void {
     const size = buffer.size.length === 0 ? [1] : buffer.size;
     const [rows, columns] = [size.at(-2) ?? 1, size.at(-1)!];
     const leading = size.slice(0, -2);
@@ -132,7 +120,7 @@ export class TensorMap {
   }
 
   private part(
-    tile: Tile,
+    tile: SpyreTile,
     number: number,
     colours: readonly Colour[],
     where: Record<string, number>,
@@ -165,7 +153,7 @@ export class TensorMap {
   }
 
   /** A tile's core; again, the next of those that share it. */
-  private pick(tile: Tile): void {
+  private pick(tile: SpyreTile): void {
     const now = this.list.dataset["now"];
     const at = tile.cores.indexOf(Number(now));
     this.chosen(tile.cores[(at + 1) % tile.cores.length]!, this.tensor.name);

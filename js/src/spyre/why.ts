@@ -2,9 +2,9 @@
 
 import { h } from "../dom";
 import { table } from "./cores";
-import type { Op } from "./data";
+import type { SpyreOp } from "../schema";
 
-export function reasons(op: Op): HTMLElement {
+export function reasons(op: SpyreOp): HTMLElement {
   const out: Node[] = op.why.map(({ about, text }) =>
     h("p", { class: `irw-s-why irw-s-why-${about}` }, h("b", {}, `${about} `), text),
   );

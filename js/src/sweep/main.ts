@@ -6,33 +6,12 @@ import { readJson } from "../gzip";
 import { type Model, Watch } from "../model";
 import { type Context, mounted, type View } from "../mount";
 import style from "./style.css?inline";
-
-interface Cell {
-  model: string;
-  target: string;
-  status: string;
-  mark: string;
-  message: string;
-  step: string;
-  pass: string;
-  op: string;
-  place: string;
-  seconds: number;
-  passes: number;
-  lines: number;
-  dumps: boolean;
-}
-interface Data {
-  models: string[];
-  targets: string[];
-  cells: Cell[];
-  tools: string[];
-}
+import type { SweepData } from "../schema";
 
 class SweepView implements View {
   readonly element = h("div", { class: "irw irw-w", role: "region", "aria-label": "Sweep" });
   private readonly model: Model;
-  private data!: Data;
+  private data!: SweepData;
   private readonly buttons: (HTMLButtonElement | undefined)[] = [];
   private readonly rows = new Map<string, HTMLElement>();
   private readonly detail = h("section", { class: "irw-w-detail", "aria-label": "The chosen cell", hidden: true });
@@ -68,7 +47,7 @@ class SweepView implements View {
   }
 
   async start(): Promise<void> {
-    this.data = await readJson<Data>(this.model.get("data") as DataView<ArrayBuffer>);
+    this.data = await readJson<SweepData>(this.model.get("data") as DataView<ArrayBuffer>);
     const { cells, tools } = this.data;
     const counts = new Map<string, number>();
     for (const cell of cells) counts.set(cell.status, (counts.get(cell.status) ?? 0) + 1);

@@ -3,7 +3,8 @@ import { Analysis } from "../../src/analysis";
 import { Compare, type Pair } from "../../src/compare";
 import { h } from "../../src/dom";
 import style from "../../src/style.css?inline";
-import { frames, lowering, place } from "./page";
+import { frames, place } from "./page";
+import { lowering } from "../lowering";
 
 const equal = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, i) => `  %${from + i} = arith.addi %a, %c${from + i} : i64`);
@@ -45,7 +46,7 @@ async function compared(options: Partial<Pair> = {}, width = 900): Promise<{ com
     left,
     right,
     titles: ["l", "r"],
-    blind: false,
+    ignoreRenumbering: false,
     layout: "split",
     wrap: false,
     fold: true,

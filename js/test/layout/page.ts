@@ -1,11 +1,8 @@
-/** Views in a real page, and dumps to show in them. */
+/** Views in a real page. */
 
 import { onTestFinished } from "vitest";
-import type { Dumps, Stage } from "../../src/dumps";
-import { blank } from "../../src/ir";
 import type { Render } from "../../src/mount";
 import { PageModel } from "../../src/pagemodel";
-import { Shape } from "../../src/shape";
 
 /** An element of a width, in the page until the test ends. */
 export function place(width = 1000): HTMLElement {
@@ -39,46 +36,4 @@ export function frames(count = 2): Promise<void> {
     const next = (left: number): void => (left === 0 ? done() : void requestAnimationFrame(() => next(left - 1)));
     next(count);
   });
-}
-
-/** A lowering whose stages have these lines. */
-export function lowering(...texts: readonly (readonly string[])[]): Dumps {
-  const table = [...new Set(texts.flat())];
-  const blanks = new Map<string, number>();
-  const blanked = Int32Array.from(table, (line) => {
-    const text = blank(line);
-    if (!blanks.has(text)) blanks.set(text, blanks.size);
-    return blanks.get(text)!;
-  });
-  const shapes = table.map((line) => {
-    const bytes = new TextEncoder().encode(line);
-    return new Shape(bytes, 0, bytes.length);
-  });
-  const stages = texts.map((lines, i): Stage => ({
-    name: `pass-${i}`,
-    label: `pass-${i}`,
-    step: "",
-    language: "mlir",
-    options: "",
-    seconds: 0,
-    scope: "module",
-    before: i - 1,
-    check: "",
-    ready: true,
-    lost: false,
-    changed: true,
-    lines: Int32Array.from(lines, (line) => table.indexOf(line)),
-    places: null,
-  }));
-  const trace = { name: "t", target: "x", stages, failure: null, facts: [], diagnostics: [], attachments: [] };
-  return {
-    table,
-    blanked,
-    blanks: blanks.size,
-    shapeOf: Int32Array.from(table.keys()),
-    shapes,
-    traces: [trace],
-    sources: [],
-    places: [],
-  };
 }

@@ -19,7 +19,7 @@ async function viewed(left: number, right: number): Promise<{ el: HTMLElement; m
     left,
     right,
     query: "",
-    blind: null,
+    ignore_renumbering: null,
     layout_mode: "split",
     wrap: false,
     fold: true,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Kernel } from "../../src/helion/data";
+import type { LinkedKernel } from "../../src/schema";
 import { render as helion } from "../../src/helion/main";
 import { render as sweep } from "../../src/sweep/main";
 import { frames, shown } from "./page";
@@ -41,7 +41,7 @@ test("the heads of a sweep stay in sight, and its table widens nothing", async (
   expect(el.querySelector(".irw")!.scrollWidth).toBeLessThanOrEqual(800);
 });
 
-const kernel: Kernel = {
+const kernel: LinkedKernel = {
   name: "k",
   source: [["k.py", 1, "a = x + y"]],
   table: ["a = x"],

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { differingWords } from "../src/words";
+import { differingWords } from "../src/worddiff";
 
 it.each([
   ["arith.addf %1, %2 : f32", "arith.mulf %1, %2 : f32", ["arith.addf"]],

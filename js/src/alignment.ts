@@ -93,7 +93,7 @@ export function sideBySide(
     if (difference > 0) right.gaps.push({ after: after[1], rows: difference });
   };
   for (const [fromA, fromB, length] of stretches(hunks, a.length)) {
-    const folded = folds(fromA, fromB, length, a.length, hunks.length > 0, options);
+    const folded = folds(fromA, fromB, length, a.length, b.length, hunks.length > 0, options);
     if (folded) {
       left.folds.push({ from: fromA + folded[0], to: fromA + folded[1], key: fromB + folded[0] });
       right.folds.push({ from: fromB + folded[0], to: fromB + folded[1], key: fromB + folded[0] });
@@ -145,12 +145,13 @@ function folds(
   fromB: number,
   length: number,
   lengthA: number,
+  lengthB: number,
   anyChange: boolean,
   options: Options,
 ): [number, number] | null {
   if (!anyChange) return null;
   const head = fromA === 0 && fromB === 0 ? 0 : options.context;
-  const tail = fromA + length === lengthA ? 0 : options.context;
+  const tail = fromA + length === lengthA && fromB + length === lengthB ? 0 : options.context;
   if (length - head - tail < WORTH_FOLDING || options.open.has(fromB + head)) return null;
   return [head, length - tail];
 }
@@ -167,7 +168,7 @@ export function unified(a: Int32Array, b: Int32Array, hunks: readonly Hunk[], op
   const folded: Fold[] = [];
   let at = 0;
   const copy = (fromA: number, fromB: number, length: number): void => {
-    const hidden = folds(fromA, fromB, length, a.length, hunks.length > 0, options);
+    const hidden = folds(fromA, fromB, length, a.length, b.length, hunks.length > 0, options);
     if (hidden) folded.push({ from: at + hidden[0], to: at + hidden[1], key: fromB + hidden[0] });
     for (let i = 0; i < length; i++, at++) {
       lines[at] = b[fromB + i]!;

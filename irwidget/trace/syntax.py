@@ -1,0 +1,92 @@
+"""What a line of IR says, by regular expressions: the names that passes renumber, the symbol that it defines, its op.
+
+The browser has no such rules of its own: it gets what they find as columns, see `irwidget.trace.columns`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Syntax = Literal["mlir", "llvm", "asm"]
+"""How a family of languages writes an operation."""
+
+_RENUMBERED = re.compile(
+    r"(?<=%)[\w$.-]+(?:[:#]\d+)?|(?<=\^)\w+|(?<=\#)(?:(?:map|set|loc)\d*|\d+)\b|(?<=!)\d+"
+    r"|(?<=\$)L__BB\d+_\d+|^(?:\d+|bb[\w.]*)(?=:)",
+    re.ASCII,
+)
+_NAME = r'("[^"]*"|[\w$.-]+)'
+_SYMBOL = re.compile(
+    rf'\s*(?:(?:\w+\.)*(?:func|module|global|kernel_launcher)\b[^@"%]*(?:"\w*"[^@"%]*)?@{_NAME}'
+    rf"|(?:define|declare)\b[^@]*@{_NAME}"
+    rf"|@{_NAME}\s*="
+    r"|\.(?:visible |weak )?\.?(?:entry|func)\b\s*(?:\([^)]*\)\s*)?([\w$]+))",
+    re.ASCII,
+)
+_OPERATION = {
+    "mlir": re.compile(r'\s*(?:%[^=]*=\s*)?"?([a-zA-Z_][\w$]*(?:\.[\w$]+)*)"?', re.ASCII),
+    "llvm": re.compile(r"\s+(?:%[^=]*=\s*)?(?:tail |musttail |notail )?([a-z]\w*)", re.ASCII),
+    "asm": re.compile(r"\s+(?:@!?%\w+\s+)?([a-z][\w.]*)", re.ASCII),
+}
+_SYNTAX: dict[str, Syntax] = {
+    "mlir": "mlir", "llvm": "llvm", "ptx": "asm", "amdgcn": "asm", "sass": "asm", "x86asm": "asm", "spirv": "asm",
+}  # fmt: skip
+_NOT_OPERATIONS = frozenset("ins outs attributes else do case default permutation to".split())
+"""Words that open a line of MLIR without being an operation."""
+_DIALECT = {"module": "builtin.", "return": "func.", "func": "func."}
+"""Operations that MLIR prints without their dialect."""
+
+Span = tuple[int, int]
+
+
+def syntax_of(language: str) -> Syntax | None:
+    """How a dump's language writes operations; None where it has none (`python`, `json`, ...)."""
+    return _SYNTAX.get(language)
+
+
+def renumbered(line: str) -> list[Span]:
+    """The parts of a line that a pass may renumber, in order.
+
+    Names of SSA values and blocks, attribute aliases, LLVM's metadata and labels, labels of PTX and of machine IR;
+    what says of which sort they are (`%`, `^`, `#`, `!`, `$`) is left.
+    """
+    return [found.span() for found in _RENUMBERED.finditer(line)]
+
+
+def blank(line: str) -> str:
+    """The line without the names that a pass may renumber."""
+    return _RENUMBERED.sub("", line)
+
+
+def symbol_span(line: str) -> Span | None:
+    """Where the name of the symbol is that a line defines (a function, module, global or kernel), or None."""
+    if "@" not in line and "entry" not in line and "func" not in line:
+        return None
+    found = _SYMBOL.match(line)
+    return found.span(found.lastindex) if found and found.lastindex else None
+
+
+def symbol(line: str) -> str:
+    """The symbol that a line defines, as it is written, without the `@`; or ""."""
+    span = symbol_span(line)
+    return line[slice(*span)] if span else ""
+
+
+def operation_span(line: str, syntax: Syntax) -> tuple[str, Span] | None:
+    """What is to be put before the operation on a line, and where on the line it is; None where there is none."""
+    found = _OPERATION[syntax].match(line)
+    if found is None:
+        return None
+    name = found[1]
+    if syntax != "mlir" or "." in name:
+        return "", found.span(1)
+    if name in _NOT_OPERATIONS or name not in _DIALECT:
+        return None
+    return _DIALECT[name], found.span(1)
+
+
+def operation(line: str, syntax: Syntax) -> str:
+    """The operation on a line with its dialect, or ""."""
+    found = operation_span(line, syntax)
+    return found[0] + line[slice(*found[1])] if found else ""

@@ -1,0 +1,474 @@
+"""What is sent to the browser as JSON, as types: `npm --prefix js run schema` makes js/src/schema.ts of them.
+
+A name that is a keyword of Python ends with an underscore here, and has none in JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+
+class Failure(TypedDict):
+    """Where a lowering stopped, and why."""
+
+    step: str
+    """The tool."""
+    pass_: str
+    message: str
+    diagnostics: list[str]
+    reproducer: str
+    """A shell command that shows the failure again; "" where there is none."""
+
+
+class ViewedStage(TypedDict):
+    """What a view says of a dump, beyond what the file has of it."""
+
+    label: str
+    """The name, numbered when the trace runs the pass more than once."""
+    step: str
+    scope: str
+    """What the pass ran on: `module`, a function or a kernel."""
+    part: str
+    """The function or kernel that the text shows; "" when it shows the whole module."""
+    syntax: str
+    """Which column of operations is that of its language; "" where there is none."""
+    before: int
+    """The stage that this one is compared with: the last of the same function or kernel; -1 for none."""
+    check: Literal["equal", "differs", ""]
+    """Whether what the stage computes equals eager PyTorch; "" where it was not executed."""
+
+
+class ViewedTrace(TypedDict):
+    """What a view says of a lowering without the text of its dumps."""
+
+    facts: list[tuple[str, str]]
+    failure: Failure | None
+    diagnostics: list[str]
+    stages: list[ViewedStage]
+
+
+class LinkedNode(TypedDict):
+    """A node of a Helion kernel's graph."""
+
+    name: str
+    """`graph.node`."""
+    target: str
+    text: str
+    """The node as a line of code."""
+    depth: int
+    """How many loops and branches hold it."""
+    symbolic: bool
+    """Whether it only computes a size or another number."""
+    row: int
+    """Its row of the source, or -1."""
+
+
+class LinkedStage(TypedDict):
+    """A dump of a Helion kernel, line by line."""
+
+    index: int
+    """The number of the dump in the lowering."""
+    name: str
+    step: str
+    language: str
+    lines: list[int]
+    """Numbers into the table of lines."""
+    owners: list[int]
+    """For each line, the number of its node, or -1."""
+
+
+class LinkedKernel(TypedDict):
+    """A Helion kernel: source, nodes, and the lines that came from each."""
+
+    name: str
+    source: list[tuple[str, int, str]]
+    """File, line number and text of each line."""
+    nodes: list[LinkedNode]
+    table: list[str]
+    stages: list[LinkedStage]
+
+
+class PipelineStep(TypedDict):
+    """A step of a pipeline under edit."""
+
+    id: int
+    """0 for a step of the route, which cannot be edited."""
+    tool: str
+    pass_: str
+    label: str
+    text: str
+    """The arguments as they are written."""
+    options: dict[str, str]
+    enabled: bool
+    state: Literal["", "waiting", "running", "done", "failed", "stopped"]
+    seconds: float
+    stage: int
+    """The stage of the lowering that it left; -1 when there is none."""
+
+
+class PassOption(TypedDict):
+    """An option of a pass that the page may set."""
+
+    name: str
+    kind: Literal["flag", "integer", "number", "choice", "text"]
+    default: str
+    choices: list[str]
+    help: str
+
+
+class OfferedPass(TypedDict):
+    """A pass that the page may pick."""
+
+    name: str
+    help: str
+    options: list[PassOption]
+
+
+class SweepCell(TypedDict):
+    """One lowering of a sweep."""
+
+    model: str
+    target: str
+    status: str
+    mark: str
+    """What the cell of the heat map says."""
+    message: str
+    step: str
+    pass_: str
+    op: str
+    place: str
+    seconds: float
+    passes: int
+    lines: int
+    dumps: bool
+    """Whether its dumps were kept."""
+
+
+class SweepData(TypedDict):
+    """A sweep as a heat map."""
+
+    models: list[str]
+    targets: list[str]
+    cells: list[SweepCell]
+    tools: list[str]
+
+
+class SpyreTile(TypedDict):
+    """A part of a tensor that some cores touch."""
+
+    box: list[tuple[int, int]]
+    """First and last of each host dim."""
+    address: int
+    bytes: int
+    run: int
+    """Bytes that lie together; `repeats` says how they repeat from there."""
+    repeats: list[tuple[int, int]]
+    """Count and distance."""
+    cores: list[int]
+
+
+class SpyreTensor(TypedDict):
+    """An operand of an op, cut into tiles."""
+
+    name: str
+    role: Literal["in", "out", "index"]
+    place: Literal["hbm", "pool", "lx"]
+    base: int
+    argument: int
+    coordinates: list[str]
+    advances: list[int]
+    """What an iteration of each loop adds to the addresses."""
+    shifts: list[list[int]]
+    """What it adds to each dim of the boxes."""
+    tiles: list[SpyreTile]
+
+
+class SpyreDim(TypedDict):
+    """A dim of an op's iteration space."""
+
+    symbol: str
+    variable: str
+    name: str
+    label: str
+    size: int
+    padded: int
+    tile: int
+    split: int
+    loop: int
+    reduced: bool
+    units: int
+
+
+class SpyreLoop(TypedDict):
+    """A coarse loop around an op."""
+
+    dim: str
+    count: int
+
+
+class SpyreCandidate(TypedDict):
+    """A division of the work that the cost model has weighed; times in us."""
+
+    splits: dict[str, int]
+    cores: int
+    cost: float
+    compute: float
+    memory: float
+    partial_sums: float
+    tie: float
+    batch: float
+
+
+class SpyreDivision(TypedDict):
+    """How an op's work was divided."""
+
+    source: str
+    idle: str
+    candidates: list[SpyreCandidate]
+    count: int
+    """How many candidates there were."""
+    units: dict[str, int]
+
+
+class SpyreMoved(TypedDict):
+    """Bytes moved."""
+
+    device: int
+    lx: int
+
+
+class SpyreReason(TypedDict):
+    """Why something is as it is."""
+
+    about: str
+    text: str
+
+
+class SpyreRead(TypedDict):
+    """A tensor that a host call reads."""
+
+    name: str
+    role: Literal["in"]
+    tiles: list[SpyreTile]
+
+
+class SpyreOp(TypedDict):
+    """An op in launch order, host calls among them."""
+
+    number: int
+    op: str
+    buffer: str
+    func: str
+    kernel: int
+    """The number of its kernel; -1 for a host call."""
+    unit: str
+    mark: str
+    step: int
+    """Its position in the loop IR, the time axis of `lx` and `pool`."""
+    line: tuple[int, int]
+    """File and line of the user's source; line 0 when it is not known."""
+    aten: str
+    dims: list[SpyreDim]
+    cores: int
+    slices: list[list[int]]
+    """For each core, which slice of each dim it has."""
+    loops: list[SpyreLoop]
+    tensors: list[SpyreTensor]
+    moved: SpyreMoved
+    division: SpyreDivision | None
+    why: list[SpyreReason]
+    reads: NotRequired[list[SpyreRead]]
+    """Of a host call, what it reads."""
+
+
+class SpyreBuffer(TypedDict):
+    """A buffer of a program, and how it lies on the device."""
+
+    size: list[int]
+    stride: list[int]
+    dtype: str
+    kind: str
+    parameter: str
+    dims: list[str]
+    order: list[int] | None
+    device_size: list[int]
+    stride_map: list[int]
+    format: str
+    item: int
+    """Bytes of an element."""
+    tag: str
+    bytes: int
+    place: str
+
+
+class SpyreArgument(TypedDict):
+    """An argument of a kernel."""
+
+    name: str
+    base: int
+
+
+class SpyreKernel(TypedDict):
+    """A kernel of a program."""
+
+    name: str
+    unimplemented: str
+    pool: bool
+    arguments: list[SpyreArgument]
+
+
+class SpyreBlock(TypedDict):
+    """A buffer in the scratchpad of every core, from its first step to its last."""
+
+    name: str
+    address: int
+    bytes: int
+    first: int
+    last: int
+    in_place: str
+
+
+class SpyreMissed(TypedDict):
+    """A buffer that is not in the scratchpad, and why."""
+
+    name: str
+    why: str
+    bytes: int
+
+
+class SpyreScratchpad(TypedDict):
+    """The scratchpad of every core."""
+
+    capacity: int
+    whole: int
+    peak: int
+    blocks: list[SpyreBlock]
+    missed: list[SpyreMissed]
+
+
+class SpyrePooled(TypedDict):
+    """A buffer in the pool, from its first step to its last."""
+
+    name: str
+    offset: int
+    bytes: int
+    first: int
+    last: int
+
+
+class SpyrePool(TypedDict):
+    """The part of device memory that intermediate buffers share."""
+
+    bytes: int
+    segment: int
+    blocks: list[SpyrePooled]
+
+
+class SpyreOptions(TypedDict):
+    """The options that the view can change."""
+
+    cores: int
+    layout_solver: str
+    restickify_solver: str
+    choices: dict[str, list[str]]
+    switches: dict[str, bool]
+    orders: dict[str, list[int]]
+    divisions: dict[str, dict[str, int]]
+
+
+class SpyreSource(TypedDict):
+    """A file of the user's."""
+
+    name: str
+    text: str
+
+
+class SpyreProgram(TypedDict):
+    """A program for Spyre: what `irwidget.spyre.picture.picture` gives."""
+
+    version: int
+    name: str
+    semantics: str
+    cores: int
+    max_cores: int
+    stick: int
+    """Bytes of a stick."""
+    steps: int
+    kernels: list[SpyreKernel]
+    ops: list[SpyreOp]
+    buffers: dict[str, SpyreBuffer]
+    lx: SpyreScratchpad
+    pool: SpyrePool
+    options: SpyreOptions
+    named_dims: dict[str, int]
+    restickify_cost: int
+    moved: SpyreMoved
+    diagnostics: list[str]
+    sources: list[SpyreSource]
+
+
+class SpyreBrief(TypedDict):
+    """An op in a row of a comparison."""
+
+    splits: str
+    cores: int
+    place: str
+    moved: int
+
+
+class SpyreChangedOp(TypedDict):
+    """An op before and after; null where there is none."""
+
+    op: str
+    before: SpyreBrief | None
+    after: SpyreBrief | None
+    changed: bool
+
+
+class SpyreChangedOption(TypedDict):
+    """An option before and after."""
+
+    name: str
+    before: str
+    after: str
+
+
+class SpyreTotal(TypedDict):
+    """A figure of the program before and after."""
+
+    name: str
+    before: int
+    after: int
+
+
+class SpyreChanges(TypedDict):
+    """What differs between two programs."""
+
+    rows: list[SpyreChangedOp]
+    options: list[SpyreChangedOption]
+    totals: list[SpyreTotal]
+
+
+class SpyreFormer(TypedDict):
+    """The program before it was compiled again, and what changed."""
+
+    picture: SpyreProgram
+    changes: SpyreChanges
+
+
+class SpyreFile(TypedDict):
+    """A SuperDSC file."""
+
+    kernel: str
+    op: str
+    iteration: list[int]
+    name: str
+    text: str
+
+
+class SpyreTexts(TypedDict):
+    """OpSpecs by op, bundle.mlir by kernel, and the SuperDSC files of every execution."""
+
+    opspec: dict[str, str]
+    bundle: dict[str, str]
+    files: list[SpyreFile]

@@ -1,0 +1,427 @@
+/** Made of irwidget/views/schema.py by `npm run schema`: what Python sends as JSON. */
+
+/** Where a lowering stopped, and why. */
+export interface Failure {
+  /** The tool. */
+  readonly step: string;
+  readonly pass: string;
+  readonly message: string;
+  readonly diagnostics: readonly string[];
+  /** A shell command that shows the failure again; "" where there is none. */
+  readonly reproducer: string;
+}
+
+/** What a view says of a dump, beyond what the file has of it. */
+export interface ViewedStage {
+  /** The name, numbered when the trace runs the pass more than once. */
+  readonly label: string;
+  readonly step: string;
+  /** What the pass ran on: `module`, a function or a kernel. */
+  readonly scope: string;
+  /** The function or kernel that the text shows; "" when it shows the whole module. */
+  readonly part: string;
+  /** Which column of operations is that of its language; "" where there is none. */
+  readonly syntax: string;
+  /** The stage that this one is compared with: the last of the same function or kernel; -1 for none. */
+  readonly before: number;
+  /** Whether what the stage computes equals eager PyTorch; "" where it was not executed. */
+  readonly check: "equal" | "differs" | "";
+}
+
+/** What a view says of a lowering without the text of its dumps. */
+export interface ViewedTrace {
+  readonly facts: readonly (readonly [string, string])[];
+  readonly failure: Failure | null;
+  readonly diagnostics: readonly string[];
+  readonly stages: readonly ViewedStage[];
+}
+
+/** A node of a Helion kernel's graph. */
+export interface LinkedNode {
+  /** `graph.node`. */
+  readonly name: string;
+  readonly target: string;
+  /** The node as a line of code. */
+  readonly text: string;
+  /** How many loops and branches hold it. */
+  readonly depth: number;
+  /** Whether it only computes a size or another number. */
+  readonly symbolic: boolean;
+  /** Its row of the source, or -1. */
+  readonly row: number;
+}
+
+/** A dump of a Helion kernel, line by line. */
+export interface LinkedStage {
+  /** The number of the dump in the lowering. */
+  readonly index: number;
+  readonly name: string;
+  readonly step: string;
+  readonly language: string;
+  /** Numbers into the table of lines. */
+  readonly lines: readonly number[];
+  /** For each line, the number of its node, or -1. */
+  readonly owners: readonly number[];
+}
+
+/** A Helion kernel: source, nodes, and the lines that came from each. */
+export interface LinkedKernel {
+  readonly name: string;
+  /** File, line number and text of each line. */
+  readonly source: readonly (readonly [string, number, string])[];
+  readonly nodes: readonly LinkedNode[];
+  readonly table: readonly string[];
+  readonly stages: readonly LinkedStage[];
+}
+
+/** A step of a pipeline under edit. */
+export interface PipelineStep {
+  /** 0 for a step of the route, which cannot be edited. */
+  readonly id: number;
+  readonly tool: string;
+  readonly pass: string;
+  readonly label: string;
+  /** The arguments as they are written. */
+  readonly text: string;
+  readonly options: Readonly<Record<string, string>>;
+  readonly enabled: boolean;
+  readonly state: "" | "waiting" | "running" | "done" | "failed" | "stopped";
+  readonly seconds: number;
+  /** The stage of the lowering that it left; -1 when there is none. */
+  readonly stage: number;
+}
+
+/** An option of a pass that the page may set. */
+export interface PassOption {
+  readonly name: string;
+  readonly kind: "flag" | "integer" | "number" | "choice" | "text";
+  readonly default: string;
+  readonly choices: readonly string[];
+  readonly help: string;
+}
+
+/** A pass that the page may pick. */
+export interface OfferedPass {
+  readonly name: string;
+  readonly help: string;
+  readonly options: readonly PassOption[];
+}
+
+/** One lowering of a sweep. */
+export interface SweepCell {
+  readonly model: string;
+  readonly target: string;
+  readonly status: string;
+  /** What the cell of the heat map says. */
+  readonly mark: string;
+  readonly message: string;
+  readonly step: string;
+  readonly pass: string;
+  readonly op: string;
+  readonly place: string;
+  readonly seconds: number;
+  readonly passes: number;
+  readonly lines: number;
+  /** Whether its dumps were kept. */
+  readonly dumps: boolean;
+}
+
+/** A sweep as a heat map. */
+export interface SweepData {
+  readonly models: readonly string[];
+  readonly targets: readonly string[];
+  readonly cells: readonly SweepCell[];
+  readonly tools: readonly string[];
+}
+
+/** A part of a tensor that some cores touch. */
+export interface SpyreTile {
+  /** First and last of each host dim. */
+  readonly box: readonly (readonly [number, number])[];
+  readonly address: number;
+  readonly bytes: number;
+  /** Bytes that lie together; `repeats` says how they repeat from there. */
+  readonly run: number;
+  /** Count and distance. */
+  readonly repeats: readonly (readonly [number, number])[];
+  readonly cores: readonly number[];
+}
+
+/** An operand of an op, cut into tiles. */
+export interface SpyreTensor {
+  readonly name: string;
+  readonly role: "in" | "out" | "index";
+  readonly place: "hbm" | "pool" | "lx";
+  readonly base: number;
+  readonly argument: number;
+  readonly coordinates: readonly string[];
+  /** What an iteration of each loop adds to the addresses. */
+  readonly advances: readonly number[];
+  /** What it adds to each dim of the boxes. */
+  readonly shifts: readonly (readonly number[])[];
+  readonly tiles: readonly SpyreTile[];
+}
+
+/** A dim of an op's iteration space. */
+export interface SpyreDim {
+  readonly symbol: string;
+  readonly variable: string;
+  readonly name: string;
+  readonly label: string;
+  readonly size: number;
+  readonly padded: number;
+  readonly tile: number;
+  readonly split: number;
+  readonly loop: number;
+  readonly reduced: boolean;
+  readonly units: number;
+}
+
+/** A coarse loop around an op. */
+export interface SpyreLoop {
+  readonly dim: string;
+  readonly count: number;
+}
+
+/** A division of the work that the cost model has weighed; times in us. */
+export interface SpyreCandidate {
+  readonly splits: Readonly<Record<string, number>>;
+  readonly cores: number;
+  readonly cost: number;
+  readonly compute: number;
+  readonly memory: number;
+  readonly partial_sums: number;
+  readonly tie: number;
+  readonly batch: number;
+}
+
+/** How an op's work was divided. */
+export interface SpyreDivision {
+  readonly source: string;
+  readonly idle: string;
+  readonly candidates: readonly SpyreCandidate[];
+  /** How many candidates there were. */
+  readonly count: number;
+  readonly units: Readonly<Record<string, number>>;
+}
+
+/** Bytes moved. */
+export interface SpyreMoved {
+  readonly device: number;
+  readonly lx: number;
+}
+
+/** Why something is as it is. */
+export interface SpyreReason {
+  readonly about: string;
+  readonly text: string;
+}
+
+/** A tensor that a host call reads. */
+export interface SpyreRead {
+  readonly name: string;
+  readonly role: "in";
+  readonly tiles: readonly SpyreTile[];
+}
+
+/** An op in launch order, host calls among them. */
+export interface SpyreOp {
+  readonly number: number;
+  readonly op: string;
+  readonly buffer: string;
+  readonly func: string;
+  /** The number of its kernel; -1 for a host call. */
+  readonly kernel: number;
+  readonly unit: string;
+  readonly mark: string;
+  /** Its position in the loop IR, the time axis of `lx` and `pool`. */
+  readonly step: number;
+  /** File and line of the user's source; line 0 when it is not known. */
+  readonly line: readonly [number, number];
+  readonly aten: string;
+  readonly dims: readonly SpyreDim[];
+  readonly cores: number;
+  /** For each core, which slice of each dim it has. */
+  readonly slices: readonly (readonly number[])[];
+  readonly loops: readonly SpyreLoop[];
+  readonly tensors: readonly SpyreTensor[];
+  readonly moved: SpyreMoved;
+  readonly division: SpyreDivision | null;
+  readonly why: readonly SpyreReason[];
+  /** Of a host call, what it reads. */
+  readonly reads?: readonly SpyreRead[];
+}
+
+/** A buffer of a program, and how it lies on the device. */
+export interface SpyreBuffer {
+  readonly size: readonly number[];
+  readonly stride: readonly number[];
+  readonly dtype: string;
+  readonly kind: string;
+  readonly parameter: string;
+  readonly dims: readonly string[];
+  readonly order: readonly number[] | null;
+  readonly device_size: readonly number[];
+  readonly stride_map: readonly number[];
+  readonly format: string;
+  /** Bytes of an element. */
+  readonly item: number;
+  readonly tag: string;
+  readonly bytes: number;
+  readonly place: string;
+}
+
+/** An argument of a kernel. */
+export interface SpyreArgument {
+  readonly name: string;
+  readonly base: number;
+}
+
+/** A kernel of a program. */
+export interface SpyreKernel {
+  readonly name: string;
+  readonly unimplemented: string;
+  readonly pool: boolean;
+  readonly arguments: readonly SpyreArgument[];
+}
+
+/** A buffer in the scratchpad of every core, from its first step to its last. */
+export interface SpyreBlock {
+  readonly name: string;
+  readonly address: number;
+  readonly bytes: number;
+  readonly first: number;
+  readonly last: number;
+  readonly in_place: string;
+}
+
+/** A buffer that is not in the scratchpad, and why. */
+export interface SpyreMissed {
+  readonly name: string;
+  readonly why: string;
+  readonly bytes: number;
+}
+
+/** The scratchpad of every core. */
+export interface SpyreScratchpad {
+  readonly capacity: number;
+  readonly whole: number;
+  readonly peak: number;
+  readonly blocks: readonly SpyreBlock[];
+  readonly missed: readonly SpyreMissed[];
+}
+
+/** A buffer in the pool, from its first step to its last. */
+export interface SpyrePooled {
+  readonly name: string;
+  readonly offset: number;
+  readonly bytes: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The part of device memory that intermediate buffers share. */
+export interface SpyrePool {
+  readonly bytes: number;
+  readonly segment: number;
+  readonly blocks: readonly SpyrePooled[];
+}
+
+/** The options that the view can change. */
+export interface SpyreOptions {
+  readonly cores: number;
+  readonly layout_solver: string;
+  readonly restickify_solver: string;
+  readonly choices: Readonly<Record<string, readonly string[]>>;
+  readonly switches: Readonly<Record<string, boolean>>;
+  readonly orders: Readonly<Record<string, readonly number[]>>;
+  readonly divisions: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** A file of the user's. */
+export interface SpyreSource {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A program for Spyre: what `irwidget.spyre.picture.picture` gives. */
+export interface SpyreProgram {
+  readonly version: number;
+  readonly name: string;
+  readonly semantics: string;
+  readonly cores: number;
+  readonly max_cores: number;
+  /** Bytes of a stick. */
+  readonly stick: number;
+  readonly steps: number;
+  readonly kernels: readonly SpyreKernel[];
+  readonly ops: readonly SpyreOp[];
+  readonly buffers: Readonly<Record<string, SpyreBuffer>>;
+  readonly lx: SpyreScratchpad;
+  readonly pool: SpyrePool;
+  readonly options: SpyreOptions;
+  readonly named_dims: Readonly<Record<string, number>>;
+  readonly restickify_cost: number;
+  readonly moved: SpyreMoved;
+  readonly diagnostics: readonly string[];
+  readonly sources: readonly SpyreSource[];
+}
+
+/** An op in a row of a comparison. */
+export interface SpyreBrief {
+  readonly splits: string;
+  readonly cores: number;
+  readonly place: string;
+  readonly moved: number;
+}
+
+/** An op before and after; null where there is none. */
+export interface SpyreChangedOp {
+  readonly op: string;
+  readonly before: SpyreBrief | null;
+  readonly after: SpyreBrief | null;
+  readonly changed: boolean;
+}
+
+/** An option before and after. */
+export interface SpyreChangedOption {
+  readonly name: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A figure of the program before and after. */
+export interface SpyreTotal {
+  readonly name: string;
+  readonly before: number;
+  readonly after: number;
+}
+
+/** What differs between two programs. */
+export interface SpyreChanges {
+  readonly rows: readonly SpyreChangedOp[];
+  readonly options: readonly SpyreChangedOption[];
+  readonly totals: readonly SpyreTotal[];
+}
+
+/** The program before it was compiled again, and what changed. */
+export interface SpyreFormer {
+  readonly picture: SpyreProgram;
+  readonly changes: SpyreChanges;
+}
+
+/** A SuperDSC file. */
+export interface SpyreFile {
+  readonly kernel: string;
+  readonly op: string;
+  readonly iteration: readonly number[];
+  readonly name: string;
+  readonly text: string;
+}
+
+/** OpSpecs by op, bundle.mlir by kernel, and the SuperDSC files of every execution. */
+export interface SpyreTexts {
+  readonly opspec: Readonly<Record<string, string>>;
+  readonly bundle: Readonly<Record<string, string>>;
+  readonly files: readonly SpyreFile[];
+}

@@ -1,0 +1,224 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Analysis, dialect, matcher } from "../src/analysis";
+import { Breath } from "../src/codec";
+import { diffBySymbol } from "../src/diff";
+import type { Dumps, Stage } from "../src/dumps";
+import { facts, lowering } from "./lowering";
+
+const line = fc.constantFrom(
+  "func @f(%a)",
+  "func @g(%b)",
+  "  %1 = a.x %2",
+  "  %3 = a.x %4",
+  "  %5 = b.y 12",
+  "  c.Z",
+  "  }",
+  "",
+);
+const text = fc.array(line, { maxLength: 14 });
+const blank = (line: string): string => line.replace(/%\w+/g, "%");
+const staged = (dumps: Dumps) => dumps.traces[0]!.stages as Stage[];
+
+/** A stage that shows only a function. */
+function part(dumps: Dumps, index: number, name: string): void {
+  staged(dumps)[index] = { ...staged(dumps)[index]!, part: name };
+}
+
+function count<T>(items: readonly T[]): Map<T, number> {
+  const found = new Map<T, number>();
+  for (const item of items) found.set(item, (found.get(item) ?? 0) + 1);
+  return found;
+}
+
+describe("how two stages differ", () => {
+  it("counts lines that went and came, renumbering and order apart", () => {
+    fc.assert(
+      fc.property(text, text, (a, b) => {
+        const dumps = lowering(a, b);
+        const [left, right] = staged(dumps) as [Stage, Stage];
+        const [old, now] = [count(a.map(blank)), count(b.map(blank))];
+        const more = (x: Map<string, number>, y: Map<string, number>): number =>
+          [...x].reduce((sum, [line, n]) => sum + Math.max(0, n - (y.get(line) ?? 0)), 0);
+        const analysis = new Analysis(dumps);
+        const expected = { gone: more(old, now), added: more(now, old) };
+        expect(analysis.delta(left, right)).toEqual(expected);
+        expect(analysis.delta(left, right), "the same when asked again").toEqual(expected);
+        expect(analysis.delta(right, left)).toEqual({ gone: expected.added, added: expected.gone });
+      }),
+    );
+  });
+
+  it("is said with renumbering ignored, or not", () => {
+    const dumps = lowering(["  %1 = a.x %2", "  c.Z"], ["  %3 = a.x %4", "  c.Z"]);
+    const [left, right] = staged(dumps) as [Stage, Stage];
+    const analysis = new Analysis(dumps);
+    expect(analysis.diff(left, right, true)).toEqual([]);
+    expect(analysis.diff(left, right, false)).toEqual([{ a0: 0, a1: 1, b0: 0, b1: 1 }]);
+    expect(analysis.diff(left, right, true), "each is kept by itself").toEqual([]);
+    expect(analysis.diff(right, left, false)).toBe(analysis.diff(right, left, false));
+    expect(analysis.diff(left, left, false)).toEqual([]);
+  });
+
+  it("is looked for symbol by symbol", () => {
+    fc.assert(
+      fc.property(text, text, (a, b) => {
+        const dumps = lowering(a, b);
+        const [left, right] = staged(dumps) as [Stage, Stage];
+        const analysis = new Analysis(dumps);
+        const cuts = [analysis.segments(left), analysis.segments(right)] as const;
+        expect(analysis.diff(left, right, false)).toEqual(
+          left.lines === right.lines ? [] : diffBySymbol(left.lines, right.lines, ...cuts),
+        );
+        const origins = analysis.origins(left, right);
+        for (const [j, i] of origins.entries()) if (i >= 0) expect(blank(a[i]!)).toBe(blank(b[j]!));
+      }),
+    );
+  });
+
+  it("forgets the diffs that were looked at least lately, and none of the last 400", () => {
+    const dumps = lowering(...Array.from({ length: 402 }, (_, i) => [`  a.x ${"i".repeat(i)}`]));
+    const stages = staged(dumps);
+    const analysis = new Analysis(dumps);
+    const first = analysis.diff(stages[0]!, stages[1]!, true);
+    for (let i = 1; i < 400; i++) analysis.diff(stages[i]!, stages[i + 1]!, true);
+    expect(analysis.diff(stages[0]!, stages[1]!, true)).toBe(first);
+    analysis.diff(stages[400]!, stages[401]!, true);
+    expect(analysis.diff(stages[0]!, stages[1]!, true)).not.toBe(first);
+  });
+
+  it.each([
+    [["x.a", "x.b", "x.c"], ["x.a", "x.b", "x.d"], false],
+    [["x.a", "x.b"], ["x.a", "x.d"], false],
+    [["x.a", "x.b", "x.c"], ["x.a", "x.d", "x.e"], true],
+    [["x.a"], ["x.b"], true],
+  ])("is more than half of the lines: %j, %j", (a, b, expected) => {
+    const dumps = lowering(a, b);
+    const [left, right] = staged(dumps) as [Stage, Stage];
+    expect(new Analysis(dumps).mostlyRenumbered(left, right)).toBe(expected);
+    expect(new Analysis(dumps).mostlyRenumbered(right, right)).toBe(false);
+    expect(new Analysis(dumps).mostlyRenumbered({ ...left, ready: false }, right)).toBe(false);
+  });
+});
+
+describe("what a function is compared with", () => {
+  const module = ["m.head", "func @f(%a)", "  a.x", "  }", "func @g(%a)", "  a.y", "  }"];
+  const g = ["func @g(%a)", "  b.z", "  }"];
+  it.each([
+    ["the function in the module", module, g, ["", "g"], [4, 7]],
+    ["all, where a whole module is shown", module, g, ["", ""], [0, 7]],
+    ["all, where the function itself was shown before", module, g, ["g", "g"], [0, 7]],
+    ["all, where the function is new", module, ["func @h()"], ["", "h"], [0, 7]],
+    ["all, where several are shown", module, [...g, "func @f(%a)"], ["", "g"], [0, 7]],
+    ["all, where no symbol is shown", module, ["  a.x"], ["", "g"], [0, 7]],
+    ["all, where the text is the same", module.slice(4), module.slice(4), ["", "g"], [0, 3]],
+  ] as const)("is %s", (_, before, after, parts, [from, to]) => {
+    const dumps = lowering([...before], [...after]);
+    for (const [i, name] of parts.entries()) part(dumps, i, name);
+    const [left, right] = staged(dumps) as [Stage, Stage];
+    expect(new Analysis(dumps).beside(left, right)).toMatchObject({ from, to });
+  });
+
+  it("is counted by itself, also beside another stage of the same text", () => {
+    const dumps = lowering(module, g, g);
+    part(dumps, 1, "g");
+    const [all, one, other] = staged(dumps) as [Stage, Stage, Stage];
+    const analysis = new Analysis(dumps);
+    expect(analysis.delta(all, one)).toEqual({ gone: 1, added: 1 });
+    expect(analysis.delta(all, other)).toEqual({ gone: 5, added: 1 });
+  });
+});
+
+describe("what is known of lines", () => {
+  const dumps = lowering(["func @f(%a)", "  %1 = a.x %2", "  %3 = a.x %4", "  b.y", "  }", "  ab.y"]);
+  const [stage] = staged(dumps) as [Stage];
+  const analysis = new Analysis(dumps);
+
+  it("is their text, symbol, operation and what they are without names", () => {
+    expect(analysis.text(1)).toBe("  %1 = a.x %2");
+    expect(analysis.text(99)).toBe("");
+    expect([0, 1].map(analysis.symbolOf)).toEqual(["f", ""]);
+    expect([1, 4].map((id) => analysis.operationOf(id, "mlir"))).toEqual(["a.x", ""]);
+    expect(analysis.operationOf(1, "llvm")).toBe("");
+    expect(analysis.blankOf(1)).toBe("  % = a.x %");
+    expect([...analysis.blanked(stage.lines)]).toEqual([0, 1, 1, 2, 3, 4]);
+    expect(analysis.blanked(stage.lines)).toBe(analysis.blanked(stage.lines));
+  });
+
+  it("is counted by operation and by dialect, the most frequent first, then by name", () => {
+    expect(analysis.counts(stage)).toEqual(
+      new Map([
+        ["a.x", 2],
+        ["b.y", 1],
+        ["ab.y", 1],
+      ]),
+    );
+    expect(analysis.counts(stage)).toBe(analysis.counts(stage));
+    expect(analysis.dialects(stage)).toEqual([
+      ["a", 2],
+      ["ab", 1],
+      ["b", 1],
+    ]);
+    expect(["arith.addf", "load", "ld.param.u64"].map(dialect)).toEqual(["arith", "load", "ld"]);
+  });
+
+  it("is the text that a pane shows, made once", () => {
+    const doc = analysis.doc(stage.lines);
+    expect(doc.text.toString()).toBe(dumps.table.join("\n"));
+    expect([...doc.starts.slice(0, 3)]).toEqual([0, 12, 26]);
+    expect(analysis.doc(stage.lines)).toBe(doc);
+    expect(analysis.segments(stage)).toBe(analysis.segments(stage));
+  });
+
+  it("can be prepared", async () => {
+    await analysis.prepare(stage, stage, new Breath());
+    expect(analysis.segments(stage).map(({ name }) => name)).toEqual(["f"]);
+  });
+});
+
+describe("search", () => {
+  it("counts the lines of each stage that have the query in them", () => {
+    fc.assert(
+      fc.property(
+        fc.array(text, { minLength: 1, maxLength: 4 }),
+        fc.constantFrom("a.x", "Z", "z", "12", "%3", "", "(", "no"),
+        (texts, query) => {
+          const dumps = lowering(...texts);
+          const small = query === query.toLowerCase();
+          const has = (line: string): boolean => query !== "" && (small ? line.toLowerCase() : line).includes(query);
+          expect(new Analysis(dumps).search(dumps.traces[0]!, query)).toEqual(
+            texts.map((lines) => lines.filter(has).length),
+          );
+        },
+      ),
+    );
+  });
+
+  it("finds digits in the numbers of a line and letters in its shape", () => {
+    const dumps = lowering(["  %x = a.b 120", "  %x = a.b 7"]);
+    expect([...new Analysis(dumps).matching("12")]).toEqual([1, 0]);
+    expect([...new Analysis(dumps).matching("a.b")]).toEqual([1, 1]);
+  });
+
+  it.each([
+    ["", "abc", 0, -1],
+    ["b", "aBc", 0, 1],
+    ["B", "abB", 0, 2],
+    ["b", "abab", 2, 3],
+    ["B", "aBaB", 2, 3],
+    ["a.b", "axb a.b", 0, 4],
+    ["[", "a[", 0, 1],
+    ["x", "abc", 0, -1],
+  ])("looks for %j in %j from %i", (query, text, from, at) => {
+    expect(matcher(query)(text, from)).toBe(at);
+    if (from === 0) expect(matcher(query)(text)).toBe(at);
+  });
+});
+
+it("takes what these tests say of lines for what Python says", () => {
+  expect(facts("  %ab = a.x")).toEqual({
+    renumbered: [{ from: 3, to: 5 }],
+    symbol: null,
+    operations: new Map([["mlir", { from: 8, to: 11, dialect: "" }]]),
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { colours } from "../src/colours";
+
+describe("colours", () => {
+  const tokens = (line: string, language: string) =>
+    [...line.matchAll(colours(language))].map((match) => [
+      Object.entries(match.groups!).find(([, text]) => text !== undefined)![0],
+      match[0],
+    ]);
+
+  it("reads MLIR", () => {
+    expect(tokens('  %0 = arith.constant dense<1.0> : tensor<2x?x3xf32> // "x"', "mlir")).toEqual([
+      ["value", "%0"],
+      ["op", "arith.constant"],
+      ["keyword", "dense"],
+      ["number", "1.0"],
+      ["type", "tensor"],
+      ["type", "f32"],
+      ["comment", '// "x"'],
+    ]);
+  });
+  it("takes a generic operation for one", () => {
+    expect(tokens('  %0 = "tosa.const"() <{values = "a.b"}>', "mlir")).toEqual([
+      ["value", "%0"],
+      ["generic", '"tosa.const"'],
+      ["string", '"a.b"'],
+    ]);
+  });
+  it("reads LLVM IR", () => {
+    expect(tokens("  %3 = fadd float %1, 1.0", "llvm").map(([kind]) => kind)).toEqual([
+      "value",
+      "op",
+      "type",
+      "value",
+      "number",
+    ]);
+  });
+  it("takes any line without effort", () => {
+    for (const language of ["mlir", "llvm", "ptx", "python", "text"]) {
+      for (const line of [
+        '"'.repeat(20000),
+        "%".repeat(20000),
+        "a.".repeat(10000),
+        "<".repeat(20000),
+        "((((".repeat(5000),
+      ]) {
+        const started = performance.now();
+        tokens(line, language);
+        expect(performance.now() - started, `${language} ${line.slice(0, 4)}`).toBeLessThan(1500);
+      }
+    }
+  });
+});

@@ -1,0 +1,61 @@
+/**
+ * What the viewer makes of packed lowerings, for tests/views/test_diff.py: a line with the bytes in base64 comes in, and
+ * a line of JSON goes out with what it says of every stage beside the one before, and of every line of the table.
+ */
+
+import { Analysis } from "../src/analysis";
+import { within } from "../src/diff";
+import type { Dumps, Trace } from "../src/dumps";
+import { Unpacker } from "../src/unpack";
+
+declare const process: { readonly stdin: AsyncIterable<Uint8Array> };
+
+async function* input(): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of process.stdin) {
+    const lines = (text + decoder.decode(bytes)).split("\n");
+    text = lines.pop()!;
+    yield* lines;
+  }
+}
+
+async function unpacked(coded: string): Promise<Dumps> {
+  let last: Dumps | null = null;
+  for await (const dumps of new Unpacker().take(Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0))))
+    last = dumps;
+  return last!;
+}
+
+function pairs(analysis: Analysis, { stages }: Trace) {
+  return stages.flatMap((right, i) => {
+    const left = stages[right.before];
+    if (!left) return [];
+    const renumbered = analysis.mostlyRenumbered(left, right);
+    const part = analysis.beside(left, right);
+    const whole = { from: 0, to: right.lines.length };
+    const [exact, blank] = [false, true].map((ignored) => analysis.diff(left, right, ignored));
+    return {
+      left: right.before,
+      right: i,
+      delta: analysis.delta(left, right),
+      renumbered,
+      part: [part.from, part.to],
+      exact,
+      blank,
+      shown: within(renumbered ? blank! : exact!, part, whole),
+    };
+  });
+}
+
+for await (const coded of input()) {
+  const dumps = await unpacked(coded);
+  const analysis = new Analysis(dumps);
+  const lines = dumps.table.map((line, id) => ({
+    line,
+    blank: analysis.blankOf(id),
+    symbol: analysis.symbolOf(id),
+    operations: ["mlir", "llvm", "asm"].map((syntax) => analysis.operationOf(id, syntax)),
+  }));
+  console.log(JSON.stringify({ traces: dumps.traces.map((trace) => pairs(analysis, trace)), lines }));
+}

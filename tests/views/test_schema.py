@@ -1,0 +1,89 @@
+"""What is sent to the browser is what the schema says, and TypeScript's types are made of the schema."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any, Literal
+
+import pytest
+import torch
+
+import irwidget
+from irwidget.editor.catalogue import KnownPass, Option, to_json
+from irwidget.editor.chain import Link
+from irwidget.editor.widget import _steps_json
+from irwidget.sweeps.cells import Cell
+from irwidget.sweeps.result import Sweep
+from irwidget.sweeps.view import _data
+from irwidget.views import schema
+from irwidget.views.packing import pack
+from js.schema import OUT, typescript
+from tests.views.conforming import faults
+from tests.views.lowerings import lower
+from tests.views.test_packing import unpack
+
+
+def conform(data: Any, hint: Any) -> None:
+    assert list(faults(data, hint)) == []
+
+
+def unzipped(data: bytes) -> Any:
+    return json.loads(gzip.decompress(data))
+
+
+def test_typescript_has_the_types_of_the_schema():
+    assert OUT.read_text() == typescript(), "npm --prefix js run schema"
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "found"),
+    [
+        ({"about": "x", "text": "y"}, schema.SpyreReason, []),
+        ({"about": "x", "more": 1}, schema.SpyreReason, [".text is missing", ".more is not in SpyreReason"]),
+        ([1, "x"], tuple[int, str], []),
+        ([1], tuple[int, str], [": [1] is not tuple[int, str]"]),
+        ([1, "x"], list[int], ["[1]: 'x' is not <class 'int'>"]),
+        (True, int, [": True is not <class 'int'>"]),
+        (None, int | None, []),
+        ("x", int | None, [": 'x' is not int | None"]),
+        ("x", Literal["y"], [": 'x' is not one of ('y',)"]),
+        ({"a": "b"}, dict[str, int], ["['a']: 'b' is not <class 'int'>"]),
+    ],
+)
+def test_what_is_not_of_its_type_is_found(value, hint, found):
+    assert list(faults(value, hint)) == found
+
+
+def test_a_lowering():
+    data = json.loads(json.dumps(unpack(pack([lower()]))[0]))
+    for trace in data["traces"]:
+        stages = [{name: one[name] for name in schema.ViewedStage.__annotations__} for one in trace["stages"]]
+        kept = {name: trace[name] for name in schema.ViewedTrace.__annotations__}
+        conform({**kept, "stages": stages}, schema.ViewedTrace)
+
+
+def test_the_steps_and_passes_of_a_pipeline():
+    conform(_steps_json([Link("opt", "O2", (("mcpu", "x"),))]), list[schema.PipelineStep])
+    option = Option("mcpu", "text")
+    conform(json.loads(to_json({"opt": {"O2": KnownPass("O2", "", (option,))}})), dict[str, list[schema.OfferedPass]])
+
+
+def test_a_program_for_spyre():
+    from irwidget.spyre import TensorSpec
+    from irwidget.spyre.picture import picture, texts
+    from irwidget.spyre.recompile import changes, recompile
+
+    def attention(x, w):
+        return torch.softmax(x @ w, -1)
+
+    program = irwidget.spyre.compile(attention, [TensorSpec((256, 512)), TensorSpec((512, 1024))])
+    made, again = picture(program), picture(recompile(program, {"cores": 8}))
+    conform(json.loads(json.dumps(made)), schema.SpyreProgram)
+    conform(json.loads(json.dumps({"picture": made, "changes": changes(made, again)})), schema.SpyreFormer)
+    conform(json.loads(json.dumps(texts(program))), schema.SpyreTexts)
+
+
+def test_a_sweep():
+    cells = (Cell("a", "tosa_mlir", "ok", seconds=1.5, passes=3, lines=7, dumps=b"x"), Cell("b", "x", "failed", "no"))
+    conform(unzipped(_data(Sweep(cells, {"toolchain": {"torch": "2.13"}}))), schema.SweepData)
