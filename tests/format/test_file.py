@@ -231,6 +231,12 @@ def test_what_is_no_file_says_so(data, message):
         reading.unpacked(data)
 
 
+@pytest.mark.parametrize("data", [b"\x03", b"\x0e", b"\x0e\x00"], ids=["negative", "behind", "far behind"])
+def test_a_line_that_is_not_there_is_damage(data):
+    with pytest.raises(decode.Damaged, match="a line that is not there"):
+        decode.sequence(data, 0, 2, decode.Meter(10**6))
+
+
 def test_an_unknown_section_is_passed_over():
     frames = [{"line.future": b"\x00\xff", **one} for one in reader.chunks(golden())]
     found = reading.unpacked(chunks.HEAD + b"".join(map(forged, frames)))
