@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from irwidget.errors import ToolError, UsageError
 from irwidget.trace import Location, Trace, chunks, decode, dump, file, reading
+from irwidget.views import packing
 from irwidget.views.packing import Packer
 from tests.format import reader, traces
 
@@ -104,6 +105,15 @@ def test_what_a_view_gets_is_a_file_too():
         pass
     packer.finish()
     assert traces.plain(reading.unpacked(packer.data).traces[0]) == traces.plain(made)
+
+
+def test_a_view_gets_the_attachments_that_fit_and_names_the_others(monkeypatch):
+    monkeypatch.setattr(packing, "ATTACHED", 10)
+    attached = {"large": bytes(8), "larger": bytes(11), "small": bytes(2), "too much": b"x"}
+    made = Trace("t", (dump("a", "x", step=0),), attachments=attached)
+    (found,) = reading.unpacked(packing.pack([made])).traces
+    assert found.attachments == {"large": bytes(8), "small": bytes(2)}
+    assert found.diagnostics[-1].message == "Attachments that the file does not have: larger, too much"
 
 
 def test_who_writes_a_file_is_told_of_every_byte():
@@ -229,6 +239,12 @@ def test_a_forged_description_or_section_is_an_error_of_ours_or_harmless(data):
 def test_what_is_no_file_says_so(data, message):
     with pytest.raises(UsageError, match=message):
         reading.unpacked(data)
+
+
+@pytest.mark.parametrize("data", [b"\x03", b"\x0e", b"\x0e\x00"], ids=["negative", "behind", "far behind"])
+def test_a_line_that_is_not_there_is_damage(data):
+    with pytest.raises(decode.Damaged, match="a line that is not there"):
+        decode.sequence(data, 0, 2, decode.Meter(10**6))
 
 
 def test_an_unknown_section_is_passed_over():
