@@ -31,7 +31,7 @@ from torch_mlir.extras.fx_importer import FxImporter
 
 from irwidget.helion import TextBuilder, inline_torch_mlir_output, pipelines
 from irwidget.helion.binding import Binding, bind
-from irwidget.helion.bindings import ir
+from irwidget.helion.bindings import func, ir
 from irwidget.helion.builder import Builder
 from irwidget.helion.emitter import Emitter
 from irwidget.helion.lowering import emit_kernel
@@ -97,18 +97,16 @@ def together(calls: list[Call], context: Any) -> None:
     with context, ir.Location.unknown(context):
         module = ir.Module.create()
         types = [value.type for call in calls for value, _ in call.operands]
-        function = ir.Operation.create("func.func", [], [], {
-            "sym_name": ir.StringAttr.get("main"), "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
-        }, None, 1, ip=ir.InsertionPoint(module.body))  # fmt: skip
-        block = function.regions[0].blocks.append(*types)
+        function = func.FuncOp("main", (types, []), ip=ir.InsertionPoint(module.body))
+        block = function.add_entry_block()
         arguments = iter(block.arguments)
         results: list[Any] = []
-        with builder.at(ir.InsertionPoint(block)):
+        with ir.InsertionPoint(block):
             builder.start_function(block)
             for call in calls:
                 operands = tuple((next(arguments), dtype) for _, dtype in call.operands)
                 results += [value for value, _ in importer.call(builder, replace(call, operands=operands))]
-            builder.op("func.return", results)
+            func.return_(results)
         kinds = [value.type for value in results]
         function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, kinds))
     run_steps(module.operation, pipelines.steps(ATEN))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals
-from irwidget.helion.bindings import ir
-from irwidget.helion.builder import WIDER, Builder, is_float
+from irwidget.helion.bindings import arith, ir, math
+from irwidget.helion.builder import Builder
+from irwidget.helion.dtypes import WIDER, is_float
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.nodes import Call, Operand
 
@@ -181,7 +182,7 @@ def conform(emitter: Emitter, value: ir.Value, dtype: torch.dtype, fake: torch.T
         value = cast(emitter, value, dtype, fake.dtype)
     wanted = [emitter.static(size) for size in fake.shape]
     shape = list(value.type.shape)
-    if None not in wanted and shape != wanted and math.prod(shape) == math.prod(wanted):
+    if None not in wanted and shape != wanted and prod(shape) == prod(wanted):
         return emitter.builder.reshape(value, wanted)
     return value
 
@@ -384,13 +385,13 @@ def _elementwise(
 def _sign_bit(builder: Builder, arguments: list[ir.Value]) -> ir.Value:
     value = arguments[0]
     if is_float(value.type):
-        value = builder.value("arith.bitcast", [value], ir.IntegerType.get_signless(value.type.width))
+        value = arith.bitcast(ir.IntegerType.get_signless(value.type.width), value)
     return builder.compare("lt", value, builder.constant(0, value.type))
 
 
 register_handler("aten.signbit.default", _elementwise(_sign_bit, torch.bool))
-register_handler("aten.erfc.default", _elementwise(lambda b, a: b.value("math.erfc", a, a[0].type)))
-register_handler("aten.copysign.Tensor", _elementwise(lambda b, a: b.value("math.copysign", a, a[0].type)))
+register_handler("aten.erfc.default", _elementwise(lambda _, a: math.erfc(*a)))
+register_handler("aten.copysign.Tensor", _elementwise(lambda _, a: math.copysign(*a)))
 
 
 @register_handler("aten.view.dtype")
@@ -407,5 +408,5 @@ def _bitcast(emitter: Emitter, node: Any) -> ir.Value:
         [(value, list(range(len(shape))))],
         shape,
         element,
-        lambda args, _: builder.value("arith.bitcast", [args[0]], element),
+        lambda args, _: arith.bitcast(element, args[0]),
     )

@@ -10,8 +10,8 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals
-from irwidget.helion.bindings import ir
-from irwidget.helion.builder import Size, at_run_time, static
+from irwidget.helion.bindings import ir, scf
+from irwidget.helion.builder import Size
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.scalars import as_bool, as_index
 
@@ -23,32 +23,23 @@ if TYPE_CHECKING:
 @contextmanager
 def grid_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
     """A top-level loop: one `scf.forall` whose induction variables are the tiles' origins."""
-    builder = emitter.builder
     begins = [as_index(emitter, emitter.value(r.begin)) for r in ranges]
     ends = [as_index(emitter, emitter.value(r.end)) for r in ranges]
     steps = [_step(emitter, block) for block in blocks]
-    attributes = {
-        "staticLowerBound": builder.ints(static(begins)),
-        "staticUpperBound": builder.ints(static(ends)),
-        "staticStep": builder.ints(steps),
-        "operandSegmentSizes": builder.segments(len(at_run_time(begins)), len(at_run_time(ends)), 0, 0),
-    }
-    made = builder.op("scf.forall", at_run_time([*begins, *ends]), [], attributes, 1)
-    block = made.regions[0].blocks.append(
-        *[builder.index] * len(blocks), arg_locs=[_named(emitter, f"tile_{b}") for b in blocks]
-    )
+    made = scf.ForallOp(begins, ends, steps)
     outer = dict(emitter.loops)
-    with builder.at(ir.InsertionPoint(block)):
-        for position, block_id in enumerate(blocks):
-            enter_loop(emitter, block_id, block.arguments[position], begins[position], ends[position], steps[position])
+    with ir.InsertionPoint(made.body):
+        for block_id, index, begin, end, step in zip(blocks, made.body.arguments, begins, ends, steps, strict=True):
+            _name(index, f"tile_{block_id}")
+            enter_loop(emitter, block_id, index, begin, end, step)
         yield
-        end = builder.op("scf.forall.in_parallel", regions=1)
-        builder.block(end)
+        scf.InParallelOp()
     emitter.loops = outer
 
 
-def _named(emitter: Emitter, name: str) -> ir.Location:
-    return ir.Location.name(name, emitter.builder.location, context=emitter.context)
+def _name(argument: ir.Value, name: str) -> None:
+    """Name a block's argument in its location, as the printer and a reader of the IR find it."""
+    argument.set_location(ir.Location.name(name, ir.Location.current))
 
 
 def _step(emitter: Emitter, block_id: int) -> int:
@@ -207,19 +198,16 @@ def _loop_nest(
     parents = tuple(emitter.binding.env.jagged_tile_parent_ids.get(block_id, ()))
     parent = emitter.value(node.args[3][0]) if parents else None
     bounds = [builder.size(begins[0]), builder.size(ends[0]), builder.size(steps[0])]
-    types = [v.type for v in inits]
-    made = builder.op("scf.for", [*bounds, *inits], types, regions=1)
-    block = made.regions[0].blocks.append(
-        builder.index, *types, arg_locs=[_named(emitter, f"tile_{block_id}"), *[builder.location] * len(types)]
-    )
-    with builder.at(ir.InsertionPoint(block)):
-        enter_loop(emitter, block_id, block.arguments[0], begins[0], ends[0], steps[0], parent, parents)
-        values = list(block.arguments)[1:]
+    made = scf.ForOp(*bounds, inits)
+    _name(made.induction_variable, f"tile_{block_id}")
+    with ir.InsertionPoint(made.body):
+        enter_loop(emitter, block_id, made.induction_variable, begins[0], ends[0], steps[0], parent, parents)
+        values = list(made.inner_iter_args)
         if len(steps) > 1:
             results = _loop_nest(emitter, node, info, begins[1:], ends[1:], steps[1:], values, body)
         else:
             results = body(values)
-        builder.op("scf.yield", results)
+        scf.yield_(results)
     return list(made.results)
 
 
@@ -228,7 +216,6 @@ def _loop_nest(
 
 @register_handler("_while_loop")
 def _while_loop(emitter: Emitter, node: Any) -> list[Any]:
-    builder = emitter.builder
     graphs = emitter.binding.device_ir.graphs
     condition, body_info = graphs[node.args[0]], graphs[node.args[1]]
     outer_args = list(node.args[2])
@@ -240,15 +227,15 @@ def _while_loop(emitter: Emitter, node: Any) -> list[Any]:
     def current(values: Sequence[ir.Value]) -> list[Any]:
         return _current(arguments, outer_args, carried, positions, values)
 
-    made = builder.op("scf.while", inits, types, regions=2)
-    before = builder.block(made, *types)
-    with builder.at(ir.InsertionPoint(before)):
+    made = scf.WhileOp(types, inits)
+    before = made.regions[0].blocks.append(*types)
+    with ir.InsertionPoint(before):
         test = emitter.run_graph(condition, current(list(before.arguments)))
-        builder.op("scf.condition", [as_bool(emitter, test[0]), *before.arguments])
-    after = builder.block(made, *types, region=1)
-    with builder.at(ir.InsertionPoint(after)):
+        scf.condition(as_bool(emitter, test[0]), list(before.arguments))
+    after = made.regions[1].blocks.append(*types)
+    with ir.InsertionPoint(after):
         outputs = emitter.run_graph(body_info, current(list(after.arguments)))
-        builder.op("scf.yield", [as_type(emitter, outputs[p], inits[i].type) for i, p in enumerate(positions)])
+        scf.yield_([as_type(emitter, outputs[p], inits[i].type) for i, p in enumerate(positions)])
     return _outputs(body_info, positions, made.results)
 
 
@@ -298,12 +285,11 @@ def _branch(emitter: Emitter, node: Any, test: ir.Value, run: Callable[[int], li
         if not isinstance(fake, torch.Tensor):
             raise UnsupportedError("a branch may only set tensors")
         types.append(builder.tensor_type(emitter.shape(fake.shape), builder.element(fake.dtype)))
-    made = builder.op("scf.if", [test], types, regions=2)
-    for side in range(2):
-        block = builder.block(made, region=side)
-        with builder.at(ir.InsertionPoint(block)):
+    made = scf.IfOp(test, types, has_else=True)
+    for side, block in enumerate((made.then_block, made.else_block)):
+        with ir.InsertionPoint(block):
             values = run(side)
-            builder.op("scf.yield", [as_type(emitter, v, t) for v, t in zip(values, types, strict=True)])
+            scf.yield_([as_type(emitter, v, t) for v, t in zip(values, types, strict=True)])
     return list(made.results)
 
 

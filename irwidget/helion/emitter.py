@@ -16,9 +16,9 @@ import torch
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import internals, scalars
 from irwidget.helion.binding import Binding
-from irwidget.helion.bindings import ir
+from irwidget.helion.bindings import func, ir, memref
 from irwidget.helion.builder import DYNAMIC, Builder, Size
-from irwidget.helion.handlers import handler_for
+from irwidget.helion.handlers import Handler, handler_for
 from irwidget.helion.nodes import AtenImporter
 from irwidget.helion.symbols import expression, static_value
 from irwidget.trace import Diagnostic, Location, Node
@@ -116,22 +116,22 @@ class Emitter:
         self._frames = [_Frame("host", self._kernel_location())]
         self._entry: ir.Block | None = None
         self._used_names: set[str] = set()
+        self._static: dict[Any, Any] = {}
 
     # --- the whole kernel -----------------------------------------------------
 
     def emit(self) -> Emission:
         """Emit every top-level loop, in program order, into one function of a new module."""
         started = time.perf_counter()
-        with self.context, self.binding.entered():
-            location = self._note(self.binding.name, "kernel", self._kernel_location())
-            module = ir.Module.create(location)
-            function = self._function(module, location)
-            with self.builder.at(ir.InsertionPoint(self._block)):
+        location = self._note(self.binding.name, "kernel", self._kernel_location())
+        with self.binding.entered(), location:
+            module = ir.Module.create()
+            function = self._function(module)
+            with ir.InsertionPoint(self._block):
                 self._read_sizes()
                 for position, graph_id in enumerate(self.binding.device_ir.root_ids):
                     self._root(position, graph_id)
-                self.builder.location = location
-                self.builder.op("func.return")
+                func.return_([])
             types = [argument.type for argument in self._block.arguments]
             function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
         return Emission(
@@ -144,21 +144,9 @@ class Emitter:
             self.importer.imported,
         )
 
-    def _function(self, module: ir.Module, location: ir.Location) -> ir.Operation:
-        function = ir.Operation.create(
-            "func.func",
-            [],
-            [],
-            {
-                "sym_name": ir.StringAttr.get(self.binding.name, self.context),
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [], self.context)),
-            },
-            None,
-            1,
-            loc=location,
-            ip=ir.InsertionPoint(module.body),
-        )
-        self._entry = function.regions[0].blocks.append()
+    def _function(self, module: ir.Module) -> ir.Operation:
+        function = func.FuncOp(self.binding.name, ([], []), ip=ir.InsertionPoint(module.body))
+        self._entry = function.add_entry_block()
         self.builder.start_function(self._block)
         written = self._written_storages()
         for info in self.binding.graphs:
@@ -177,8 +165,8 @@ class Emitter:
 
         info = self.binding.device_ir.graphs[graph_id]
         blocks = self.binding.device_ir.grid_block_ids[position]
-        self.builder.location = self._note(str(info.name), "tile loop", self._loop_line(position))
-        with grid_loop(self, blocks, self.binding.ranges(position)):
+        location = self._note(str(info.name), "tile loop", self._loop_line(position))
+        with location, grid_loop(self, blocks, self.binding.ranges(position)):
             self.run_graph(info, [])
 
     def _loop_line(self, position: int) -> Location:
@@ -227,15 +215,9 @@ class Emitter:
         target = internals.target_name(node.target)
         symbolic = isinstance(node.meta.get("val"), (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
         self.nodes[name] = Node(name, target, internals.node_text(node), location, len(self._frames), symbolic)
-        outer = self.builder.location
-        self.builder.location = self._mlir_location(name, location)
         try:
-            handler = handler_for(target)
-            if handler is None:
-                if not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
-                    raise UnsupportedError("irwidget has no rule for this op; register_handler adds one")
-                from irwidget.helion.aten import emit_aten as handler
-            result = handler(self, node)
+            with self._mlir_location(name, location):
+                result = self._handler(node, target)(self, node)
         except PlacedError:
             raise
         except UnsupportedError as error:
@@ -245,10 +227,17 @@ class Emitter:
         except Exception as error:
             reason = f"its rule failed with {type(error).__name__}: {error}"
             raise PlacedError(self._refusal(node, location, reason)) from error
-        finally:
-            self.builder.location = outer
         self.values[node] = result
         self._remember_symbol(node, result)
+
+    def _handler(self, node: Any, target: str) -> Handler:
+        """What emits a node: the rule for its op, or the importer of ATen ops."""
+        from irwidget.helion.aten import emit_aten
+
+        handler = handler_for(target)
+        if handler is None and not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+            raise UnsupportedError("irwidget has no rule for this op; register_handler adds one")
+        return handler or emit_aten
 
     def _refusal(self, node: Any, location: Location | None, reason: str) -> str:
         place = f"{location}: " if location else ""
@@ -294,7 +283,13 @@ class Emitter:
 
     def static(self, value: Any) -> Any:
         """The number a size or symbol stands for, None when it is known only at run time."""
-        return static_value(self.binding, value)
+        if isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            value = expression(value)
+        if value not in self._static:
+            self._static[value] = static_value(self.binding, value)
+        return self._static[value]
 
     def shape(self, sizes: Sequence[Any]) -> list[int]:
         """Static sizes of a tile.
@@ -341,8 +336,7 @@ class Emitter:
         for fake, tensor in self.tensors.items():
             for dim, size in enumerate(map(expression, fake.shape)):
                 if size in self.binding.free and size not in self.symbol_values:
-                    where = [tensor.value, self.builder.size(dim)]
-                    self.symbol_values[size] = self.builder.value("memref.dim", where, self.builder.index)
+                    self.symbol_values[size] = memref.dim(tensor.value, self.builder.size(dim))
 
     def _add_tensor(self, fake: Any, written: set[Any]) -> None:
         if fake in self.tensors:
@@ -356,7 +350,7 @@ class Emitter:
             None if strides is None else [stride if stride >= 0 else DYNAMIC for stride in strides],
         )
         name = self._unique(origin.suggest_var_name())
-        location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()), context=self.context)
+        location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()))
         value = self._block.add_argument(kind, location)
         self.tensors[fake] = HostTensor(
             name, origin.host_str(), fake.dtype, shape, strides, value, _storage(fake) in written
@@ -383,7 +377,7 @@ class Emitter:
         """A number of the host function, as a trailing argument."""
         if host_expression not in self.scalars:
             name = self._unique("".join(c if c.isalnum() else "_" for c in host_expression))
-            location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()), context=self.context)
+            location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()))
             self.scalars[host_expression] = HostScalar(name, host_expression, self._block.add_argument(kind, location))
         return self.scalars[host_expression].value
 

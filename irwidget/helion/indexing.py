@@ -10,7 +10,7 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import scalars
-from irwidget.helion.bindings import ir
+from irwidget.helion.bindings import arith, ir, memref
 from irwidget.helion.builder import Size
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def _tensor_position(emitter: Emitter, host: HostTensor, dim: int, value: ir.Val
     if host.shape[dim] == 1:
         return builder.size(0)
     if unsigned:
-        return builder.value("arith.index_castui", [value], builder.index)
+        return arith.index_castui(builder.index, value)
     return builder.to_index(value)
 
 
@@ -297,4 +297,4 @@ def extent(emitter: Emitter, host: HostTensor, dim: int) -> ir.Value:
     builder = emitter.builder
     if host.shape[dim] >= 0:
         return builder.size(host.shape[dim])
-    return builder.value("memref.dim", [host.value, builder.size(dim)], builder.index)
+    return memref.dim(host.value, builder.size(dim))

@@ -106,7 +106,7 @@ class AtenImporter:
         self._origin: dict[ir.Value, ir.Value] = {}
 
     def call(self, builder: Builder, call: Call) -> list[tuple[ir.Value, torch.dtype]]:
-        """Splice a call in at the builder's place. Returns its results, as builtin tensors with their dtypes.
+        """Splice a call in at the current place. Returns its results, as builtin tensors with their dtypes.
 
         Raises:
             UnsupportedError: PyTorch or the importer refuses the call.
@@ -118,14 +118,13 @@ class AtenImporter:
             if known is not None and known.type == kind:
                 inputs.append(known)
             else:
-                inputs.append(builder.value("torch_c.from_builtin_tensor", [value], kind))
-        results = splice(made.function, inputs, builder.point, builder.location)
+                inputs.append(_adapter("torch_c.from_builtin_tensor", value, kind))
+        results = splice(made.function, inputs, ir.InsertionPoint.current, ir.Location.current)
         self.imported += 1
         out: list[tuple[ir.Value, torch.dtype]] = []
         for result, dtype, shape in zip(results, made.dtypes, made.shapes, strict=True):
-            value = builder.value(
-                "torch_c.to_builtin_tensor", [result], builder.tensor_type(shape, builder.element(dtype))
-            )
+            kind = builder.tensor_type(shape, builder.element(dtype))
+            value = _adapter("torch_c.to_builtin_tensor", result, kind)
             self._origin[value] = result
             out.append((value, dtype))
         return out
@@ -172,6 +171,11 @@ class AtenImporter:
             tuple(r.dtype for r in results),
             tuple(tuple(int(s) for s in r.shape) for r in results),
         )
+
+
+def _adapter(name: str, value: ir.Value, result: ir.Type) -> ir.Value:
+    """An op of the torch_c dialect, which has no builders in Python, between torch's tensors and MLIR's own."""
+    return ir.Operation.create(name, [result], [value]).result
 
 
 def _decomposed(call: Call, inputs: Sequence[torch.Tensor]) -> torch.fx.Graph | None:

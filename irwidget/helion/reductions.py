@@ -9,7 +9,7 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion.aten import aten, aten_call, cast, emit_aten, finish, restored_arguments
-from irwidget.helion.bindings import ir
+from irwidget.helion.bindings import arith, ir
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.tiles import lane_mask, ragged_loops
 
@@ -64,7 +64,7 @@ class _Reduction:
 
         def body(args: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
             mask = lane_mask(self.emitter, self.loops, self.sizes, index)
-            return args[0] if mask is None else builder.select(mask, args[0], zero)
+            return args[0] if mask is None else arith.select(mask, args[0], zero)
 
         return builder.generic([(value, list(range(len(shape))))], shape, value.type.element_type, body)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import internals
-from irwidget.helion.bindings import ir
-from irwidget.helion.builder import is_float
+from irwidget.helion.bindings import arith, ir, math, tensor
+from irwidget.helion.dtypes import is_float
 from irwidget.helion.symbols import as_number, expression, symbol_value
 
 if TYPE_CHECKING:
@@ -105,12 +106,12 @@ def tile_property(emitter: Emitter, name: str, block_id: int) -> Any:
         case "TileExtentOrigin":
             return loop.valid
         case "TileIdOrigin":
-            return builder.binary("floordivsi", loop.index, builder.size(loop.step)) if loop.step != 1 else loop.index
+            return arith.floordivsi(loop.index, builder.size(loop.step)) if loop.step != 1 else loop.index
         case "TileCountOrigin":
             extent = builder.subtract(loop.end, loop.begin)
             if isinstance(extent, int):
                 return -(-extent // loop.step)
-            return builder.binary("ceildivsi", extent, builder.size(loop.step))
+            return arith.ceildivsi(extent, builder.size(loop.step))
         case _:
             raise UnsupportedError(f"{name} has no value in MLIR")
 
@@ -130,34 +131,38 @@ def arithmetic(emitter: Emitter, name: str, *operands: Any) -> Any:
     if name == "truediv":
         values = [builder.convert(v, builder.f64) for v in values]
     floating = is_float(values[0].type)
-    ops = {
-        "add": "addf" if floating else "addi",
-        "sub": "subf" if floating else "subi",
-        "mul": "mulf" if floating else "muli",
-        "truediv": "divf",
-        "min": "minimumf" if floating else "minsi",
-        "max": "maximumf" if floating else "maxsi",
-        "floordiv": "divf" if floating else "floordivsi",
-    }
     if name == "mod":
-        return _mod(emitter, values)
-    result = values[0]
-    for operand in values[1:]:
-        result = builder.binary(ops[name], result, operand)
-    if name == "floordiv" and floating:
-        result = builder.value("math.floor", [result], builder.f64)
-    return result
+        return _mod(*values)
+    result = functools.reduce((_FLOAT_OPS if floating else _INDEX_OPS)[name], values)
+    return math.floor(result) if name == "floordiv" and floating else result
 
 
-def _mod(emitter: Emitter, values: list[ir.Value]) -> ir.Value:
+_INDEX_OPS = {
+    "add": arith.addi,
+    "sub": arith.subi,
+    "mul": arith.muli,
+    "min": arith.minsi,
+    "max": arith.maxsi,
+    "floordiv": arith.floordivsi,
+}
+_FLOAT_OPS = {
+    "add": arith.addf,
+    "sub": arith.subf,
+    "mul": arith.mulf,
+    "truediv": arith.divf,
+    "min": arith.minimumf,
+    "max": arith.maximumf,
+    "floordiv": arith.divf,
+}
+
+
+def _mod(left: ir.Value, right: ir.Value) -> ir.Value:
     """Python's modulo: the sign of the divisor."""
-    builder = emitter.builder
-    left, right = values
     if is_float(left.type):
-        quotient = builder.value("math.floor", [builder.binary("divf", left, right)], builder.f64)
-        return builder.binary("subf", left, builder.binary("mulf", quotient, right))
-    quotient = builder.binary("floordivsi", left, right)
-    return builder.binary("subi", left, builder.binary("muli", quotient, right))
+        quotient = math.floor(arith.divf(left, right))
+        return arith.subf(left, arith.mulf(quotient, right))
+    quotient = arith.floordivsi(left, right)
+    return arith.subi(left, arith.muli(quotient, right))
 
 
 def _folded(name: str) -> Callable[[Emitter, Any], Any]:
@@ -176,23 +181,16 @@ def _power(emitter: Emitter, expr: Any) -> Any:
 
 def _ceil_div(emitter: Emitter, expr: Any) -> ir.Value:
     left, right = promote(emitter, *(emit(emitter, a) for a in expr.args))
-    return emitter.builder.binary("ceildivsi", left, right)
+    return arith.ceildivsi(left, right)
 
 
-def _logic(name: str) -> Callable[[Emitter, Any], Any]:
-    def emit_logic(emitter: Emitter, expr: Any) -> ir.Value:
-        values = [as_bool(emitter, emit(emitter, a)) for a in expr.args]
-        result = values[0]
-        for operand in values[1:]:
-            result = emitter.builder.binary(name, result, operand)
-        return result
-
-    return emit_logic
+def _logic(build: Callable[[ir.Value, ir.Value], ir.Value]) -> Callable[[Emitter, Any], Any]:
+    return lambda emitter, expr: functools.reduce(build, [as_bool(emitter, emit(emitter, a)) for a in expr.args])
 
 
 def _not(emitter: Emitter, expr: Any) -> ir.Value:
     value = as_bool(emitter, emit(emitter, expr.args[0]))
-    return emitter.builder.binary("xori", value, emitter.builder.constant(1, emitter.builder.i1))
+    return arith.xori(value, emitter.builder.constant(1, emitter.builder.i1))
 
 
 def _piecewise(emitter: Emitter, expr: Any) -> Any:
@@ -203,7 +201,7 @@ def _piecewise(emitter: Emitter, expr: Any) -> Any:
             result = value
             continue
         yes, no = promote(emitter, value, result)
-        result = emitter.builder.select(as_bool(emitter, emit(emitter, condition)), yes, no)
+        result = arith.select(as_bool(emitter, emit(emitter, condition)), yes, no)
     return result
 
 
@@ -226,16 +224,16 @@ def as_bool(emitter: Emitter, value: Any) -> ir.Value:
     return builder.convert(value, builder.i1)
 
 
-def element(emitter: Emitter, tensor: ir.Value) -> ir.Value:
+def element(emitter: Emitter, value: ir.Value) -> ir.Value:
     """The element of a tensor that has just one.
 
     Raises:
         UnsupportedError: the tensor has several.
     """
-    if any(size != 1 for size in tensor.type.shape):
+    if any(size != 1 for size in value.type.shape):
         raise UnsupportedError("a condition or bound with several elements is not one number")
     zero = emitter.builder.constant(0, emitter.builder.index)
-    return emitter.builder.extract(tensor, [zero] * len(tensor.type.shape))
+    return tensor.extract(value, [zero] * len(value.type.shape))
 
 
 def as_index(emitter: Emitter, value: Any) -> Any:
@@ -270,8 +268,8 @@ _FUNCTIONS: dict[str, Callable[[Emitter, Any], Any]] = {
     "CeilDiv": _ceil_div,
     "CeilToInt": _to_int,
     "TruncToInt": _to_int,
-    "And": _logic("andi"),
-    "Or": _logic("ori"),
+    "And": _logic(arith.andi),
+    "Or": _logic(arith.ori),
     "Not": _not,
     "Piecewise": _piecewise,
     "ToFloat": _to_float,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion.bindings import ir
-from irwidget.helion.builder import is_float
+from irwidget.helion.bindings import arith, ir, memref, scf, tensor
+from irwidget.helion.dtypes import is_float
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.indexing import Subscript, TensorIndex, classify, extent, positions
 from irwidget.helion.tiles import lane_mask, ragged_loops, slice_mask
@@ -29,7 +29,7 @@ def scatter(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.
     """
 
     def write(element: ir.Value, where: list[ir.Value], _: Callable[[int], ir.Value]) -> None:
-        emitter.builder.op("memref.store", [element, host.value, *where])
+        memref.store(element, host.value, where)
 
     each_lane(emitter, host, subscript, value, mask, write, backwards=True)
 
@@ -53,15 +53,14 @@ def each_lane(
         if dim == len(subscript.shape):
             _guarded(emitter, host, subscript, value, mask, lanes, write)
             return
-        made = builder.op("scf.for", [builder.size(0), builder.size(subscript.shape[dim]), builder.size(1)], regions=1)
-        block = builder.block(made, builder.index)
-        with builder.at(ir.InsertionPoint(block)):
-            counter = block.arguments[0]
+        loop = scf.ForOp(builder.size(0), builder.size(subscript.shape[dim]), builder.size(1))
+        with ir.InsertionPoint(loop.body):
+            counter = loop.induction_variable
             last = subscript.shape[dim] - 1
             lanes.append(builder.size(builder.subtract(last, counter)) if backwards and met else counter)
             nest(dim + 1)
             lanes.pop()
-            builder.op("scf.yield")
+            scf.yield_([])
 
     nest(0)
 
@@ -81,58 +80,48 @@ def _guarded(
         return lanes[dim]
 
     def element(index: TensorIndex) -> ir.Value:
-        return builder.extract(index.value, [builder.size(0) if d is None else lanes[d] for d in index.dims])
+        return tensor.extract(index.value, [builder.size(0) if d is None else lanes[d] for d in index.dims])
 
     where = positions(emitter, host, subscript, lane, element)
     inside = lane_mask(emitter, ragged_loops(emitter, subscript.sizes), subscript.sizes, lane)
     inside = slice_mask(emitter, subscript, lane, inside)
     if mask is not None:
         extra = builder.convert(_broadcast_extract(emitter, mask, lanes), builder.i1)
-        inside = extra if inside is None else builder.binary("andi", inside, extra)
+        inside = builder.conjunction(inside, extra)
     for dim, (_, index) in enumerate(subscript.memory):
         if isinstance(index, TensorIndex):
             low = builder.compare("ge", where[dim], builder.size(0))
             high = builder.compare("lt", where[dim], extent(emitter, host, dim))
-            both = builder.binary("andi", low, high)
-            inside = both if inside is None else builder.binary("andi", inside, both)
+            inside = builder.conjunction(inside, arith.andi(low, high))
     if inside is None:
-        write(builder.extract(value, lanes), where, lane)
+        write(tensor.extract(value, lanes), where, lane)
         return
-    made = builder.op("scf.if", [inside], regions=2)
-    block = builder.block(made)
-    with builder.at(ir.InsertionPoint(block)):
-        write(builder.extract(value, lanes), where, lane)
-        builder.op("scf.yield")
+    with ir.InsertionPoint(scf.IfOp(inside).then_block):
+        write(tensor.extract(value, lanes), where, lane)
+        scf.yield_([])
 
 
-def _broadcast_extract(emitter: Emitter, tensor: ir.Value, lanes: list[ir.Value]) -> ir.Value:
-    shape = list(tensor.type.shape)
+def _broadcast_extract(emitter: Emitter, value: ir.Value, lanes: list[ir.Value]) -> ir.Value:
+    shape = list(value.type.shape)
     shift = len(lanes) - len(shape)
     where = [emitter.builder.size(0) if size == 1 else lanes[shift + d] for d, size in enumerate(shape)]
-    return emitter.builder.extract(tensor, where)
+    return tensor.extract(value, where)
 
 
 # --- atomics -------------------------------------------------------------------------------------
 
 
-def _number(kind: str) -> int:
-    """The number of a kind of `memref.atomic_rmw`, which is another in other versions of MLIR."""
-    from torch_mlir.dialects import arith
-
-    kinds: Any = arith
-    return int(kinds.AtomicRMWKind[kind].value)
-
-
-def _kind(name: str, element: ir.Type) -> str | None:
-    floating = is_float(element)
+def _kind(name: str, element: ir.Type) -> Any:
+    """The kind of `memref.atomic_rmw` for one of Helion's atomics; None where there is none."""
+    floating, kinds = is_float(element), arith.AtomicRMWKind
     return {
-        "atomic_add": "addf" if floating else "addi",
-        "atomic_xchg": "assign",
-        "atomic_max": "maximumf" if floating else "maxs",
-        "atomic_min": "minimumf" if floating else "mins",
-        "atomic_and": "andi",
-        "atomic_or": "ori",
-        "atomic_xor": "xori",
+        "atomic_add": kinds.addf if floating else kinds.addi,
+        "atomic_xchg": kinds.assign,
+        "atomic_max": kinds.maximumf if floating else kinds.maxs,
+        "atomic_min": kinds.minimumf if floating else kinds.mins,
+        "atomic_and": kinds.andi,
+        "atomic_or": kinds.ori,
+        "atomic_xor": kinds.xori,
     }.get(name)
 
 
@@ -154,17 +143,12 @@ def _atomic(name: str) -> Callable[[Emitter, Any], Any]:
             lanes = [lane(d) for d in range(len(subscript.shape))]
             kind = _kind(name, element.type)
             if kind is not None:
-                before = builder.value(
-                    "memref.atomic_rmw",
-                    [element, host.value, *where],
-                    element.type,
-                    {"kind": ir.IntegerAttr.get(builder.i64, _number(kind))},
-                )
+                before = memref.atomic_rmw(kind, element, host.value, where)
             else:
-                others = [builder.extract(v, lanes) for v in values]
+                others = [tensor.extract(v, lanes) for v in values]
                 before = _read_modify_write(emitter, name, host, where, others)
             if old is not None:
-                builder.op("memref.store", [before, old, *lanes])
+                memref.store(before, old, lanes)
 
         each_lane(emitter, host, subscript, values[0], None, write)
         if old is None:
@@ -184,7 +168,7 @@ def _old_values(emitter: Emitter, node: Any, host: HostTensor, subscript: Subscr
     builder = emitter.builder
     element = builder.element(host.dtype)
     kind = builder.memref_type(subscript.shape, element)
-    buffer = builder.value("memref.alloc", [], kind, {"operandSegmentSizes": builder.segments(0, 0)})
+    buffer = memref.alloc(kind, [], [])
     builder.fill_into(builder.constant(0, element), buffer, [])
     return buffer
 
@@ -202,16 +186,16 @@ def _read_modify_write(
     """
     builder = emitter.builder
     element = builder.element(host.dtype)
-    before = builder.value("memref.load", [host.value, *where], element)
-    made = builder.op("memref.generic_atomic_rmw", [host.value, *where], [element], regions=1)
-    block = builder.block(made, element)
-    with builder.at(ir.InsertionPoint(block)):
+    before = memref.load(host.value, where)
+    made = memref.GenericAtomicRMWOp(element, host.value, where)
+    block = made.regions[0].blocks.append(element)
+    with ir.InsertionPoint(block):
         current = block.arguments[0]
         if name == "atomic_cas":
-            new = builder.select(builder.compare("eq", current, operands[0]), operands[1], current)
+            new = arith.select(builder.compare("eq", current, operands[0]), operands[1], current)
         else:
             raise UnsupportedError(f"{name} has no form in the memref dialect")
-        builder.op("memref.atomic_yield", [new])
+        memref.atomic_yield(new)
     return before
 
 

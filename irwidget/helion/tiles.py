@@ -10,7 +10,7 @@ import torch
 from irwidget.errors import UnsupportedError
 from irwidget.helion import scalars
 from irwidget.helion.aten import aten, aten_call, cast, conform, filled, matmul, restored_arguments
-from irwidget.helion.bindings import ir
+from irwidget.helion.bindings import arith, ir, tensor
 from irwidget.helion.handlers import refuse, register_handler
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _connective(emitter: Emitter, node: Any) -> Any:
         if isinstance(value, (bool, int, float)):
             return other if bool(value) == both else value
     operands = [scalars.as_bool(emitter, v) for v in (left, right)]
-    return emitter.builder.binary("andi" if both else "ori", *operands)
+    return (arith.andi if both else arith.ori)(*operands)
 
 
 @register_handler("_not")
@@ -92,7 +92,7 @@ def _not(emitter: Emitter, node: Any) -> Any:
     if isinstance(value, (bool, int, float)):
         return not value
     one = emitter.builder.constant(1, emitter.builder.i1)
-    return emitter.builder.binary("xori", scalars.as_bool(emitter, value), one)
+    return arith.xori(scalars.as_bool(emitter, value), one)
 
 
 # --- tiles ------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def _tile_index(emitter: Emitter, node: Any) -> ir.Value:
     shape = emitter.shape_of(node)
 
     def body(_: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
-        position = index(0) if loop is None else builder.binary("addi", loop.index, index(0))
+        position = index(0) if loop is None else arith.addi(loop.index, index(0))
         return builder.convert(position, element)
 
     return builder.generic([], shape, element, body)
@@ -205,7 +205,7 @@ def slice_mask(
     for position, item in enumerate(subscript.indices):
         if isinstance(item, SliceIndex) and item.valid != item.size:
             inside = builder.compare("lt", index(subscript.dims[position]), builder.size(item.valid))
-            mask = inside if mask is None else builder.binary("andi", mask, inside)
+            mask = builder.conjunction(mask, inside)
     return mask
 
 
@@ -232,11 +232,11 @@ def lane_mask(
     for dim, loop in loops.items():
         if loop.parent is not None:
             where = [index(d) for d in parent_dims(emitter, loop, sizes)]
-            length = builder.to_index(builder.extract(loop.parent, where))
-            inside = builder.compare("lt", builder.binary("addi", loop.index, index(dim)), length)
+            length = builder.to_index(tensor.extract(loop.parent, where))
+            inside = builder.compare("lt", arith.addi(loop.index, index(dim)), length)
         else:
             inside = builder.compare("lt", index(dim), builder.size(loop.valid))
-        mask = inside if mask is None else builder.binary("andi", mask, inside)
+        mask = builder.conjunction(mask, inside)
     return mask
 
 
@@ -245,22 +245,22 @@ def _mask_to(emitter: Emitter, node: Any) -> ir.Value | None:
     builder = emitter.builder
     if emitter.value(node.args[0]) is None:  # an intermediate of Inductor's, see _extra
         return None
-    tensor, fill = emitter.tensor(node.args[0]), emitter.value(node.args[1])
+    tile, fill = emitter.tensor(node.args[0]), emitter.value(node.args[1])
     sizes = node.meta["val"].shape
     loops = ragged_loops(emitter, sizes)
-    shape = list(tensor.type.shape)
+    shape = list(tile.type.shape)
     if not loops:
-        return tensor
+        return tile
     if len(shape) != len(sizes):
         raise UnsupportedError("the masked tile has another rank than Helion says")
-    element = tensor.type.element_type
+    element = tile.type.element_type
     other = builder.constant(fill, element)
 
     def body(args: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
         mask = lane_mask(emitter, loops, sizes, index)
-        return args[0] if mask is None else builder.select(mask, args[0], other)
+        return args[0] if mask is None else arith.select(mask, args[0], other)
 
-    return builder.generic([(tensor, list(range(len(shape))))], shape, element, body)
+    return builder.generic([(tile, list(range(len(shape))))], shape, element, body)
 
 
 # --- shapes ----------------------------------------------------------------------------------
@@ -274,18 +274,18 @@ def _subscript(emitter: Emitter, node: Any) -> ir.Value:
     known, kept = list(value.type.shape), [size for size, i in zip(shape, node.args[1], strict=True) if i is not None]
     if known != kept:  # Helion has padded the dim meanwhile; the lanes beyond are masked
         padded = builder.fill(builder.constant(0, value.type.element_type), kept)
-        value = builder.insert(value, padded, [0] * len(known), known, [1] * len(known))
+        value = builder.insert(value, padded, [0] * len(known), known)
     return builder.reshape(value, shape)
 
 
 @register_handler("split")
 def _split(emitter: Emitter, node: Any) -> list[ir.Value]:
-    tensor = emitter.tensor(node.args[0])
-    shape = list(tensor.type.shape)
+    tile = emitter.tensor(node.args[0])
+    shape = list(tile.type.shape)
     halves: list[ir.Value] = []
     for half in range(2):
         offsets = [0] * (len(shape) - 1) + [half]
-        halves.append(emitter.builder.slice(tensor, offsets, [*shape[:-1], 1], [1] * len(shape), shape[:-1]))
+        halves.append(emitter.builder.slice(tile, offsets, [*shape[:-1], 1], shape[:-1]))
     return halves
 
 

@@ -12,6 +12,7 @@ import helion.language as hl
 import pytest
 import torch
 from torch_mlir import ir
+from torch_mlir.dialects import arith
 
 import irwidget
 from irwidget import helion as irhelion
@@ -260,7 +261,7 @@ def test_handlers_of_third_parties(monkeypatch: pytest.MonkeyPatch):
             [(value, list(range(len(shape))))],
             shape,
             element,
-            lambda args, _: emitter.builder.binary("mulf", args[0], two),
+            lambda args, _: arith.mulf(args[0], two),
         )
 
     x = torch.randn(50)
