@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import internals
+from irwidget.helion import private
 from irwidget.helion.bindings import arith, ir, math
 from irwidget.helion.builder import Builder
 from irwidget.helion.dtypes import WIDER, is_float
@@ -31,7 +31,7 @@ def restored_arguments(node: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     Inputs that Helion replaced by None come back; where it moved an input into
     an extra node and masked it there, the masked input comes back.
     """
-    saved_args, saved_kwargs = node.meta.get(internals.SAVED_ARGUMENTS, (node.args, node.kwargs))
+    saved_args, saved_kwargs = node.meta.get(private.SAVED_ARGUMENTS, (node.args, node.kwargs))
     masked = _masked_inputs(node)
 
     def restore(now: Any, before: Any) -> Any:
@@ -59,7 +59,7 @@ def _masked_inputs(node: Any) -> dict[Any, Any]:
         if not isinstance(extra, torch.fx.Node) or extra in seen:
             continue
         seen.add(extra)
-        name = internals.target_name(extra.target)
+        name = private.target_name(extra.target)
         if name == "_inductor_lowering_extra":
             pending += [i for i in extra.args[0] if i is not None]  # type: ignore[union-attr]
         elif name == "_mask_to":

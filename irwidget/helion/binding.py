@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import ExportError, UsageError
-from irwidget.helion import internals
+from irwidget.helion import private
 from irwidget.trace import Location
 
 
@@ -98,13 +98,8 @@ class Binding:
 
     def ranges(self, root: int) -> list[LoopRange]:
         """Begin and end of each dimension of top-level loop `root`."""
-        nodes = [node for phase in self.device_ir.phases for node in phase.root_nodes]
-        call = nodes[root].iter
         blocks = len(self.device_ir.grid_block_ids[root])
-        arguments = [argument._type_info.proxy() for argument in _flat(call.args)]  # pyright: ignore[reportPrivateUsage]
-        for keyword in call.keywords:
-            if keyword.arg in ("end_or_none", "end"):
-                arguments.append(keyword.value._type_info.proxy())  # pyright: ignore[reportPrivateUsage]
+        arguments = private.loop_bounds(self.device_ir, root)
         begins = _spread(arguments[0], blocks) if len(arguments) > 1 and arguments[1] is not None else [0] * blocks
         ends = _spread(arguments[1] if len(arguments) > 1 and arguments[1] is not None else arguments[0], blocks)
         return [LoopRange(b, e) for b, e in zip(begins, ends, strict=True)]
@@ -120,21 +115,19 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
         UsageError: not a Helion kernel, wrong arguments, a configuration that does not fit.
         ExportError: Helion refuses the kernel; the message names the kernel's line.
     """
-    if not internals.is_kernel(kernel):
+    if not private.is_kernel(kernel):
         raise UsageError(f"{kernel!r} is not a Helion kernel: decorate a function with @helion.kernel().")
     started = time.perf_counter()
     owner = getattr(kernel, "kernel", kernel)
     arguments = tuple(args)
     _check_arguments(owner, arguments)
-    private = internals.private_kernel(owner)
+    copied = private.copied_kernel(owner)
     try:
-        with internals.saved_arguments(), internals.pretended_gpu():
-            arguments = tuple(private.normalize_args(*arguments))
-            isolated = getattr(private, "_bind_isolated", None)
-            bound = isolated(arguments) if isolated is not None else private.bind(arguments)
+        with private.saved_arguments(), private.pretended_gpu():
+            arguments, bound = private.bind(copied, arguments)
     except Exception as error:
         raise _binding_error(owner, error) from error
-    binding = Binding(private, bound, arguments, _configuration(bound, config, owner), owner.fn.__name__)
+    binding = Binding(copied, bound, arguments, _configuration(bound, config, owner), owner.fn.__name__)
     with binding.entered():
         binding.free = _free_symbols(binding)
         binding.block_sizes.update(_block_sizes(binding))
@@ -169,18 +162,8 @@ _CALLED = {
 
 
 def _called(node: Any) -> list[int]:
-    positions = _CALLED.get(internals.target_name(node.target), ()) if node.op == "call_function" else ()
+    positions = _CALLED.get(private.target_name(node.target), ()) if node.op == "call_function" else ()
     return [node.args[i] for i in positions if i < len(node.args) and isinstance(node.args[i], int)]
-
-
-def _flat(nodes: Sequence[Any]) -> list[Any]:
-    flat: list[Any] = []
-    for node in nodes:
-        if type(node).__name__ == "Starred":
-            flat += node.value.elts
-        else:
-            flat.append(node)
-    return flat
 
 
 def _spread(value: Any, count: int) -> list[Any]:
@@ -200,7 +183,7 @@ def _check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
 def _configuration(bound: Any, config: Any, kernel: Any) -> Any:
     if config is None:
         config = kernel.configs[0] if len(kernel.configs) == 1 else bound.config_spec.default_config()
-    config_type = internals.module("runtime.config").Config
+    config_type = private.config_type()
     if isinstance(config, dict):
         config = config_type(**config)
     if not isinstance(config, config_type):
@@ -231,19 +214,19 @@ def _free_symbols(binding: Binding) -> frozenset[Any]:
     for graph in binding.graphs:
         for node in graph.graph.nodes:
             value = node.meta.get("val")
-            if isinstance(value, torch.Tensor) and internals.target_name(node.target) != "_host_tensor":
+            if isinstance(value, torch.Tensor) and private.target_name(node.target) != "_host_tensor":
                 shapes += value.shape
     replace, known = binding.env.shape_env.replace, binding.host.expr_to_origin
     fixed = {symbol for size in shapes if size is not None for symbol in replace(expression(size)).free_symbols}
 
-    values = internals.backed_values(binding.env.shape_env)
+    values = private.backed_values(binding.env.shape_env)
 
     def is_open(symbol: Any) -> bool:
         same = replace(symbol)  # what Helion found it equal to
         if same in fixed or same not in known:
             return False
-        origin = known[same].origin
-        small = isinstance(origin, internals.origins().TensorSizeOrigin) and values[symbol] in (0, 1)
+        origin = private.origin_of(binding.host, same)
+        small = isinstance(origin, private.origins().TensorSizeOrigin) and values[symbol] in (0, 1)
         return origin.is_host() and not small
 
     return frozenset(filter(is_open, values))

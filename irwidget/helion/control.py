@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import internals
+from irwidget.helion import private
 from irwidget.helion.bindings import ir, scf
 from irwidget.helion.builder import Size
 from irwidget.helion.handlers import register_handler
@@ -81,10 +81,10 @@ def _carried(node: Any) -> dict[int, Any]:
     """Output index -> the node whose value it replaces, for outputs that a `_phi` joins with one."""
     carried: dict[int, Any] = {}
     for user in node.users:
-        if internals.target_name(user.target) != "_operator.getitem":
+        if private.target_name(user.target) != "_operator.getitem":
             continue
         for phi in user.users:
-            if internals.target_name(phi.target) != "_phi":
+            if private.target_name(phi.target) != "_phi":
                 continue
             other = phi.args[0] if phi.args[1] is user else phi.args[1]
             carried[user.args[1]] = other
@@ -195,7 +195,7 @@ def _loop_nest(
     """One `scf.for` per block, the carried values threaded through."""
     builder = emitter.builder
     block_id = info.block_ids[len(info.block_ids) - len(steps)]
-    parents = tuple(emitter.binding.env.jagged_tile_parent_ids.get(block_id, ()))
+    parents = private.jagged_parents(emitter.binding.env, block_id)
     parent = emitter.value(node.args[3][0]) if parents else None
     bounds = [builder.size(begins[0]), builder.size(ends[0]), builder.size(steps[0])]
     made = scf.ForOp(*bounds, inits)
@@ -300,10 +300,10 @@ def _branch(emitter: Emitter, node: Any, test: ir.Value, run: Callable[[int], li
 def _phi(emitter: Emitter, node: Any) -> Any:
     """The result of the loop or branch that one of the two values projects."""
     for operand in (node.args[1], node.args[0]):
-        if not isinstance(operand, torch.fx.Node) or internals.target_name(operand.target) != "_operator.getitem":
+        if not isinstance(operand, torch.fx.Node) or private.target_name(operand.target) != "_operator.getitem":
             continue
         source = operand.args[0]
-        if isinstance(source, torch.fx.Node) and internals.target_name(source.target) in _PROJECTED:
+        if isinstance(source, torch.fx.Node) and private.target_name(source.target) in _PROJECTED:
             return emitter.value(operand)
     raise UnsupportedError("it joins two values that come from no loop and no branch")
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import internals, scalars
+from irwidget.helion import private, scalars
 from irwidget.helion.binding import Binding
 from irwidget.helion.bindings import func, ir, memref
 from irwidget.helion.builder import DYNAMIC, Builder, Size
@@ -151,7 +151,7 @@ class Emitter:
         written = self._written_storages()
         for info in self.binding.graphs:
             for node in info.graph.nodes:
-                if internals.target_name(node.target) == "_host_tensor" and node.op == "call_function":
+                if private.target_name(node.target) == "_host_tensor" and node.op == "call_function":
                     self._add_tensor(node.meta["val"], written)
         return function
 
@@ -171,11 +171,8 @@ class Emitter:
 
     def _loop_line(self, position: int) -> Location:
         """The line of a top-level loop."""
-        nodes = [node for phase in self.binding.device_ir.phases for node in phase.root_nodes]
-        place = getattr(nodes[position], "_location", None)
-        if place is None or not getattr(place, "filename", None):
-            return self._kernel_location()
-        return Location(place.filename, int(place.lineno))
+        place = private.loop_place(self.binding.device_ir, position)
+        return Location(*place) if place is not None else self._kernel_location()
 
     def _note(self, name: str, target: str, location: Location) -> ir.Location:
         """Enter something that is no node (the kernel, a top-level loop) among the linked things."""
@@ -212,9 +209,9 @@ class Emitter:
         location = self._source(node) or frame.location
         frame.location = location
         name = f"{frame.graph}.{node.name}"
-        target = internals.target_name(node.target)
+        target = private.target_name(node.target)
         symbolic = isinstance(node.meta.get("val"), (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
-        self.nodes[name] = Node(name, target, internals.node_text(node), location, len(self._frames), symbolic)
+        self.nodes[name] = Node(name, target, private.node_text(node), location, len(self._frames), symbolic)
         try:
             with self._mlir_location(name, location):
                 result = self._handler(node, target)(self, node)
@@ -241,7 +238,7 @@ class Emitter:
 
     def _refusal(self, node: Any, location: Location | None, reason: str) -> str:
         place = f"{location}: " if location else ""
-        return f"{place}{internals.target_name(node.target)} (node {node.name}) cannot be lowered to MLIR: {reason}"
+        return f"{place}{private.target_name(node.target)} (node {node.name}) cannot be lowered to MLIR: {reason}"
 
     def _remember_symbol(self, node: Any, result: Any) -> None:
         value = node.meta.get("val")
@@ -322,10 +319,9 @@ class Emitter:
         if block_id in self.loops:
             return self.loops[block_id]
         env = self.binding.env
-        wanted = env.canonical_block_id(block_id) if hasattr(env, "canonical_block_id") else block_id
+        wanted = private.canonical_block(env, block_id)
         for candidate, loop in reversed(self.loops.items()):
-            same = env.canonical_block_id(candidate) if hasattr(env, "canonical_block_id") else candidate
-            if same == wanted:
+            if private.canonical_block(env, candidate) == wanted:
                 return loop
         return None
 
@@ -393,7 +389,7 @@ class Emitter:
         written: set[Any] = set()
         for info in self.binding.graphs:
             for node in info.graph.nodes:
-                name = internals.target_name(node.target)
+                name = private.target_name(node.target)
                 if name == "store" or name.startswith("atomic_"):
                     target = node.args[0]
                     if isinstance(target, torch.fx.Node) and isinstance(target.meta.get("val"), torch.Tensor):

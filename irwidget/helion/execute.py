@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import ExportError, PassError, ToolError, UsageError
-from irwidget.helion import internals
+from irwidget.helion import private
 from irwidget.helion.binding import Binding
 from irwidget.helion.emitter import HostScalar, HostTensor
 from irwidget.helion.jit import PASS_FAILED
@@ -63,14 +63,14 @@ def run(program: Program, binding: Binding, tensors: Sequence[Any], timeout: flo
         numbers = [_evaluate(s.expression, scope) for s in program.scalars]
         launch_once(program, found, numbers, timeout)
 
-    with internals.pretended_gpu():
+    with private.pretended_gpu():
         return host(*arguments, _launcher=launch)
 
 
 def host_function(binding: Binding) -> Callable[..., Any]:
     """Helion's generated host function for the binding's configuration."""
     try:
-        return binding.bound.compile_config(binding.config, allow_print=False)
+        return private.host_function(binding.bound, binding.config)
     except Exception as error:
         raise ExportError(
             f"Helion cannot generate the host function of {binding.name}, in which the module runs: "

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import internals
+from irwidget.helion import private
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
@@ -28,7 +28,7 @@ def register_handler(target: Any, function: Handler | None = None) -> Any:
     """
     if function is None:
         return lambda decorated: register_handler(target, decorated)
-    _handlers[internals.target_name(target)] = function
+    _handlers[private.target_name(target)] = function
     return function
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import scalars
+from irwidget.helion import private, scalars
 from irwidget.helion.bindings import arith, ir, memref
 from irwidget.helion.builder import Size
+from irwidget.helion.symbols import expression
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter, HostTensor, Loop
@@ -155,13 +156,9 @@ def _from_start(emitter: Emitter, host: HostTensor, dim: int, position: Size) ->
 
 
 def _is_block_size(emitter: Emitter, symbol: Any) -> bool:
-    from irwidget.helion import internals
-    from irwidget.helion.symbols import expression
-
     if not isinstance(symbol, torch.SymInt):
         return False
-    info = emitter.binding.host.expr_to_origin.get(expression(symbol))
-    return info is not None and isinstance(info.origin, internals.origins().BlockSizeOrigin)
+    return isinstance(private.origin_of(emitter.binding.host, expression(symbol)), private.origins().BlockSizeOrigin)
 
 
 def _tile(emitter: Emitter, block: int, symbol: Any) -> TileIndex:
@@ -196,7 +193,6 @@ def _slice(emitter: Emitter, host: HostTensor, item: slice, dim: int) -> SliceIn
 
 def _static_length(emitter: Emitter, item: slice) -> int | None:
     """Length of a slice whose start is known only at run time, by its symbols."""
-    from irwidget.helion.symbols import expression
 
     def symbol(value: Any) -> Any:
         return value.meta.get("val") if isinstance(value, torch.fx.Node) else value

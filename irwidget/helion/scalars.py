@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import internals
+from irwidget.helion import private
 from irwidget.helion.bindings import arith, ir, math, tensor
 from irwidget.helion.dtypes import is_float
 from irwidget.helion.symbols import as_number, expression, symbol_value
@@ -48,11 +48,11 @@ def emit(emitter: Emitter, expr: Any) -> Any:
         return number
     if expr.is_Symbol:
         return _symbol(emitter, expr)
-    info = emitter.binding.host.expr_to_origin.get(expr)
-    if info is not None and info.origin.is_host():
+    origin = private.origin_of(emitter.binding.host, expr)
+    if origin is not None and origin.is_host():
         integral = emitter.builder.index if expr.is_integer else emitter.builder.f64
         kind = emitter.builder.i1 if expr.is_Boolean else integral
-        return emitter.host_scalar(info.origin.host_str(), kind)
+        return emitter.host_scalar(origin.host_str(), kind)
     kind = type(expr).__name__
     if kind in _FUNCTIONS:
         return _FUNCTIONS[kind](emitter, expr)
@@ -69,10 +69,9 @@ def _symbol(emitter: Emitter, symbol: Any) -> Any:
     same = emitter.binding.env.shape_env.replace(symbol)
     if same != symbol:
         return emit(emitter, same)
-    info = emitter.binding.host.expr_to_origin.get(symbol)
-    if info is None:
+    origin, origins = private.origin_of(emitter.binding.host, symbol), private.origins()
+    if origin is None:
         raise UnsupportedError(f"the symbol {symbol} is not bound to a value")
-    origin, origins = info.origin, internals.origins()
     if isinstance(origin, origins.GridOrigin):
         return tile_property(emitter, type(origin).__name__, origin.block_id)
     if isinstance(origin, origins.BlockSizeOrigin):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from irwidget.helion import internals
+from irwidget.helion import private
 
 if TYPE_CHECKING:
     from irwidget.helion.binding import Binding
@@ -19,11 +19,7 @@ def expression(value: Any) -> Any:
 
     if isinstance(value, (sympy.Basic, sympy.logic.boolalg.Boolean)):
         return value
-    node = getattr(value, "node", None)
-    if node is not None:
-        cached = getattr(node, "_expr", None)
-        return cached if cached is not None else value._sympy_()  # pyright: ignore[reportPrivateUsage]
-    return sympy.sympify(value)
+    return private.expression_of(value) if hasattr(value, "node") else sympy.sympify(value)
 
 
 def static_value(binding: Binding, value: Any, sizes: Mapping[int, int] | None = None) -> Number | None:
@@ -64,14 +60,13 @@ def as_number(expr: Any) -> Number | None:
 
 def symbol_value(binding: Binding, symbol: Any, sizes: Mapping[int, int]) -> Number | None:
     """The number a symbol stands for: a tile size, a size of an argument, a tunable; None where it stays open."""
-    origins = internals.origins()
-    info = binding.host.expr_to_origin.get(symbol)
-    origin: Any = None if info is None else info.origin
+    origins = private.origins()
+    origin = private.origin_of(binding.host, symbol)
     if isinstance(origin, origins.BlockSizeOrigin):
         return sizes.get(origin.block_id)
     if isinstance(origin, origins.GridOrigin):
         return None
-    tunable = getattr(binding.env, "config_value_expressions", {}).get(symbol)
+    tunable = private.tunable(binding.env, symbol)
     if tunable is not None:
         return tunable.evaluate(binding.config)
     shape_env = binding.env.shape_env
@@ -80,5 +75,5 @@ def symbol_value(binding: Binding, symbol: Any, sizes: Mapping[int, int]) -> Num
             return sizes.get(block.block_id)
     if symbol in binding.free or shape_env.is_unbacked_symint(symbol):
         return None
-    known = internals.backed_values(shape_env).get(symbol)
+    known = private.backed_values(shape_env).get(symbol)
     return None if known is None else as_number(known)
