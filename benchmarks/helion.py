@@ -30,8 +30,9 @@ from torch_mlir.compiler_utils import run_pipeline_with_repro_report
 from torch_mlir.extras.fx_importer import FxImporter
 
 from irwidget.helion import TextBuilder, inline_torch_mlir_output, pipelines
-from irwidget.helion.binding import Binding, bind
+from irwidget.helion.binding import bind
 from irwidget.helion.bindings import func, ir
+from irwidget.helion.bound import Binding
 from irwidget.helion.builder import Builder
 from irwidget.helion.emitter import Emitter
 from irwidget.helion.lowering import emit_kernel

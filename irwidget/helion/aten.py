@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import private
+from irwidget.helion import private, scalars
 from irwidget.helion.bindings import arith, ir, math
 from irwidget.helion.builder import Builder
 from irwidget.helion.dtypes import WIDER, is_float
-from irwidget.helion.handlers import register_handler
+from irwidget.helion.handlers import ANY_ATEN, register_handler
 from irwidget.helion.nodes import Call, Operand
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ class _Arguments:
         return self.add(builder.from_scalar(builder.convert(value, builder.element(dtype))), dtype)
 
 
+@register_handler(ANY_ATEN)
 def emit_aten(emitter: Emitter, node: Any) -> Any:
     """Emit any ATen or prims node: normalise it, then import and splice it."""
     call = normalise(emitter, node)
@@ -342,15 +343,13 @@ def _full(emitter: Emitter, node: Any) -> Any:
 
 def filled(emitter: Emitter, value: Any, node: Any) -> ir.Value:
     """A tensor of the node's shape and dtype that is `value` (a number, a scalar, a 0-d tensor) everywhere."""
-    from irwidget.helion.scalars import element as read
-
     builder = emitter.builder
     element = builder.element(node.meta["val"].dtype)
     if not isinstance(value, ir.Value):
         scalar = builder.constant(value, element)
     else:
         if isinstance(value.type, ir.RankedTensorType):
-            value = read(emitter, value)
+            value = scalars.element(emitter, value)
         scalar = builder.convert(value, element)
     shape = emitter.shape_of(node)
     return builder.fill(scalar, shape) if shape else builder.from_scalar(scalar)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,62 +15,7 @@ from irwidget.helion.handlers import register_handler
 from irwidget.helion.scalars import as_bool, as_index
 
 if TYPE_CHECKING:
-    from irwidget.helion.binding import LoopRange
-    from irwidget.helion.emitter import Emitter, Loop
-
-
-@contextmanager
-def grid_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
-    """A top-level loop: one `scf.forall` whose induction variables are the tiles' origins."""
-    begins = [as_index(emitter, emitter.value(r.begin)) for r in ranges]
-    ends = [as_index(emitter, emitter.value(r.end)) for r in ranges]
-    steps = [_step(emitter, block) for block in blocks]
-    made = scf.ForallOp(begins, ends, steps)
-    outer = dict(emitter.loops)
-    with ir.InsertionPoint(made.body):
-        for block_id, index, begin, end, step in zip(blocks, made.body.arguments, begins, ends, steps, strict=True):
-            _name(index, f"tile_{block_id}")
-            enter_loop(emitter, block_id, index, begin, end, step)
-        yield
-        scf.InParallelOp()
-    emitter.loops = outer
-
-
-def _name(argument: ir.Value, name: str) -> None:
-    """Name a block's argument in its location, as the printer and a reader of the IR find it."""
-    argument.set_location(ir.Location.name(name, ir.Location.current))
-
-
-def _step(emitter: Emitter, block_id: int) -> int:
-    size = emitter.binding.block_sizes.get(block_id)
-    if size is None:
-        raise UnsupportedError(
-            f"the tile size of block {block_id} is computed on the host and not known in this configuration"
-        )
-    return size
-
-
-def enter_loop(
-    emitter: Emitter,
-    block_id: int,
-    index: ir.Value,
-    begin: Size,
-    end: Size,
-    step: int,
-    parent: ir.Value | None = None,
-    parent_blocks: Sequence[int] = (),
-) -> Loop:
-    """Note that a tile loop is around what follows, and how many lanes of its tile are valid."""
-    from irwidget.helion.emitter import Loop
-
-    exact = isinstance(begin, int) and isinstance(end, int) and (end - begin) % step == 0
-    if exact or step == 1:
-        valid: Size = step
-    else:
-        valid = emitter.builder.minimum([step], [(index, -1)], end)
-    loop = Loop(block_id, index, begin, end, step, valid, parent, tuple(parent_blocks))
-    emitter.loops = {**emitter.loops, block_id: loop}
-    return loop
+    from irwidget.helion.emitter import Emitter
 
 
 # --- device loops ---------------------------------------------------------------------
@@ -97,7 +41,7 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     info = emitter.binding.device_ir.graphs[node.args[0]]
     begins = [as_index(emitter, v) for v in emitter.value(list(node.args[1]))]
     ends = [as_index(emitter, v) for v in emitter.value(list(node.args[2]))]
-    steps = [_step(emitter, block) for block in info.block_ids]
+    steps = [emitter.tile_size(block) for block in info.block_ids]
     if len(node.args) > 4:
         given = [emitter.value(s) for s in node.args[4]]
         steps = [s if isinstance(s, int) else known for s, known in zip(given, steps, strict=True)]
@@ -199,9 +143,8 @@ def _loop_nest(
     parent = emitter.value(node.args[3][0]) if parents else None
     bounds = [builder.size(begins[0]), builder.size(ends[0]), builder.size(steps[0])]
     made = scf.ForOp(*bounds, inits)
-    _name(made.induction_variable, f"tile_{block_id}")
     with ir.InsertionPoint(made.body):
-        enter_loop(emitter, block_id, made.induction_variable, begins[0], ends[0], steps[0], parent, parents)
+        emitter.enter_loop(block_id, made.induction_variable, begins[0], ends[0], steps[0], parent, parents)
         values = list(made.inner_iter_args)
         if len(steps) > 1:
             results = _loop_nest(emitter, node, info, begins[1:], ends[1:], steps[1:], values, body)

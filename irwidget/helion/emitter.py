@@ -6,8 +6,9 @@ so far, the loops around the current place, and the function's arguments.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,62 +16,14 @@ import torch
 
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import private, scalars
-from irwidget.helion.binding import Binding
-from irwidget.helion.bindings import func, ir, memref
+from irwidget.helion.bindings import func, ir, memref, scf
+from irwidget.helion.bound import Binding, LoopRange
 from irwidget.helion.builder import DYNAMIC, Builder, Size
-from irwidget.helion.handlers import Handler, handler_for
+from irwidget.helion.handlers import ANY_ATEN, Handler, handler_for
 from irwidget.helion.nodes import AtenImporter
 from irwidget.helion.symbols import expression, static_value
+from irwidget.helion.values import HostScalar, HostTensor, Loop
 from irwidget.trace import Diagnostic, Location, Node
-
-
-@dataclass
-class Loop:
-    """A tile loop around the current place."""
-
-    block_id: int
-    index: ir.Value
-    """The induction variable: where the tile begins."""
-    begin: Size
-    end: Size
-    step: int
-    """The tile size."""
-    valid: Size
-    """How many lanes of the tile lie before `end`; the tile size itself where all do."""
-    parent: ir.Value | None = None
-    """For a jagged tile: the length of each parent lane."""
-    parent_blocks: tuple[int, ...] = ()
-
-    @property
-    def ragged(self) -> bool:
-        """Whether some lanes may lie past the end."""
-        return not isinstance(self.valid, int) or self.parent is not None
-
-
-@dataclass
-class HostTensor:
-    """A tensor of the host function: an argument of the module's function."""
-
-    name: str
-    expression: str
-    """How the host function names it."""
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    """Sizes; negative where they are known only at run time."""
-    strides: tuple[int, ...] | None
-    """In elements, negative where they are known only at run time; None for a contiguous tensor."""
-    value: ir.Value
-    written: bool
-    """Whether the kernel writes to this memory, by this name or another."""
-
-
-@dataclass
-class HostScalar:
-    """A number of the host function that the kernel needs at run time."""
-
-    name: str
-    expression: str
-    value: ir.Value
 
 
 @dataclass
@@ -161,12 +114,10 @@ class Emitter:
         return self._entry
 
     def _root(self, position: int, graph_id: int) -> None:
-        from irwidget.helion.control import grid_loop
-
         info = self.binding.device_ir.graphs[graph_id]
         blocks = self.binding.device_ir.grid_block_ids[position]
         location = self._note(str(info.name), "tile loop", self._loop_line(position))
-        with location, grid_loop(self, blocks, self.binding.ranges(position)):
+        with location, self._grid_loop(blocks, self.binding.ranges(position)):
             self.run_graph(info, [])
 
     def _loop_line(self, position: int) -> Location:
@@ -229,12 +180,12 @@ class Emitter:
 
     def _handler(self, node: Any, target: str) -> Handler:
         """What emits a node: the rule for its op, or the importer of ATen ops."""
-        from irwidget.helion.aten import emit_aten
-
         handler = handler_for(target)
-        if handler is None and not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+        if handler is None and isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+            handler = handler_for(ANY_ATEN)
+        if handler is None:
             raise UnsupportedError("irwidget has no rule for this op; register_handler adds one")
-        return handler or emit_aten
+        return handler
 
     def _refusal(self, node: Any, location: Location | None, reason: str) -> str:
         place = f"{location}: " if location else ""
@@ -324,6 +275,56 @@ class Emitter:
             if private.canonical_block(env, candidate) == wanted:
                 return loop
         return None
+
+    # --- loops ----------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _grid_loop(self, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
+        """A top-level loop: one `scf.forall` whose induction variables are the tiles' origins."""
+        begins = [scalars.as_index(self, self.value(r.begin)) for r in ranges]
+        ends = [scalars.as_index(self, self.value(r.end)) for r in ranges]
+        steps = [self.tile_size(block) for block in blocks]
+        made = scf.ForallOp(begins, ends, steps)
+        outer = dict(self.loops)
+        with ir.InsertionPoint(made.body):
+            for loop in zip(blocks, made.body.arguments, begins, ends, steps, strict=True):
+                self.enter_loop(*loop)
+            yield
+            scf.InParallelOp()
+        self.loops = outer
+
+    def tile_size(self, block_id: int) -> int:
+        """The lanes of a block's tile.
+
+        Raises:
+            UnsupportedError: the host computes it, and not in a way that is known.
+        """
+        size = self.binding.block_sizes.get(block_id)
+        if size is None:
+            raise UnsupportedError(
+                f"the tile size of block {block_id} is computed on the host and not known in this configuration"
+            )
+        return size
+
+    def enter_loop(
+        self,
+        block_id: int,
+        index: ir.Value,
+        begin: Size,
+        end: Size,
+        step: int,
+        parent: ir.Value | None = None,
+        parent_blocks: Sequence[int] = (),
+    ) -> None:
+        """Note that a tile loop is around what follows, and how many lanes of its tile are valid.
+
+        `index` is the block argument where the tile begins; `begin`, `end` and `step` count elements.
+        """
+        index.set_location(ir.Location.name(f"tile_{block_id}", ir.Location.current))
+        exact = isinstance(begin, int) and isinstance(end, int) and (end - begin) % step == 0
+        valid: Size = step if exact or step == 1 else self.builder.minimum([step], [(index, -1)], end)
+        loop = Loop(block_id, index, begin, end, step, valid, parent, tuple(parent_blocks))
+        self.loops = {**self.loops, block_id: loop}
 
     # --- arguments --------------------------------------------------------------------
 

@@ -21,11 +21,11 @@ import torch
 
 from irwidget.errors import ExportError, PassError, ToolError, UsageError
 from irwidget.helion import private
-from irwidget.helion.binding import Binding
-from irwidget.helion.emitter import HostScalar, HostTensor
+from irwidget.helion.bound import Binding
 from irwidget.helion.jit import PASS_FAILED
 from irwidget.helion.runner import runner
 from irwidget.helion.symbols import expression, static_value
+from irwidget.helion.values import HostScalar, HostTensor
 
 TIMEOUT = 120.0
 """Seconds that one launch may take by default."""

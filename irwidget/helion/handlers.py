@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import private
 
-if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter
+Handler = Callable[[Any, Any], Any]
+"""Gets the emitter and an FX node, emits it and returns its value: an SSA value, a number, a list of those, or None."""
 
-Handler = Callable[["Emitter", Any], Any]
-"""Emits one FX node and returns its value: an SSA value, a number, a list of those, or None."""
+ANY_ATEN = "aten.*"
+"""The target whose handler emits the ATen ops that have none of their own."""
 
 _handlers: dict[str, Handler] = {}
 _refusals: dict[str, str] = {}

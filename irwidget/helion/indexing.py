@@ -12,10 +12,11 @@ from irwidget.errors import UnsupportedError
 from irwidget.helion import private, scalars
 from irwidget.helion.bindings import arith, ir, memref
 from irwidget.helion.builder import Size
-from irwidget.helion.symbols import expression
+from irwidget.helion.symbols import expression, padded_size
+from irwidget.helion.values import HostTensor, Loop
 
 if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter, HostTensor, Loop
+    from irwidget.helion.emitter import Emitter
 
 
 @dataclass
@@ -183,12 +184,12 @@ def _slice(emitter: Emitter, host: HostTensor, item: slice, dim: int) -> SliceIn
         stop = min(stop, host.shape[dim])
     if isinstance(start, int) and isinstance(stop, int) and stop >= 0:
         count = max(0, -(-(stop - start) // step))
-        return SliceIndex(start, emitter.binding.padded_size(count), count, step)
+        return SliceIndex(start, padded_size(emitter.binding, count), count, step)
     length = _static_length(emitter, item)
     if length is None:
         raise UnsupportedError("the slice has a length that is known only at run time")
     count = -(-length // step)
-    return SliceIndex(builder.add(start, 0), emitter.binding.padded_size(count), count, step)
+    return SliceIndex(builder.add(start, 0), padded_size(emitter.binding, count), count, step)
 
 
 def _static_length(emitter: Emitter, item: slice) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import linecache
 import time
 from collections.abc import Sequence
@@ -11,21 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from irwidget.errors import UnsupportedError, UsageError, near
+from irwidget.errors import UsageError, near
 from irwidget.helion import display as printing
 from irwidget.helion import execute, linking, pipelines, refusals, triton, verify
-from irwidget.helion.binding import Binding, bind
+from irwidget.helion.binding import bind
+from irwidget.helion.bound import Binding
 from irwidget.helion.check import checked
-from irwidget.helion.emitter import Emission, Emitter
-from irwidget.helion.passes import run_steps, shared_context
+from irwidget.helion.emission import emit
+from irwidget.helion.emitter import Emission
+from irwidget.helion.passes import run_steps
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Computed, Diagnostic, Dump, Step, Trace, dump, renumbered
 
 TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton", "llvm_mlir", "llvm_ir")
-
-for _room in ("aten", "control", "tiles", "memory", "scatter", "scans", "sorting", "dot_scaled", "reductions"):
-    importlib.import_module(f"irwidget.helion.{_room}")  # each registers its handlers
 
 
 @dataclass(repr=False)
@@ -213,19 +211,7 @@ class EmittedKernel:
 def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> EmittedKernel:
     """Bind a kernel and emit it, once for several output types. Arguments and errors as `lower_kernel`."""
     binding = bind(kernel, args, config)
-    return EmittedKernel(binding, _emit(binding))
-
-
-def _emit(binding: Binding) -> Emission:
-    """The raw module: with open sizes where Helion left them open, unless an op needs their numbers."""
-    try:
-        return Emitter(binding, shared_context()).emit()
-    except UnsupportedError as error:
-        if not binding.free:
-            raise
-        reason = f"the sizes are those that the kernel was bound with: {error}"
-    binding.free = frozenset()
-    return replace(Emitter(binding, shared_context()).emit(), remarks=(Diagnostic("remark", reason),))
+    return EmittedKernel(binding, emit(binding))
 
 
 def _lowering(
@@ -343,7 +329,7 @@ def lowered(
         raise UsageError(f"Helion kernels do not lower to {to!r}. {near(to, TARGETS)}")
     how = _options(options)
     if to in ("helion_mlir", "llvm_mlir", "llvm_ir"):
-        lowering = EmittedKernel(binding, _emit(binding)).lower(aten, **options)
+        lowering = EmittedKernel(binding, emit(binding)).lower(aten, **options)
         trace = lowering.trace if to == "helion_mlir" else _to_llvm(lowering, to, how)
         return checked(trace, lowering, each=check == "each") if check else trace, lowering
     device_ir = dump("device-ir", binding.device_ir_text, step=0, language="fx", seconds=binding.seconds)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion.aten import cast
 from irwidget.helion.bindings import arith, bufferization, ir, memref, tensor
 from irwidget.helion.builder import DYNAMIC, Size, at_run_time, static
 from irwidget.helion.handlers import register_handler
@@ -23,10 +24,12 @@ from irwidget.helion.indexing import (
     extent,
     positions,
 )
+from irwidget.helion.scatter import scatter
 from irwidget.helion.tiles import lane_mask, ragged_loops, slice_mask
+from irwidget.helion.values import HostTensor
 
 if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter, HostTensor
+    from irwidget.helion.emitter import Emitter
 
 
 @register_handler("_host_tensor")
@@ -52,8 +55,6 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
 
 
 def _require_host(emitter: Emitter, source: Any) -> HostTensor:
-    from irwidget.helion.emitter import HostTensor
-
     if not isinstance(source, HostTensor):
         raise UnsupportedError("it does not address a tensor of the host function")
     return source
@@ -264,8 +265,6 @@ def _clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
 
 @register_handler("store")
 def _store(emitter: Emitter, node: Any) -> None:
-    from irwidget.helion.scatter import scatter
-
     host = _require_host(emitter, emitter.value(node.args[0]))
     subscript = classify(emitter, host, node.args[1])
     mask = node.args[3] if len(node.args) > 3 else None
@@ -279,8 +278,6 @@ def _store(emitter: Emitter, node: Any) -> None:
 
 def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[int]) -> ir.Value:
     """What is stored, with the destination's dtype and the shape that the subscript selects."""
-    from irwidget.helion.aten import cast
-
     builder = emitter.builder
     value = emitter.tensor(operand)
     element = builder.element(host.dtype)

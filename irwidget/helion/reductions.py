@@ -12,9 +12,10 @@ from irwidget.helion.aten import aten, aten_call, cast, emit_aten, finish, resto
 from irwidget.helion.bindings import arith, ir
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.tiles import lane_mask, ragged_loops
+from irwidget.helion.values import Loop
 
 if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter, Loop
+    from irwidget.helion.emitter import Emitter
 
 Typed = tuple[ir.Value, torch.dtype]
 

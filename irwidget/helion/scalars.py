@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import private
 from irwidget.helion.bindings import arith, ir, math, tensor
+from irwidget.helion.bound import Binding
+from irwidget.helion.builder import Builder
 from irwidget.helion.dtypes import is_float
 from irwidget.helion.symbols import as_number, expression, symbol_value
+from irwidget.helion.values import Loop
 
-if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter
+
+class Scope(Protocol):
+    """Where numbers are computed: what is known at a place of the kernel."""
+
+    builder: Builder
+    binding: Binding
+    symbol_values: dict[Any, Any]
+    """The values of sympy expressions that have been computed."""
+
+    def static(self, value: Any) -> Any:
+        """The number a size or symbol stands for, None when it is known only at run time."""
+        ...
+
+    def host_scalar(self, host_expression: str, kind: ir.Type) -> ir.Value:
+        """A number of the host function."""
+        ...
+
+    def loop_of(self, block_id: int | None) -> Loop | None:
+        """The loop around this place that runs over a block."""
+        ...
+
 
 _RELATIONS = {
     "Equality": "eq",
@@ -25,78 +47,78 @@ _RELATIONS = {
 }
 
 
-def scalar(emitter: Emitter, value: Any) -> Any:
+def scalar(scope: Scope, value: Any) -> Any:
     """A symbolic number as a Python number, or as an SSA value when only run time knows it."""
-    number = emitter.static(value)
+    number = scope.static(value)
     if number is not None:
         return number
-    return emit(emitter, emitter.binding.env.specialize_expr(expression(value)))
+    return emit(scope, scope.binding.env.specialize_expr(expression(value)))
 
 
-def emit(emitter: Emitter, expr: Any) -> Any:
+def emit(scope: Scope, expr: Any) -> Any:
     """A sympy expression as a number or an SSA value of type index, f64 or i1.
 
     Raises:
         UnsupportedError: a symbol has no value here, or a function no arith op.
     """
-    if expr in emitter.symbol_values:
-        return emitter.symbol_values[expr]
+    if expr in scope.symbol_values:
+        return scope.symbol_values[expr]
     if not getattr(expr, "free_symbols", None):
         number = as_number(expr)
         if number is None:
             raise UnsupportedError(f"the constant {expr} is not a number")
         return number
     if expr.is_Symbol:
-        return _symbol(emitter, expr)
-    origin = private.origin_of(emitter.binding.host, expr)
+        return _symbol(scope, expr)
+    origin = private.origin_of(scope.binding.host, expr)
     if origin is not None and origin.is_host():
-        integral = emitter.builder.index if expr.is_integer else emitter.builder.f64
-        kind = emitter.builder.i1 if expr.is_Boolean else integral
-        return emitter.host_scalar(origin.host_str(), kind)
+        integral = scope.builder.index if expr.is_integer else scope.builder.f64
+        kind = scope.builder.i1 if expr.is_Boolean else integral
+        return scope.host_scalar(origin.host_str(), kind)
     kind = type(expr).__name__
     if kind in _FUNCTIONS:
-        return _FUNCTIONS[kind](emitter, expr)
+        return _FUNCTIONS[kind](scope, expr)
     if kind in _RELATIONS:
-        left, right = promote(emitter, emit(emitter, expr.args[0]), emit(emitter, expr.args[1]))
-        return emitter.builder.compare(_RELATIONS[kind], left, right)
+        left, right = promote(scope, emit(scope, expr.args[0]), emit(scope, expr.args[1]))
+        return scope.builder.compare(_RELATIONS[kind], left, right)
     raise UnsupportedError(f"the run-time expression {expr} uses {kind}, which has no arith form")
 
 
-def _symbol(emitter: Emitter, symbol: Any) -> Any:
-    number = symbol_value(emitter.binding, symbol, emitter.binding.block_sizes)
+def _symbol(scope: Scope, symbol: Any) -> Any:
+    number = symbol_value(scope.binding, symbol, scope.binding.block_sizes)
     if number is not None:
         return number
-    same = emitter.binding.env.shape_env.replace(symbol)
+    same = scope.binding.env.shape_env.replace(symbol)
     if same != symbol:
-        return emit(emitter, same)
-    origin, origins = private.origin_of(emitter.binding.host, symbol), private.origins()
+        return emit(scope, same)
+    origin, origins = private.origin_of(scope.binding.host, symbol), private.origins()
     if origin is None:
         raise UnsupportedError(f"the symbol {symbol} is not bound to a value")
     if isinstance(origin, origins.GridOrigin):
-        return tile_property(emitter, type(origin).__name__, origin.block_id)
+        return tile_property(scope, type(origin).__name__, origin.block_id)
     if isinstance(origin, origins.BlockSizeOrigin):
         raise UnsupportedError(
             f"block size {origin.block_id} is computed on the host and has no number in this configuration"
         )
     if origin.is_host():
-        return emitter.host_scalar(origin.host_str(), _kind(emitter, symbol))
+        return scope.host_scalar(origin.host_str(), _kind(scope, symbol))
     raise UnsupportedError(f"the symbol {symbol} is not bound to a value")
 
 
-def _kind(emitter: Emitter, symbol: Any) -> ir.Type:
+def _kind(scope: Scope, symbol: Any) -> ir.Type:
     from torch.utils._sympy.symbol import SymT, symbol_is_type
 
     if symbol_is_type(symbol, (SymT.FLOAT, SymT.UNBACKED_FLOAT)):
-        return emitter.builder.f64
-    return emitter.builder.index
+        return scope.builder.f64
+    return scope.builder.index
 
 
-def tile_property(emitter: Emitter, name: str, block_id: int) -> Any:
+def tile_property(scope: Scope, name: str, block_id: int) -> Any:
     """Begin, end, extent, count or id of the current tile of a block, by the name of its origin."""
-    loop = emitter.loop_of(block_id)
+    loop = scope.loop_of(block_id)
     if loop is None:
         raise UnsupportedError(f"no loop over block {block_id} is around this place")
-    builder = emitter.builder
+    builder = scope.builder
     match name:
         case "GridOrigin" | "TileBeginOrigin":
             return loop.index
@@ -115,18 +137,18 @@ def tile_property(emitter: Emitter, name: str, block_id: int) -> Any:
             raise UnsupportedError(f"{name} has no value in MLIR")
 
 
-def promote(emitter: Emitter, *values: Any) -> list[ir.Value]:
+def promote(scope: Scope, *values: Any) -> list[ir.Value]:
     """SSA values of one type: f64 when any is a float, index otherwise."""
-    builder = emitter.builder
+    builder = scope.builder
     floating = any(isinstance(v, float) or (isinstance(v, ir.Value) and is_float(v.type)) for v in values)
     kind = builder.f64 if floating else builder.index
     return [builder.convert(v, kind) if isinstance(v, ir.Value) else builder.constant(v, kind) for v in values]
 
 
-def arithmetic(emitter: Emitter, name: str, *operands: Any) -> Any:
+def arithmetic(scope: Scope, name: str, *operands: Any) -> Any:
     """`add`, `sub`, `mul`, `floordiv`, `mod`, `truediv`, `min` or `max` of numbers and SSA scalars."""
-    values = promote(emitter, *operands)
-    builder = emitter.builder
+    values = promote(scope, *operands)
+    builder = scope.builder
     if name == "truediv":
         values = [builder.convert(v, builder.f64) for v in values]
     floating = is_float(values[0].type)
@@ -164,66 +186,66 @@ def _mod(left: ir.Value, right: ir.Value) -> ir.Value:
     return arith.subi(left, arith.muli(quotient, right))
 
 
-def _folded(name: str) -> Callable[[Emitter, Any], Any]:
-    return lambda emitter, expr: arithmetic(emitter, name, *(emit(emitter, a) for a in expr.args))
+def _folded(name: str) -> Callable[[Scope, Any], Any]:
+    return lambda scope, expr: arithmetic(scope, name, *(emit(scope, a) for a in expr.args))
 
 
-def _power(emitter: Emitter, expr: Any) -> Any:
+def _power(scope: Scope, expr: Any) -> Any:
     exponent = as_number(expr.args[1])
     if isinstance(exponent, int) and 0 < exponent <= 8:
-        base = emit(emitter, expr.args[0])
-        return arithmetic(emitter, "mul", *([base] * exponent)) if exponent > 1 else base
+        base = emit(scope, expr.args[0])
+        return arithmetic(scope, "mul", *([base] * exponent)) if exponent > 1 else base
     if exponent == -1:
-        return arithmetic(emitter, "truediv", 1.0, emit(emitter, expr.args[0]))
+        return arithmetic(scope, "truediv", 1.0, emit(scope, expr.args[0]))
     raise UnsupportedError(f"the run-time power {expr} has no arith form")
 
 
-def _ceil_div(emitter: Emitter, expr: Any) -> ir.Value:
-    left, right = promote(emitter, *(emit(emitter, a) for a in expr.args))
+def _ceil_div(scope: Scope, expr: Any) -> ir.Value:
+    left, right = promote(scope, *(emit(scope, a) for a in expr.args))
     return arith.ceildivsi(left, right)
 
 
-def _logic(build: Callable[[ir.Value, ir.Value], ir.Value]) -> Callable[[Emitter, Any], Any]:
-    return lambda emitter, expr: functools.reduce(build, [as_bool(emitter, emit(emitter, a)) for a in expr.args])
+def _logic(build: Callable[[ir.Value, ir.Value], ir.Value]) -> Callable[[Scope, Any], Any]:
+    return lambda scope, expr: functools.reduce(build, [as_bool(scope, emit(scope, a)) for a in expr.args])
 
 
-def _not(emitter: Emitter, expr: Any) -> ir.Value:
-    value = as_bool(emitter, emit(emitter, expr.args[0]))
-    return arith.xori(value, emitter.builder.constant(1, emitter.builder.i1))
+def _not(scope: Scope, expr: Any) -> ir.Value:
+    value = as_bool(scope, emit(scope, expr.args[0]))
+    return arith.xori(value, scope.builder.constant(1, scope.builder.i1))
 
 
-def _piecewise(emitter: Emitter, expr: Any) -> Any:
+def _piecewise(scope: Scope, expr: Any) -> Any:
     result: Any = None
     for choice, condition in reversed(expr.args):
-        value = emit(emitter, choice)
+        value = emit(scope, choice)
         if result is None:
             result = value
             continue
-        yes, no = promote(emitter, value, result)
-        result = arith.select(as_bool(emitter, emit(emitter, condition)), yes, no)
+        yes, no = promote(scope, value, result)
+        result = arith.select(as_bool(scope, emit(scope, condition)), yes, no)
     return result
 
 
-def _to_float(emitter: Emitter, expr: Any) -> ir.Value:
-    return emitter.builder.convert(promote(emitter, emit(emitter, expr.args[0]))[0], emitter.builder.f64)
+def _to_float(scope: Scope, expr: Any) -> ir.Value:
+    return scope.builder.convert(promote(scope, emit(scope, expr.args[0]))[0], scope.builder.f64)
 
 
-def _to_int(emitter: Emitter, expr: Any) -> ir.Value:
-    value = promote(emitter, emit(emitter, expr.args[0]))[0]
-    return emitter.builder.to_index(emitter.builder.convert(value, emitter.builder.i64))
+def _to_int(scope: Scope, expr: Any) -> ir.Value:
+    value = promote(scope, emit(scope, expr.args[0]))[0]
+    return scope.builder.to_index(scope.builder.convert(value, scope.builder.i64))
 
 
-def as_bool(emitter: Emitter, value: Any) -> ir.Value:
+def as_bool(scope: Scope, value: Any) -> ir.Value:
     """A condition as an i1 value; 0-d tensors are read."""
-    builder = emitter.builder
+    builder = scope.builder
     if isinstance(value, (bool, int, float)):
         return builder.constant(bool(value), builder.i1)
     if isinstance(value.type, ir.RankedTensorType):
-        value = element(emitter, value)
+        value = element(scope, value)
     return builder.convert(value, builder.i1)
 
 
-def element(emitter: Emitter, value: ir.Value) -> ir.Value:
+def element(scope: Scope, value: ir.Value) -> ir.Value:
     """The element of a tensor that has just one.
 
     Raises:
@@ -231,24 +253,24 @@ def element(emitter: Emitter, value: ir.Value) -> ir.Value:
     """
     if any(size != 1 for size in value.type.shape):
         raise UnsupportedError("a condition or bound with several elements is not one number")
-    zero = emitter.builder.constant(0, emitter.builder.index)
+    zero = scope.builder.constant(0, scope.builder.index)
     return tensor.extract(value, [zero] * len(value.type.shape))
 
 
-def as_index(emitter: Emitter, value: Any) -> Any:
+def as_index(scope: Scope, value: Any) -> Any:
     """An int, or a value of type index, from a number, an SSA scalar or a 0-d tensor."""
     if isinstance(value, (bool, int)):
         return int(value)
     if isinstance(value, float):
         return int(value)
     if isinstance(value.type, ir.RankedTensorType):
-        value = element(emitter, value)
+        value = element(scope, value)
     if is_float(value.type):
-        value = emitter.builder.convert(value, emitter.builder.i64)
-    return emitter.builder.to_index(value)
+        value = scope.builder.convert(value, scope.builder.i64)
+    return scope.builder.to_index(value)
 
 
-_FUNCTIONS: dict[str, Callable[[Emitter, Any], Any]] = {
+_FUNCTIONS: dict[str, Callable[[Scope, Any], Any]] = {
     "Add": _folded("add"),
     "Mul": _folded("mul"),
     "FloorDiv": _folded("floordiv"),

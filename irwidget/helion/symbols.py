@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irwidget.helion import private
-
-if TYPE_CHECKING:
-    from irwidget.helion.binding import Binding
+from irwidget.helion.bound import Binding
 
 Number = int | float | bool
 
@@ -77,3 +75,18 @@ def symbol_value(binding: Binding, symbol: Any, sizes: Mapping[int, int]) -> Num
         return None
     known = private.backed_values(shape_env).get(symbol)
     return None if known is None else as_number(known)
+
+
+def extent(binding: Binding, block_id: int) -> int | None:
+    """How many lanes of a reduction block exist; None for a tile's block, or where only run time knows."""
+    info = binding.env.block_sizes[block_id]
+    value = static_value(binding, info.size) if info.reduction else None
+    return None if value is None else int(value)
+
+
+def padded_size(binding: Binding, size: int) -> int:
+    """The size of the tile that holds a full dim of `size` elements: larger where Helion padded it."""
+    for info in binding.env.block_sizes:
+        if info.reduction and extent(binding, info.block_id) == size:
+            return binding.block_sizes.get(info.block_id, size)
+    return size

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import scalars
+from irwidget.helion import scalars, symbols
 from irwidget.helion.aten import aten, aten_call, cast, conform, filled, matmul, restored_arguments
 from irwidget.helion.bindings import arith, ir, tensor
 from irwidget.helion.handlers import refuse, register_handler
+from irwidget.helion.indexing import SliceIndex, Subscript
+from irwidget.helion.values import Loop
 
 if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter, Loop
-    from irwidget.helion.indexing import Subscript
+    from irwidget.helion.emitter import Emitter
 
 # --- symbols -------------------------------------------------------------------------
 
@@ -181,11 +182,9 @@ def ragged_loops(emitter: Emitter, sizes: Sequence[Any]) -> dict[int, Loop]:
 
 def _padding(emitter: Emitter, block: int | None) -> Loop | None:
     """A full dim that Helion padded, as a loop of one tile."""
-    from irwidget.helion.emitter import Loop
-
     if block is None:
         return None
-    extent, size = emitter.binding.extent(block), emitter.binding.block_sizes.get(block)
+    extent, size = symbols.extent(emitter.binding, block), emitter.binding.block_sizes.get(block)
     if extent is None or size is None or extent == size:
         return None
     zero = emitter.builder.size(0)
@@ -199,8 +198,6 @@ def slice_mask(
     mask: ir.Value | None,
 ) -> ir.Value | None:
     """`mask` and whether the current lane lies inside the slices that fill only part of a padded tile."""
-    from irwidget.helion.indexing import SliceIndex
-
     builder = emitter.builder
     for position, item in enumerate(subscript.indices):
         if isinstance(item, SliceIndex) and item.valid != item.size:

@@ -7,7 +7,7 @@ from typing import Any
 
 from irwidget.errors import ExportError
 from irwidget.helion import private
-from irwidget.helion.binding import Binding
+from irwidget.helion.bound import Binding
 
 _HOST_OPTIONS = ("ptx_options", "launch_cooperative_grid")
 
