@@ -36,7 +36,7 @@ from irwidget.helion.bound import Binding
 from irwidget.helion.builder import Builder
 from irwidget.helion.emitter import Emitter
 from irwidget.helion.lowering import emit_kernel
-from irwidget.helion.nodes import AtenImporter, Call, single_node_graph
+from irwidget.helion.nodes import AtenCall, AtenImporter, single_node_graph
 from irwidget.helion.passes import run_steps
 from irwidget.toolchain import mlir
 from irwidget.trace import Step
@@ -74,10 +74,10 @@ class Recorder(Emitter):
 
     def __init__(self, binding: Binding, context: ir.Context) -> None:
         super().__init__(binding, context)
-        self.calls: list[Call] = []
+        self.calls: list[AtenCall] = []
         importer, inner = self.importer, self.importer.call
 
-        def call(builder: Any, made: Call) -> Any:
+        def call(builder: Any, made: AtenCall) -> Any:
             self.calls.append(made)
             return inner(builder, made)
 
@@ -92,7 +92,7 @@ def whole(binding: Binding, context: Any) -> Any:
     return emission
 
 
-def together(calls: list[Call], context: Any) -> None:
+def together(calls: list[AtenCall], context: Any) -> None:
     """The calls alone, as ours lowers them: in one function, whose arguments are their operands."""
     builder, importer = Builder(context), AtenImporter(context)
     with context, ir.Location.unknown(context):
@@ -125,7 +125,7 @@ def run_kept(module: Any, steps: Sequence[Step]) -> None:
     run_steps(module.operation, steps)
 
 
-def node_by_node(calls: list[Call], context: Any, run: Callable[[Any, Sequence[Step]], None]) -> None:
+def node_by_node(calls: list[AtenCall], context: Any, run: Callable[[Any, Sequence[Step]], None]) -> None:
     """The same calls, one text round trip each."""
     helper = AtenImporter(context)
     builder = TextBuilder()

@@ -14,7 +14,7 @@ from irwidget.helion.bindings import arith, ir, math
 from irwidget.helion.builder import Builder
 from irwidget.helion.dtypes import WIDER, is_float
 from irwidget.helion.handlers import ANY_ATEN, register_handler
-from irwidget.helion.nodes import Call, Operand
+from irwidget.helion.nodes import AtenCall, TensorOperand
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
@@ -76,14 +76,14 @@ class _Arguments:
         self.runtime = False
         """Whether a number became a 0-d tensor because only run time knows it."""
 
-    def add(self, value: ir.Value, dtype: torch.dtype) -> Operand:
+    def add(self, value: ir.Value, dtype: torch.dtype) -> TensorOperand:
         if dtype in WIDER:
             value, dtype = cast(self.emitter, value, dtype, WIDER[dtype]), WIDER[dtype]
         for position, (known, known_dtype) in enumerate(self.operands):
             if known == value and known_dtype == dtype:
-                return Operand(position)
+                return TensorOperand(position)
         self.operands.append((value, dtype))
-        return Operand(len(self.operands) - 1)
+        return TensorOperand(len(self.operands) - 1)
 
     def convert(self, argument: Any) -> Any:
         if isinstance(argument, (list, tuple)):
@@ -128,14 +128,14 @@ def emit_aten(emitter: Emitter, node: Any) -> Any:
     return finish(emitter, node, emitter.importer.call(emitter.builder, call))
 
 
-def normalise(emitter: Emitter, node: Any) -> Call:
+def normalise(emitter: Emitter, node: Any) -> AtenCall:
     """A node as a call that stands by itself: static literals, restored tensors, CPU."""
     args, kwargs = restored_arguments(node)
     arguments = _Arguments(emitter)
     converted = tuple(arguments.convert(argument) for argument in args)
     converted_kwargs = {name: arguments.convert(value) for name, value in kwargs.items()}
     target = _tensor_overload(node.target) if arguments.runtime else node.target
-    call = Call(target, converted, converted_kwargs, tuple(arguments.operands))
+    call = AtenCall(target, converted, converted_kwargs, tuple(arguments.operands))
     emitter.normalised.append(f"{node.name} = {call}")
     return call
 
@@ -195,13 +195,13 @@ def aten_call(emitter: Emitter, target: Any, *args: Any, **kwargs: Any) -> tuple
     def place(argument: Any) -> Any:
         if isinstance(argument, tuple) and len(argument) == 2 and isinstance(argument[0], ir.Value):
             operands.append(argument)
-            return Operand(len(operands) - 1)
+            return TensorOperand(len(operands) - 1)
         if isinstance(argument, list):
             return [place(item) for item in argument]
         return argument
 
     placed = tuple(place(argument) for argument in args)
-    call = Call(target, placed, kwargs, tuple(operands))
+    call = AtenCall(target, placed, kwargs, tuple(operands))
     return emitter.importer.call(emitter.builder, call)[0]
 
 
@@ -229,7 +229,7 @@ def _static_shape(position: int) -> Callable[[Emitter, Any], Any]:
         shape = emitter.shape_of(node)
         args = list(call.args)
         args[position] = shape
-        static = Call(call.target, tuple(args), {}, call.operands)
+        static = AtenCall(call.target, tuple(args), {}, call.operands)
         return finish(emitter, node, emitter.importer.call(emitter.builder, static))
 
     return emit
@@ -280,9 +280,9 @@ def matmul(
 def _matmul_node(biased: bool) -> Callable[[Emitter, Any], Any]:
     def emit(emitter: Emitter, node: Any) -> Any:
         call = normalise(emitter, node)
-        tensors = [call.operands[a.position] for a in call.args if isinstance(a, Operand)]
+        tensors = [call.operands[a.position] for a in call.args if isinstance(a, TensorOperand)]
         scale = {k: v for k, v in call.kwargs.items() if k in ("alpha", "beta")}
-        if any(isinstance(v, Operand) for v in scale.values()):
+        if any(isinstance(v, TensorOperand) for v in scale.values()):
             raise UnsupportedError("alpha and beta must be numbers")
         dtype = node.meta["val"].dtype
         bias = tensors.pop(0) if biased else None
@@ -309,7 +309,7 @@ def _binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any
         builder = emitter.builder
         call = normalise(emitter, node)
         left, second = call.operands[call.args[0].position], call.args[1]
-        if isinstance(second, Operand):
+        if isinstance(second, TensorOperand):
             right, dtype = call.operands[second.position]
         else:
             dtype = left[1]

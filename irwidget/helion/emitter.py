@@ -22,7 +22,7 @@ from irwidget.helion.builder import DYNAMIC, Builder, Size
 from irwidget.helion.handlers import ANY_ATEN, Handler, handler_for
 from irwidget.helion.nodes import AtenImporter
 from irwidget.helion.symbols import expression, static_value
-from irwidget.helion.values import HostScalar, HostTensor, Loop
+from irwidget.helion.values import HostScalar, HostTensor, TileLoop
 from irwidget.trace import Diagnostic, Location, Node
 
 
@@ -59,7 +59,7 @@ class Emitter:
         self.context = context
         self.builder = Builder(context)
         self.importer = AtenImporter(context)
-        self.loops: dict[int, Loop] = {}
+        self.loops: dict[int, TileLoop] = {}
         self.values: dict[Any, Any] = {}
         self.symbol_values: dict[Any, Any] = {}
         self.tensors: dict[Any, HostTensor] = {}
@@ -263,7 +263,7 @@ class Emitter:
             return None
         return self.binding.env.get_block_id(size)
 
-    def loop_of(self, block_id: int | None) -> Loop | None:
+    def loop_of(self, block_id: int | None) -> TileLoop | None:
         """The loop around this place that runs over a block, or over one it is an alias of."""
         if block_id is None:
             return None
@@ -323,7 +323,7 @@ class Emitter:
         index.set_location(ir.Location.name(f"tile_{block_id}", ir.Location.current))
         exact = isinstance(begin, int) and isinstance(end, int) and (end - begin) % step == 0
         valid: Size = step if exact or step == 1 else self.builder.minimum([step], [(index, -1)], end)
-        loop = Loop(block_id, index, begin, end, step, valid, parent, tuple(parent_blocks))
+        loop = TileLoop(block_id, index, begin, end, step, valid, parent, tuple(parent_blocks))
         self.loops = {**self.loops, block_id: loop}
 
     # --- arguments --------------------------------------------------------------------

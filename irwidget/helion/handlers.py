@@ -15,7 +15,7 @@ ANY_ATEN = "aten.*"
 """The target whose handler emits the ATen ops that have none of their own."""
 
 _handlers: dict[str, Handler] = {}
-_refusals: dict[str, str] = {}
+_unsupported: dict[str, str] = {}
 
 
 def register_handler(target: Any, function: Handler | None = None) -> Any:
@@ -32,10 +32,10 @@ def register_handler(target: Any, function: Handler | None = None) -> Any:
     return function
 
 
-def refuse(reason: str, *names: str) -> None:
+def mark_unsupported(reason: str, *names: str) -> None:
     """Say that ops cannot be lowered, and why."""
     for name in names:
-        _refusals[name] = reason
+        _unsupported[name] = reason
 
 
 def handler_for(name: str) -> Handler | None:
@@ -46,6 +46,6 @@ def handler_for(name: str) -> Handler | None:
     """
     if name in _handlers:
         return _handlers[name]
-    if name in _refusals:
-        raise UnsupportedError(_refusals[name])
+    if name in _unsupported:
+        raise UnsupportedError(_unsupported[name])
     return None

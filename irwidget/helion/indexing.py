@@ -13,7 +13,7 @@ from irwidget.helion import private, scalars
 from irwidget.helion.bindings import arith, ir, memref
 from irwidget.helion.builder import Size
 from irwidget.helion.symbols import expression, padded_size
-from irwidget.helion.values import HostTensor, Loop
+from irwidget.helion.values import HostTensor, TileLoop
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class TileIndex:
     """A tile: `size` lanes from `begin`, of which `valid` exist."""
 
-    loop: Loop | None
+    loop: TileLoop | None
     begin: Size
     size: int
     valid: Size

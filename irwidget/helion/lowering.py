@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from irwidget.errors import UsageError, near
 from irwidget.helion import display as printing
-from irwidget.helion import execute, linking, pipelines, refusals, triton, verify
+from irwidget.helion import execute, legalization, linking, pipelines, triton, verify
 from irwidget.helion.binding import bind
 from irwidget.helion.bound import Binding
 from irwidget.helion.check import checked
@@ -41,7 +41,7 @@ class HelionLowering:
     """`bind`, `emit` and `passes`."""
 
     @cached_property
-    def shown(self) -> printing.Shown:
+    def shown(self) -> printing.AnnotatedText:
         """The final module as text, with the node of each line."""
         return printing.show(self.module, self.emission.nodes)
 
@@ -86,10 +86,10 @@ class HelionLowering:
         return None
 
     @cached_property
-    def program(self) -> execute.Program:
+    def program(self) -> execute.Executable:
         """The module with what it takes to run it."""
         steps = _llvm_steps(self)
-        return execute.Program(
+        return execute.Executable(
             self.binding.name,
             mlir.bytecode(_AsModule(self.module)),
             [step.arguments for step in steps],
@@ -160,7 +160,7 @@ def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
         steps = (*steps, Step("mlir-translate", "--mlir-to-llvmir", "translate"))
     trace = Source(mlir.bytecode(_AsModule(lowering.module))).run(steps, options, target=to)
     if trace.failure is not None:
-        raise refusals.error_of(trace.failure, f"{lowering.binding.name} does not lower to LLVM")
+        raise legalization.error_of(trace.failure, f"{lowering.binding.name} does not lower to LLVM")
     return lowering.trace.then(trace)
 
 
@@ -243,16 +243,16 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
     trace = source.run(steps, options, target="helion_mlir")
     remarks = emission.remarks
     if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
-        remarks += refusals.taken_to_linalg(source, steps, options, emission.nodes, aten)
+        remarks += legalization.taken_to_linalg(source, steps, options, emission.nodes, aten)
         steps = pipelines.steps(aten, instead=True)
         trace = source.run(steps, options, target="helion_mlir")
     if trace.failure is not None:
-        raise refusals.failed(trace.failure, source, options, emission.nodes, aten)
+        raise legalization.failed(trace.failure, source, options, emission.nodes, aten)
     module = raw.operation.clone()
     run_steps(module, steps)
     left = verify.leftovers(module) if aten != "raw" else []
     if left:
-        raise refusals.left(module, left, source, options, emission.nodes, aten)
+        raise legalization.left(module, left, source, options, emission.nodes, aten)
     return replace(
         trace,
         name=binding.name,

@@ -76,7 +76,7 @@ def _to_shape(emitter: Emitter, value: ir.Value, shape: list[int]) -> ir.Value:
 # --- strided views ------------------------------------------------------------------------
 
 
-class _View:
+class _StridedView:
     """The part of a host tensor that a regular subscript covers."""
 
     def __init__(self, host: HostTensor, subscript: Subscript) -> None:
@@ -167,7 +167,7 @@ def to_tensor(emitter: Emitter, buffer: ir.Value, *, snapshot: bool) -> ir.Value
 def _load_view(emitter: Emitter, host: HostTensor, subscript: Subscript) -> ir.Value:
     """Read a strided view; lanes past the end of their loop are 0."""
     builder = emitter.builder
-    view = _View(host, subscript)
+    view = _StridedView(host, subscript)
     value = to_tensor(emitter, view.subview(emitter, host), snapshot=host.written)
     if view.padded:
         value = _pad(emitter, value, view)
@@ -187,7 +187,7 @@ def _load_view(emitter: Emitter, host: HostTensor, subscript: Subscript) -> ir.V
     return builder.reshape(value, shape)
 
 
-def _pad(emitter: Emitter, value: ir.Value, view: _View) -> ir.Value:
+def _pad(emitter: Emitter, value: ir.Value, view: _StridedView) -> ir.Value:
     """A loaded view with 0 in the lanes that the memory does not have."""
     builder = emitter.builder
     high = [builder.subtract(f, v) for f, v in zip(view.full, view.valid, strict=True)]
@@ -299,7 +299,7 @@ def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[i
 def _store_view(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value) -> None:
     """Write the valid part of a tile into a strided view."""
     builder = emitter.builder
-    view = _View(host, subscript)
+    view = _StridedView(host, subscript)
     shape = [size for index, size in _dims(subscript) if not isinstance(index, NewAxis)]
     value = builder.reshape(value, shape)
     if view.padded or view.single:

@@ -12,7 +12,7 @@ from irwidget.helion.aten import aten, aten_call, cast, emit_aten, finish, resto
 from irwidget.helion.bindings import arith, ir
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.tiles import lane_mask, ragged_loops
-from irwidget.helion.values import Loop
+from irwidget.helion.values import TileLoop
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
@@ -37,7 +37,7 @@ class _Reduction:
         self.dims = sorted(d % rank for d in dims) if dims else list(range(rank))
         self.keepdim = bool(args[2] if len(args) > 2 else kwargs.get("keepdim", False))
         loops = ragged_loops(emitter, self.sizes)
-        self.loops: dict[int, Loop] = {d: loop for d, loop in loops.items() if d in self.dims}
+        self.loops: dict[int, TileLoop] = {d: loop for d, loop in loops.items() if d in self.dims}
 
     def input(self) -> Typed:
         """The tile in the dtype that it is summed in."""

@@ -13,10 +13,10 @@ from irwidget.helion.bound import Binding
 from irwidget.helion.builder import Builder
 from irwidget.helion.dtypes import is_float
 from irwidget.helion.symbols import as_number, expression, symbol_value
-from irwidget.helion.values import Loop
+from irwidget.helion.values import TileLoop
 
 
-class Scope(Protocol):
+class SymbolScope(Protocol):
     """Where numbers are computed: what is known at a place of the kernel."""
 
     builder: Builder
@@ -32,7 +32,7 @@ class Scope(Protocol):
         """A number of the host function."""
         ...
 
-    def loop_of(self, block_id: int | None) -> Loop | None:
+    def loop_of(self, block_id: int | None) -> TileLoop | None:
         """The loop around this place that runs over a block."""
         ...
 
@@ -47,7 +47,7 @@ _RELATIONS = {
 }
 
 
-def scalar(scope: Scope, value: Any) -> Any:
+def scalar(scope: SymbolScope, value: Any) -> Any:
     """A symbolic number as a Python number, or as an SSA value when only run time knows it."""
     number = scope.static(value)
     if number is not None:
@@ -55,7 +55,7 @@ def scalar(scope: Scope, value: Any) -> Any:
     return emit(scope, scope.binding.env.specialize_expr(expression(value)))
 
 
-def emit(scope: Scope, expr: Any) -> Any:
+def emit(scope: SymbolScope, expr: Any) -> Any:
     """A sympy expression as a number or an SSA value of type index, f64 or i1.
 
     Raises:
@@ -84,7 +84,7 @@ def emit(scope: Scope, expr: Any) -> Any:
     raise UnsupportedError(f"the run-time expression {expr} uses {kind}, which has no arith form")
 
 
-def _symbol(scope: Scope, symbol: Any) -> Any:
+def _symbol(scope: SymbolScope, symbol: Any) -> Any:
     number = symbol_value(scope.binding, symbol, scope.binding.block_sizes)
     if number is not None:
         return number
@@ -105,7 +105,7 @@ def _symbol(scope: Scope, symbol: Any) -> Any:
     raise UnsupportedError(f"the symbol {symbol} is not bound to a value")
 
 
-def _kind(scope: Scope, symbol: Any) -> ir.Type:
+def _kind(scope: SymbolScope, symbol: Any) -> ir.Type:
     from torch.utils._sympy.symbol import SymT, symbol_is_type
 
     if symbol_is_type(symbol, (SymT.FLOAT, SymT.UNBACKED_FLOAT)):
@@ -113,7 +113,7 @@ def _kind(scope: Scope, symbol: Any) -> ir.Type:
     return scope.builder.index
 
 
-def tile_property(scope: Scope, name: str, block_id: int) -> Any:
+def tile_property(scope: SymbolScope, name: str, block_id: int) -> Any:
     """Begin, end, extent, count or id of the current tile of a block, by the name of its origin."""
     loop = scope.loop_of(block_id)
     if loop is None:
@@ -137,7 +137,7 @@ def tile_property(scope: Scope, name: str, block_id: int) -> Any:
             raise UnsupportedError(f"{name} has no value in MLIR")
 
 
-def promote(scope: Scope, *values: Any) -> list[ir.Value]:
+def promote(scope: SymbolScope, *values: Any) -> list[ir.Value]:
     """SSA values of one type: f64 when any is a float, index otherwise."""
     builder = scope.builder
     floating = any(isinstance(v, float) or (isinstance(v, ir.Value) and is_float(v.type)) for v in values)
@@ -145,7 +145,7 @@ def promote(scope: Scope, *values: Any) -> list[ir.Value]:
     return [builder.convert(v, kind) if isinstance(v, ir.Value) else builder.constant(v, kind) for v in values]
 
 
-def arithmetic(scope: Scope, name: str, *operands: Any) -> Any:
+def arithmetic(scope: SymbolScope, name: str, *operands: Any) -> Any:
     """`add`, `sub`, `mul`, `floordiv`, `mod`, `truediv`, `min` or `max` of numbers and SSA scalars."""
     values = promote(scope, *operands)
     builder = scope.builder
@@ -186,11 +186,11 @@ def _mod(left: ir.Value, right: ir.Value) -> ir.Value:
     return arith.subi(left, arith.muli(quotient, right))
 
 
-def _folded(name: str) -> Callable[[Scope, Any], Any]:
+def _folded(name: str) -> Callable[[SymbolScope, Any], Any]:
     return lambda scope, expr: arithmetic(scope, name, *(emit(scope, a) for a in expr.args))
 
 
-def _power(scope: Scope, expr: Any) -> Any:
+def _power(scope: SymbolScope, expr: Any) -> Any:
     exponent = as_number(expr.args[1])
     if isinstance(exponent, int) and 0 < exponent <= 8:
         base = emit(scope, expr.args[0])
@@ -200,21 +200,21 @@ def _power(scope: Scope, expr: Any) -> Any:
     raise UnsupportedError(f"the run-time power {expr} has no arith form")
 
 
-def _ceil_div(scope: Scope, expr: Any) -> ir.Value:
+def _ceil_div(scope: SymbolScope, expr: Any) -> ir.Value:
     left, right = promote(scope, *(emit(scope, a) for a in expr.args))
     return arith.ceildivsi(left, right)
 
 
-def _logic(build: Callable[[ir.Value, ir.Value], ir.Value]) -> Callable[[Scope, Any], Any]:
+def _logic(build: Callable[[ir.Value, ir.Value], ir.Value]) -> Callable[[SymbolScope, Any], Any]:
     return lambda scope, expr: functools.reduce(build, [as_bool(scope, emit(scope, a)) for a in expr.args])
 
 
-def _not(scope: Scope, expr: Any) -> ir.Value:
+def _not(scope: SymbolScope, expr: Any) -> ir.Value:
     value = as_bool(scope, emit(scope, expr.args[0]))
     return arith.xori(value, scope.builder.constant(1, scope.builder.i1))
 
 
-def _piecewise(scope: Scope, expr: Any) -> Any:
+def _piecewise(scope: SymbolScope, expr: Any) -> Any:
     result: Any = None
     for choice, condition in reversed(expr.args):
         value = emit(scope, choice)
@@ -226,16 +226,16 @@ def _piecewise(scope: Scope, expr: Any) -> Any:
     return result
 
 
-def _to_float(scope: Scope, expr: Any) -> ir.Value:
+def _to_float(scope: SymbolScope, expr: Any) -> ir.Value:
     return scope.builder.convert(promote(scope, emit(scope, expr.args[0]))[0], scope.builder.f64)
 
 
-def _to_int(scope: Scope, expr: Any) -> ir.Value:
+def _to_int(scope: SymbolScope, expr: Any) -> ir.Value:
     value = promote(scope, emit(scope, expr.args[0]))[0]
     return scope.builder.to_index(scope.builder.convert(value, scope.builder.i64))
 
 
-def as_bool(scope: Scope, value: Any) -> ir.Value:
+def as_bool(scope: SymbolScope, value: Any) -> ir.Value:
     """A condition as an i1 value; 0-d tensors are read."""
     builder = scope.builder
     if isinstance(value, (bool, int, float)):
@@ -245,7 +245,7 @@ def as_bool(scope: Scope, value: Any) -> ir.Value:
     return builder.convert(value, builder.i1)
 
 
-def element(scope: Scope, value: ir.Value) -> ir.Value:
+def element(scope: SymbolScope, value: ir.Value) -> ir.Value:
     """The element of a tensor that has just one.
 
     Raises:
@@ -257,7 +257,7 @@ def element(scope: Scope, value: ir.Value) -> ir.Value:
     return tensor.extract(value, [zero] * len(value.type.shape))
 
 
-def as_index(scope: Scope, value: Any) -> Any:
+def as_index(scope: SymbolScope, value: Any) -> Any:
     """An int, or a value of type index, from a number, an SSA scalar or a 0-d tensor."""
     if isinstance(value, (bool, int)):
         return int(value)
@@ -270,7 +270,7 @@ def as_index(scope: Scope, value: Any) -> Any:
     return scope.builder.to_index(value)
 
 
-_FUNCTIONS: dict[str, Callable[[Scope, Any], Any]] = {
+_FUNCTIONS: dict[str, Callable[[SymbolScope, Any], Any]] = {
     "Add": _folded("add"),
     "Mul": _folded("mul"),
     "FloorDiv": _folded("floordiv"),

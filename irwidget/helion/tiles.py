@@ -11,9 +11,9 @@ from irwidget.errors import UnsupportedError
 from irwidget.helion import scalars, symbols
 from irwidget.helion.aten import aten, aten_call, cast, conform, filled, matmul, restored_arguments
 from irwidget.helion.bindings import arith, ir, tensor
-from irwidget.helion.handlers import refuse, register_handler
+from irwidget.helion.handlers import mark_unsupported, register_handler
 from irwidget.helion.indexing import SliceIndex, Subscript
-from irwidget.helion.values import Loop
+from irwidget.helion.values import TileLoop
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
@@ -169,9 +169,9 @@ def _constant_tensor(emitter: Emitter, node: Any) -> ir.Value:
 # --- masks -----------------------------------------------------------------------------------
 
 
-def ragged_loops(emitter: Emitter, sizes: Sequence[Any]) -> dict[int, Loop]:
+def ragged_loops(emitter: Emitter, sizes: Sequence[Any]) -> dict[int, TileLoop]:
     """Dims of a tile whose lanes may lie past the end of their loop: dim -> loop."""
-    found: dict[int, Loop] = {}
+    found: dict[int, TileLoop] = {}
     for dim, size in enumerate(sizes):
         block = emitter.block_of(size)
         loop = emitter.loop_of(block) or _padding(emitter, block)
@@ -180,7 +180,7 @@ def ragged_loops(emitter: Emitter, sizes: Sequence[Any]) -> dict[int, Loop]:
     return found
 
 
-def _padding(emitter: Emitter, block: int | None) -> Loop | None:
+def _padding(emitter: Emitter, block: int | None) -> TileLoop | None:
     """A full dim that Helion padded, as a loop of one tile."""
     if block is None:
         return None
@@ -188,7 +188,7 @@ def _padding(emitter: Emitter, block: int | None) -> Loop | None:
     if extent is None or size is None or extent == size:
         return None
     zero = emitter.builder.size(0)
-    return Loop(block, zero, 0, extent, size, emitter.builder.size(extent))
+    return TileLoop(block, zero, 0, extent, size, emitter.builder.size(extent))
 
 
 def slice_mask(
@@ -206,7 +206,7 @@ def slice_mask(
     return mask
 
 
-def parent_dims(emitter: Emitter, loop: Loop, sizes: Sequence[Any]) -> list[int]:
+def parent_dims(emitter: Emitter, loop: TileLoop, sizes: Sequence[Any]) -> list[int]:
     """The tile dims that the parent of a jagged tile runs over."""
     blocks = [emitter.block_of(size) for size in sizes]
     dims: list[int] = []
@@ -219,7 +219,7 @@ def parent_dims(emitter: Emitter, loop: Loop, sizes: Sequence[Any]) -> list[int]
 
 def lane_mask(
     emitter: Emitter,
-    loops: dict[int, Loop],
+    loops: dict[int, TileLoop],
     sizes: Sequence[Any],
     index: Callable[[int], ir.Value],
 ) -> ir.Value | None:
@@ -336,13 +336,13 @@ def _barrier(emitter: Emitter, node: Any) -> None:
     """Top-level loops run one after the other here."""
 
 
-refuse(
+mark_unsupported(
     "it is written in Triton or in assembly",
     "inline_asm_elementwise",
     "inline_triton",
     "triton_kernel",
 )
-refuse(
+mark_unsupported(
     "its values come from the device's random number generator",
     "_rng_seed",
     "rand",
@@ -358,14 +358,14 @@ refuse(
     "prims.inductor_random.default",
     "prims.inductor_seed.default",
 )
-refuse(
+mark_unsupported(
     "quantised loads exist only as hardware instructions",
     "float4_e2m1fn_x2_to_float32",
     "load_float4_e2m1fn_x16_to_float16",
     "load_bfloat16_x16_to_float16",
 )
-refuse("it reads other tensors through device addresses", "_stack_tensor")
-refuse(
+mark_unsupported("it reads other tensors through device addresses", "_stack_tensor")
+mark_unsupported(
     "it talks to other devices",
     "remote_barrier",
     "make_async_remote_copy",
@@ -374,4 +374,4 @@ refuse(
     "wait_send_async_remote_copy",
     "wait_recv_async_remote_copy",
 )
-refuse("it only exists on the device", "device_print", "pdl_wait", "pdl_launch_dependents", "breakpoint")
+mark_unsupported("it only exists on the device", "device_print", "pdl_wait", "pdl_launch_dependents", "breakpoint")

@@ -11,7 +11,7 @@ from irwidget.helion.builder import Size
 
 
 @dataclass
-class Loop:
+class TileLoop:
     """A tile loop around the current place."""
 
     block_id: int
