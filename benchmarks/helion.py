@@ -30,12 +30,13 @@ from torch_mlir.compiler_utils import run_pipeline_with_repro_report
 from torch_mlir.extras.fx_importer import FxImporter
 
 from irwidget.helion import TextBuilder, inline_torch_mlir_output, pipelines
-from irwidget.helion.binding import Binding, bind
-from irwidget.helion.bindings import ir
+from irwidget.helion.binding import bind
+from irwidget.helion.bindings import func, ir
+from irwidget.helion.bound import Binding
 from irwidget.helion.builder import Builder
 from irwidget.helion.emitter import Emitter
 from irwidget.helion.lowering import emit_kernel
-from irwidget.helion.nodes import AtenImporter, Call, single_node_graph
+from irwidget.helion.nodes import AtenCall, AtenImporter, single_node_graph
 from irwidget.helion.passes import run_steps
 from irwidget.toolchain import mlir
 from irwidget.trace import Step
@@ -73,10 +74,10 @@ class Recorder(Emitter):
 
     def __init__(self, binding: Binding, context: ir.Context) -> None:
         super().__init__(binding, context)
-        self.calls: list[Call] = []
+        self.calls: list[AtenCall] = []
         importer, inner = self.importer, self.importer.call
 
-        def call(builder: Any, made: Call) -> Any:
+        def call(builder: Any, made: AtenCall) -> Any:
             self.calls.append(made)
             return inner(builder, made)
 
@@ -91,24 +92,22 @@ def whole(binding: Binding, context: Any) -> Any:
     return emission
 
 
-def together(calls: list[Call], context: Any) -> None:
+def together(calls: list[AtenCall], context: Any) -> None:
     """The calls alone, as ours lowers them: in one function, whose arguments are their operands."""
     builder, importer = Builder(context), AtenImporter(context)
     with context, ir.Location.unknown(context):
         module = ir.Module.create()
         types = [value.type for call in calls for value, _ in call.operands]
-        function = ir.Operation.create("func.func", [], [], {
-            "sym_name": ir.StringAttr.get("main"), "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
-        }, None, 1, ip=ir.InsertionPoint(module.body))  # fmt: skip
-        block = function.regions[0].blocks.append(*types)
+        function = func.FuncOp("main", (types, []), ip=ir.InsertionPoint(module.body))
+        block = function.add_entry_block()
         arguments = iter(block.arguments)
         results: list[Any] = []
-        with builder.at(ir.InsertionPoint(block)):
+        with ir.InsertionPoint(block):
             builder.start_function(block)
             for call in calls:
                 operands = tuple((next(arguments), dtype) for _, dtype in call.operands)
                 results += [value for value, _ in importer.call(builder, replace(call, operands=operands))]
-            builder.op("func.return", results)
+            func.return_(results)
         kinds = [value.type for value in results]
         function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, kinds))
     run_steps(module.operation, pipelines.steps(ATEN))
@@ -126,7 +125,7 @@ def run_kept(module: Any, steps: Sequence[Step]) -> None:
     run_steps(module.operation, steps)
 
 
-def node_by_node(calls: list[Call], context: Any, run: Callable[[Any, Sequence[Step]], None]) -> None:
+def node_by_node(calls: list[AtenCall], context: Any, run: Callable[[Any, Sequence[Step]], None]) -> None:
     """The same calls, one text round trip each."""
     helper = AtenImporter(context)
     builder = TextBuilder()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from irwidget.helion.internals import is_kernel
+from irwidget.helion.private import is_kernel
 
 if TYPE_CHECKING:
     from irwidget.helion.handlers import register_handler

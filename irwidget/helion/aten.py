@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import internals
-from irwidget.helion.bindings import ir
-from irwidget.helion.builder import WIDER, Builder, is_float
-from irwidget.helion.handlers import register_handler
-from irwidget.helion.nodes import Call, Operand
+from irwidget.helion import private, scalars
+from irwidget.helion.bindings import arith, ir, math
+from irwidget.helion.builder import Builder
+from irwidget.helion.dtypes import WIDER, is_float
+from irwidget.helion.handlers import ANY_ATEN, register_handler
+from irwidget.helion.nodes import AtenCall, TensorOperand
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
@@ -30,7 +31,7 @@ def restored_arguments(node: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     Inputs that Helion replaced by None come back; where it moved an input into
     an extra node and masked it there, the masked input comes back.
     """
-    saved_args, saved_kwargs = node.meta.get(internals.SAVED_ARGUMENTS, (node.args, node.kwargs))
+    saved_args, saved_kwargs = node.meta.get(private.SAVED_ARGUMENTS, (node.args, node.kwargs))
     masked = _masked_inputs(node)
 
     def restore(now: Any, before: Any) -> Any:
@@ -58,7 +59,7 @@ def _masked_inputs(node: Any) -> dict[Any, Any]:
         if not isinstance(extra, torch.fx.Node) or extra in seen:
             continue
         seen.add(extra)
-        name = internals.target_name(extra.target)
+        name = private.target_name(extra.target)
         if name == "_inductor_lowering_extra":
             pending += [i for i in extra.args[0] if i is not None]  # type: ignore[union-attr]
         elif name == "_mask_to":
@@ -75,14 +76,14 @@ class _Arguments:
         self.runtime = False
         """Whether a number became a 0-d tensor because only run time knows it."""
 
-    def add(self, value: ir.Value, dtype: torch.dtype) -> Operand:
+    def add(self, value: ir.Value, dtype: torch.dtype) -> TensorOperand:
         if dtype in WIDER:
             value, dtype = cast(self.emitter, value, dtype, WIDER[dtype]), WIDER[dtype]
         for position, (known, known_dtype) in enumerate(self.operands):
             if known == value and known_dtype == dtype:
-                return Operand(position)
+                return TensorOperand(position)
         self.operands.append((value, dtype))
-        return Operand(len(self.operands) - 1)
+        return TensorOperand(len(self.operands) - 1)
 
     def convert(self, argument: Any) -> Any:
         if isinstance(argument, (list, tuple)):
@@ -120,20 +121,21 @@ class _Arguments:
         return self.add(builder.from_scalar(builder.convert(value, builder.element(dtype))), dtype)
 
 
+@register_handler(ANY_ATEN)
 def emit_aten(emitter: Emitter, node: Any) -> Any:
     """Emit any ATen or prims node: normalise it, then import and splice it."""
     call = normalise(emitter, node)
     return finish(emitter, node, emitter.importer.call(emitter.builder, call))
 
 
-def normalise(emitter: Emitter, node: Any) -> Call:
+def normalise(emitter: Emitter, node: Any) -> AtenCall:
     """A node as a call that stands by itself: static literals, restored tensors, CPU."""
     args, kwargs = restored_arguments(node)
     arguments = _Arguments(emitter)
     converted = tuple(arguments.convert(argument) for argument in args)
     converted_kwargs = {name: arguments.convert(value) for name, value in kwargs.items()}
     target = _tensor_overload(node.target) if arguments.runtime else node.target
-    call = Call(target, converted, converted_kwargs, tuple(arguments.operands))
+    call = AtenCall(target, converted, converted_kwargs, tuple(arguments.operands))
     emitter.normalised.append(f"{node.name} = {call}")
     return call
 
@@ -181,7 +183,7 @@ def conform(emitter: Emitter, value: ir.Value, dtype: torch.dtype, fake: torch.T
         value = cast(emitter, value, dtype, fake.dtype)
     wanted = [emitter.static(size) for size in fake.shape]
     shape = list(value.type.shape)
-    if None not in wanted and shape != wanted and math.prod(shape) == math.prod(wanted):
+    if None not in wanted and shape != wanted and prod(shape) == prod(wanted):
         return emitter.builder.reshape(value, wanted)
     return value
 
@@ -193,13 +195,13 @@ def aten_call(emitter: Emitter, target: Any, *args: Any, **kwargs: Any) -> tuple
     def place(argument: Any) -> Any:
         if isinstance(argument, tuple) and len(argument) == 2 and isinstance(argument[0], ir.Value):
             operands.append(argument)
-            return Operand(len(operands) - 1)
+            return TensorOperand(len(operands) - 1)
         if isinstance(argument, list):
             return [place(item) for item in argument]
         return argument
 
     placed = tuple(place(argument) for argument in args)
-    call = Call(target, placed, kwargs, tuple(operands))
+    call = AtenCall(target, placed, kwargs, tuple(operands))
     return emitter.importer.call(emitter.builder, call)[0]
 
 
@@ -227,7 +229,7 @@ def _static_shape(position: int) -> Callable[[Emitter, Any], Any]:
         shape = emitter.shape_of(node)
         args = list(call.args)
         args[position] = shape
-        static = Call(call.target, tuple(args), {}, call.operands)
+        static = AtenCall(call.target, tuple(args), {}, call.operands)
         return finish(emitter, node, emitter.importer.call(emitter.builder, static))
 
     return emit
@@ -278,9 +280,9 @@ def matmul(
 def _matmul_node(biased: bool) -> Callable[[Emitter, Any], Any]:
     def emit(emitter: Emitter, node: Any) -> Any:
         call = normalise(emitter, node)
-        tensors = [call.operands[a.position] for a in call.args if isinstance(a, Operand)]
+        tensors = [call.operands[a.position] for a in call.args if isinstance(a, TensorOperand)]
         scale = {k: v for k, v in call.kwargs.items() if k in ("alpha", "beta")}
-        if any(isinstance(v, Operand) for v in scale.values()):
+        if any(isinstance(v, TensorOperand) for v in scale.values()):
             raise UnsupportedError("alpha and beta must be numbers")
         dtype = node.meta["val"].dtype
         bias = tensors.pop(0) if biased else None
@@ -307,7 +309,7 @@ def _binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any
         builder = emitter.builder
         call = normalise(emitter, node)
         left, second = call.operands[call.args[0].position], call.args[1]
-        if isinstance(second, Operand):
+        if isinstance(second, TensorOperand):
             right, dtype = call.operands[second.position]
         else:
             dtype = left[1]
@@ -341,15 +343,13 @@ def _full(emitter: Emitter, node: Any) -> Any:
 
 def filled(emitter: Emitter, value: Any, node: Any) -> ir.Value:
     """A tensor of the node's shape and dtype that is `value` (a number, a scalar, a 0-d tensor) everywhere."""
-    from irwidget.helion.scalars import element as read
-
     builder = emitter.builder
     element = builder.element(node.meta["val"].dtype)
     if not isinstance(value, ir.Value):
         scalar = builder.constant(value, element)
     else:
         if isinstance(value.type, ir.RankedTensorType):
-            value = read(emitter, value)
+            value = scalars.element(emitter, value)
         scalar = builder.convert(value, element)
     shape = emitter.shape_of(node)
     return builder.fill(scalar, shape) if shape else builder.from_scalar(scalar)
@@ -384,13 +384,13 @@ def _elementwise(
 def _sign_bit(builder: Builder, arguments: list[ir.Value]) -> ir.Value:
     value = arguments[0]
     if is_float(value.type):
-        value = builder.value("arith.bitcast", [value], ir.IntegerType.get_signless(value.type.width))
+        value = arith.bitcast(ir.IntegerType.get_signless(value.type.width), value)
     return builder.compare("lt", value, builder.constant(0, value.type))
 
 
 register_handler("aten.signbit.default", _elementwise(_sign_bit, torch.bool))
-register_handler("aten.erfc.default", _elementwise(lambda b, a: b.value("math.erfc", a, a[0].type)))
-register_handler("aten.copysign.Tensor", _elementwise(lambda b, a: b.value("math.copysign", a, a[0].type)))
+register_handler("aten.erfc.default", _elementwise(lambda _, a: math.erfc(*a)))
+register_handler("aten.copysign.Tensor", _elementwise(lambda _, a: math.copysign(*a)))
 
 
 @register_handler("aten.view.dtype")
@@ -407,5 +407,5 @@ def _bitcast(emitter: Emitter, node: Any) -> ir.Value:
         [(value, list(range(len(shape))))],
         shape,
         element,
-        lambda args, _: builder.value("arith.bitcast", [args[0]], element),
+        lambda args, _: arith.bitcast(element, args[0]),
     )

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch.utils import _pytree as pytree
@@ -17,11 +17,8 @@ from irwidget.checking.expected import Result, array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import eagerly
-from irwidget.helion.binding import Binding
+from irwidget.helion.bound import Binding
 from irwidget.trace import Trace, Verdict, not_checked
-
-if TYPE_CHECKING:
-    from irwidget.helion.lowering import HelionLowering
 
 _OF_TILES = ("tile_begin", "tile_end", "tile_id", "tile_count", "tile_block_size", "_if")
 """Ops by which a result can depend on how the work is cut into tiles."""
@@ -29,7 +26,23 @@ _SHAKEN = 4
 """Runs of eager mode on inputs that are off by one rounding: how far they spread is how far a right result may be."""
 
 
-def checked(trace: Trace, lowering: HelionLowering, *, each: bool) -> Trace:
+class Runnable(Protocol):
+    """A kernel's module that can be run: `HelionLowering`."""
+
+    binding: Binding
+    aten: str
+    trace: Trace
+
+    def as_raw(self) -> Runnable:
+        """The same kernel with its ATen nodes as they were imported."""
+        ...
+
+    def run(self, *tensors: Any, timeout: float = ..., opt_level: int = ...) -> Any:
+        """Run the module on the CPU. Returns what the kernel returns."""
+        ...
+
+
+def checked(trace: Trace, lowering: Runnable, *, each: bool) -> Trace:
     """The trace with the verdict on the final module; with `each`, that on the raw one as well."""
     raw = [("import", lowering.as_raw())] if each and lowering.aten != "raw" else []
     outputs = _expected(lowering.binding)
@@ -99,7 +112,7 @@ def _result(number: int, want: torch.Tensor, samples: Sequence[torch.Tensor], gr
     return Result(label, want, allowed=growth * spread + floor + info.smallest_normal)
 
 
-def _verdict(name: str, lowering: HelionLowering, expected: list[Result] | str) -> Verdict:
+def _verdict(name: str, lowering: Runnable, expected: list[Result] | str) -> Verdict:
     if isinstance(expected, str):
         return not_checked(expected)
     arguments = copy.deepcopy(lowering.binding.arguments)

@@ -2,85 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import internals
-from irwidget.helion.bindings import ir
-from irwidget.helion.builder import Size, at_run_time, static
+from irwidget.helion import private
+from irwidget.helion.bindings import ir, scf
+from irwidget.helion.builder import Size
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.scalars import as_bool, as_index
 
 if TYPE_CHECKING:
-    from irwidget.helion.binding import LoopRange
-    from irwidget.helion.emitter import Emitter, Loop
-
-
-@contextmanager
-def grid_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
-    """A top-level loop: one `scf.forall` whose induction variables are the tiles' origins."""
-    builder = emitter.builder
-    begins = [as_index(emitter, emitter.value(r.begin)) for r in ranges]
-    ends = [as_index(emitter, emitter.value(r.end)) for r in ranges]
-    steps = [_step(emitter, block) for block in blocks]
-    attributes = {
-        "staticLowerBound": builder.ints(static(begins)),
-        "staticUpperBound": builder.ints(static(ends)),
-        "staticStep": builder.ints(steps),
-        "operandSegmentSizes": builder.segments(len(at_run_time(begins)), len(at_run_time(ends)), 0, 0),
-    }
-    made = builder.op("scf.forall", at_run_time([*begins, *ends]), [], attributes, 1)
-    block = made.regions[0].blocks.append(
-        *[builder.index] * len(blocks), arg_locs=[_named(emitter, f"tile_{b}") for b in blocks]
-    )
-    outer = dict(emitter.loops)
-    with builder.at(ir.InsertionPoint(block)):
-        for position, block_id in enumerate(blocks):
-            enter_loop(emitter, block_id, block.arguments[position], begins[position], ends[position], steps[position])
-        yield
-        end = builder.op("scf.forall.in_parallel", regions=1)
-        builder.block(end)
-    emitter.loops = outer
-
-
-def _named(emitter: Emitter, name: str) -> ir.Location:
-    return ir.Location.name(name, emitter.builder.location, context=emitter.context)
-
-
-def _step(emitter: Emitter, block_id: int) -> int:
-    size = emitter.binding.block_sizes.get(block_id)
-    if size is None:
-        raise UnsupportedError(
-            f"the tile size of block {block_id} is computed on the host and not known in this configuration"
-        )
-    return size
-
-
-def enter_loop(
-    emitter: Emitter,
-    block_id: int,
-    index: ir.Value,
-    begin: Size,
-    end: Size,
-    step: int,
-    parent: ir.Value | None = None,
-    parent_blocks: Sequence[int] = (),
-) -> Loop:
-    """Note that a tile loop is around what follows, and how many lanes of its tile are valid."""
-    from irwidget.helion.emitter import Loop
-
-    exact = isinstance(begin, int) and isinstance(end, int) and (end - begin) % step == 0
-    if exact or step == 1:
-        valid: Size = step
-    else:
-        valid = emitter.builder.minimum([step], [(index, -1)], end)
-    loop = Loop(block_id, index, begin, end, step, valid, parent, tuple(parent_blocks))
-    emitter.loops = {**emitter.loops, block_id: loop}
-    return loop
+    from irwidget.helion.emitter import Emitter
 
 
 # --- device loops ---------------------------------------------------------------------
@@ -90,10 +25,10 @@ def _carried(node: Any) -> dict[int, Any]:
     """Output index -> the node whose value it replaces, for outputs that a `_phi` joins with one."""
     carried: dict[int, Any] = {}
     for user in node.users:
-        if internals.target_name(user.target) != "_operator.getitem":
+        if private.target_name(user.target) != "_operator.getitem":
             continue
         for phi in user.users:
-            if internals.target_name(phi.target) != "_phi":
+            if private.target_name(phi.target) != "_phi":
                 continue
             other = phi.args[0] if phi.args[1] is user else phi.args[1]
             carried[user.args[1]] = other
@@ -106,7 +41,7 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     info = emitter.binding.device_ir.graphs[node.args[0]]
     begins = [as_index(emitter, v) for v in emitter.value(list(node.args[1]))]
     ends = [as_index(emitter, v) for v in emitter.value(list(node.args[2]))]
-    steps = [_step(emitter, block) for block in info.block_ids]
+    steps = [emitter.tile_size(block) for block in info.block_ids]
     if len(node.args) > 4:
         given = [emitter.value(s) for s in node.args[4]]
         steps = [s if isinstance(s, int) else known for s, known in zip(given, steps, strict=True)]
@@ -204,22 +139,18 @@ def _loop_nest(
     """One `scf.for` per block, the carried values threaded through."""
     builder = emitter.builder
     block_id = info.block_ids[len(info.block_ids) - len(steps)]
-    parents = tuple(emitter.binding.env.jagged_tile_parent_ids.get(block_id, ()))
+    parents = private.jagged_parents(emitter.binding.env, block_id)
     parent = emitter.value(node.args[3][0]) if parents else None
     bounds = [builder.size(begins[0]), builder.size(ends[0]), builder.size(steps[0])]
-    types = [v.type for v in inits]
-    made = builder.op("scf.for", [*bounds, *inits], types, regions=1)
-    block = made.regions[0].blocks.append(
-        builder.index, *types, arg_locs=[_named(emitter, f"tile_{block_id}"), *[builder.location] * len(types)]
-    )
-    with builder.at(ir.InsertionPoint(block)):
-        enter_loop(emitter, block_id, block.arguments[0], begins[0], ends[0], steps[0], parent, parents)
-        values = list(block.arguments)[1:]
+    made = scf.ForOp(*bounds, inits)
+    with ir.InsertionPoint(made.body):
+        emitter.enter_loop(block_id, made.induction_variable, begins[0], ends[0], steps[0], parent, parents)
+        values = list(made.inner_iter_args)
         if len(steps) > 1:
             results = _loop_nest(emitter, node, info, begins[1:], ends[1:], steps[1:], values, body)
         else:
             results = body(values)
-        builder.op("scf.yield", results)
+        scf.yield_(results)
     return list(made.results)
 
 
@@ -228,7 +159,6 @@ def _loop_nest(
 
 @register_handler("_while_loop")
 def _while_loop(emitter: Emitter, node: Any) -> list[Any]:
-    builder = emitter.builder
     graphs = emitter.binding.device_ir.graphs
     condition, body_info = graphs[node.args[0]], graphs[node.args[1]]
     outer_args = list(node.args[2])
@@ -240,15 +170,15 @@ def _while_loop(emitter: Emitter, node: Any) -> list[Any]:
     def current(values: Sequence[ir.Value]) -> list[Any]:
         return _current(arguments, outer_args, carried, positions, values)
 
-    made = builder.op("scf.while", inits, types, regions=2)
-    before = builder.block(made, *types)
-    with builder.at(ir.InsertionPoint(before)):
+    made = scf.WhileOp(types, inits)
+    before = made.regions[0].blocks.append(*types)
+    with ir.InsertionPoint(before):
         test = emitter.run_graph(condition, current(list(before.arguments)))
-        builder.op("scf.condition", [as_bool(emitter, test[0]), *before.arguments])
-    after = builder.block(made, *types, region=1)
-    with builder.at(ir.InsertionPoint(after)):
+        scf.condition(as_bool(emitter, test[0]), list(before.arguments))
+    after = made.regions[1].blocks.append(*types)
+    with ir.InsertionPoint(after):
         outputs = emitter.run_graph(body_info, current(list(after.arguments)))
-        builder.op("scf.yield", [as_type(emitter, outputs[p], inits[i].type) for i, p in enumerate(positions)])
+        scf.yield_([as_type(emitter, outputs[p], inits[i].type) for i, p in enumerate(positions)])
     return _outputs(body_info, positions, made.results)
 
 
@@ -298,12 +228,11 @@ def _branch(emitter: Emitter, node: Any, test: ir.Value, run: Callable[[int], li
         if not isinstance(fake, torch.Tensor):
             raise UnsupportedError("a branch may only set tensors")
         types.append(builder.tensor_type(emitter.shape(fake.shape), builder.element(fake.dtype)))
-    made = builder.op("scf.if", [test], types, regions=2)
-    for side in range(2):
-        block = builder.block(made, region=side)
-        with builder.at(ir.InsertionPoint(block)):
+    made = scf.IfOp(test, types, has_else=True)
+    for side, block in enumerate((made.then_block, made.else_block)):
+        with ir.InsertionPoint(block):
             values = run(side)
-            builder.op("scf.yield", [as_type(emitter, v, t) for v, t in zip(values, types, strict=True)])
+            scf.yield_([as_type(emitter, v, t) for v, t in zip(values, types, strict=True)])
     return list(made.results)
 
 
@@ -314,10 +243,10 @@ def _branch(emitter: Emitter, node: Any, test: ir.Value, run: Callable[[int], li
 def _phi(emitter: Emitter, node: Any) -> Any:
     """The result of the loop or branch that one of the two values projects."""
     for operand in (node.args[1], node.args[0]):
-        if not isinstance(operand, torch.fx.Node) or internals.target_name(operand.target) != "_operator.getitem":
+        if not isinstance(operand, torch.fx.Node) or private.target_name(operand.target) != "_operator.getitem":
             continue
         source = operand.args[0]
-        if isinstance(source, torch.fx.Node) and internals.target_name(source.target) in _PROJECTED:
+        if isinstance(source, torch.fx.Node) and private.target_name(source.target) in _PROJECTED:
             return emitter.value(operand)
     raise UnsupportedError("it joins two values that come from no loop and no branch")
 

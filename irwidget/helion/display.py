@@ -20,14 +20,14 @@ _PRINTED_BODIES = ("linalg.generic", "linalg.map", "linalg.reduce")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class AnnotatedText:
     """A module as text, and for each line the node that it is of."""
 
     text: str
     nodes: tuple[str | None, ...]
 
 
-def show(operation: Any, known: Collection[str]) -> Shown:
+def show(operation: Any, known: Collection[str]) -> AnnotatedText:
     """Print a module with names `%t0`, `%blk_arg0`, ... and no attribute aliases.
 
     Function arguments keep the names of the host function's tensors, constants
@@ -46,7 +46,7 @@ def show(operation: Any, known: Collection[str]) -> Shown:
     annotated = clone.get_asm(enable_debug_info=True, **options)
     names = frozenset(known)
     owners = [_owner(line, names) for line in annotated.splitlines()]
-    return Shown(text, tuple(linking.spread(text.splitlines(), owners)))
+    return AnnotatedText(text, tuple(linking.spread(text.splitlines(), owners)))
 
 
 def _rename(root: Any) -> None:
@@ -96,7 +96,7 @@ def _owner(line: str, known: Collection[str]) -> str | None:
     return names[-1] if names else None
 
 
-def content(shown: Shown, nodes: Mapping[str, Node]) -> Content:
+def content(shown: AnnotatedText, nodes: Mapping[str, Node]) -> Content:
     """A shown module as the content of a dump: each line with the place and the name of its node."""
     return Content(shown.text, True, tuple(_place(nodes.get(node or "")) for node in shown.nodes))
 

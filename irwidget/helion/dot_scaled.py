@@ -8,7 +8,7 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion.aten import aten, aten_call, cast, conform, matmul
-from irwidget.helion.bindings import ir
+from irwidget.helion.bindings import arith, ir
 from irwidget.helion.builder import Builder
 from irwidget.helion.handlers import register_handler
 
@@ -53,7 +53,7 @@ def _scaled(emitter: Emitter, node: Any, scale: Any, form: Any, *, k: int) -> tu
 def _power(builder: Builder, byte: ir.Value) -> ir.Value:
     """2 ** (byte - 127): the byte is the exponent of an f32, and that of zero is subnormal."""
     f32, i32 = builder.element(torch.float32), builder.element(torch.int32)
-    bits = builder.value("arith.extui", [byte], i32)
-    bits = builder.value("arith.shli", [bits, builder.constant(23, i32)], i32)
-    bits = builder.value("arith.maxsi", [bits, builder.constant(1 << 22, i32)], i32)
-    return builder.value("arith.bitcast", [bits], f32)
+    bits = arith.extui(i32, byte)
+    bits = arith.shli(bits, builder.constant(23, i32))
+    bits = arith.maxsi(bits, builder.constant(1 << 22, i32))
+    return arith.bitcast(f32, bits)

@@ -12,15 +12,15 @@ from typing import Any
 import torch
 
 from irwidget import devices
-from irwidget.helion import internals
+from irwidget.helion import private
 
 
 def kernel(of: Any, configs: list[Any]) -> Any:
     """A copy of a Helion kernel that runs in eager mode."""
     _cpu_ops()
     settings = copy.deepcopy(of.settings)
-    settings.ref_mode = internals.module("runtime.ref_mode").RefMode.EAGER
-    return internals.module("runtime.kernel").Kernel(of.fn, configs=configs, settings=settings)
+    settings.ref_mode = private.eager_mode()
+    return private.kernel_type()(of.fn, configs=configs, settings=settings)
 
 
 @contextlib.contextmanager
@@ -29,8 +29,8 @@ def calls(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> Gener
 
     Without a GPU, eager mode answers it, and `device="cuda"` is the CPU.
     """
-    kind = internals.module("runtime.kernel").Kernel
-    eager = internals.module("runtime.ref_mode").RefMode.EAGER
+    kind = private.kernel_type()
+    eager = private.eager_mode()
     original = kind.__call__
 
     def call(called: Any, *args: Any, **kwargs: Any) -> Any:

@@ -6,71 +6,24 @@ so far, the loops around the current place, and the function's arguments.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import internals, scalars
-from irwidget.helion.binding import Binding
-from irwidget.helion.bindings import ir
+from irwidget.helion import private, scalars
+from irwidget.helion.bindings import func, ir, memref, scf
+from irwidget.helion.bound import Binding, LoopRange
 from irwidget.helion.builder import DYNAMIC, Builder, Size
-from irwidget.helion.handlers import handler_for
+from irwidget.helion.handlers import ANY_ATEN, Handler, handler_for
 from irwidget.helion.nodes import AtenImporter
 from irwidget.helion.symbols import expression, static_value
+from irwidget.helion.values import HostScalar, HostTensor, TileLoop
 from irwidget.trace import Diagnostic, Location, Node
-
-
-@dataclass
-class Loop:
-    """A tile loop around the current place."""
-
-    block_id: int
-    index: ir.Value
-    """The induction variable: where the tile begins."""
-    begin: Size
-    end: Size
-    step: int
-    """The tile size."""
-    valid: Size
-    """How many lanes of the tile lie before `end`; the tile size itself where all do."""
-    parent: ir.Value | None = None
-    """For a jagged tile: the length of each parent lane."""
-    parent_blocks: tuple[int, ...] = ()
-
-    @property
-    def ragged(self) -> bool:
-        """Whether some lanes may lie past the end."""
-        return not isinstance(self.valid, int) or self.parent is not None
-
-
-@dataclass
-class HostTensor:
-    """A tensor of the host function: an argument of the module's function."""
-
-    name: str
-    expression: str
-    """How the host function names it."""
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    """Sizes; negative where they are known only at run time."""
-    strides: tuple[int, ...] | None
-    """In elements, negative where they are known only at run time; None for a contiguous tensor."""
-    value: ir.Value
-    written: bool
-    """Whether the kernel writes to this memory, by this name or another."""
-
-
-@dataclass
-class HostScalar:
-    """A number of the host function that the kernel needs at run time."""
-
-    name: str
-    expression: str
-    value: ir.Value
 
 
 @dataclass
@@ -106,7 +59,7 @@ class Emitter:
         self.context = context
         self.builder = Builder(context)
         self.importer = AtenImporter(context)
-        self.loops: dict[int, Loop] = {}
+        self.loops: dict[int, TileLoop] = {}
         self.values: dict[Any, Any] = {}
         self.symbol_values: dict[Any, Any] = {}
         self.tensors: dict[Any, HostTensor] = {}
@@ -116,22 +69,22 @@ class Emitter:
         self._frames = [_Frame("host", self._kernel_location())]
         self._entry: ir.Block | None = None
         self._used_names: set[str] = set()
+        self._static: dict[Any, Any] = {}
 
     # --- the whole kernel -----------------------------------------------------
 
     def emit(self) -> Emission:
         """Emit every top-level loop, in program order, into one function of a new module."""
         started = time.perf_counter()
-        with self.context, self.binding.entered():
-            location = self._note(self.binding.name, "kernel", self._kernel_location())
-            module = ir.Module.create(location)
-            function = self._function(module, location)
-            with self.builder.at(ir.InsertionPoint(self._block)):
+        location = self._note(self.binding.name, "kernel", self._kernel_location())
+        with self.binding.entered(), location:
+            module = ir.Module.create()
+            function = self._function(module)
+            with ir.InsertionPoint(self._block):
                 self._read_sizes()
                 for position, graph_id in enumerate(self.binding.device_ir.root_ids):
                     self._root(position, graph_id)
-                self.builder.location = location
-                self.builder.op("func.return")
+                func.return_([])
             types = [argument.type for argument in self._block.arguments]
             function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
         return Emission(
@@ -144,26 +97,14 @@ class Emitter:
             self.importer.imported,
         )
 
-    def _function(self, module: ir.Module, location: ir.Location) -> ir.Operation:
-        function = ir.Operation.create(
-            "func.func",
-            [],
-            [],
-            {
-                "sym_name": ir.StringAttr.get(self.binding.name, self.context),
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [], self.context)),
-            },
-            None,
-            1,
-            loc=location,
-            ip=ir.InsertionPoint(module.body),
-        )
-        self._entry = function.regions[0].blocks.append()
+    def _function(self, module: ir.Module) -> ir.Operation:
+        function = func.FuncOp(self.binding.name, ([], []), ip=ir.InsertionPoint(module.body))
+        self._entry = function.add_entry_block()
         self.builder.start_function(self._block)
         written = self._written_storages()
         for info in self.binding.graphs:
             for node in info.graph.nodes:
-                if internals.target_name(node.target) == "_host_tensor" and node.op == "call_function":
+                if private.target_name(node.target) == "_host_tensor" and node.op == "call_function":
                     self._add_tensor(node.meta["val"], written)
         return function
 
@@ -173,21 +114,16 @@ class Emitter:
         return self._entry
 
     def _root(self, position: int, graph_id: int) -> None:
-        from irwidget.helion.control import grid_loop
-
         info = self.binding.device_ir.graphs[graph_id]
         blocks = self.binding.device_ir.grid_block_ids[position]
-        self.builder.location = self._note(str(info.name), "tile loop", self._loop_line(position))
-        with grid_loop(self, blocks, self.binding.ranges(position)):
+        location = self._note(str(info.name), "tile loop", self._loop_line(position))
+        with location, self._grid_loop(blocks, self.binding.ranges(position)):
             self.run_graph(info, [])
 
     def _loop_line(self, position: int) -> Location:
         """The line of a top-level loop."""
-        nodes = [node for phase in self.binding.device_ir.phases for node in phase.root_nodes]
-        place = getattr(nodes[position], "_location", None)
-        if place is None or not getattr(place, "filename", None):
-            return self._kernel_location()
-        return Location(place.filename, int(place.lineno))
+        place = private.loop_place(self.binding.device_ir, position)
+        return Location(*place) if place is not None else self._kernel_location()
 
     def _note(self, name: str, target: str, location: Location) -> ir.Location:
         """Enter something that is no node (the kernel, a top-level loop) among the linked things."""
@@ -224,18 +160,12 @@ class Emitter:
         location = self._source(node) or frame.location
         frame.location = location
         name = f"{frame.graph}.{node.name}"
-        target = internals.target_name(node.target)
+        target = private.target_name(node.target)
         symbolic = isinstance(node.meta.get("val"), (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
-        self.nodes[name] = Node(name, target, internals.node_text(node), location, len(self._frames), symbolic)
-        outer = self.builder.location
-        self.builder.location = self._mlir_location(name, location)
+        self.nodes[name] = Node(name, target, private.node_text(node), location, len(self._frames), symbolic)
         try:
-            handler = handler_for(target)
-            if handler is None:
-                if not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
-                    raise UnsupportedError("irwidget has no rule for this op; register_handler adds one")
-                from irwidget.helion.aten import emit_aten as handler
-            result = handler(self, node)
+            with self._mlir_location(name, location):
+                result = self._handler(node, target)(self, node)
         except PlacedError:
             raise
         except UnsupportedError as error:
@@ -245,14 +175,21 @@ class Emitter:
         except Exception as error:
             reason = f"its rule failed with {type(error).__name__}: {error}"
             raise PlacedError(self._refusal(node, location, reason)) from error
-        finally:
-            self.builder.location = outer
         self.values[node] = result
         self._remember_symbol(node, result)
 
+    def _handler(self, node: Any, target: str) -> Handler:
+        """What emits a node: the rule for its op, or the importer of ATen ops."""
+        handler = handler_for(target)
+        if handler is None and isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+            handler = handler_for(ANY_ATEN)
+        if handler is None:
+            raise UnsupportedError("irwidget has no rule for this op; register_handler adds one")
+        return handler
+
     def _refusal(self, node: Any, location: Location | None, reason: str) -> str:
         place = f"{location}: " if location else ""
-        return f"{place}{internals.target_name(node.target)} (node {node.name}) cannot be lowered to MLIR: {reason}"
+        return f"{place}{private.target_name(node.target)} (node {node.name}) cannot be lowered to MLIR: {reason}"
 
     def _remember_symbol(self, node: Any, result: Any) -> None:
         value = node.meta.get("val")
@@ -294,7 +231,13 @@ class Emitter:
 
     def static(self, value: Any) -> Any:
         """The number a size or symbol stands for, None when it is known only at run time."""
-        return static_value(self.binding, value)
+        if isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            value = expression(value)
+        if value not in self._static:
+            self._static[value] = static_value(self.binding, value)
+        return self._static[value]
 
     def shape(self, sizes: Sequence[Any]) -> list[int]:
         """Static sizes of a tile.
@@ -320,19 +263,68 @@ class Emitter:
             return None
         return self.binding.env.get_block_id(size)
 
-    def loop_of(self, block_id: int | None) -> Loop | None:
+    def loop_of(self, block_id: int | None) -> TileLoop | None:
         """The loop around this place that runs over a block, or over one it is an alias of."""
         if block_id is None:
             return None
         if block_id in self.loops:
             return self.loops[block_id]
         env = self.binding.env
-        wanted = env.canonical_block_id(block_id) if hasattr(env, "canonical_block_id") else block_id
+        wanted = private.canonical_block(env, block_id)
         for candidate, loop in reversed(self.loops.items()):
-            same = env.canonical_block_id(candidate) if hasattr(env, "canonical_block_id") else candidate
-            if same == wanted:
+            if private.canonical_block(env, candidate) == wanted:
                 return loop
         return None
+
+    # --- loops ----------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _grid_loop(self, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
+        """A top-level loop: one `scf.forall` whose induction variables are the tiles' origins."""
+        begins = [scalars.as_index(self, self.value(r.begin)) for r in ranges]
+        ends = [scalars.as_index(self, self.value(r.end)) for r in ranges]
+        steps = [self.tile_size(block) for block in blocks]
+        made = scf.ForallOp(begins, ends, steps)
+        outer = dict(self.loops)
+        with ir.InsertionPoint(made.body):
+            for loop in zip(blocks, made.body.arguments, begins, ends, steps, strict=True):
+                self.enter_loop(*loop)
+            yield
+            scf.InParallelOp()
+        self.loops = outer
+
+    def tile_size(self, block_id: int) -> int:
+        """The lanes of a block's tile.
+
+        Raises:
+            UnsupportedError: the host computes it, and not in a way that is known.
+        """
+        size = self.binding.block_sizes.get(block_id)
+        if size is None:
+            raise UnsupportedError(
+                f"the tile size of block {block_id} is computed on the host and not known in this configuration"
+            )
+        return size
+
+    def enter_loop(
+        self,
+        block_id: int,
+        index: ir.Value,
+        begin: Size,
+        end: Size,
+        step: int,
+        parent: ir.Value | None = None,
+        parent_blocks: Sequence[int] = (),
+    ) -> None:
+        """Note that a tile loop is around what follows, and how many lanes of its tile are valid.
+
+        `index` is the block argument where the tile begins; `begin`, `end` and `step` count elements.
+        """
+        index.set_location(ir.Location.name(f"tile_{block_id}", ir.Location.current))
+        exact = isinstance(begin, int) and isinstance(end, int) and (end - begin) % step == 0
+        valid: Size = step if exact or step == 1 else self.builder.minimum([step], [(index, -1)], end)
+        loop = TileLoop(block_id, index, begin, end, step, valid, parent, tuple(parent_blocks))
+        self.loops = {**self.loops, block_id: loop}
 
     # --- arguments --------------------------------------------------------------------
 
@@ -341,8 +333,7 @@ class Emitter:
         for fake, tensor in self.tensors.items():
             for dim, size in enumerate(map(expression, fake.shape)):
                 if size in self.binding.free and size not in self.symbol_values:
-                    where = [tensor.value, self.builder.size(dim)]
-                    self.symbol_values[size] = self.builder.value("memref.dim", where, self.builder.index)
+                    self.symbol_values[size] = memref.dim(tensor.value, self.builder.size(dim))
 
     def _add_tensor(self, fake: Any, written: set[Any]) -> None:
         if fake in self.tensors:
@@ -356,7 +347,7 @@ class Emitter:
             None if strides is None else [stride if stride >= 0 else DYNAMIC for stride in strides],
         )
         name = self._unique(origin.suggest_var_name())
-        location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()), context=self.context)
+        location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()))
         value = self._block.add_argument(kind, location)
         self.tensors[fake] = HostTensor(
             name, origin.host_str(), fake.dtype, shape, strides, value, _storage(fake) in written
@@ -383,7 +374,7 @@ class Emitter:
         """A number of the host function, as a trailing argument."""
         if host_expression not in self.scalars:
             name = self._unique("".join(c if c.isalnum() else "_" for c in host_expression))
-            location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()), context=self.context)
+            location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()))
             self.scalars[host_expression] = HostScalar(name, host_expression, self._block.add_argument(kind, location))
         return self.scalars[host_expression].value
 
@@ -399,7 +390,7 @@ class Emitter:
         written: set[Any] = set()
         for info in self.binding.graphs:
             for node in info.graph.nodes:
-                name = internals.target_name(node.target)
+                name = private.target_name(node.target)
                 if name == "store" or name.startswith("atomic_"):
                     target = node.args[0]
                     if isinstance(target, torch.fx.Node) and isinstance(target.meta.get("val"), torch.Tensor):

@@ -20,19 +20,19 @@ from typing import Any
 import torch
 
 from irwidget.errors import ExportError, PassError, ToolError, UsageError
-from irwidget.helion import internals
-from irwidget.helion.binding import Binding
-from irwidget.helion.emitter import HostScalar, HostTensor
+from irwidget.helion import private
+from irwidget.helion.bound import Binding
 from irwidget.helion.jit import PASS_FAILED
 from irwidget.helion.runner import runner
 from irwidget.helion.symbols import expression, static_value
+from irwidget.helion.values import HostScalar, HostTensor
 
 TIMEOUT = 120.0
 """Seconds that one launch may take by default."""
 
 
 @dataclass(frozen=True)
-class Program:
+class Executable:
     """A kernel ready to run: a module, the pipelines that take it to the LLVM dialect, and what its function takes."""
 
     name: str
@@ -44,7 +44,7 @@ class Program:
     """How far LLVM optimises: 0 compiles ten times faster, for kernels on little data."""
 
 
-def run(program: Program, binding: Binding, tensors: Sequence[Any], timeout: float = TIMEOUT) -> Any:
+def run(program: Executable, binding: Binding, tensors: Sequence[Any], timeout: float = TIMEOUT) -> Any:
     """Call Helion's host function with our kernel as the launched one. Returns what the kernel returns.
 
     Raises:
@@ -63,14 +63,14 @@ def run(program: Program, binding: Binding, tensors: Sequence[Any], timeout: flo
         numbers = [_evaluate(s.expression, scope) for s in program.scalars]
         launch_once(program, found, numbers, timeout)
 
-    with internals.pretended_gpu():
+    with private.pretended_gpu():
         return host(*arguments, _launcher=launch)
 
 
 def host_function(binding: Binding) -> Callable[..., Any]:
     """Helion's generated host function for the binding's configuration."""
     try:
-        return binding.bound.compile_config(binding.config, allow_print=False)
+        return private.host_function(binding.bound, binding.config)
     except Exception as error:
         raise ExportError(
             f"Helion cannot generate the host function of {binding.name}, in which the module runs: "
@@ -114,7 +114,7 @@ class _Region:
     storage: Any
 
 
-def launch_once(program: Program, tensors: Sequence[torch.Tensor], numbers: Sequence[Any], timeout: float) -> None:
+def launch_once(program: Executable, tensors: Sequence[torch.Tensor], numbers: Sequence[Any], timeout: float) -> None:
     """Run the kernel on `tensors`, in place."""
     regions: dict[int, _Region] = {}
     size = 64
@@ -153,7 +153,9 @@ def _check_layout(host: HostTensor, tensor: torch.Tensor) -> None:
         raise UsageError(f"{host.name} has strides {tensor.stride()}; the kernel was lowered for ({made_for}).")
 
 
-def _in_subprocess(program: Program, arguments: list[dict[str, Any]], regions: Any, size: int, timeout: float) -> None:
+def _in_subprocess(
+    program: Executable, arguments: list[dict[str, Any]], regions: Any, size: int, timeout: float
+) -> None:
     with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
         place = Path(folder)
         (place / "module.mlirbc").write_bytes(program.bytecode)
@@ -194,7 +196,7 @@ def _bytes_of(storage: Any, mapped: mmap.mmap, start: int, *, write: bool) -> No
     del shared
 
 
-def _launch(program: Program, folder: Path, timeout: float) -> None:
+def _launch(program: Executable, folder: Path, timeout: float) -> None:
     try:
         done = runner.run(folder, timeout)
     except TimeoutError:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import internals
+from irwidget.helion import private
 
-if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter
+Handler = Callable[[Any, Any], Any]
+"""Gets the emitter and an FX node, emits it and returns its value: an SSA value, a number, a list of those, or None."""
 
-Handler = Callable[["Emitter", Any], Any]
-"""Emits one FX node and returns its value: an SSA value, a number, a list of those, or None."""
+ANY_ATEN = "aten.*"
+"""The target whose handler emits the ATen ops that have none of their own."""
 
 _handlers: dict[str, Handler] = {}
-_refusals: dict[str, str] = {}
+_unsupported: dict[str, str] = {}
 
 
 def register_handler(target: Any, function: Handler | None = None) -> Any:
@@ -28,14 +28,14 @@ def register_handler(target: Any, function: Handler | None = None) -> Any:
     """
     if function is None:
         return lambda decorated: register_handler(target, decorated)
-    _handlers[internals.target_name(target)] = function
+    _handlers[private.target_name(target)] = function
     return function
 
 
-def refuse(reason: str, *names: str) -> None:
+def mark_unsupported(reason: str, *names: str) -> None:
     """Say that ops cannot be lowered, and why."""
     for name in names:
-        _refusals[name] = reason
+        _unsupported[name] = reason
 
 
 def handler_for(name: str) -> Handler | None:
@@ -46,6 +46,6 @@ def handler_for(name: str) -> Handler | None:
     """
     if name in _handlers:
         return _handlers[name]
-    if name in _refusals:
-        raise UnsupportedError(_refusals[name])
+    if name in _unsupported:
+        raise UnsupportedError(_unsupported[name])
     return None

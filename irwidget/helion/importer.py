@@ -15,9 +15,9 @@ from torch.fx.passes.shape_prop import TensorMetadata
 from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
 
 from irwidget.errors import UnsupportedError, UsageError
-from irwidget.helion import pipelines, refusals
+from irwidget.helion import legalization, pipelines
 from irwidget.helion.aten import restored_arguments
-from irwidget.helion.nodes import AtenImporter, Operand, single_node_graph
+from irwidget.helion.nodes import AtenImporter, TensorOperand, single_node_graph
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 
@@ -110,7 +110,7 @@ class TorchMLIRNodeImporter:
             PassError, ToolError: it does not lower to the output type, or crashes a pass.
         """
         args, kwargs = restored_arguments(node)
-        places: dict[torch.fx.Node, Operand] = {}
+        places: dict[torch.fx.Node, TensorOperand] = {}
         call_args = tuple(_literal(a, places) for a in args)
         call_kwargs = {k: _literal(v, places) for k, v in kwargs.items()}
         if len(places) != len(input_tensors):
@@ -120,12 +120,12 @@ class TorchMLIRNodeImporter:
     def _import(self, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[torch.Tensor]) -> Any:
         from torch_mlir.extras.fx_importer import FxImporter
 
-        from irwidget.helion.nodes import Call
+        from irwidget.helion.nodes import AtenCall
 
         with self._context:
             helper = AtenImporter(self._context)
             inputs = [helper.fake(tuple(t.shape), t.dtype) for t in tensors]
-            call = Call(node.target, args, kwargs, ())
+            call = AtenCall(node.target, args, kwargs, ())
             graph = single_node_graph(call, inputs, helper.run_fake(call, inputs))
             importer = FxImporter(context=self._context)
             try:
@@ -139,11 +139,11 @@ class TorchMLIRNodeImporter:
             return str(module)
         trace = Source(mlir.bytecode(module)).run(pipelines.node_steps(self.output_type), Options(elide=False))
         if trace.failure is not None:
-            raise refusals.error_of(trace.failure, f"the node does not lower to {self.output_type}")
+            raise legalization.error_of(trace.failure, f"the node does not lower to {self.output_type}")
         return trace.dumps[-1].text
 
 
-def _literal(argument: Any, places: dict[torch.fx.Node, Operand]) -> Any:
+def _literal(argument: Any, places: dict[torch.fx.Node, TensorOperand]) -> Any:
     """Tensor nodes as operands, symbolic numbers as their hints, everything else as it is."""
     if isinstance(argument, (list, tuple)):
         return [_literal(item, places) for item in argument]
@@ -157,7 +157,7 @@ def _literal(argument: Any, places: dict[torch.fx.Node, Operand]) -> Any:
             raise UnsupportedError(
                 f"{argument.name} is a number that is known only with a configuration; use lower_kernel"
             )
-        return places.setdefault(argument, Operand(len(places)))
+        return places.setdefault(argument, TensorOperand(len(places)))
     return argument
 
 
@@ -170,7 +170,7 @@ def import_aten_node_to_mlir(node: torch.fx.Node, output_type: str = "raw") -> s
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
         return None
     args, kwargs = restored_arguments(node)
-    places: dict[torch.fx.Node, Operand] = {}
+    places: dict[torch.fx.Node, TensorOperand] = {}
     for argument in (*args, *kwargs.values()):
         _literal(argument, places)
     tensors = [_concrete(place.meta["val"]) for place in places]

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import scalars
-from irwidget.helion.bindings import ir
+from irwidget.helion import private, scalars
+from irwidget.helion.bindings import arith, ir, memref
 from irwidget.helion.builder import Size
+from irwidget.helion.symbols import expression, padded_size
+from irwidget.helion.values import HostTensor, TileLoop
 
 if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter, HostTensor, Loop
+    from irwidget.helion.emitter import Emitter
 
 
 @dataclass
 class TileIndex:
     """A tile: `size` lanes from `begin`, of which `valid` exist."""
 
-    loop: Loop | None
+    loop: TileLoop | None
     begin: Size
     size: int
     valid: Size
@@ -155,13 +157,9 @@ def _from_start(emitter: Emitter, host: HostTensor, dim: int, position: Size) ->
 
 
 def _is_block_size(emitter: Emitter, symbol: Any) -> bool:
-    from irwidget.helion import internals
-    from irwidget.helion.symbols import expression
-
     if not isinstance(symbol, torch.SymInt):
         return False
-    info = emitter.binding.host.expr_to_origin.get(expression(symbol))
-    return info is not None and isinstance(info.origin, internals.origins().BlockSizeOrigin)
+    return isinstance(private.origin_of(emitter.binding.host, expression(symbol)), private.origins().BlockSizeOrigin)
 
 
 def _tile(emitter: Emitter, block: int, symbol: Any) -> TileIndex:
@@ -186,17 +184,16 @@ def _slice(emitter: Emitter, host: HostTensor, item: slice, dim: int) -> SliceIn
         stop = min(stop, host.shape[dim])
     if isinstance(start, int) and isinstance(stop, int) and stop >= 0:
         count = max(0, -(-(stop - start) // step))
-        return SliceIndex(start, emitter.binding.padded_size(count), count, step)
+        return SliceIndex(start, padded_size(emitter.binding, count), count, step)
     length = _static_length(emitter, item)
     if length is None:
         raise UnsupportedError("the slice has a length that is known only at run time")
     count = -(-length // step)
-    return SliceIndex(builder.add(start, 0), emitter.binding.padded_size(count), count, step)
+    return SliceIndex(builder.add(start, 0), padded_size(emitter.binding, count), count, step)
 
 
 def _static_length(emitter: Emitter, item: slice) -> int | None:
     """Length of a slice whose start is known only at run time, by its symbols."""
-    from irwidget.helion.symbols import expression
 
     def symbol(value: Any) -> Any:
         return value.meta.get("val") if isinstance(value, torch.fx.Node) else value
@@ -288,7 +285,7 @@ def _tensor_position(emitter: Emitter, host: HostTensor, dim: int, value: ir.Val
     if host.shape[dim] == 1:
         return builder.size(0)
     if unsigned:
-        return builder.value("arith.index_castui", [value], builder.index)
+        return arith.index_castui(builder.index, value)
     return builder.to_index(value)
 
 
@@ -297,4 +294,4 @@ def extent(emitter: Emitter, host: HostTensor, dim: int) -> ir.Value:
     builder = emitter.builder
     if host.shape[dim] >= 0:
         return builder.size(host.shape[dim])
-    return builder.value("memref.dim", [host.value, builder.size(dim)], builder.index)
+    return memref.dim(host.value, builder.size(dim))

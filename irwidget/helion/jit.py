@@ -154,6 +154,7 @@ def serve() -> None:
     importlib.import_module("torch_mlir.passmanager")
     importlib.import_module("torch_mlir.dialects.torch")
     importlib.import_module("irwidget.toolchain.mlir")
+    importlib.import_module("irwidget.helion.products")
     while select.select([sys.stdin], [], [], IDLE)[0]:
         line = sys.stdin.readline()
         if not line:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import linecache
 import time
 from collections.abc import Mapping, Sequence
@@ -12,21 +11,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from irwidget import display
-from irwidget.errors import UnsupportedError, UsageError, near
+from irwidget.errors import UsageError, near
 from irwidget.helion import display as printing
-from irwidget.helion import execute, linking, pipelines, refusals, triton, verify
-from irwidget.helion.binding import Binding, bind
+from irwidget.helion import execute, legalization, linking, pipelines, triton, verify
+from irwidget.helion.binding import bind
+from irwidget.helion.bound import Binding
 from irwidget.helion.check import checked
-from irwidget.helion.emitter import Emission, Emitter
-from irwidget.helion.passes import run_steps, shared_context
+from irwidget.helion.emission import emit
+from irwidget.helion.emitter import Emission
+from irwidget.helion.passes import run_steps
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Computed, Diagnostic, Dump, Step, Trace, dump, renumbered
 
 TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton", "llvm_mlir", "llvm_ir")
-
-for _room in ("aten", "control", "tiles", "memory", "scatter", "scans", "sorting", "dot_scaled", "reductions"):
-    importlib.import_module(f"irwidget.helion.{_room}")  # each registers its handlers
 
 
 @dataclass(repr=False)
@@ -49,7 +47,7 @@ class HelionLowering:
         return {"kernel": self}
 
     @cached_property
-    def shown(self) -> printing.Shown:
+    def shown(self) -> printing.AnnotatedText:
         """The final module as text, with the node of each line."""
         return printing.show(self.module, self.emission.nodes)
 
@@ -94,10 +92,10 @@ class HelionLowering:
         return None
 
     @cached_property
-    def program(self) -> execute.Program:
+    def program(self) -> execute.Executable:
         """The module with what it takes to run it."""
         steps = _llvm_steps(self)
-        return execute.Program(
+        return execute.Executable(
             self.binding.name,
             mlir.bytecode(_AsModule(self.module)),
             [step.arguments for step in steps],
@@ -161,7 +159,7 @@ def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
         steps = (*steps, Step("mlir-translate", "--mlir-to-llvmir", "translate"))
     trace = Source(mlir.bytecode(_AsModule(lowering.module))).run(steps, options, target=to)
     if trace.failure is not None:
-        raise refusals.error_of(trace.failure, f"{lowering.binding.name} does not lower to LLVM")
+        raise legalization.error_of(trace.failure, f"{lowering.binding.name} does not lower to LLVM")
     return lowering.trace.then(trace)
 
 
@@ -212,19 +210,7 @@ class EmittedKernel:
 def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> EmittedKernel:
     """Bind a kernel and emit it, once for several output types. Arguments and errors as `lower_kernel`."""
     binding = bind(kernel, args, config)
-    return EmittedKernel(binding, _emit(binding))
-
-
-def _emit(binding: Binding) -> Emission:
-    """The raw module: with open sizes where Helion left them open, unless an op needs their numbers."""
-    try:
-        return Emitter(binding, shared_context()).emit()
-    except UnsupportedError as error:
-        if not binding.free:
-            raise
-        reason = f"the sizes are those that the kernel was bound with: {error}"
-    binding.free = frozenset()
-    return replace(Emitter(binding, shared_context()).emit(), remarks=(Diagnostic("remark", reason),))
+    return EmittedKernel(binding, emit(binding))
 
 
 def _lowering(
@@ -256,16 +242,16 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
     trace = source.run(steps, options, target="helion_mlir")
     remarks = emission.remarks
     if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
-        remarks += refusals.taken_to_linalg(source, steps, options, emission.nodes, aten)
+        remarks += legalization.taken_to_linalg(source, steps, options, emission.nodes, aten)
         steps = pipelines.steps(aten, instead=True)
         trace = source.run(steps, options, target="helion_mlir")
     if trace.failure is not None:
-        raise refusals.failed(trace.failure, source, options, emission.nodes, aten)
+        raise legalization.failed(trace.failure, source, options, emission.nodes, aten)
     module = raw.operation.clone()
     run_steps(module, steps)
     left = verify.leftovers(module) if aten != "raw" else []
     if left:
-        raise refusals.left(module, left, source, options, emission.nodes, aten)
+        raise legalization.left(module, left, source, options, emission.nodes, aten)
     return replace(
         trace,
         name=binding.name,
@@ -342,7 +328,7 @@ def lowered(
         raise UsageError(f"Helion kernels do not lower to {to!r}. {near(to, TARGETS)}")
     how = _options(options)
     if to in ("helion_mlir", "llvm_mlir", "llvm_ir"):
-        lowering = EmittedKernel(binding, _emit(binding)).lower(aten, **options)
+        lowering = EmittedKernel(binding, emit(binding)).lower(aten, **options)
         trace = lowering.trace if to == "helion_mlir" else _to_llvm(lowering, to, how)
         return checked(trace, lowering, each=check == "each") if check else trace, lowering
     device_ir = dump("device-ir", binding.device_ir_text, step=0, language="fx", seconds=binding.seconds)

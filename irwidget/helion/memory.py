@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion.bindings import ir
+from irwidget.helion.aten import cast
+from irwidget.helion.bindings import arith, bufferization, ir, memref, tensor
 from irwidget.helion.builder import DYNAMIC, Size, at_run_time, static
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.indexing import (
@@ -23,10 +24,12 @@ from irwidget.helion.indexing import (
     extent,
     positions,
 )
+from irwidget.helion.scatter import scatter
 from irwidget.helion.tiles import lane_mask, ragged_loops, slice_mask
+from irwidget.helion.values import HostTensor
 
 if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter, HostTensor
+    from irwidget.helion.emitter import Emitter
 
 
 @register_handler("_host_tensor")
@@ -52,8 +55,6 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
 
 
 def _require_host(emitter: Emitter, source: Any) -> HostTensor:
-    from irwidget.helion.emitter import HostTensor
-
     if not isinstance(source, HostTensor):
         raise UnsupportedError("it does not address a tensor of the host function")
     return source
@@ -75,7 +76,7 @@ def _to_shape(emitter: Emitter, value: ir.Value, shape: list[int]) -> ir.Value:
 # --- strided views ------------------------------------------------------------------------
 
 
-class _View:
+class _StridedView:
     """The part of a host tensor that a regular subscript covers."""
 
     def __init__(self, host: HostTensor, subscript: Subscript) -> None:
@@ -153,36 +154,29 @@ def to_tensor(emitter: Emitter, buffer: ir.Value, *, snapshot: bool) -> ir.Value
     """A buffer's contents as a tensor; a copy of them where the kernel also writes to that memory."""
     builder = emitter.builder
     kind = buffer.type
-    attributes: dict[str, ir.Attribute] = {"restrict": ir.UnitAttr.get(emitter.context)}
     if snapshot:
-        sizes = [
-            builder.value("memref.dim", [buffer, builder.size(d)], builder.index)
-            for d in range(kind.rank)
-            if kind.is_dynamic_dim(d)
-        ]
+        sizes = [memref.dim(buffer, builder.size(d)) for d in range(kind.rank) if kind.is_dynamic_dim(d)]
         plain = builder.memref_type(list(kind.shape), kind.element_type)
-        copy = builder.value("memref.alloc", sizes, plain, {"operandSegmentSizes": builder.segments(len(sizes), 0)})
-        builder.op("memref.copy", [buffer, copy])
+        copy = memref.alloc(plain, sizes, [])
+        memref.copy(buffer, copy)
         buffer = copy
-        attributes["writable"] = ir.UnitAttr.get(emitter.context)
-    return builder.value(
-        "bufferization.to_tensor", [buffer], builder.tensor_type(list(kind.shape), kind.element_type), attributes
-    )
+    result = builder.tensor_type(list(kind.shape), kind.element_type)
+    return bufferization.to_tensor(result, buffer, restrict=True, writable=snapshot)
 
 
 def _load_view(emitter: Emitter, host: HostTensor, subscript: Subscript) -> ir.Value:
     """Read a strided view; lanes past the end of their loop are 0."""
     builder = emitter.builder
-    view = _View(host, subscript)
-    tensor = to_tensor(emitter, view.subview(emitter, host), snapshot=host.written)
+    view = _StridedView(host, subscript)
+    value = to_tensor(emitter, view.subview(emitter, host), snapshot=host.written)
     if view.padded:
-        tensor = _pad(emitter, tensor, view)
+        value = _pad(emitter, value, view)
     full = list(view.full)
     for dim, index in view.single:
         full[dim] = index.size
-        shape = list(tensor.type.shape)
+        shape = list(value.type.shape)
         shape[dim] = index.size
-        tensor = _spread(emitter, tensor, shape, dim, index)
+        value = _spread(emitter, value, shape, dim, index)
     shape: list[int] = []
     kept = iter(full)
     for index in subscript.indices:
@@ -190,44 +184,35 @@ def _load_view(emitter: Emitter, host: HostTensor, subscript: Subscript) -> ir.V
             shape.append(1)
         elif not isinstance(index, ScalarIndex):
             shape.append(next(kept))
-    return builder.reshape(tensor, shape)
+    return builder.reshape(value, shape)
 
 
-def _pad(emitter: Emitter, tensor: ir.Value, view: _View) -> ir.Value:
+def _pad(emitter: Emitter, value: ir.Value, view: _StridedView) -> ir.Value:
+    """A loaded view with 0 in the lanes that the memory does not have."""
     builder = emitter.builder
     high = [builder.subtract(f, v) for f, v in zip(view.full, view.valid, strict=True)]
-    dynamic = at_run_time(high)
     rank = len(view.full)
-    zero = builder.constant(0, tensor.type.element_type)
-    made = builder.op(
-        "tensor.pad",
-        [tensor, *dynamic],
-        [builder.tensor_type(view.full, tensor.type.element_type)],
-        {
-            "static_low": builder.ints([0] * rank),
-            "static_high": builder.ints(static(high)),
-            "operandSegmentSizes": builder.segments(1, 0, len(dynamic)),
-        },
-        1,
+    zero = builder.constant(0, value.type.element_type)
+    made = tensor.PadOp(
+        builder.tensor_type(view.full, value.type.element_type), value, [], at_run_time(high), [0] * rank, static(high)
     )
-    block = builder.block(made, *[builder.index] * rank)
-    with builder.at(ir.InsertionPoint(block)):
-        builder.op("tensor.yield", [zero])
-    return made.results[0]
+    with ir.InsertionPoint(made.regions[0].blocks.append(*[builder.index] * rank)):
+        tensor.yield_(zero)
+    return made.result
 
 
-def _spread(emitter: Emitter, tensor: ir.Value, shape: list[int], dim: int, index: TileIndex) -> ir.Value:
+def _spread(emitter: Emitter, value: ir.Value, shape: list[int], dim: int, index: TileIndex) -> ir.Value:
     """Repeat the one element along a dim for the lanes inside the loop; 0 elsewhere."""
     builder = emitter.builder
-    zero = builder.constant(0, tensor.type.element_type)
+    zero = builder.constant(0, value.type.element_type)
     dims: list[int | None] = [None if d == dim else d for d in range(len(shape))]
 
     def body(args: list[ir.Value], lane: Callable[[int], ir.Value]) -> ir.Value:
         if isinstance(index.valid, int):
             return args[0]
-        return builder.select(builder.compare("lt", lane(dim), builder.size(index.valid)), args[0], zero)
+        return arith.select(builder.compare("lt", lane(dim), builder.size(index.valid)), args[0], zero)
 
-    return builder.generic([(tensor, dims)], shape, tensor.type.element_type, body)
+    return builder.generic([(value, dims)], shape, value.type.element_type, body)
 
 
 # --- gathers --------------------------------------------------------------------------------
@@ -257,22 +242,22 @@ def gather(emitter: Emitter, host: HostTensor, subscript: Subscript, mask: ir.Va
     def body(args: list[ir.Value], lane: Callable[[int], ir.Value]) -> ir.Value:
         where = positions(emitter, host, subscript, lane, lambda t: args[tensors.index(t)])
         clamped = [_clamp(emitter, p, bound) for p, bound in zip(where, bounds, strict=True)]
-        value = builder.extract(source, clamped)
+        value = tensor.extract(source, clamped)
         inside = lane_mask(emitter, loops, subscript.sizes, lane)
         inside = slice_mask(emitter, subscript, lane, inside)
         if mask is not None:
             extra = builder.convert(args[-1], builder.i1)
-            inside = extra if inside is None else builder.binary("andi", inside, extra)
-        return value if inside is None else builder.select(inside, value, zero)
+            inside = builder.conjunction(inside, extra)
+        return value if inside is None else arith.select(inside, value, zero)
 
     return builder.generic(inputs, subscript.shape, element, body)
 
 
 def _clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
     builder = emitter.builder
-    low = builder.binary("maxsi", position, builder.size(0))
-    last = builder.binary("subi", bound, builder.size(1))
-    return builder.binary("minsi", low, last)
+    low = arith.maxsi(position, builder.size(0))
+    last = arith.subi(bound, builder.size(1))
+    return arith.minsi(low, last)
 
 
 # --- stores -----------------------------------------------------------------------------------
@@ -280,8 +265,6 @@ def _clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
 
 @register_handler("store")
 def _store(emitter: Emitter, node: Any) -> None:
-    from irwidget.helion.scatter import scatter
-
     host = _require_host(emitter, emitter.value(node.args[0]))
     subscript = classify(emitter, host, node.args[1])
     mask = node.args[3] if len(node.args) > 3 else None
@@ -295,8 +278,6 @@ def _store(emitter: Emitter, node: Any) -> None:
 
 def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[int]) -> ir.Value:
     """What is stored, with the destination's dtype and the shape that the subscript selects."""
-    from irwidget.helion.aten import cast
-
     builder = emitter.builder
     value = emitter.tensor(operand)
     element = builder.element(host.dtype)
@@ -318,14 +299,13 @@ def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[i
 def _store_view(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value) -> None:
     """Write the valid part of a tile into a strided view."""
     builder = emitter.builder
-    view = _View(host, subscript)
+    view = _StridedView(host, subscript)
     shape = [size for index, size in _dims(subscript) if not isinstance(index, NewAxis)]
     value = builder.reshape(value, shape)
     if view.padded or view.single:
-        value = builder.slice(value, [0] * len(shape), view.valid, [1] * len(shape), static(view.valid))
+        value = builder.slice(value, [0] * len(shape), view.valid, static(view.valid))
     target = view.subview(emitter, host)
-    unit = ir.UnitAttr.get(emitter.context)
-    builder.op("bufferization.materialize_in_destination", [value, target], [], {"restrict": unit, "writable": unit})
+    bufferization.materialize_in_destination(None, value, target, restrict=True, writable=True)
 
 
 def _dims(subscript: Subscript) -> list[tuple[Any, int]]:

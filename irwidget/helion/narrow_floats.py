@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from irwidget.helion.bindings import ir
+from irwidget.helion.bindings import arith, ir
 from irwidget.helion.builder import Builder
 
 _FORMATS = {"f8E4M3FN": (3, 7), "f8E5M2": (2, 15)}
@@ -54,8 +54,7 @@ def _is_double_to_half(operation: Any) -> bool:
 
 
 def _replace(builder: Builder, operation: Any) -> None:
-    builder.location = operation.location
-    with builder.at(ir.InsertionPoint(operation)):
+    with operation.location, ir.InsertionPoint(operation):
         operand, result = operation.operands[0], operation.results[0]
         f32 = ir.F32Type.get(builder.context)
         bits, bias = _FORMATS.get(_small(operation), (0, 0))
@@ -72,44 +71,40 @@ def _replace(builder: Builder, operation: Any) -> None:
 def _widen(builder: Builder, value: ir.Value, bits: int, bias: int) -> ir.Value:
     i8, i32 = (ir.IntegerType.get_signless(w, builder.context) for w in (8, 32))
     f32 = ir.F32Type.get(builder.context)
-    raw = builder.value("arith.extui", [builder.value("arith.bitcast", [value], i8)], i32)
-    magnitude = builder.binary("andi", raw, builder.constant(0x7F, i32))
-    moved = builder.binary("shli", magnitude, builder.constant(23 - bits, i32))
-    scaled = builder.binary(
-        "mulf", builder.value("arith.bitcast", [moved], f32), builder.constant(2.0 ** (127 - bias), f32)
-    )
-    body = builder.value("arith.bitcast", [scaled], i32)
+    raw = arith.extui(i32, arith.bitcast(i8, value))
+    magnitude = arith.andi(raw, builder.constant(0x7F, i32))
+    moved = arith.shli(magnitude, builder.constant(23 - bits, i32))
+    scaled = arith.mulf(arith.bitcast(f32, moved), builder.constant(2.0 ** (127 - bias), f32))
+    body = arith.bitcast(i32, scaled)
     if bits == 3:
         special = builder.compare("eq", magnitude, builder.constant(0x7F, i32))
-        body = builder.select(special, builder.constant(0x7FC00000, i32), body)
+        body = arith.select(special, builder.constant(0x7FC00000, i32), body)
     else:
         infinite = builder.compare("ge", magnitude, builder.constant(0x7C, i32))
-        above = builder.binary("ori", moved, builder.constant(0x7F800000, i32))
-        body = builder.select(infinite, above, body)
-    sign = builder.binary("shli", builder.binary("andi", raw, builder.constant(0x80, i32)), builder.constant(24, i32))
-    return builder.value("arith.bitcast", [builder.binary("ori", body, sign)], f32)
+        above = arith.ori(moved, builder.constant(0x7F800000, i32))
+        body = arith.select(infinite, above, body)
+    sign = arith.shli(arith.andi(raw, builder.constant(0x80, i32)), builder.constant(24, i32))
+    return arith.bitcast(f32, arith.ori(body, sign))
 
 
 def _narrow(builder: Builder, value: ir.Value, small: ir.Type, bits: int, bias: int) -> ir.Value:
     i8, i32 = (ir.IntegerType.get_signless(w, builder.context) for w in (8, 32))
     f32 = ir.F32Type.get(builder.context)
-    raw = builder.value("arith.bitcast", [value], i32)
-    magnitude = builder.binary("andi", raw, builder.constant(0x7FFFFFFF, i32))
-    scaled = builder.binary(
-        "mulf", builder.value("arith.bitcast", [magnitude], f32), builder.constant(2.0 ** (bias - 127), f32)
-    )
-    body = builder.value("arith.bitcast", [scaled], i32)
+    raw = arith.bitcast(i32, value)
+    magnitude = arith.andi(raw, builder.constant(0x7FFFFFFF, i32))
+    scaled = arith.mulf(arith.bitcast(f32, magnitude), builder.constant(2.0 ** (bias - 127), f32))
+    body = arith.bitcast(i32, scaled)
     shift = builder.constant(23 - bits, i32)
-    odd = builder.binary("andi", builder.binary("shrui", body, shift), builder.constant(1, i32))
-    rounded = builder.binary("addi", body, builder.binary("addi", odd, builder.constant((1 << (22 - bits)) - 1, i32)))
-    rounded = builder.binary("shrui", rounded, shift)
+    odd = arith.andi(arith.shrui(body, shift), builder.constant(1, i32))
+    rounded = arith.addi(body, arith.addi(odd, builder.constant((1 << (22 - bits)) - 1, i32)))
+    rounded = arith.shrui(rounded, shift)
     limit, beyond = (0x7E, 0x7F) if bits == 3 else (0x7B, 0x7C)
     fits = builder.compare("le", rounded, builder.constant(limit, i32))
-    rounded = builder.select(fits, rounded, builder.constant(beyond, i32))
+    rounded = arith.select(fits, rounded, builder.constant(beyond, i32))
     large = builder.compare("ge", magnitude, builder.constant(0x7F800000, i32))
-    rounded = builder.select(large, builder.constant(beyond, i32), rounded)
+    rounded = arith.select(large, builder.constant(beyond, i32), rounded)
     is_nan = builder.compare("gt", magnitude, builder.constant(0x7F800000, i32))
-    rounded = builder.select(is_nan, builder.constant(0x7F, i32), rounded)
-    sign = builder.binary("andi", builder.binary("shrui", raw, builder.constant(24, i32)), builder.constant(0x80, i32))
-    byte = builder.value("arith.trunci", [builder.binary("ori", rounded, sign)], i8)
-    return builder.value("arith.bitcast", [byte], small)
+    rounded = arith.select(is_nan, builder.constant(0x7F, i32), rounded)
+    sign = arith.andi(arith.shrui(raw, builder.constant(24, i32)), builder.constant(0x80, i32))
+    byte = arith.trunci(i8, arith.ori(rounded, sign))
+    return arith.bitcast(small, byte)

@@ -20,7 +20,7 @@ from irwidget.helion.inline import splice
 
 
 @dataclass(frozen=True)
-class Operand:
+class TensorOperand:
     """The place of a tensor operand among an ATen call's arguments."""
 
     position: int
@@ -30,7 +30,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Call:
+class AtenCall:
     """An ATen call: literals in their places, tensors as operands with their dtypes."""
 
     target: Any
@@ -42,7 +42,7 @@ class Call:
         """Arguments and keyword arguments with `values` for the operands."""
 
         def fill(value: Any) -> Any:
-            if isinstance(value, Operand):
+            if isinstance(value, TensorOperand):
                 return values[value.position]
             return [fill(item) for item in value] if isinstance(value, (list, tuple)) else value
 
@@ -54,7 +54,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class _Imported:
+class _ImportedFunction:
     function: ir.Operation
     inputs: tuple[ir.Type, ...]
     dtypes: tuple[torch.dtype, ...]
@@ -102,11 +102,11 @@ class AtenImporter:
         self.imported = 0
         """How many calls have been spliced in."""
         self._importer = FxImporter(context=context)
-        self._cache: dict[str, _Imported] = {}
+        self._cache: dict[str, _ImportedFunction] = {}
         self._origin: dict[ir.Value, ir.Value] = {}
 
-    def call(self, builder: Builder, call: Call) -> list[tuple[ir.Value, torch.dtype]]:
-        """Splice a call in at the builder's place. Returns its results, as builtin tensors with their dtypes.
+    def call(self, builder: Builder, call: AtenCall) -> list[tuple[ir.Value, torch.dtype]]:
+        """Splice a call in at the current place. Returns its results, as builtin tensors with their dtypes.
 
         Raises:
             UnsupportedError: PyTorch or the importer refuses the call.
@@ -118,19 +118,18 @@ class AtenImporter:
             if known is not None and known.type == kind:
                 inputs.append(known)
             else:
-                inputs.append(builder.value("torch_c.from_builtin_tensor", [value], kind))
-        results = splice(made.function, inputs, builder.point, builder.location)
+                inputs.append(_adapter("torch_c.from_builtin_tensor", value, kind))
+        results = splice(made.function, inputs, ir.InsertionPoint.current, ir.Location.current)
         self.imported += 1
         out: list[tuple[ir.Value, torch.dtype]] = []
         for result, dtype, shape in zip(results, made.dtypes, made.shapes, strict=True):
-            value = builder.value(
-                "torch_c.to_builtin_tensor", [result], builder.tensor_type(shape, builder.element(dtype))
-            )
+            kind = builder.tensor_type(shape, builder.element(dtype))
+            value = _adapter("torch_c.to_builtin_tensor", result, kind)
             self._origin[value] = result
             out.append((value, dtype))
         return out
 
-    def _import(self, call: Call) -> _Imported:
+    def _import(self, call: AtenCall) -> _ImportedFunction:
         shapes = [(tuple(value.type.shape), str(dtype)) for value, dtype in call.operands]
         key = repr((str(call.target), call.args, sorted(call.kwargs.items()), shapes))
         if key not in self._cache:
@@ -142,7 +141,7 @@ class AtenImporter:
         """A tensor without data."""
         return _fakes().tensor(tuple(shape), dtype)
 
-    def run_fake(self, call: Call, inputs: Sequence[torch.Tensor]) -> Any:
+    def run_fake(self, call: AtenCall, inputs: Sequence[torch.Tensor]) -> Any:
         """What the call returns, without data.
 
         Raises:
@@ -155,7 +154,7 @@ class AtenImporter:
         except Exception as error:
             raise UnsupportedError(f"PyTorch refuses {call}: {type(error).__name__}: {error}") from error
 
-    def _import_new(self, call: Call, inputs: Sequence[torch.Tensor], key: str) -> _Imported:
+    def _import_new(self, call: AtenCall, inputs: Sequence[torch.Tensor], key: str) -> _ImportedFunction:
         result = _fakes().results.get(key)
         if result is None:
             result = self.run_fake(call, inputs)
@@ -166,7 +165,7 @@ class AtenImporter:
         except Exception as error:
             raise UnsupportedError(f"torch-mlir cannot import {call}: {type(error).__name__}: {error}") from error
         results = [result] if isinstance(result, torch.Tensor) else list(result)
-        return _Imported(
+        return _ImportedFunction(
             function,
             tuple(argument.type for argument in function.regions[0].blocks[0].arguments),
             tuple(r.dtype for r in results),
@@ -174,7 +173,12 @@ class AtenImporter:
         )
 
 
-def _decomposed(call: Call, inputs: Sequence[torch.Tensor]) -> torch.fx.Graph | None:
+def _adapter(name: str, value: ir.Value, result: ir.Type) -> ir.Value:
+    """An op of the torch_c dialect, which has no builders in Python, between torch's tensors and MLIR's own."""
+    return ir.Operation.create(name, [result], [value]).result
+
+
+def _decomposed(call: AtenCall, inputs: Sequence[torch.Tensor]) -> torch.fx.Graph | None:
     """A graph of several nodes for a call that torch-mlir does not lower well."""
     function = decompositions.decomposition(call.target, dict(call.kwargs), inputs)
     if function is None:
@@ -188,7 +192,7 @@ def _decomposed(call: Call, inputs: Sequence[torch.Tensor]) -> torch.fx.Graph | 
         return decompositions.trace(run, inputs)
 
 
-def single_node_graph(call: Call, inputs: Sequence[torch.Tensor], result: Any) -> torch.fx.Graph:
+def single_node_graph(call: AtenCall, inputs: Sequence[torch.Tensor], result: Any) -> torch.fx.Graph:
     """A graph with a placeholder for each input, the call, and an output; tuple results through `getitem`."""
     import operator
 

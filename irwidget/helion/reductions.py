@@ -9,12 +9,13 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion.aten import aten, aten_call, cast, emit_aten, finish, restored_arguments
-from irwidget.helion.bindings import ir
+from irwidget.helion.bindings import arith, ir
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.tiles import lane_mask, ragged_loops
+from irwidget.helion.values import TileLoop
 
 if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter, Loop
+    from irwidget.helion.emitter import Emitter
 
 Typed = tuple[ir.Value, torch.dtype]
 
@@ -36,7 +37,7 @@ class _Reduction:
         self.dims = sorted(d % rank for d in dims) if dims else list(range(rank))
         self.keepdim = bool(args[2] if len(args) > 2 else kwargs.get("keepdim", False))
         loops = ragged_loops(emitter, self.sizes)
-        self.loops: dict[int, Loop] = {d: loop for d, loop in loops.items() if d in self.dims}
+        self.loops: dict[int, TileLoop] = {d: loop for d, loop in loops.items() if d in self.dims}
 
     def input(self) -> Typed:
         """The tile in the dtype that it is summed in."""
@@ -64,7 +65,7 @@ class _Reduction:
 
         def body(args: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
             mask = lane_mask(self.emitter, self.loops, self.sizes, index)
-            return args[0] if mask is None else builder.select(mask, args[0], zero)
+            return args[0] if mask is None else arith.select(mask, args[0], zero)
 
         return builder.generic([(value, list(range(len(shape))))], shape, value.type.element_type, body)
 

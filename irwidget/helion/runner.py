@@ -30,7 +30,7 @@ class Ended:
     stderr: str
 
 
-class Runner:
+class KernelRunner:
     """Runs launches one after the other."""
 
     def __init__(self) -> None:
@@ -100,5 +100,5 @@ class Runner:
 OUTPUTS = ("stdout", "stderr")
 """Files in a launch's folder that take what it prints."""
 
-runner = Runner()
+runner = KernelRunner()
 atexit.register(runner.close)

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import internals
-from irwidget.helion.bindings import ir
-from irwidget.helion.builder import is_float
+from irwidget.helion import private
+from irwidget.helion.bindings import arith, ir, math, tensor
+from irwidget.helion.bound import Binding
+from irwidget.helion.builder import Builder
+from irwidget.helion.dtypes import is_float
 from irwidget.helion.symbols import as_number, expression, symbol_value
+from irwidget.helion.values import TileLoop
 
-if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter
+
+class SymbolScope(Protocol):
+    """Where numbers are computed: what is known at a place of the kernel."""
+
+    builder: Builder
+    binding: Binding
+    symbol_values: dict[Any, Any]
+    """The values of sympy expressions that have been computed."""
+
+    def static(self, value: Any) -> Any:
+        """The number a size or symbol stands for, None when it is known only at run time."""
+        ...
+
+    def host_scalar(self, host_expression: str, kind: ir.Type) -> ir.Value:
+        """A number of the host function."""
+        ...
+
+    def loop_of(self, block_id: int | None) -> TileLoop | None:
+        """The loop around this place that runs over a block."""
+        ...
+
 
 _RELATIONS = {
     "Equality": "eq",
@@ -24,79 +47,78 @@ _RELATIONS = {
 }
 
 
-def scalar(emitter: Emitter, value: Any) -> Any:
+def scalar(scope: SymbolScope, value: Any) -> Any:
     """A symbolic number as a Python number, or as an SSA value when only run time knows it."""
-    number = emitter.static(value)
+    number = scope.static(value)
     if number is not None:
         return number
-    return emit(emitter, emitter.binding.env.specialize_expr(expression(value)))
+    return emit(scope, scope.binding.env.specialize_expr(expression(value)))
 
 
-def emit(emitter: Emitter, expr: Any) -> Any:
+def emit(scope: SymbolScope, expr: Any) -> Any:
     """A sympy expression as a number or an SSA value of type index, f64 or i1.
 
     Raises:
         UnsupportedError: a symbol has no value here, or a function no arith op.
     """
-    if expr in emitter.symbol_values:
-        return emitter.symbol_values[expr]
+    if expr in scope.symbol_values:
+        return scope.symbol_values[expr]
     if not getattr(expr, "free_symbols", None):
         number = as_number(expr)
         if number is None:
             raise UnsupportedError(f"the constant {expr} is not a number")
         return number
     if expr.is_Symbol:
-        return _symbol(emitter, expr)
-    info = emitter.binding.host.expr_to_origin.get(expr)
-    if info is not None and info.origin.is_host():
-        integral = emitter.builder.index if expr.is_integer else emitter.builder.f64
-        kind = emitter.builder.i1 if expr.is_Boolean else integral
-        return emitter.host_scalar(info.origin.host_str(), kind)
+        return _symbol(scope, expr)
+    origin = private.origin_of(scope.binding.host, expr)
+    if origin is not None and origin.is_host():
+        integral = scope.builder.index if expr.is_integer else scope.builder.f64
+        kind = scope.builder.i1 if expr.is_Boolean else integral
+        return scope.host_scalar(origin.host_str(), kind)
     kind = type(expr).__name__
     if kind in _FUNCTIONS:
-        return _FUNCTIONS[kind](emitter, expr)
+        return _FUNCTIONS[kind](scope, expr)
     if kind in _RELATIONS:
-        left, right = promote(emitter, emit(emitter, expr.args[0]), emit(emitter, expr.args[1]))
-        return emitter.builder.compare(_RELATIONS[kind], left, right)
+        left, right = promote(scope, emit(scope, expr.args[0]), emit(scope, expr.args[1]))
+        return scope.builder.compare(_RELATIONS[kind], left, right)
     raise UnsupportedError(f"the run-time expression {expr} uses {kind}, which has no arith form")
 
 
-def _symbol(emitter: Emitter, symbol: Any) -> Any:
-    number = symbol_value(emitter.binding, symbol, emitter.binding.block_sizes)
+def _symbol(scope: SymbolScope, symbol: Any) -> Any:
+    number = symbol_value(scope.binding, symbol, scope.binding.block_sizes)
     if number is not None:
         return number
-    same = emitter.binding.env.shape_env.replace(symbol)
+    same = scope.binding.env.shape_env.replace(symbol)
     if same != symbol:
-        return emit(emitter, same)
-    info = emitter.binding.host.expr_to_origin.get(symbol)
-    if info is None:
+        return emit(scope, same)
+    origin, origins = private.origin_of(scope.binding.host, symbol), private.origins()
+    if origin is None:
         raise UnsupportedError(f"the symbol {symbol} is not bound to a value")
-    origin, origins = info.origin, internals.origins()
     if isinstance(origin, origins.GridOrigin):
-        return tile_property(emitter, type(origin).__name__, origin.block_id)
+        return tile_property(scope, type(origin).__name__, origin.block_id)
     if isinstance(origin, origins.BlockSizeOrigin):
         raise UnsupportedError(
             f"block size {origin.block_id} is computed on the host and has no number in this configuration"
         )
     if origin.is_host():
-        return emitter.host_scalar(origin.host_str(), _kind(emitter, symbol))
+        return scope.host_scalar(origin.host_str(), _kind(scope, symbol))
     raise UnsupportedError(f"the symbol {symbol} is not bound to a value")
 
 
-def _kind(emitter: Emitter, symbol: Any) -> ir.Type:
+def _kind(scope: SymbolScope, symbol: Any) -> ir.Type:
     from torch.utils._sympy.symbol import SymT, symbol_is_type
 
     if symbol_is_type(symbol, (SymT.FLOAT, SymT.UNBACKED_FLOAT)):
-        return emitter.builder.f64
-    return emitter.builder.index
+        return scope.builder.f64
+    return scope.builder.index
 
 
-def tile_property(emitter: Emitter, name: str, block_id: int) -> Any:
+def tile_property(scope: SymbolScope, name: str, block_id: int) -> Any:
     """Begin, end, extent, count or id of the current tile of a block, by the name of its origin."""
-    loop = emitter.loop_of(block_id)
+    loop = scope.loop_of(block_id)
     if loop is None:
         raise UnsupportedError(f"no loop over block {block_id} is around this place")
-    builder = emitter.builder
+    builder = scope.builder
     match name:
         case "GridOrigin" | "TileBeginOrigin":
             return loop.index
@@ -105,153 +127,150 @@ def tile_property(emitter: Emitter, name: str, block_id: int) -> Any:
         case "TileExtentOrigin":
             return loop.valid
         case "TileIdOrigin":
-            return builder.binary("floordivsi", loop.index, builder.size(loop.step)) if loop.step != 1 else loop.index
+            return arith.floordivsi(loop.index, builder.size(loop.step)) if loop.step != 1 else loop.index
         case "TileCountOrigin":
             extent = builder.subtract(loop.end, loop.begin)
             if isinstance(extent, int):
                 return -(-extent // loop.step)
-            return builder.binary("ceildivsi", extent, builder.size(loop.step))
+            return arith.ceildivsi(extent, builder.size(loop.step))
         case _:
             raise UnsupportedError(f"{name} has no value in MLIR")
 
 
-def promote(emitter: Emitter, *values: Any) -> list[ir.Value]:
+def promote(scope: SymbolScope, *values: Any) -> list[ir.Value]:
     """SSA values of one type: f64 when any is a float, index otherwise."""
-    builder = emitter.builder
+    builder = scope.builder
     floating = any(isinstance(v, float) or (isinstance(v, ir.Value) and is_float(v.type)) for v in values)
     kind = builder.f64 if floating else builder.index
     return [builder.convert(v, kind) if isinstance(v, ir.Value) else builder.constant(v, kind) for v in values]
 
 
-def arithmetic(emitter: Emitter, name: str, *operands: Any) -> Any:
+def arithmetic(scope: SymbolScope, name: str, *operands: Any) -> Any:
     """`add`, `sub`, `mul`, `floordiv`, `mod`, `truediv`, `min` or `max` of numbers and SSA scalars."""
-    values = promote(emitter, *operands)
-    builder = emitter.builder
+    values = promote(scope, *operands)
+    builder = scope.builder
     if name == "truediv":
         values = [builder.convert(v, builder.f64) for v in values]
     floating = is_float(values[0].type)
-    ops = {
-        "add": "addf" if floating else "addi",
-        "sub": "subf" if floating else "subi",
-        "mul": "mulf" if floating else "muli",
-        "truediv": "divf",
-        "min": "minimumf" if floating else "minsi",
-        "max": "maximumf" if floating else "maxsi",
-        "floordiv": "divf" if floating else "floordivsi",
-    }
     if name == "mod":
-        return _mod(emitter, values)
-    result = values[0]
-    for operand in values[1:]:
-        result = builder.binary(ops[name], result, operand)
-    if name == "floordiv" and floating:
-        result = builder.value("math.floor", [result], builder.f64)
-    return result
+        return _mod(*values)
+    result = functools.reduce((_FLOAT_OPS if floating else _INDEX_OPS)[name], values)
+    return math.floor(result) if name == "floordiv" and floating else result
 
 
-def _mod(emitter: Emitter, values: list[ir.Value]) -> ir.Value:
+_INDEX_OPS = {
+    "add": arith.addi,
+    "sub": arith.subi,
+    "mul": arith.muli,
+    "min": arith.minsi,
+    "max": arith.maxsi,
+    "floordiv": arith.floordivsi,
+}
+_FLOAT_OPS = {
+    "add": arith.addf,
+    "sub": arith.subf,
+    "mul": arith.mulf,
+    "truediv": arith.divf,
+    "min": arith.minimumf,
+    "max": arith.maximumf,
+    "floordiv": arith.divf,
+}
+
+
+def _mod(left: ir.Value, right: ir.Value) -> ir.Value:
     """Python's modulo: the sign of the divisor."""
-    builder = emitter.builder
-    left, right = values
     if is_float(left.type):
-        quotient = builder.value("math.floor", [builder.binary("divf", left, right)], builder.f64)
-        return builder.binary("subf", left, builder.binary("mulf", quotient, right))
-    quotient = builder.binary("floordivsi", left, right)
-    return builder.binary("subi", left, builder.binary("muli", quotient, right))
+        quotient = math.floor(arith.divf(left, right))
+        return arith.subf(left, arith.mulf(quotient, right))
+    quotient = arith.floordivsi(left, right)
+    return arith.subi(left, arith.muli(quotient, right))
 
 
-def _folded(name: str) -> Callable[[Emitter, Any], Any]:
-    return lambda emitter, expr: arithmetic(emitter, name, *(emit(emitter, a) for a in expr.args))
+def _folded(name: str) -> Callable[[SymbolScope, Any], Any]:
+    return lambda scope, expr: arithmetic(scope, name, *(emit(scope, a) for a in expr.args))
 
 
-def _power(emitter: Emitter, expr: Any) -> Any:
+def _power(scope: SymbolScope, expr: Any) -> Any:
     exponent = as_number(expr.args[1])
     if isinstance(exponent, int) and 0 < exponent <= 8:
-        base = emit(emitter, expr.args[0])
-        return arithmetic(emitter, "mul", *([base] * exponent)) if exponent > 1 else base
+        base = emit(scope, expr.args[0])
+        return arithmetic(scope, "mul", *([base] * exponent)) if exponent > 1 else base
     if exponent == -1:
-        return arithmetic(emitter, "truediv", 1.0, emit(emitter, expr.args[0]))
+        return arithmetic(scope, "truediv", 1.0, emit(scope, expr.args[0]))
     raise UnsupportedError(f"the run-time power {expr} has no arith form")
 
 
-def _ceil_div(emitter: Emitter, expr: Any) -> ir.Value:
-    left, right = promote(emitter, *(emit(emitter, a) for a in expr.args))
-    return emitter.builder.binary("ceildivsi", left, right)
+def _ceil_div(scope: SymbolScope, expr: Any) -> ir.Value:
+    left, right = promote(scope, *(emit(scope, a) for a in expr.args))
+    return arith.ceildivsi(left, right)
 
 
-def _logic(name: str) -> Callable[[Emitter, Any], Any]:
-    def emit_logic(emitter: Emitter, expr: Any) -> ir.Value:
-        values = [as_bool(emitter, emit(emitter, a)) for a in expr.args]
-        result = values[0]
-        for operand in values[1:]:
-            result = emitter.builder.binary(name, result, operand)
-        return result
-
-    return emit_logic
+def _logic(build: Callable[[ir.Value, ir.Value], ir.Value]) -> Callable[[SymbolScope, Any], Any]:
+    return lambda scope, expr: functools.reduce(build, [as_bool(scope, emit(scope, a)) for a in expr.args])
 
 
-def _not(emitter: Emitter, expr: Any) -> ir.Value:
-    value = as_bool(emitter, emit(emitter, expr.args[0]))
-    return emitter.builder.binary("xori", value, emitter.builder.constant(1, emitter.builder.i1))
+def _not(scope: SymbolScope, expr: Any) -> ir.Value:
+    value = as_bool(scope, emit(scope, expr.args[0]))
+    return arith.xori(value, scope.builder.constant(1, scope.builder.i1))
 
 
-def _piecewise(emitter: Emitter, expr: Any) -> Any:
+def _piecewise(scope: SymbolScope, expr: Any) -> Any:
     result: Any = None
     for choice, condition in reversed(expr.args):
-        value = emit(emitter, choice)
+        value = emit(scope, choice)
         if result is None:
             result = value
             continue
-        yes, no = promote(emitter, value, result)
-        result = emitter.builder.select(as_bool(emitter, emit(emitter, condition)), yes, no)
+        yes, no = promote(scope, value, result)
+        result = arith.select(as_bool(scope, emit(scope, condition)), yes, no)
     return result
 
 
-def _to_float(emitter: Emitter, expr: Any) -> ir.Value:
-    return emitter.builder.convert(promote(emitter, emit(emitter, expr.args[0]))[0], emitter.builder.f64)
+def _to_float(scope: SymbolScope, expr: Any) -> ir.Value:
+    return scope.builder.convert(promote(scope, emit(scope, expr.args[0]))[0], scope.builder.f64)
 
 
-def _to_int(emitter: Emitter, expr: Any) -> ir.Value:
-    value = promote(emitter, emit(emitter, expr.args[0]))[0]
-    return emitter.builder.to_index(emitter.builder.convert(value, emitter.builder.i64))
+def _to_int(scope: SymbolScope, expr: Any) -> ir.Value:
+    value = promote(scope, emit(scope, expr.args[0]))[0]
+    return scope.builder.to_index(scope.builder.convert(value, scope.builder.i64))
 
 
-def as_bool(emitter: Emitter, value: Any) -> ir.Value:
+def as_bool(scope: SymbolScope, value: Any) -> ir.Value:
     """A condition as an i1 value; 0-d tensors are read."""
-    builder = emitter.builder
+    builder = scope.builder
     if isinstance(value, (bool, int, float)):
         return builder.constant(bool(value), builder.i1)
     if isinstance(value.type, ir.RankedTensorType):
-        value = element(emitter, value)
+        value = element(scope, value)
     return builder.convert(value, builder.i1)
 
 
-def element(emitter: Emitter, tensor: ir.Value) -> ir.Value:
+def element(scope: SymbolScope, value: ir.Value) -> ir.Value:
     """The element of a tensor that has just one.
 
     Raises:
         UnsupportedError: the tensor has several.
     """
-    if any(size != 1 for size in tensor.type.shape):
+    if any(size != 1 for size in value.type.shape):
         raise UnsupportedError("a condition or bound with several elements is not one number")
-    zero = emitter.builder.constant(0, emitter.builder.index)
-    return emitter.builder.extract(tensor, [zero] * len(tensor.type.shape))
+    zero = scope.builder.constant(0, scope.builder.index)
+    return tensor.extract(value, [zero] * len(value.type.shape))
 
 
-def as_index(emitter: Emitter, value: Any) -> Any:
+def as_index(scope: SymbolScope, value: Any) -> Any:
     """An int, or a value of type index, from a number, an SSA scalar or a 0-d tensor."""
     if isinstance(value, (bool, int)):
         return int(value)
     if isinstance(value, float):
         return int(value)
     if isinstance(value.type, ir.RankedTensorType):
-        value = element(emitter, value)
+        value = element(scope, value)
     if is_float(value.type):
-        value = emitter.builder.convert(value, emitter.builder.i64)
-    return emitter.builder.to_index(value)
+        value = scope.builder.convert(value, scope.builder.i64)
+    return scope.builder.to_index(value)
 
 
-_FUNCTIONS: dict[str, Callable[[Emitter, Any], Any]] = {
+_FUNCTIONS: dict[str, Callable[[SymbolScope, Any], Any]] = {
     "Add": _folded("add"),
     "Mul": _folded("mul"),
     "FloorDiv": _folded("floordiv"),
@@ -270,8 +289,8 @@ _FUNCTIONS: dict[str, Callable[[Emitter, Any], Any]] = {
     "CeilDiv": _ceil_div,
     "CeilToInt": _to_int,
     "TruncToInt": _to_int,
-    "And": _logic("andi"),
-    "Or": _logic("ori"),
+    "And": _logic(arith.andi),
+    "Or": _logic(arith.ori),
     "Not": _not,
     "Piecewise": _piecewise,
     "ToFloat": _to_float,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from irwidget.helion.bindings import ir
+from irwidget.helion.bindings import ir, scf, tensor
 from irwidget.helion.control import as_type
 from irwidget.helion.handlers import register_handler
 
@@ -19,22 +19,22 @@ def _inputs(emitter: Emitter, node: Any) -> list[ir.Value]:
     return [emitter.tensor(item) for item in items]
 
 
-def _slice_at(emitter: Emitter, tensor: ir.Value, dim: int, position: Any) -> ir.Value:
-    """One slice along `dim`, that dim dropped."""
-    shape = list(tensor.type.shape)
+def _slice_at(emitter: Emitter, value: ir.Value, dim: int, position: Any) -> ir.Value:
+    """One slice of a tensor along `dim`, that dim dropped."""
+    shape = list(value.type.shape)
     offsets: list[Any] = [0] * len(shape)
     offsets[dim] = position
     sizes = [1 if d == dim else size for d, size in enumerate(shape)]
     result = [size for d, size in enumerate(shape) if d != dim]
-    return emitter.builder.slice(tensor, offsets, sizes, [1] * len(shape), result)
+    return emitter.builder.slice(value, offsets, sizes, result)
 
 
-def _put_at(emitter: Emitter, value: ir.Value, tensor: ir.Value, dim: int, position: Any) -> ir.Value:
-    shape = list(tensor.type.shape)
+def _put_at(emitter: Emitter, value: ir.Value, into: ir.Value, dim: int, position: Any) -> ir.Value:
+    shape = list(into.type.shape)
     offsets: list[Any] = [0] * len(shape)
     offsets[dim] = position
     sizes = [1 if d == dim else size for d, size in enumerate(shape)]
-    return emitter.builder.insert(value, tensor, offsets, sizes, [1] * len(shape))
+    return emitter.builder.insert(value, into, offsets, sizes)
 
 
 def _combine(emitter: Emitter, node: Any, left: list[ir.Value], right: list[ir.Value]) -> list[ir.Value]:
@@ -62,26 +62,24 @@ def _scan(emitter: Emitter, node: Any) -> Any:
     tuple_input = bool(node.args[4]) if len(node.args) > 4 else False
     length = shape[dim]
     first = length - 1 if reverse else 0
-    carries = [_slice_at(emitter, tensor, dim, first) for tensor in inputs]
+    carries = [_slice_at(emitter, item, dim, first) for item in inputs]
     results = [
-        _put_at(emitter, carry, builder.empty(shape, tensor.type.element_type), dim, first)
-        for carry, tensor in zip(carries, inputs, strict=True)
+        _put_at(emitter, carry, tensor.empty(shape, item.type.element_type), dim, first)
+        for carry, item in zip(carries, inputs, strict=True)
     ]
     inits = [*carries, *results]
-    types = [value.type for value in inits]
-    made = builder.op("scf.for", [builder.size(1), builder.size(length), builder.size(1), *inits], types, regions=1)
-    block = builder.block(made, builder.index, *types)
-    with builder.at(ir.InsertionPoint(block)):
-        counter, *state = list(block.arguments)
+    loop = scf.ForOp(builder.size(1), builder.size(length), builder.size(1), inits)
+    with ir.InsertionPoint(loop.body):
+        counter, *state = list(loop.body.arguments)
         position = builder.subtract(length - 1, counter) if reverse else counter
-        current = [_slice_at(emitter, tensor, dim, position) for tensor in inputs]
+        current = [_slice_at(emitter, item, dim, position) for item in inputs]
         combined = _combine(emitter, node, state[: len(inputs)], current)
         updated = [
             _put_at(emitter, value, result, dim, position)
             for value, result in zip(combined, state[len(inputs) :], strict=True)
         ]
-        builder.op("scf.yield", [*combined, *updated])
-    out = list(made.results)[len(inputs) :]
+        scf.yield_([*combined, *updated])
+    out = list(loop.results)[len(inputs) :]
     return out if tuple_input else out[0]
 
 
@@ -94,19 +92,17 @@ def _reduce(emitter: Emitter, node: Any) -> Any:
     before = list(inputs[0].type.shape)
     if node.args[2] is None:
         total = math.prod(before)
-        inputs, dim = [builder.reshape(tensor, [total]) for tensor in inputs], 0
+        inputs, dim = [builder.reshape(item, [total]) for item in inputs], 0
     else:
         dim = _dim(node, len(before))
     length = inputs[0].type.shape[dim]
-    inits = [_slice_at(emitter, tensor, dim, 0) for tensor in inputs]
-    types = [value.type for value in inits]
-    made = builder.op("scf.for", [builder.size(1), builder.size(length), builder.size(1), *inits], types, regions=1)
-    block = builder.block(made, builder.index, *types)
-    with builder.at(ir.InsertionPoint(block)):
-        counter, *state = list(block.arguments)
-        current = [_slice_at(emitter, tensor, dim, counter) for tensor in inputs]
-        builder.op("scf.yield", _combine(emitter, node, state, current))
-    out = list(made.results)
+    inits = [_slice_at(emitter, item, dim, 0) for item in inputs]
+    loop = scf.ForOp(builder.size(1), builder.size(length), builder.size(1), inits)
+    with ir.InsertionPoint(loop.body):
+        counter, *state = list(loop.body.arguments)
+        current = [_slice_at(emitter, item, dim, counter) for item in inputs]
+        scf.yield_(_combine(emitter, node, state, current))
+    out = list(loop.results)
     if len(node.args) > 3 and node.args[3]:
         kept = [1 if node.args[2] is None or d == dim else size for d, size in enumerate(before)]
         out = [builder.reshape(value, kept) for value in out]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.helion.aten import cast, finish, restored_arguments
-from irwidget.helion.bindings import ir
-from irwidget.helion.builder import WIDER, Builder, is_float
+from irwidget.helion.bindings import arith, ir
+from irwidget.helion.builder import Builder
+from irwidget.helion.dtypes import WIDER, is_float
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.tiles import lane_mask, ragged_loops
 
@@ -49,7 +50,7 @@ def _sorted(emitter: Emitter, node: Any, source: Any, dim: int, *, descending: b
     def taken(then: Callable[[ir.Value, Callable[[int], ir.Value]], ir.Value]) -> Any:
         def body(args: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
             here = builder.compare("eq", args[1], builder.convert(index(dim), builder.i64))
-            return builder.select(here, then(args[0], index), args[2])
+            return arith.select(here, then(args[0], index), args[2])
 
         return body
 
@@ -83,8 +84,8 @@ def _positions(emitter: Emitter, source: Any, tensor: ir.Value, dim: int, descen
         exists = lane_mask(emitter, loops, sizes, index)
         other_exists = lane_mask(emitter, loops, sizes, lambda d: index(last if d == dim else d))
         if exists is not None and other_exists is not None:
-            before = builder.select(builder.compare("eq", exists, other_exists), before, other_exists)
-        return builder.binary("addi", count, builder.convert(before, builder.i64))
+            before = arith.select(builder.compare("eq", exists, other_exists), before, other_exists)
+        return arith.addi(count, builder.convert(before, builder.i64))
 
     inputs = [(tensor, own), (tensor, [last if d == dim else d for d in own])]
     zero = builder.constant(0, builder.i64)
@@ -98,6 +99,6 @@ def _before(builder: Builder, one: ir.Value, other: ir.Value, earlier: ir.Value,
     if is_float(one.type):
         one_nan, other_nan = (builder.compare("ne", value, value) for value in (one, other))
         first, second = (one_nan, other_nan) if descending else (other_nan, one_nan)
-        less = builder.binary("ori", less, builder.compare("lt", first, second))  # true is -1
-        equal = builder.binary("ori", equal, builder.binary("andi", one_nan, other_nan))
-    return builder.binary("ori", less, builder.binary("andi", equal, earlier))
+        less = arith.ori(less, builder.compare("lt", first, second))  # true is -1
+        equal = arith.ori(equal, arith.andi(one_nan, other_nan))
+    return arith.ori(less, arith.andi(equal, earlier))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from irwidget.helion import internals
-
-if TYPE_CHECKING:
-    from irwidget.helion.binding import Binding
+from irwidget.helion import private
+from irwidget.helion.bound import Binding
 
 Number = int | float | bool
 
@@ -19,11 +17,7 @@ def expression(value: Any) -> Any:
 
     if isinstance(value, (sympy.Basic, sympy.logic.boolalg.Boolean)):
         return value
-    node = getattr(value, "node", None)
-    if node is not None:
-        cached = getattr(node, "_expr", None)
-        return cached if cached is not None else value._sympy_()  # pyright: ignore[reportPrivateUsage]
-    return sympy.sympify(value)
+    return private.expression_of(value) if hasattr(value, "node") else sympy.sympify(value)
 
 
 def static_value(binding: Binding, value: Any, sizes: Mapping[int, int] | None = None) -> Number | None:
@@ -64,14 +58,13 @@ def as_number(expr: Any) -> Number | None:
 
 def symbol_value(binding: Binding, symbol: Any, sizes: Mapping[int, int]) -> Number | None:
     """The number a symbol stands for: a tile size, a size of an argument, a tunable; None where it stays open."""
-    origins = internals.origins()
-    info = binding.host.expr_to_origin.get(symbol)
-    origin: Any = None if info is None else info.origin
+    origins = private.origins()
+    origin = private.origin_of(binding.host, symbol)
     if isinstance(origin, origins.BlockSizeOrigin):
         return sizes.get(origin.block_id)
     if isinstance(origin, origins.GridOrigin):
         return None
-    tunable = getattr(binding.env, "config_value_expressions", {}).get(symbol)
+    tunable = private.tunable(binding.env, symbol)
     if tunable is not None:
         return tunable.evaluate(binding.config)
     shape_env = binding.env.shape_env
@@ -80,5 +73,20 @@ def symbol_value(binding: Binding, symbol: Any, sizes: Mapping[int, int]) -> Num
             return sizes.get(block.block_id)
     if symbol in binding.free or shape_env.is_unbacked_symint(symbol):
         return None
-    known = internals.backed_values(shape_env).get(symbol)
+    known = private.backed_values(shape_env).get(symbol)
     return None if known is None else as_number(known)
+
+
+def extent(binding: Binding, block_id: int) -> int | None:
+    """How many lanes of a reduction block exist; None for a tile's block, or where only run time knows."""
+    info = binding.env.block_sizes[block_id]
+    value = static_value(binding, info.size) if info.reduction else None
+    return None if value is None else int(value)
+
+
+def padded_size(binding: Binding, size: int) -> int:
+    """The size of the tile that holds a full dim of `size` elements: larger where Helion padded it."""
+    for info in binding.env.block_sizes:
+        if info.reduction and extent(binding, info.block_id) == size:
+            return binding.block_sizes.get(info.block_id, size)
+    return size

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import scalars
+from irwidget.helion import scalars, symbols
 from irwidget.helion.aten import aten, aten_call, cast, conform, filled, matmul, restored_arguments
-from irwidget.helion.bindings import ir
-from irwidget.helion.handlers import refuse, register_handler
+from irwidget.helion.bindings import arith, ir, tensor
+from irwidget.helion.handlers import mark_unsupported, register_handler
+from irwidget.helion.indexing import SliceIndex, Subscript
+from irwidget.helion.values import TileLoop
 
 if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter, Loop
-    from irwidget.helion.indexing import Subscript
+    from irwidget.helion.emitter import Emitter
 
 # --- symbols -------------------------------------------------------------------------
 
@@ -83,7 +84,7 @@ def _connective(emitter: Emitter, node: Any) -> Any:
         if isinstance(value, (bool, int, float)):
             return other if bool(value) == both else value
     operands = [scalars.as_bool(emitter, v) for v in (left, right)]
-    return emitter.builder.binary("andi" if both else "ori", *operands)
+    return (arith.andi if both else arith.ori)(*operands)
 
 
 @register_handler("_not")
@@ -92,7 +93,7 @@ def _not(emitter: Emitter, node: Any) -> Any:
     if isinstance(value, (bool, int, float)):
         return not value
     one = emitter.builder.constant(1, emitter.builder.i1)
-    return emitter.builder.binary("xori", scalars.as_bool(emitter, value), one)
+    return arith.xori(scalars.as_bool(emitter, value), one)
 
 
 # --- tiles ------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def _tile_index(emitter: Emitter, node: Any) -> ir.Value:
     shape = emitter.shape_of(node)
 
     def body(_: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
-        position = index(0) if loop is None else builder.binary("addi", loop.index, index(0))
+        position = index(0) if loop is None else arith.addi(loop.index, index(0))
         return builder.convert(position, element)
 
     return builder.generic([], shape, element, body)
@@ -168,9 +169,9 @@ def _constant_tensor(emitter: Emitter, node: Any) -> ir.Value:
 # --- masks -----------------------------------------------------------------------------------
 
 
-def ragged_loops(emitter: Emitter, sizes: Sequence[Any]) -> dict[int, Loop]:
+def ragged_loops(emitter: Emitter, sizes: Sequence[Any]) -> dict[int, TileLoop]:
     """Dims of a tile whose lanes may lie past the end of their loop: dim -> loop."""
-    found: dict[int, Loop] = {}
+    found: dict[int, TileLoop] = {}
     for dim, size in enumerate(sizes):
         block = emitter.block_of(size)
         loop = emitter.loop_of(block) or _padding(emitter, block)
@@ -179,17 +180,15 @@ def ragged_loops(emitter: Emitter, sizes: Sequence[Any]) -> dict[int, Loop]:
     return found
 
 
-def _padding(emitter: Emitter, block: int | None) -> Loop | None:
+def _padding(emitter: Emitter, block: int | None) -> TileLoop | None:
     """A full dim that Helion padded, as a loop of one tile."""
-    from irwidget.helion.emitter import Loop
-
     if block is None:
         return None
-    extent, size = emitter.binding.extent(block), emitter.binding.block_sizes.get(block)
+    extent, size = symbols.extent(emitter.binding, block), emitter.binding.block_sizes.get(block)
     if extent is None or size is None or extent == size:
         return None
     zero = emitter.builder.size(0)
-    return Loop(block, zero, 0, extent, size, emitter.builder.size(extent))
+    return TileLoop(block, zero, 0, extent, size, emitter.builder.size(extent))
 
 
 def slice_mask(
@@ -199,17 +198,15 @@ def slice_mask(
     mask: ir.Value | None,
 ) -> ir.Value | None:
     """`mask` and whether the current lane lies inside the slices that fill only part of a padded tile."""
-    from irwidget.helion.indexing import SliceIndex
-
     builder = emitter.builder
     for position, item in enumerate(subscript.indices):
         if isinstance(item, SliceIndex) and item.valid != item.size:
             inside = builder.compare("lt", index(subscript.dims[position]), builder.size(item.valid))
-            mask = inside if mask is None else builder.binary("andi", mask, inside)
+            mask = builder.conjunction(mask, inside)
     return mask
 
 
-def parent_dims(emitter: Emitter, loop: Loop, sizes: Sequence[Any]) -> list[int]:
+def parent_dims(emitter: Emitter, loop: TileLoop, sizes: Sequence[Any]) -> list[int]:
     """The tile dims that the parent of a jagged tile runs over."""
     blocks = [emitter.block_of(size) for size in sizes]
     dims: list[int] = []
@@ -222,7 +219,7 @@ def parent_dims(emitter: Emitter, loop: Loop, sizes: Sequence[Any]) -> list[int]
 
 def lane_mask(
     emitter: Emitter,
-    loops: dict[int, Loop],
+    loops: dict[int, TileLoop],
     sizes: Sequence[Any],
     index: Callable[[int], ir.Value],
 ) -> ir.Value | None:
@@ -232,11 +229,11 @@ def lane_mask(
     for dim, loop in loops.items():
         if loop.parent is not None:
             where = [index(d) for d in parent_dims(emitter, loop, sizes)]
-            length = builder.to_index(builder.extract(loop.parent, where))
-            inside = builder.compare("lt", builder.binary("addi", loop.index, index(dim)), length)
+            length = builder.to_index(tensor.extract(loop.parent, where))
+            inside = builder.compare("lt", arith.addi(loop.index, index(dim)), length)
         else:
             inside = builder.compare("lt", index(dim), builder.size(loop.valid))
-        mask = inside if mask is None else builder.binary("andi", mask, inside)
+        mask = builder.conjunction(mask, inside)
     return mask
 
 
@@ -245,22 +242,22 @@ def _mask_to(emitter: Emitter, node: Any) -> ir.Value | None:
     builder = emitter.builder
     if emitter.value(node.args[0]) is None:  # an intermediate of Inductor's, see _extra
         return None
-    tensor, fill = emitter.tensor(node.args[0]), emitter.value(node.args[1])
+    tile, fill = emitter.tensor(node.args[0]), emitter.value(node.args[1])
     sizes = node.meta["val"].shape
     loops = ragged_loops(emitter, sizes)
-    shape = list(tensor.type.shape)
+    shape = list(tile.type.shape)
     if not loops:
-        return tensor
+        return tile
     if len(shape) != len(sizes):
         raise UnsupportedError("the masked tile has another rank than Helion says")
-    element = tensor.type.element_type
+    element = tile.type.element_type
     other = builder.constant(fill, element)
 
     def body(args: list[ir.Value], index: Callable[[int], ir.Value]) -> ir.Value:
         mask = lane_mask(emitter, loops, sizes, index)
-        return args[0] if mask is None else builder.select(mask, args[0], other)
+        return args[0] if mask is None else arith.select(mask, args[0], other)
 
-    return builder.generic([(tensor, list(range(len(shape))))], shape, element, body)
+    return builder.generic([(tile, list(range(len(shape))))], shape, element, body)
 
 
 # --- shapes ----------------------------------------------------------------------------------
@@ -274,18 +271,18 @@ def _subscript(emitter: Emitter, node: Any) -> ir.Value:
     known, kept = list(value.type.shape), [size for size, i in zip(shape, node.args[1], strict=True) if i is not None]
     if known != kept:  # Helion has padded the dim meanwhile; the lanes beyond are masked
         padded = builder.fill(builder.constant(0, value.type.element_type), kept)
-        value = builder.insert(value, padded, [0] * len(known), known, [1] * len(known))
+        value = builder.insert(value, padded, [0] * len(known), known)
     return builder.reshape(value, shape)
 
 
 @register_handler("split")
 def _split(emitter: Emitter, node: Any) -> list[ir.Value]:
-    tensor = emitter.tensor(node.args[0])
-    shape = list(tensor.type.shape)
+    tile = emitter.tensor(node.args[0])
+    shape = list(tile.type.shape)
     halves: list[ir.Value] = []
     for half in range(2):
         offsets = [0] * (len(shape) - 1) + [half]
-        halves.append(emitter.builder.slice(tensor, offsets, [*shape[:-1], 1], [1] * len(shape), shape[:-1]))
+        halves.append(emitter.builder.slice(tile, offsets, [*shape[:-1], 1], shape[:-1]))
     return halves
 
 
@@ -339,13 +336,13 @@ def _barrier(emitter: Emitter, node: Any) -> None:
     """Top-level loops run one after the other here."""
 
 
-refuse(
+mark_unsupported(
     "it is written in Triton or in assembly",
     "inline_asm_elementwise",
     "inline_triton",
     "triton_kernel",
 )
-refuse(
+mark_unsupported(
     "its values come from the device's random number generator",
     "_rng_seed",
     "rand",
@@ -361,14 +358,14 @@ refuse(
     "prims.inductor_random.default",
     "prims.inductor_seed.default",
 )
-refuse(
+mark_unsupported(
     "quantised loads exist only as hardware instructions",
     "float4_e2m1fn_x2_to_float32",
     "load_float4_e2m1fn_x16_to_float16",
     "load_bfloat16_x16_to_float16",
 )
-refuse("it reads other tensors through device addresses", "_stack_tensor")
-refuse(
+mark_unsupported("it reads other tensors through device addresses", "_stack_tensor")
+mark_unsupported(
     "it talks to other devices",
     "remote_barrier",
     "make_async_remote_copy",
@@ -377,4 +374,4 @@ refuse(
     "wait_send_async_remote_copy",
     "wait_recv_async_remote_copy",
 )
-refuse("it only exists on the device", "device_print", "pdl_wait", "pdl_launch_dependents", "breakpoint")
+mark_unsupported("it only exists on the device", "device_print", "pdl_wait", "pdl_launch_dependents", "breakpoint")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget.errors import ExportError
-from irwidget.helion import internals
-from irwidget.helion.binding import Binding
+from irwidget.helion import private
+from irwidget.helion.bound import Binding
 
 _HOST_OPTIONS = ("ptx_options", "launch_cooperative_grid")
 
@@ -55,8 +55,8 @@ def launches(binding: Binding) -> list[Launch]:
         recorded.append(Launch(kernel, tuple(grid), arguments, kept))
 
     try:
-        host = binding.bound.compile_config(binding.config, allow_print=False)
-        with internals.pretended_gpu():
+        host = private.host_function(binding.bound, binding.config)
+        with private.pretended_gpu():
             host(*binding.arguments, _launcher=record)
     except Exception as error:
         raise ExportError(

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irwidget.toolchain import parsing
+from irwidget.toolchain import parsing, triton_private
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.trace import WHOLE, Diagnostic, Location, Scope
 
@@ -100,7 +100,11 @@ class Stage:
 def backend(real: Any, stage: Stage) -> Any:
     """A backend like `real` whose stage functions stop at each pass, for `stage` to hand out."""
     cls = type(real)
-    names = {name: _bound(value, stage) for name, value in vars(cls).items() if name.startswith(("make_", "gluon_"))}
+    names = {
+        name: _bound(value, stage)
+        for name, value in vars(cls).items()
+        if name.startswith(triton_private.STAGE_PREFIXES)
+    }
     return type(cls.__name__, (cls,), names)(real.target)
 
 
@@ -108,12 +112,10 @@ def _bound(value: Any, stage: Stage) -> Any:
     """A stage function with our stand-ins for the names that it uses."""
     function = value.__func__ if isinstance(value, staticmethod) else value
     stand_ins: dict[str, Callable[[Any], Any]] = {
-        "ir": lambda real: _Ir(real, stage),
-        "passes": _Passes,
-        "nvidia": _Passes,
-        "amd": _Passes,
-        "llvm": lambda real: _Llvm(real, stage),
-        "subprocess": lambda real: _Subprocess(real, stage),
+        triton_private.IR: lambda real: _Ir(real, stage),
+        triton_private.LLVM: lambda real: _Llvm(real, stage),
+        triton_private.SUBPROCESS: lambda real: _Subprocess(real, stage),
+        **dict.fromkeys(triton_private.PASSES, _Passes),
     }
     scope = dict(function.__globals__)
     scope.update({name: make(scope[name]) for name, make in stand_ins.items() if name in scope})

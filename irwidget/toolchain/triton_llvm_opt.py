@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import near
-from irwidget.toolchain import events, scratch, triton_glue, triton_state
+from irwidget.toolchain import events, scratch, triton_glue, triton_private, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, State, StepFailed, TextState, refuse
 from irwidget.trace import WHOLE, Step
@@ -61,8 +61,7 @@ def check(step: Step) -> list[str]:
 
 
 def _optimized(text: str, flag: str) -> str:
-    from triton._C.libtriton import llvm  # pyright: ignore[reportMissingImports]
-
+    llvm = triton_private.libtriton("llvm")
     linkages: dict[str, str] = {}
     for words, name in _DEFINITION.findall(text):
         linkage = next((word for word in words.split() if word in _LINKAGES), "")
@@ -93,8 +92,7 @@ def _with_linkage(match: re.Match[str], linkages: dict[str, str]) -> str:
 
 def _linked(text: str, names: list[str], triple: str) -> Any:
     """The text as a module of libtriton."""
-    from triton._C.libtriton import llvm  # pyright: ignore[reportMissingImports]
-
+    llvm = triton_private.libtriton("llvm")
     declared = [f"  llvm.func @{name}()" for name in names]
     elements = [f"    %{i} = llvm.mlir.addressof @{name} : !llvm.ptr" for i, name in enumerate(names)]
     kind = f"!llvm.array<{len(names)} x ptr>"

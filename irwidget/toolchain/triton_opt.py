@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget.errors import near
-from irwidget.toolchain import events, triton_glue, triton_llvm_opt, triton_state
+from irwidget.toolchain import events, triton_glue, triton_llvm_opt, triton_private, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.toolchain.triton_state import TritonState
@@ -80,15 +80,13 @@ def _convert(text: str, kind: str) -> Any:
 
 
 def _new_manager(context: Any) -> Any:
-    from triton._C.libtriton import ir  # pyright: ignore[reportMissingImports]
-
+    ir = triton_private.libtriton("ir")
     return ir.pass_manager(context)
 
 
 def new_context() -> Any:
     """A context with the dialects of all of Triton's back ends."""
-    from triton._C.libtriton import ir  # pyright: ignore[reportMissingImports]
-
+    ir = triton_private.libtriton("ir")
     context = ir.context()
     ir.load_dialects(context)
     load_all_dialects(context)
@@ -96,17 +94,14 @@ def new_context() -> Any:
 
 
 def load_all_dialects(context: Any) -> None:
-    from triton._C.libtriton import amd, nvidia  # pyright: ignore[reportMissingImports]
-
-    nvidia.load_dialects(context)
-    amd.load_dialects(context)
+    for vendor in ("nvidia", "amd"):
+        triton_private.libtriton(vendor).load_dialects(context)
 
 
 @functools.cache
 def known() -> dict[str, KnownPass]:
     """The passes of libtriton by their MLIR names."""
-    from triton._C.libtriton import amd, nvidia, passes  # pyright: ignore[reportMissingImports]
-
+    passes, nvidia, amd = (triton_private.libtriton(name) for name in ("passes", "nvidia", "amd"))
     context = new_context()
     found: dict[str, KnownPass] = {}
     for group in (passes, nvidia.passes, amd.passes):

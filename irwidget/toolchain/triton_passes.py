@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import ToolError, UsageError, near
-from irwidget.toolchain import events, scratch, triton_facts, triton_glue, triton_names, triton_state
+from irwidget.toolchain import events, scratch, triton_facts, triton_glue, triton_names, triton_private, triton_state
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed
 from irwidget.toolchain.triton_archs import Arch, find
@@ -54,10 +54,7 @@ class _Plan:
     @property
     def backend(self) -> Any:
         """Triton's backend for the architecture."""
-        from triton.backends.compiler import GPUTarget  # pyright: ignore[reportMissingImports]
-        from triton.compiler.compiler import make_backend  # pyright: ignore[reportMissingImports]
-
-        return make_backend(GPUTarget(self.arch.backend, self.arch.id, self.arch.warp_size))
+        return triton_private.make_backend(self.arch)
 
 
 def _plan(step: Step) -> _Plan:
@@ -130,8 +127,6 @@ def _compile(run: Run, state: State, step: Step) -> Iterator[Pass]:
 
 def _compiler(plan: _Plan, state: TritonState, stage: triton_glue.Stage | None) -> Callable[[Any], Any]:
     """Triton's function for the stage; given `stage`, one that stops at each pass."""
-    from triton.backends.compiler import Language  # pyright: ignore[reportMissingImports]
-
     real = plan.backend
     try:
         options = real.parse_options(dict(plan.options))
@@ -140,8 +135,7 @@ def _compiler(plan: _Plan, state: TritonState, stage: triton_glue.Stage | None) 
     # what earlier stages found out (the final num_warps, say) wins over the options
     state.metadata = {**vars(options), **state.metadata}
     backend = triton_glue.backend(real, stage) if stage else real
-    functions: dict[str, Callable[[Any, dict[str, Any]], Any]] = {}
-    backend.add_stages(functions, options, Language.TRITON)
+    functions = triton_private.stages(backend, options)
     return lambda source: functions[plan.stage](source, state.metadata)
 
 
@@ -229,14 +223,12 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
     after = replace(state)
 
     def apply(_: State) -> State:
-        from triton.runtime.errors import PTXASError  # pyright: ignore[reportMissingImports]
-
         # ptxas is another process: the dumps so far can be rendered meanwhile
         meanwhile = threading.Thread(target=state.render_waiting)
         meanwhile.start()
         try:
             after.binary = compile_stage(state.text)
-        except PTXASError as error:
+        except triton_private.ptxas_error() as error:
             command = shlex.join(stage.commands[-1][0]) if stage.commands else ""
             raise _failed(str(error), tool, tool, command) from None
         finally:
@@ -267,12 +259,10 @@ def disassemble(cubin: bytes) -> str:
 
     Raises StepFailed with what nvdisasm said when it fails.
     """
-    from triton import knobs  # pyright: ignore[reportMissingImports]
-
     with scratch.folder() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        command = [knobs.nvidia.nvdisasm.path, "-c", "-gi", str(path)]
+        command = [triton_private.knobs().nvidia.nvdisasm.path, "-c", "-gi", str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise _failed(f"nvdisasm failed: {done.stderr.strip()}", "nvdisasm", "nvdisasm", shlex.join(command))

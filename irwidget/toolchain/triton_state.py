@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import ToolError
-from irwidget.toolchain import scratch, triton_lines, triton_names
+from irwidget.toolchain import scratch, triton_lines, triton_names, triton_private
 from irwidget.trace import Content
 
 FILE = "irwidget-input.mlir"
@@ -105,8 +105,7 @@ def parse(state: TritonState, load_dialects: Callable[[Any], None]) -> Any:
 
     Raises RuntimeError when it does not parse; libtriton writes the reason to stderr.
     """
-    from triton._C.libtriton import ir  # pyright: ignore[reportMissingImports]
-
+    ir = triton_private.libtriton("ir")
     context = ir.context()
     ir.load_dialects(context)
     load_dialects(context)

@@ -131,9 +131,9 @@ def test_a_helion_cell_that_names_the_gpu_works_without_one(target, run, shell):
 
 
 def test_a_cell_may_speak_of_helion_where_it_is_not_installed(run, shell, monkeypatch):  # noqa: F811
-    from irwidget.helion import internals
+    from irwidget.helion import private
 
-    internals.module.cache_clear()
+    private.module.cache_clear()
     for name in ("helion", "helion.runtime.kernel"):
         monkeypatch.setitem(sys.modules, name, None)
     run("%%lower --to tosa_mlir --text\nimport torch\nm, x = torch.nn.ReLU(), torch.ones(2)  # as in helion")

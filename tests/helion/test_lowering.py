@@ -12,6 +12,7 @@ import helion.language as hl
 import pytest
 import torch
 from torch_mlir import ir
+from torch_mlir.dialects import arith
 
 import irwidget
 from irwidget import helion as irhelion
@@ -260,7 +261,7 @@ def test_handlers_of_third_parties(monkeypatch: pytest.MonkeyPatch):
             [(value, list(range(len(shape))))],
             shape,
             element,
-            lambda args, _: emitter.builder.binary("mulf", args[0], two),
+            lambda args, _: arith.mulf(args[0], two),
         )
 
     x = torch.randn(50)
@@ -296,7 +297,7 @@ def test_an_int8_product_does_not_kill_the_caller():
 
 def test_a_crash_while_running_does_not_kill_the_caller(matmul):
     text = matmul.program.bytecode
-    broken = lowering_module.execute.Program(
+    broken = lowering_module.execute.Executable(
         "nothing", text, matmul.program.pipelines, matmul.program.tensors, matmul.program.scalars
     )
     with pytest.raises(ToolError, match="no function nothing"):

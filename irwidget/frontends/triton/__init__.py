@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from irwidget.toolchain import triton_private
 
 if TYPE_CHECKING:
     from irwidget.frontends.triton.cache import from_cache
@@ -62,8 +63,7 @@ def is_kernel(obj: object) -> bool:
 
     Without Triton imported nothing can be one, so it is not imported to find out.
     """
-    kind = getattr(sys.modules.get("triton.runtime.jit"), "KernelInterface", None)  # none while it is being imported
-    return kind is not None and isinstance(obj, kind)
+    return triton_private.is_kernel(obj)
 
 
 def kernels(namespace: Mapping[str, object]) -> dict[str, object]:

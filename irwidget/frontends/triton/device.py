@@ -20,6 +20,7 @@ from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
 from irwidget.devices import on_cpu, on_cpu_kwargs
+from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 
 _CUDA = torch.device("cuda", 0)
@@ -130,10 +131,9 @@ def properties(arch: Arch) -> dict[str, Any]:
 
 def driver(arch: Arch) -> Any:
     """A driver of Triton's for a GPU that is not there."""
-    from triton.backends.compiler import GPUTarget  # pyright: ignore[reportMissingImports]
-    from triton.backends.driver import DriverBase  # pyright: ignore[reportMissingImports]
+    base: Any = triton_private.driver_base()
 
-    class PretendDriver(DriverBase):
+    class PretendDriver(base):
         utils = SimpleNamespace(
             get_device_properties=lambda device: properties(arch), unload_module=lambda module: None
         )
@@ -146,7 +146,7 @@ def driver(arch: Arch) -> Any:
             return ty
 
         def get_current_target(self) -> Any:
-            return GPUTarget(arch.backend, arch.id, arch.warp_size)
+            return triton_private.gpu_target(arch)
 
         def get_current_device(self) -> int:
             return 0
@@ -324,8 +324,6 @@ def as_it_is() -> Generator[None]:
 @contextlib.contextmanager
 def pretend(arch: Arch) -> Generator[None]:
     """Run the body as on a machine with a GPU of this architecture."""
-    from triton.runtime.driver import driver as active  # pyright: ignore[reportMissingImports]
-
     fake = fake_mode()
     device = FakeTensor.device
 
@@ -334,7 +332,7 @@ def pretend(arch: Arch) -> Generator[None]:
         return real if fake.depth or real.type != "cpu" else _CUDA
 
     with ExitStack() as stack:
-        stack.enter_context(replaced(active, "_active", driver(arch)))
+        stack.enter_context(replaced(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, driver(arch)))
         for name, value in _torch_cuda(arch).items():
             stack.enter_context(replaced(torch.cuda, name, value))
         stack.enter_context(replaced(torch, "set_default_device", lambda device: None))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import IRWidgetError, PassError, UnsupportedError, UsageError
+from irwidget.toolchain import triton_private
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Diagnostic, Location
 
@@ -130,18 +131,10 @@ def _function_of(error: Any) -> Any:
     """The JIT function whose source an error quotes."""
     if error.src is None:
         return None
-    for function in _jit_functions():
+    for function in triton_private.jit_functions():
         if function.src == error.src:
             return function
     return None
-
-
-def _jit_functions() -> Iterator[Any]:
-    """Every JIT function of the process, those defined last first."""
-    from triton.runtime import jit  # pyright: ignore[reportMissingImports]
-
-    registry = vars(jit)["_triton_jit_function_registry"]
-    yield from reversed(list(registry.values()))
 
 
 def _place(error: Any) -> Location | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from irwidget.errors import ToolError
 from irwidget.frontends.triton import failures
-from irwidget.toolchain import forked, processes, triton_glue, triton_names
+from irwidget.toolchain import forked, processes, triton_glue, triton_names, triton_private
 from irwidget.trace import Location
 
 if TYPE_CHECKING:
@@ -89,13 +89,11 @@ _MODULE = re.compile(r'^(?:#loc\d* = loc\(|"?builtin\.module)', re.M)
 
 
 def _make(special: Specialization) -> str:
-    from triton._C.libtriton import ir  # pyright: ignore[reportMissingImports]
-    from triton.compiler.compiler import ASTSource  # pyright: ignore[reportMissingImports]
-
     from irwidget.frontends.triton.launch import backend_of
 
     backend = backend_of(special.arch)
-    source = ASTSource(special.kernel, special.signature, special.constants, special.attributes)
+    source = triton_private.ast_source(special.kernel, special.signature, special.constants, special.attributes)
+    ir = triton_private.libtriton("ir")
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
@@ -106,10 +104,9 @@ def _make(special: Specialization) -> str:
 
 def _told(special: Specialization, error: BaseException, said: str) -> BaseException:
     """Triton's CompilationError as it is; of anything else what the user can act on, for its traceback stays here."""
-    from triton.compiler.compiler import filter_traceback  # pyright: ignore[reportMissingImports]
-
     if failures.compile_error(error):
-        filter_traceback(error)  # as triton.compile does: the visits of the syntax tree tell the user nothing
+        # as triton.compile does: the visits of the syntax tree tell the user nothing
+        triton_private.filter_traceback(error)
         return error
     found = triton_glue.failure(f"{type(error).__name__}: {error}", said)
     place = failures.user_line(error) or next((one.location for one in found.diagnostics if one.location), None)

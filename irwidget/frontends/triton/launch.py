@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import UnsupportedError, UsageError, near
+from irwidget.toolchain import triton_private
 from irwidget.toolchain.run import Source
 from irwidget.toolchain.triton_archs import Arch, find
 from irwidget.trace import Diagnostic, Location
@@ -137,10 +138,7 @@ def _short(value: Any) -> str:
 
 def backend_of(arch: Arch) -> Any:
     """Triton's backend for an architecture."""
-    from triton.backends.compiler import GPUTarget  # pyright: ignore[reportMissingImports]
-    from triton.compiler.compiler import make_backend  # pyright: ignore[reportMissingImports]
-
-    return make_backend(GPUTarget(arch.backend, arch.id, arch.warp_size))
+    return triton_private.make_backend(arch)
 
 
 _TYPE_NAME = re.compile(r"^(\*k?(?:\*)*[a-z]\w*|[iu]\d+|fp\d+|bf16|tf32|f\d+)(?::(1|16))?$")
@@ -199,9 +197,7 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
     """
     if kernel.is_gluon():
         raise UnsupportedError(f"{kernel.__name__} is a Gluon kernel; only @triton.jit kernels can be lowered")
-    from triton import knobs  # pyright: ignore[reportMissingImports]
-    from triton.runtime.jit import create_function_from_signature  # pyright: ignore[reportMissingImports]
-
+    knobs = triton_private.knobs()
     backend = backend_of(arch)
     constexprs = {param.name for param in kernel.params if param.is_constexpr}
     positional, named = list(arguments), dict(keywords)
@@ -217,7 +213,7 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
         "instrumentation_mode": knobs.compilation.instrumentation_mode,
     }
     given = {name: value for name, value in named.items() if name not in kernel.arg_names and value is not None}
-    binder = create_function_from_signature(kernel.signature, kernel.params, backend)
+    binder = triton_private.binder(kernel, backend)
     try:
         bound, found, rest = binder(*positional, **{**named, **options})
     except TypeError as error:
@@ -227,9 +223,8 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
     for i, param in enumerate(kernel.params):
         if param.name in typed:
             found[i] = (typed[param.name].type, typed[param.name].attributes)
-    pack = kernel._pack_args  # pyright: ignore[reportPrivateUsage]
     try:
-        packed, signature, constants, attributes = pack(backend, {**named, **options}, bound, found, rest)
+        packed = triton_private.packed(kernel, backend, {**named, **options}, bound, found, rest)
     except KeyError as error:
         unknown = next((name for name in given if name in str(error)), "")
         known = [*kernel.arg_names, *vars(backend.parse_options({}))]
@@ -243,7 +238,8 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
         raise UsageError(f"{kernel.__name__} on {arch.name} cannot be launched with {shown}: {error}") from None
     if options["debug"]:
         given["debug"] = True
-    return Specialization(kernel, arch, signature, constants, attributes, packed, given, bound)
+    complete, signature, constants, attributes = packed
+    return Specialization(kernel, arch, signature, constants, attributes, complete, given, bound)
 
 
 def _dummy(name: str, value: TypeName, typed: dict[str, TypeName]) -> int:

@@ -15,7 +15,7 @@ from irwidget.errors import UsageError, near
 from irwidget.frontends.triton import failures
 from irwidget.frontends.triton.launch import Launch, Specialization
 from irwidget.frontends.triton.recorder import recording
-from irwidget.toolchain import triton_passes
+from irwidget.toolchain import triton_passes, triton_private
 from irwidget.toolchain.language import require_unicode
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.run import Options, Source
@@ -212,9 +212,8 @@ def tools(arch: Arch, steps: Sequence[Step]) -> dict[str, str]:
     """Triton with its version, and that of ptxas where it ran: Triton has two, or the user's own."""
     found = {"triton": metadata.version("triton")}
     if any(step.name == "cubin" for step in steps):
-        from triton import knobs  # pyright: ignore[reportMissingImports]
-
-        ptxas = knobs.nvidia.ptxas_blackwell if arch.capability >= 100 else knobs.nvidia.ptxas
+        nvidia = triton_private.knobs().nvidia
+        ptxas = nvidia.ptxas_blackwell if arch.capability >= 100 else nvidia.ptxas
         found["ptxas"] = ptxas.version
     return found
 

@@ -13,6 +13,7 @@ from typing import Any
 from irwidget.errors import UsageError
 from irwidget.frontends.triton import failures
 from irwidget.frontends.triton.launch import Launch, specialize, stand_in
+from irwidget.toolchain import triton_private
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
 from irwidget.toolchain.triton_state import require
@@ -155,16 +156,12 @@ def _named(config: Any) -> str:
 
 def has_gpu() -> bool:
     """Whether Triton can launch kernels on this machine."""
-    from triton.backends import backends  # pyright: ignore[reportMissingImports]
-
-    return sum(1 for backend in backends.values() if backend.driver.is_active()) == 1
+    return triton_private.active_backends() == 1
 
 
 def real_arch() -> str:
     """The name of this machine's GPU: `sm_90`, `gfx942`."""
-    from triton.runtime.driver import driver  # pyright: ignore[reportMissingImports]
-
-    target: Any = driver.active.get_current_target()
+    target: Any = triton_private.driver_config().active.get_current_target()
     return f"sm_{target.arch}" if target.backend == "cuda" else str(target.arch).split(":")[0]
 
 
@@ -184,25 +181,22 @@ def recording(
     not compile, UnsupportedError where values are needed before any launch.
     """
     require()
-    from triton import knobs  # pyright: ignore[reportMissingImports]
-    from triton.runtime.autotuner import Autotuner  # pyright: ignore[reportMissingImports]
-    from triton.runtime.jit import JITFunction  # pyright: ignore[reportMissingImports]
-
     from irwidget.frontends.triton.device import pretend, replaced
 
-    if knobs.runtime.interpret:
+    if triton_private.knobs().runtime.interpret:
         raise UsageError(
             "TRITON_INTERPRET is set: kernels run as Python and are not compiled. Unset it and define them again."
         )
     real = has_gpu()
     launches = Launches(find(arch or (real_arch() if real else DEFAULT)), real, seconds, memory)
+    tuner, kernel = triton_private.autotuner(), triton_private.jit_function()
     tune, run = (_tune_on_gpu, _run_on_gpu) if real else (_tune, _run)
     try:
         with ExitStack() as stack:
             if not real:
                 stack.enter_context(pretend(launches.arch))
-            stack.enter_context(replaced(Autotuner, "run", tune(launches, Autotuner.run)))
-            stack.enter_context(replaced(JITFunction, "run", run(launches, JITFunction.run)))
+            stack.enter_context(replaced(tuner, "run", tune(launches, tuner.run)))
+            stack.enter_context(replaced(kernel, "run", run(launches, kernel.run)))
             yield launches
     except Exception as error:
         told = failures.explain(error, launches)
@@ -285,8 +279,6 @@ def _tune(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any
     """Autotuner.run that launches every configuration once: without a GPU none is the fastest."""
 
     def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
-        from triton.compiler.errors import CompileTimeAssertionFailure  # pyright: ignore[reportMissingImports]
-
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         results: list[Any] = []
         try:
@@ -303,7 +295,7 @@ def _tune(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any
                 launches.config = _named(config)
                 try:
                     results.append(tuner.fn.run(*args, **kwargs, **chosen))
-                except CompileTimeAssertionFailure as error:  # the real autotuner skips it too
+                except triton_private.failed_assertion() as error:  # the real autotuner skips it too
                     if config is configs[-1] and not results:
                         raise
                     note = f"{tuner.base_fn.__name__} does not compile with {_named(config)}: {error}"

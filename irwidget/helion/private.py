@@ -1,8 +1,8 @@
-"""Helion's private names that a lowering reads, in one place.
+"""The names of Helion's that it does not publish and a lowering needs, in one place.
 
-Helion publishes no interface to its Device IR. Everything taken from its
-private modules goes through here, so that a change in Helion has one place to
-be answered. Nothing is imported before it is asked for.
+Helion publishes no interface to its Device IR. What is taken from its private modules, and what its bound kernels,
+environments and graphs hold, is read here, so that a change in Helion has one place to be answered;
+`tests/helion/test_contract.py` says of each name what it must do. Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations
@@ -114,11 +114,93 @@ def pretended_gpu() -> Generator[None]:
             runtime.get_num_sm = real
 
 
-def private_kernel(kernel: Any) -> Any:
+# --- kernels ---------------------------------------------------------------------
+
+
+def kernel_type() -> Any:
+    """The class of what `@helion.kernel()` returns."""
+    return module("runtime.kernel").Kernel
+
+
+def config_type() -> Any:
+    """The class of configurations."""
+    return module("runtime.config").Config
+
+
+def eager_mode() -> Any:
+    """The value of `Settings.ref_mode` with which kernels run op by op."""
+    return module("runtime.ref_mode").RefMode.EAGER
+
+
+def copied_kernel(kernel: Any) -> Any:
     """A new kernel object over the same function, so that no cache of the user's is touched."""
-    kernel_type = module("runtime.kernel").Kernel
-    settings = kernel.settings
-    return kernel_type(kernel.fn, configs=list(kernel.configs), settings=settings)
+    return kernel_type()(kernel.fn, configs=list(kernel.configs), settings=kernel.settings)
+
+
+def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """The arguments as the kernel takes them, defaults filled in, and the kernel bound to them."""
+    arguments = tuple(kernel.normalize_args(*arguments))
+    isolated = getattr(kernel, "_bind_isolated", None)  # since Helion 1.5
+    return arguments, isolated(arguments) if isolated is not None else kernel.bind(arguments)
+
+
+def host_function(bound: Any, config: Any) -> Any:
+    """The host function that Helion generates, which takes the kernel's arguments and `_launcher`."""
+    return bound.compile_config(config, allow_print=False)
+
+
+# --- top-level loops ---------------------------------------------------------------
+
+
+def _top_level_loops(device_ir: Any) -> list[Any]:
+    return [node for phase in device_ir.phases for node in phase.root_nodes]
+
+
+def loop_place(device_ir: Any, root: int) -> tuple[str, int] | None:
+    """File and line of top-level loop `root`; None where Helion does not know them."""
+    place = getattr(_top_level_loops(device_ir)[root], "_location", None)
+    return (place.filename, int(place.lineno)) if place is not None and getattr(place, "filename", None) else None
+
+
+def loop_bounds(device_ir: Any, root: int) -> list[Any]:
+    """The bounds that top-level loop `root` was given (`end`, or `begin, end`), as ints, symbols and lists of them."""
+    call = _top_level_loops(device_ir)[root].iter
+    positional: list[Any] = []
+    for argument in call.args:
+        positional += argument.value.elts if type(argument).__name__ == "Starred" else [argument]
+    named = [keyword.value for keyword in call.keywords if keyword.arg in ("end_or_none", "end")]
+    return [argument._type_info.proxy() for argument in [*positional, *named]]  # pyright: ignore[reportPrivateUsage]
+
+
+# --- environments and symbols ---------------------------------------------------------
+
+
+def canonical_block(env: Any, block_id: int) -> int:
+    """The block that a block is an alias of, itself where it is none."""
+    canonical = getattr(env, "canonical_block_id", None)
+    return canonical(block_id) if canonical is not None else block_id
+
+
+def jagged_parents(env: Any, block_id: int) -> tuple[int, ...]:
+    """The blocks whose lanes say how long a `hl.jagged_tile` is; none for other tiles."""
+    return tuple(env.jagged_tile_parent_ids.get(block_id, ()))
+
+
+def origin_of(host: Any, expression: Any) -> Any:
+    """Where a symbol or expression of the host function comes from; None where it is not known."""
+    info = host.expr_to_origin.get(expression)
+    return None if info is None else info.origin
+
+
+def tunable(env: Any, symbol: Any) -> Any:
+    """What computes a symbol from the configuration (`.evaluate(config)`); None for other symbols."""
+    return getattr(env, "config_value_expressions", {}).get(symbol)
+
+
+def expression_of(number: Any) -> Any:
+    """The sympy expression of a SymInt, SymFloat or SymBool."""
+    cached = getattr(number.node, "_expr", None)
+    return cached if cached is not None else number._sympy_()  # pyright: ignore[reportPrivateUsage]
 
 
 def backed_values(shape_env: Any) -> Any:
@@ -129,13 +211,3 @@ def backed_values(shape_env: Any) -> Any:
 def origins() -> Any:
     """The module that says where Helion's symbols and tensors come from."""
     return module("_compiler.variable_origin")
-
-
-def graph_kinds() -> Any:
-    """The module that defines the kinds of Device IR graphs."""
-    return module("_compiler.device_ir")
-
-
-def exceptions() -> Any:
-    """Helion's exceptions."""
-    return module("exc")

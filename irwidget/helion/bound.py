@@ -1,0 +1,111 @@
+"""A kernel bound to its arguments: what Helion made of it, and the configuration that it is lowered with."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from irwidget.helion import private
+
+
+@dataclass(frozen=True)
+class LoopRange:
+    """The bounds of one dimension of a top-level loop, as Helion's proxies: ints or symbols."""
+
+    begin: Any
+    end: Any
+
+
+@dataclass
+class Binding:
+    """A kernel bound to arguments and a configuration."""
+
+    kernel: Any
+    bound: Any
+    arguments: tuple[Any, ...]
+    config: Any
+    name: str
+    block_sizes: dict[int, int] = field(default_factory=dict[int, int])
+    """Tile size of each block that the configuration or the shapes decide."""
+    free: frozenset[Any] = frozenset()
+    """Symbols of a dynamically bound kernel that stay open: those that no tile's shape depends on."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    @property
+    def env(self) -> Any:
+        return self.bound.env
+
+    @property
+    def host(self) -> Any:
+        return self.bound.host_function
+
+    @property
+    def device_ir(self) -> Any:
+        return self.bound.host_function.device_ir
+
+    @contextlib.contextmanager
+    def entered(self) -> Generator[None]:
+        """Helion's contexts, without which its environment cannot be asked."""
+        with self.env, self.host:
+            yield
+
+    @property
+    def device_ir_text(self) -> str:
+        """The Device IR as Helion prints it, every graph that the kernel reaches."""
+        with self.entered():
+            return "\n\n".join(str(graph) for graph in self.graphs) + "\n"
+
+    @cached_property
+    def graphs(self) -> list[Any]:
+        """The graphs that the kernel's roots reach, callees after callers."""
+        return [self.device_ir.graphs[i] for i in _reachable(self.device_ir)]
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The file or cell that the kernel stands in."""
+        file = self.kernel.fn.__code__.co_filename
+        return {file: "".join(linecache.getlines(file))}
+
+    def ranges(self, root: int) -> list[LoopRange]:
+        """Begin and end of each dimension of top-level loop `root`."""
+        blocks = len(self.device_ir.grid_block_ids[root])
+        arguments = private.loop_bounds(self.device_ir, root)
+        begins = _spread(arguments[0], blocks) if len(arguments) > 1 and arguments[1] is not None else [0] * blocks
+        ends = _spread(arguments[1] if len(arguments) > 1 and arguments[1] is not None else arguments[0], blocks)
+        return [LoopRange(b, e) for b, e in zip(begins, ends, strict=True)]
+
+
+def _reachable(device_ir: Any) -> list[int]:
+    order: list[int] = []
+    pending = list(reversed(device_ir.root_ids))
+    while pending:
+        graph_id = pending.pop()
+        if graph_id not in order:
+            order.append(graph_id)
+            pending += reversed([i for node in device_ir.graphs[graph_id].graph.nodes for i in _called(node)])
+    return order
+
+
+_CALLED = {
+    "_for_loop": (0,),
+    "_for_loop_step": (0,),
+    "_if": (1, 2),
+    "_while_loop": (0, 1),
+    "_associative_scan": (0,),
+    "_reduce": (0,),
+}
+"""Which arguments of an op are ids of graphs that it runs."""
+
+
+def _called(node: Any) -> list[int]:
+    positions = _CALLED.get(private.target_name(node.target), ()) if node.op == "call_function" else ()
+    return [node.args[i] for i in positions if i < len(node.args) and isinstance(node.args[i], int)]
+
+
+def _spread(value: Any, count: int) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value] * count

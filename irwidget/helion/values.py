@@ -1,0 +1,59 @@
+"""What stands for Helion's loops, tensors and numbers in the module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from irwidget.helion.bindings import ir
+from irwidget.helion.builder import Size
+
+
+@dataclass
+class TileLoop:
+    """A tile loop around the current place."""
+
+    block_id: int
+    index: ir.Value
+    """The induction variable: where the tile begins."""
+    begin: Size
+    end: Size
+    step: int
+    """The tile size."""
+    valid: Size
+    """How many lanes of the tile lie before `end`; the tile size itself where all do."""
+    parent: ir.Value | None = None
+    """For a jagged tile: the length of each parent lane."""
+    parent_blocks: tuple[int, ...] = ()
+
+    @property
+    def ragged(self) -> bool:
+        """Whether some lanes may lie past the end."""
+        return not isinstance(self.valid, int) or self.parent is not None
+
+
+@dataclass
+class HostTensor:
+    """A tensor of the host function: an argument of the module's function."""
+
+    name: str
+    expression: str
+    """How the host function names it."""
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    """Sizes; negative where they are known only at run time."""
+    strides: tuple[int, ...] | None
+    """In elements, negative where they are known only at run time; None for a contiguous tensor."""
+    value: ir.Value
+    written: bool
+    """Whether the kernel writes to this memory, by this name or another."""
+
+
+@dataclass
+class HostScalar:
+    """A number of the host function that the kernel needs at run time."""
+
+    name: str
+    expression: str
+    value: ir.Value

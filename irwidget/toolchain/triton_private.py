@@ -1,0 +1,133 @@
+"""The names of Triton's that it does not document and we use, in one place for the kernel's process and the worker.
+
+Both import this module: it needs neither PyTorch nor, before a name is asked for, Triton. What each name must do is
+in `tests/triton/test_contract.py`, so that a change in Triton is answered here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from irwidget.toolchain.triton_archs import Arch
+
+STAGE_PREFIXES = ("make_", "gluon_")
+"""How the stage functions of a backend class are called: `make_ttir`, `make_ttgir`, `make_llir`, `make_ptx` ..."""
+IR, LLVM, SUBPROCESS = "ir", "llvm", "subprocess"
+PASSES = ("passes", "nvidia", "amd")
+"""The globals of stage functions that stand-ins take the place of, where a function's module has them."""
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"triton.{name}")
+
+
+def libtriton(name: str) -> Any:
+    """A module of Triton's bindings: `ir`, `passes`, `llvm`, `nvidia` or `amd`."""
+    return getattr(_module("_C.libtriton"), name)
+
+
+def knobs() -> Any:
+    """Triton's settings: `runtime`, `compilation`, `nvidia`."""
+    return _module("knobs")
+
+
+# --- back ends ---------------------------------------------------------------------------
+
+
+def gpu_target(arch: Arch) -> Any:
+    """Triton's description of an architecture."""
+    return _module("backends.compiler").GPUTarget(arch.backend, arch.id, arch.warp_size)
+
+
+def make_backend(arch: Arch) -> Any:
+    """Triton's backend for an architecture: `parse_options`, `add_stages`, `load_dialects`, `make_ttir` ..."""
+    return _module("compiler.compiler").make_backend(gpu_target(arch))
+
+
+def stages(backend: Any, options: Any) -> dict[str, Callable[[Any, dict[str, Any]], Any]]:
+    """The stage functions of a backend by their names, in their order."""
+    found: dict[str, Callable[[Any, dict[str, Any]], Any]] = {}
+    backend.add_stages(found, options, _module("backends.compiler").Language.TRITON)
+    return found
+
+
+def ptxas_error() -> Any:
+    """The class of what is raised where ptxas fails."""
+    return _module("runtime.errors").PTXASError
+
+
+# --- kernels and launches -----------------------------------------------------------------
+
+
+def is_kernel(obj: object) -> bool:
+    """Whether an object is a kernel, under decorators too; never imports Triton."""
+    jit = sys.modules.get("triton.runtime.jit")
+    return jit is not None and isinstance(obj, jit.KernelInterface)
+
+
+def jit_function() -> Any:
+    """The class of `@triton.jit` functions, whose `run` launches."""
+    return _module("runtime.jit").JITFunction
+
+
+def autotuner() -> Any:
+    """The class of `@triton.autotune` kernels, whose `run` chooses a configuration and launches."""
+    return _module("runtime.autotuner").Autotuner
+
+
+def jit_functions() -> Iterator[Any]:
+    """Every JIT function of the process, those defined last first."""
+    yield from reversed(list(vars(_module("runtime.jit"))["_triton_jit_function_registry"].values()))
+
+
+def binder(kernel: Any, backend: Any) -> Callable[..., tuple[Any, Any, Any]]:
+    """What binds a launch's arguments: to them by name, what was found of each, and the options."""
+    return _module("runtime.jit").create_function_from_signature(kernel.signature, kernel.params, backend)
+
+
+def packed(kernel: Any, backend: Any, keywords: Mapping[str, Any], bound: Any, found: Any, rest: Any) -> Any:
+    """Options, signature, constants and attributes of a launch, of what its binder gave."""
+    return kernel._pack_args(backend, keywords, bound, found, rest)  # pyright: ignore[reportPrivateUsage]
+
+
+# --- the front end ------------------------------------------------------------------------
+
+
+def ast_source(kernel: Any, signature: Any, constants: Any, attributes: Any) -> Any:
+    """A kernel to be compiled; `make_ir` gives its module."""
+    return _module("compiler.compiler").ASTSource(kernel, signature, constants, attributes)
+
+
+def filter_traceback(error: BaseException) -> None:
+    """Take the frames of Triton's own visitor out of an error's traceback."""
+    _module("compiler.compiler").filter_traceback(error)
+
+
+def failed_assertion() -> Any:
+    """The class of what `tl.static_assert` raises, by which the autotuner skips a configuration."""
+    return _module("compiler.errors").CompileTimeAssertionFailure
+
+
+# --- drivers ------------------------------------------------------------------------------
+
+ACTIVE_DRIVER = "_active"
+"""The attribute of `driver_config()` that holds the driver in use."""
+
+
+def driver_config() -> Any:
+    """What finds the driver in use: `.active`."""
+    return _module("runtime.driver").driver
+
+
+def driver_base() -> Any:
+    """The base class of drivers."""
+    return _module("backends.driver").DriverBase
+
+
+def active_backends() -> int:
+    """How many of Triton's back ends find a GPU of theirs."""
+    return sum(1 for backend in _module("backends").backends.values() if backend.driver.is_active())

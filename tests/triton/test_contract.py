@@ -1,0 +1,193 @@
+"""What Triton's undocumented names must do: where a new release of Triton breaks us, it breaks here, name by name.
+
+Each test is a name of `irwidget.toolchain.triton_private`, or of `torch.cuda` and PyTorch that a machine without a GPU
+answers in their place.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+import pytest
+import torch
+
+from irwidget.frontends.triton import device
+from irwidget.toolchain import triton_private as private
+from irwidget.toolchain.triton_archs import find
+from tests.triton.kernels import add_kernel
+
+NVIDIA, AMD = find("sm_90"), find("gfx942")
+
+
+@pytest.fixture(params=[NVIDIA, AMD], ids=lambda arch: arch.name)
+def backend(request: pytest.FixtureRequest) -> Any:
+    return private.make_backend(request.param)
+
+
+# --- libtriton --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("ir", ["context", "builder", "load_dialects", "parse_mlir_module", "pass_manager"]),
+        ("llvm", ["context", "to_module", "link_extern_libs", "optimize_module", "init_targets", "attach_datalayout"]),
+        ("llvm", [f"OPTIMIZE_O{level}" for level in range(4)]),
+        ("passes", ["common", "ttir", "ttgpuir"]),
+        ("nvidia", ["load_dialects", "passes"]),
+        ("amd", ["load_dialects", "passes"]),
+    ],
+)
+def test_libtriton_has_the_names(module: str, names: list[str]):
+    assert [name for name in names if not hasattr(private.libtriton(module), name)] == []
+
+
+def test_a_pass_manager_takes_one_pass_and_says_its_pipeline():
+    ir = private.libtriton("ir")
+    context = ir.context()
+    ir.load_dialects(context)
+    manager = ir.pass_manager(context)
+    private.libtriton("passes").common.add_cse(manager)
+    assert "cse" in manager.get_pipeline_str()
+
+
+# --- back ends -----------------------------------------------------------------------------------
+
+
+def test_stage_functions_are_found_by_their_prefix(backend: Any):
+    names = {name for name in vars(type(backend)) if name.startswith(private.STAGE_PREFIXES)}
+    assert {"make_ttir", "make_ttgir", "make_llir"} <= names
+
+
+def test_stage_functions_name_what_stand_ins_take_the_place_of(backend: Any):
+    stages = [value for name, value in vars(type(backend)).items() if name.startswith(private.STAGE_PREFIXES)]
+    functions = [value.__func__ if isinstance(value, staticmethod) else value for value in stages]
+    assert all(isinstance(function, types.FunctionType) for function in functions)
+    known = {name for function in functions for name in function.__globals__}
+    used = {name for function in functions for name in function.__code__.co_names}
+    assert {private.IR, private.LLVM, "passes"} <= known & used
+    assert {"nvidia", "amd"} & known & used
+
+
+def test_ptxas_is_run_by_subprocess():
+    function = inspect.unwrap(type(private.make_backend(NVIDIA)).make_cubin)
+    assert private.SUBPROCESS in function.__globals__
+    assert private.SUBPROCESS in function.__code__.co_names
+
+
+def test_stages_come_in_order(backend: Any):
+    names = list(private.stages(backend, backend.parse_options({})))
+    assert names[:3] == ["ttir", "ttgir", "llir"]
+    assert len(names) == 5
+
+
+def test_options_can_be_parsed_and_listed(backend: Any):
+    assert {"num_warps", "num_stages"} <= set(vars(backend.parse_options({"num_warps": 4})))
+
+
+def test_a_target_has_a_backend_an_architecture_and_a_warp():
+    target = private.gpu_target(AMD)
+    assert (target.backend, target.arch, target.warp_size) == ("hip", "gfx942", 64)
+
+
+def test_ptxas_errors_are_exceptions():
+    assert issubclass(private.ptxas_error(), Exception)
+
+
+# --- kernels -----------------------------------------------------------------------------------------
+
+
+def test_a_kernel_is_known_and_has_what_a_launch_reads():
+    assert private.is_kernel(add_kernel)
+    assert isinstance(add_kernel, private.jit_function())
+    names = ("arg_names", "params", "signature", "cache_key", "src", "fn", "debug", "is_gluon", "pre_run_hooks", "run")
+    assert [name for name in names if not hasattr(add_kernel, name)] == []
+    assert all(hasattr(param, "is_constexpr") and hasattr(param, "name") for param in add_kernel.params)
+
+
+def test_run_is_called_with_grid_and_warmup():
+    assert {"grid", "warmup"} <= set(inspect.signature(private.jit_function().run).parameters)
+
+
+def test_an_autotuner_has_what_we_run_it_by():
+    assert "self" in inspect.signature(private.autotuner().run).parameters
+    assert hasattr(private.autotuner(), "prune_configs")
+
+
+def test_the_registry_holds_every_jit_function():
+    assert any(function is add_kernel for function in private.jit_functions())
+    assert hasattr(add_kernel, "def_file_line_number")
+    assert hasattr(add_kernel, "file_name")
+
+
+def test_a_launch_is_bound_and_packed(backend: Any):
+    class Tensor:
+        dtype = torch.float32
+
+        def data_ptr(self) -> int:
+            return 512
+
+        def ptr_range(self) -> int:
+            return 4096
+
+    keywords = {"BLOCK": 128, "debug": False, "instrumentation_mode": ""}
+    bound, found, rest = private.binder(add_kernel, backend)(Tensor(), Tensor(), Tensor(), 1000, **keywords)
+    assert list(bound)[:4] == add_kernel.arg_names[:4]
+    options, signature, constants, attributes = private.packed(add_kernel, backend, keywords, bound, found, rest)
+    assert "*fp32" in signature.values()
+    assert constants
+    assert isinstance(attributes, dict)
+    source = private.ast_source(add_kernel, signature, constants, attributes)
+    assert len(inspect.signature(source.make_ir).parameters) == 5
+    assert callable(backend.get_module_map)
+    assert backend.get_codegen_implementation(options) is not None
+
+
+def test_errors_of_the_front_end_have_classes_of_their_own():
+    assert issubclass(private.failed_assertion(), Exception)
+    private.filter_traceback(ValueError("no traceback"))
+
+
+def test_knobs_are_there():
+    knobs = private.knobs()
+    assert hasattr(knobs.runtime, "interpret")
+    assert hasattr(knobs.runtime, "debug")
+    assert hasattr(knobs.compilation, "instrumentation_mode")
+    assert {"ptxas", "ptxas_blackwell", "nvdisasm"} <= set(dir(knobs.nvidia))
+
+
+# --- drivers and torch.cuda -----------------------------------------------------------------------------
+
+
+def test_the_driver_in_use_can_be_replaced():
+    config = private.driver_config()
+    with device.replaced(config, private.ACTIVE_DRIVER, device.driver(NVIDIA)):
+        assert config.active.get_current_target().arch == 90
+
+
+def test_a_driver_answers_all_that_its_base_class_asks_for():
+    assert device.driver(NVIDIA).get_benchmarker() is not None
+    assert not getattr(type(device.driver(NVIDIA)), "__abstractmethods__", None)
+
+
+@pytest.mark.parametrize("name", sorted(device._torch_cuda(NVIDIA)))
+def test_torch_cuda_has_what_is_answered_for_it(name: str):
+    assert hasattr(torch.cuda, name)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (torch, "set_default_device"),
+        (torch, "Generator"),
+        (torch, "compile"),
+        (torch.nn.Module, "_apply"),
+        (torch.version, "hip"),
+        (device.FakeTensor, "device"),
+        (device.BackwardCFunction, "apply"),
+    ],
+)
+def test_torch_has_what_is_replaced(owner: Any, name: str):
+    assert hasattr(owner, name)
