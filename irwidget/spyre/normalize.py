@@ -58,23 +58,27 @@ def normalize(space: Mapping[str, tuple[int, int]], accesses: Sequence[Access]) 
     namer = _Namer()
     segments = {v: _segments(v, space[v][0], fused, namer) for v in space}
     divided = _divide(space, segments, accesses)
-    tensors: list[list[Dim]] = []
+    tensors: list[tuple[list[Dim], list[Dim]]] = []
     skipped: list[str] = []
     for access, dims in zip(accesses, fused, strict=True):
-        made, names = _rebuild(access, dims, segments, namer)
-        tensors.append(made)
+        outer, made, names = _rebuild(access, dims, segments, namer)
+        tensors.append((outer, made))
         skipped += names
-    for access, dims in zip(accesses, tensors, strict=True):
+    for access, (outer, dims) in zip(accesses, tensors, strict=True):
         missing = [z for z in skipped if not any(z in c.variables for _, c in dims)]
         if not access.is_index:
-            dims[-1:-1] = [(1, Coordinate((Term(z),))) for z in missing]
-    rank = max(len(dims) for dims in tensors)
-    aligned = [
-        Aligned(tuple(n for n, _ in padded), tuple(c for _, c in padded))
-        for padded in ([(1, ZERO)] * (rank - len(dims)) + dims for dims in tensors)
-    ]
+            outer += [(1, Coordinate((Term(z),))) for z in missing]
+    rank = max(len(outer) + len(dims) for outer, dims in tensors)
+    aligned = [_padded(outer, dims, rank) for outer, dims in tensors]
     full = {**divided, **dict.fromkeys(skipped, (1, 1))}
     return Normalized(full, tuple(aligned), {v: tuple(s.name for s in segments[v]) for v in space})
+
+
+def _padded(outer: list[Dim], dims: list[Dim], rank: int) -> Aligned:
+    """The dims in one row: those of one element that fill the rank lie inside of an outer stick dim, if there is one."""
+    fill: list[Dim] = [(1, ZERO)] * (rank - len(outer) - len(dims))
+    row = [*fill, *outer, *dims] if outer[:1] == [(1, ZERO)] else [*outer, *fill, *dims]
+    return Aligned(tuple(n for n, _ in row), tuple(c for _, c in row))
 
 
 class _Namer:
@@ -166,8 +170,8 @@ def _rebuild(
     dims: list[Dim],
     segments: Mapping[str, tuple[_Segment, ...]],
     namer: _Namer,
-) -> tuple[list[Dim], list[str]]:
-    """The tensor's dims over segments, with an outer stick dim; and the variables of skipped dims."""
+) -> tuple[list[Dim], list[Dim], list[str]]:
+    """The outer stick dim where the tensor has none, its dims over segments, and the variables of skipped dims."""
     eps, last = dims[-1]
     made: list[Dim] = []
     skipped: list[str] = []
@@ -188,10 +192,12 @@ def _rebuild(
     inner = terms[0].var if terms else None
     if stick is not None and inner is not None:
         last = Coordinate((Term(inner, 1, eps),), last.offset)
-    outer = [c for _, c in made if inner is not None and inner in c.variables]
-    if not outer:
-        made.insert(0, (1, Coordinate((Term(inner, 1, 0, eps),)) if inner is not None else ZERO))
-    return [*made, (eps, last)], skipped
+    added: list[Dim] = []
+    if inner is None:
+        added = [(1, ZERO)]
+    elif not any(inner in c.variables for _, c in made):
+        added = [(1, Coordinate((Term(inner, 1, 0, eps),)))]
+    return added, [*made, (eps, last)], skipped
 
 
 def _over_segments(term: Term, parts: tuple[_Segment, ...]) -> list[Term]:
