@@ -1,4 +1,4 @@
-"""The front end's own decompositions of ATen (torch-spyre, June 2026 semantics, section 4.2).
+"""The front end's own decompositions of ATen (docs/spyre-rules.md: Op selection).
 
 Each is plain PyTorch over fake tensors; the tracer records what they call.
 """

@@ -10,7 +10,7 @@ from torch.fx import GraphModule, Node
 
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
-from irwidget.spyre.emitting import Emitter, Operand, cast_rule, node_of, packet, same_view, storage
+from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, node_of, packet, same_view, storage
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
 from irwidget.spyre.ir import Buffer, Graph, Op, Read
 from irwidget.spyre.layout import device_layout
@@ -24,7 +24,7 @@ def lower_graph(module: GraphModule, inputs: Sequence[Input]) -> tuple[Graph, di
     return _Lowering(module, inputs).run()
 
 
-class _Lowering(Emitter):
+class _Lowering(LoopBuilder):
     """One handler per kind of ATen op."""
 
     def run(self) -> tuple[Graph, dict[str, torch.Tensor]]:
@@ -151,7 +151,7 @@ class _Lowering(Emitter):
         self,
         node: Node,
         func: str,
-        x: Operand,
+        x: TensorValue,
         dims: list[int],
         constants: tuple[tuple[str, float | bool], ...],
         rule: str = "same",

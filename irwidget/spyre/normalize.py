@@ -1,4 +1,4 @@
-"""Bring the tensors of an op to common dims: one variable per device dim ("align tensors", section 10)."""
+"""Bring the tensors of an op to common dims, one variable per device dim (docs/spyre-rules.md: OpSpec)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def normalize(space: Mapping[str, tuple[int, int]], accesses: Sequence[Access]) 
 
 
 def _padded(outer: list[Dim], dims: list[Dim], rank: int) -> Aligned:
-    """The dims in one row: those of one element that fill the rank lie inside of an outer stick dim, if there is one."""
+    """The dims in one row; those of one element that fill the rank lie inside of an outer stick dim, if any."""
     fill: list[Dim] = [(1, ZERO)] * (rank - len(outer) - len(dims))
     row = [*fill, *outer, *dims] if outer[:1] == [(1, ZERO)] else [*outer, *fill, *dims]
     return Aligned(tuple(n for n, _ in row), tuple(c for _, c in row))

@@ -1,4 +1,4 @@
-"""OpSpec: the natural unit to show of what a kernel does (section 10)."""
+"""OpSpec: the natural unit to show of what a kernel does (docs/spyre-rules.md: OpSpec)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose layouts at least cost and insert the copies that move sticks (section 5.3)."""
+"""Choose layouts at least cost and insert the copies that move sticks (docs/spyre-rules.md: Layout choice)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from irwidget.errors import UnsupportedError
-from irwidget.spyre.candidates import EdgeCost, Propagation, Rule, edge_cost
+from irwidget.spyre.candidates import EdgeCost, LayoutRule, Propagation, edge_cost
 from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of, stick_of
 from irwidget.spyre.ir import Buffer, Graph, Op, Read
 from irwidget.spyre.layout import DeviceLayout
@@ -26,7 +26,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LayoutChoice:
     """The committed layouts and why they were taken."""
 
     layouts: Mapping[str, DeviceLayout]
@@ -51,7 +51,9 @@ class _Costs:
         self.graph, self.found = graph, found
         self.memo: dict[tuple[str, int, DeviceLayout, DeviceLayout], EdgeCost] = {}
 
-    def edge(self, op: Op, number: int, read: Read, layout: DeviceLayout, result: DeviceLayout, rule: Rule) -> EdgeCost:
+    def edge(
+        self, op: Op, number: int, read: Read, layout: DeviceLayout, result: DeviceLayout, rule: LayoutRule
+    ) -> EdgeCost:
         key = (op.name, number, layout, result)
         if key not in self.memo:
             sink = device_coordinates(result, op.write, op.space)
@@ -64,7 +66,7 @@ class _Costs:
         return self.memo[key]
 
 
-def choose_layouts(graph: Graph, found: Propagation, options: Options) -> Choice:
+def choose_layouts(graph: Graph, found: Propagation, options: Options) -> LayoutChoice:
     """Beam search over assignments, ops in order, cheapest states kept (greedy keeps one)."""
     width = 1 if options.restickify_solver == "greedy" else options.beam_width
     costs = _Costs(graph, found)
@@ -82,12 +84,12 @@ def choose_layouts(graph: Graph, found: Propagation, options: Options) -> Choice
     best = states[0]
     layouts = {**fixed, **best.chosen}
     edges, targets = _edges(graph, found, layouts, costs)
-    return Choice(layouts, best.cost, edges, len(states), targets)
+    return LayoutChoice(layouts, best.cost, edges, len(states), targets)
 
 
 def _extend(
     op: Op,
-    rule: Rule,
+    rule: LayoutRule,
     states: list[_State],
     fixed: Mapping[str, DeviceLayout],
     costs: _Costs,
@@ -127,7 +129,7 @@ def _edges(
     return tuple(edges), targets
 
 
-def _stuck(op: Op, rule: Rule, found: Propagation) -> UnsupportedError:
+def _stuck(op: Op, rule: LayoutRule, found: Propagation) -> UnsupportedError:
     lines = [
         f"  {read.buffer}: {' or '.join(str(layout) for layout in found.layouts[read.buffer])}"
         for read in op.data_reads
@@ -147,7 +149,7 @@ def _stuck(op: Op, rule: Rule, found: Propagation) -> UnsupportedError:
     )
 
 
-def commit_layouts(graph: Graph, choice: Choice) -> Graph:
+def commit_layouts(graph: Graph, choice: LayoutChoice) -> Graph:
     """Write the chosen layouts on the buffers."""
     buffers = {
         name: replace(buffer, layout=choice.layouts.get(name, buffer.layout)) for name, buffer in graph.buffers.items()
@@ -155,7 +157,7 @@ def commit_layouts(graph: Graph, choice: Choice) -> Graph:
     return graph.with_ops(graph.ops, buffers)
 
 
-def insert_restickify(graph: Graph, choice: Choice) -> Graph:
+def insert_restickify(graph: Graph, choice: LayoutChoice) -> Graph:
     """One copy per disagreeing edge, right before its consumer."""
     number = graph.next_number()
     buffers = dict(graph.buffers)

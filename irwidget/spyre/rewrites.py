@@ -1,4 +1,4 @@
-"""Rewrites of the FX graph after decomposition (torch-spyre, June 2026 semantics, section 4.2)."""
+"""Rewrites of the FX graph after decomposition (docs/spyre-rules.md: Op selection)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Single faults in the Spyre compiler, to see whether its tests notice: `python -m tests.spyre.faults [WORD ...]`.
 
 Each fault is a text of a module and what replaces it. A process per fault imports the package with the faulty module
-and runs the tests, the quick ones first, until one fails. Words choose faults by file or text.
+and runs the tests that compare what is emitted until one fails. Words choose faults by file or text.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 
-TESTS = ["test_artifacts.py", "test_table.py", "test_recorded.py", "test_division.py", "test_tiling.py"]
-TESTS += ["test_execute.py", "test_view_tiles.py", "test_view.py"]
-SECONDS = 300
+TESTS = ["test_artifacts.py", "test_table.py", "test_recorded.py"]
+SECONDS = 600
 """After which a fault counts as noticed: it does not end."""
 
 

@@ -1,4 +1,4 @@
-"""What the real front end (June 2026) gives for functions of its own tests: `recorded.json.xz`, and ours in its form."""
+"""What the real front end gives for functions of its own tests (`recorded.json.xz`), and ours in its form."""
 
 from __future__ import annotations
 
