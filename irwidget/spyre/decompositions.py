@@ -40,7 +40,7 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
         packet, _, overload = name.partition(".")
         op = getattr(getattr(aten, packet), overload or "default")
         table[op] = _with_origin(packet, function)
-    from torch._decomp import get_decompositions  # pyright: ignore[reportUnknownVariableType]
+    from irwidget.private_torch import get_decompositions  # pyright: ignore[reportUnknownVariableType]
 
     known: Any = get_decompositions(
         [

@@ -10,6 +10,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from irwidget.errors import UnsupportedError
+from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Index, index_of, ranges_of
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
 from irwidget.spyre.ir import Buffer, BufferView, External, Op, Ranges, Read
@@ -279,7 +280,7 @@ def node_of(value: Any) -> Node:
 
 
 def storage(node: Node) -> int:
-    return node.meta["val"].untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+    return storage_id(node.meta["val"])
 
 
 def same_view(a: Node, b: Node) -> bool:

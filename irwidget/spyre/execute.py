@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-import torch.utils._pytree as pytree
 
 from irwidget.errors import UnsupportedError, UsageError
+from irwidget.private_torch import pytree
 from irwidget.spyre import semantics
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from irwidget.private_torch import ASSERT_SIZE_STRIDE
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.hardware import SEMANTICS, STICK_BYTES
 from irwidget.spyre.ir import Buffer, BufferView, External, Graph
@@ -23,7 +24,7 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
         "from torch_spyre._inductor.codegen.ops import LoopSpec, OpSpec, TensorArg, UnimplementedOp",
         "from torch_spyre._C import DataFormats, SpyreTensorLayout, spyre_constant_tensor, spyre_empty_with_layout",
         "",
-        "assert_size_stride = torch._C._dynamo.guards.assert_size_stride",
+        f"assert_size_stride = {ASSERT_SIZE_STRIDE}",
         "async_compile = SpyreAsyncCompile()",
         "",
     ]

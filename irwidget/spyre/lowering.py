@@ -9,6 +9,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from irwidget.errors import UnsupportedError
+from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
 from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, node_of, packet, same_view, storage
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
@@ -100,7 +101,7 @@ class _Lowering(LoopBuilder):
 
     def _outputs_of(self, node: Node, value: Any) -> None:
         parts = [v for v in value if isinstance(v, torch.Tensor)]
-        if any(v.untyped_storage()._cdata not in self.by_storage for v in parts):  # pyright: ignore[reportPrivateUsage]
+        if any(storage_id(v) not in self.by_storage for v in parts):
             raise UnsupportedError(f"Spyre backend does not support: {packet(node)} with several outputs{self.place()}")
 
     # -- handlers ------------------------------------------------------------------------------
