@@ -92,6 +92,8 @@ class _Rules:
         if op.kind == "topk":
             return LayoutRule("AllSame", self._topk())
         self._check_tags()
+        if op.kind == "reduction" and (moved := self._inside_sticks()) is not None:
+            return moved
         if len(self.reads) == 1 and op.kind == "pointwise" and op.rule == "same":
             return LayoutRule("AllSame", self._single())
         return LayoutRule("AllSame", self._several())
@@ -125,9 +127,10 @@ class _Rules:
         return (self._with_stick(free[0]),)
 
     def _constant_candidates(self) -> tuple[DeviceLayout, ...]:
-        variables = list(self._dims().values())
-        found = [self._with_stick(v) for v in reversed(variables)]
-        return tuple(found) or (device_layout(self.out.size, self.out.dtype, None, self.out.stride),)
+        dims, out = self._dims(), self.out
+        orders = [(*(d for d in range(len(out.size)) if d != stick), stick) for stick in dims]
+        found = [device_layout(out.size, out.dtype, order, out.stride) for order in orders]
+        return tuple(found) or (device_layout(out.size, out.dtype, None, out.stride),)
 
     def _single(self) -> tuple[DeviceLayout, ...]:
         read = self.reads[0]
@@ -172,6 +175,19 @@ class _Rules:
         if not found:
             raise self._no_layout(f"{self.op.func}: no dim of its result can hold the sticks")
         return tuple(dict.fromkeys(found))
+
+    def _inside_sticks(self) -> LayoutRule | None:
+        """Of a reduction that starts inside a stick: the sticks move to the first other dim of whole sticks."""
+        read = self.reads[0]
+        stick = self._stick(read, self.layouts[read.buffer][0])
+        if stick.variable is None or not stick.offset:
+            return None
+        outer_first = sorted(read.index.steps, key=lambda step: -step[1])
+        whole = [v for v, _ in outer_first if v != stick.variable and self.space[v] % self.eps == 0]
+        if not whole:
+            return None
+        kept = whole[0] if whole[0] in dict(self.op.ranges) else None
+        return LayoutRule("FixedInOut", (self._with_stick(kept),), (whole[0],))
 
     def _with_stick(self, variable: str | None) -> DeviceLayout:
         """Dims that are looped over in order, then those of size 1, then the stick dim, or -1 if it is gone."""

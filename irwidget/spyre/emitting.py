@@ -106,7 +106,7 @@ class LoopBuilder:
                 reads=tuple(reads),
                 target=name,
                 write=more.pop("write", index_of(size, stride, 0)),
-                aten=packet(node),
+                aten=custom(node).get("aten", packet(node)),
                 pointwise=torch.Tag.pointwise in tags,
                 **more,
             )

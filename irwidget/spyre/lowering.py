@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -309,8 +310,10 @@ class _Lowering(LoopBuilder):
         pads: Any = node.args[1]
         value = node.meta["val"]
         size, stride = tuple(value.shape), tuple(int(s) for s in value.stride())
-        if any(p < 0 for p in pads):
-            raise UnsupportedError(f"constant_pad_nd with a negative width{self.place()}")
+        x, pads = _cropped(x, pads)
+        if not any(pads):
+            self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
+            return
         target = self._empty(node)
         fill: Any = node.args[2] if len(node.args) > 2 else 0.0
         constant = self.constant(None, float(fill), dtype_name(value.dtype))
@@ -430,3 +433,15 @@ class _Lowering(LoopBuilder):
             [self.read(self.operand(a), size) for a in args],
             unimplemented=name,
         )
+
+
+def _cropped(x: TensorValue, pads: Sequence[int]) -> tuple[TensorValue, list[int]]:
+    """The operand without what negative widths cut off, and the widths that are left."""
+    size, offset = list(x.view.size), x.view.offset
+    for i, width in enumerate(pads):
+        if width < 0:
+            dim = len(size) - 1 - i // 2
+            size[dim] += width
+            offset -= width * x.view.stride[dim] * (i % 2 == 0)
+    view = replace(x.view, size=tuple(size), offset=offset)
+    return replace(x, view=view, direct=x.direct and view == x.view), [max(width, 0) for width in pads]

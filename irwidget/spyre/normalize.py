@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from math import gcd
 
 from irwidget.errors import UnsupportedError
@@ -59,18 +59,16 @@ def normalize(space: Mapping[str, tuple[int, int]], accesses: Sequence[Access]) 
     segments = {v: _segments(v, space[v][0], fused, namer) for v in space}
     divided = _divide(space, segments, accesses)
     tensors: list[tuple[list[Dim], list[Dim]]] = []
-    skipped: list[str] = []
+    skipped = _Skipped(namer)
     for access, dims in zip(accesses, fused, strict=True):
-        outer, made, names = _rebuild(access, dims, segments, namer)
-        tensors.append((outer, made))
-        skipped += names
+        tensors.append(_rebuild(access, dims, segments, skipped.begin()))
     for access, (outer, dims) in zip(accesses, tensors, strict=True):
-        missing = [z for z in skipped if not any(z in c.variables for _, c in dims)]
+        missing = [z for z in skipped.names if not any(z in c.variables for _, c in dims)]
         if not access.is_index:
             outer += [(1, Coordinate((Term(z),))) for z in missing]
     rank = max(len(outer) + len(dims) for outer, dims in tensors)
     aligned = [_padded(outer, dims, rank) for outer, dims in tensors]
-    full = {**divided, **dict.fromkeys(skipped, (1, 1))}
+    full = {**divided, **dict.fromkeys(skipped.names, (1, 1))}
     return Normalized(full, tuple(aligned), {v: tuple(s.name for s in segments[v]) for v in space})
 
 
@@ -88,6 +86,21 @@ class _Namer:
     def next(self) -> str:
         self.count += 1
         return f"z{self.count - 1}"
+
+
+class _Skipped:
+    """Names for the dims that tensors only stand on: each tensor takes them from the first."""
+
+    def __init__(self, namer: _Namer) -> None:
+        self.namer = namer
+        self.names: list[str] = []
+
+    def begin(self) -> Iterator[str]:
+        """The names for one tensor."""
+        for position in count():
+            if position == len(self.names):
+                self.names.append(self.namer.next())
+            yield self.names[position]
 
 
 def _fuse(access: Access) -> list[Dim]:
@@ -169,12 +182,11 @@ def _rebuild(
     access: Access,
     dims: list[Dim],
     segments: Mapping[str, tuple[_Segment, ...]],
-    namer: _Namer,
-) -> tuple[list[Dim], list[Dim], list[str]]:
-    """The outer stick dim where the tensor has none, its dims over segments, and the variables of skipped dims."""
+    skipped: Iterator[str],
+) -> tuple[list[Dim], list[Dim]]:
+    """The outer stick dim where the tensor has none, and its dims over segments and skipped dims' variables."""
     eps, last = dims[-1]
     made: list[Dim] = []
-    skipped: list[str] = []
     for position, (size, coordinate) in enumerate(dims[:-1]):
         if coordinate.indirect:
             made.append((size, coordinate))
@@ -182,9 +194,7 @@ def _rebuild(
         terms = [part for term in coordinate.terms for part in _over_segments(term, segments[term.var])]
         for part in _split_dim(size, terms, coordinate.offset, position == 0):
             if not part[1].terms and part[0] > 1:
-                name = namer.next()
-                skipped.append(name)
-                part = (part[0], replace(part[1], terms=(Term(name),)))
+                part = (part[0], replace(part[1], terms=(Term(next(skipped)),)))
             if part[0] > 1 or part[1].terms:
                 made.append(part)
     stick = stick_of(access.coordinates, eps).variable
@@ -197,7 +207,7 @@ def _rebuild(
         added = [(1, ZERO)]
     elif not any(inner in c.variables for _, c in made):
         added = [(1, Coordinate((Term(inner, 1, 0, eps),)))]
-    return added, [*made, (eps, last)], skipped
+    return added, [*made, (eps, last)]
 
 
 def _over_segments(term: Term, parts: tuple[_Segment, ...]) -> list[Term]:

@@ -158,23 +158,26 @@ def commit_layouts(graph: Graph, choice: LayoutChoice) -> Graph:
 
 
 def insert_restickify(graph: Graph, choice: LayoutChoice) -> Graph:
-    """One copy per disagreeing edge, right before its consumer."""
+    """A copy per disagreeing operand right before its consumer; one for all reads that ask for the same."""
     number = graph.next_number()
     buffers = dict(graph.buffers)
     ops: list[Op] = []
     for op in graph.ops:
         reads = list(op.reads)
+        made: dict[tuple[str, DeviceLayout], str] = {}
         positions = [i for i, read in enumerate(op.reads) if read.buffer and read.role != "index"]
         for operand, position in enumerate(positions):
             target = choice.targets.get((op.name, operand))
             if target is None:
                 continue
             read = op.reads[position]
-            copy, buffer = _copy(number, op, buffers[read.buffer], target)
-            ops.append(copy)
-            buffers[buffer.name] = buffer
-            reads[position] = replace(read, buffer=buffer.name)
-            number += 1
+            if (read.buffer, target) not in made:
+                copy, buffer = _copy(number, op, buffers[read.buffer], target)
+                ops.append(copy)
+                buffers[buffer.name] = buffer
+                made[read.buffer, target] = buffer.name
+                number += 1
+            reads[position] = replace(read, buffer=made[read.buffer, target])
         ops.append(replace(op, reads=tuple(reads)))
     return graph.with_ops(ops, buffers)
 

@@ -47,7 +47,6 @@ def plan_scratchpad(graph: Graph, options: Options) -> Scratchpad:
     if not options.lx_planning:
         return Scratchpad({}, {}, {op.target: "LX planning is off" for op in graph.ops if op.computed}, {})
     blocks, reasons = _eligible(graph, options)
-    solve = _greedy if options.layout_solver == "greedy" else _fit
     addresses, in_place = solve(list(blocks.values()), options)
     for name, block in blocks.items():
         if name not in addresses:
@@ -82,11 +81,11 @@ def _eligible(graph: Graph, options: Options) -> tuple[dict[str, LxBuffer], dict
 def _origin_names(graph: Graph) -> dict[str, str]:
     """The ATen name that a buffer is taken to come from.
 
-    A batched matmul goes through `expand`, which hands a whole buffer on as it is and leaves its name on it.
+    A batched matmul goes through `expand`, which leaves its name on a buffer that it hands on whole, or to a copy.
     """
     names = {op.target: op.aten for op in graph.ops}
     for op in graph.ops:
-        if op.kind == "matmul":
+        if op.kind == "matmul" or op.aten == "expand":
             for read in op.tensor_reads:
                 if read.direct and read.buffer in names:
                     names[read.buffer] = "expand"
@@ -177,6 +176,11 @@ def _parent(
 
 
 # -- solvers ---------------------------------------------------------------------------------------
+
+
+def solve(blocks: list[LxBuffer], options: Options) -> tuple[dict[str, int], dict[str, str]]:
+    """Addresses of what is placed, in bytes, and which of it took which operand's slot; by `options.layout_solver`."""
+    return (_greedy if options.layout_solver == "greedy" else _fit)(blocks, options)
 
 
 def _greedy(blocks: list[LxBuffer], options: Options) -> tuple[dict[str, int], dict[str, str]]:
