@@ -106,7 +106,7 @@ def _calls(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> list[str]:
                     made.add(name)
             launch = ["_pool"] if step.has_pool else []
             lines.append(f"{step.name}.run({', '.join([*launch, *step.arguments])})")
-        dead = [n for n, at in last.items() if at == number and n not in graph.output_buffers and n in made]
+        dead = [n for n, at in last.items() if at == number and n in made]
         lines += [f"del {name}" for name in dead]
     if pool_bytes:
         lines.append("del _pool")

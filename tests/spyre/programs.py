@@ -85,6 +85,10 @@ def loop_between(a, b):
     return torch.softmax(d, -1)
 
 
+def extremes(a):
+    return a.amax(0), torch.relu(a).sum(0)
+
+
 def assigned(a):
     a = a.clone()
     a[:, 64:128] = 1.0
@@ -123,6 +127,9 @@ def long_lives(a, b):
 PADDED = DeviceLayout((1, 512, 64), (64, 60, 1), device_format("float16"))
 MM = ((512, 1024), (1024, 2048))
 ELEMENTWISE = {
+    "sign, alpha, where": of(
+        lambda a, b: torch.where(a > 0, torch.sign(b), 2.0).add(b, alpha=0.5) / 3, *[(67, 256)] * 2
+    ),
     "add scalars": of(lambda a: 3 - a * 2.5, (100, 150)),
     "broadcast row": of(lambda a, b: a * b + 1, (67, 150), (150,)),
     "broadcast column": of(lambda a, b: a - b, (64, 256), (64, 1)),
@@ -161,6 +168,9 @@ REDUCTIONS = {
     "masked extremes": of(lambda a: (a.amax(1), a.amin(-1)), (64, 1000)),
     "extremes of rows": of(lambda a: (a.amin(0), a.amax()), (32, 128)),
     "sum of float32": of(lambda a: a.sum(0), floats(96, 96)),
+    "sum of 512 MiB rows": of(lambda a: a.sum(1), (3, 2**28)),
+    "aminmax": of(lambda a: torch.aminmax(a, dim=0), (67, 256)),
+    "norms": of(lambda a: (torch.linalg.vector_norm(a, 1, 0), torch.linalg.vector_norm(a, float("inf"), 1)), (67, 256)),
     "topk": of(lambda a: torch.topk(a, 4), (64, 256)),
     "layer norm": of(lambda a, w, b: F.layer_norm(a, (500,), w, b), (2, 64, 500), (500,), (500,)),
     "layer norm without weights": of(lambda a: F.layer_norm(a, (512,)), (64, 512)),
@@ -182,6 +192,8 @@ MATMULS = {
     "shared weight": of(torch.matmul, (4, 32, 128), (128, 256)),
     "unit batch": of(torch.matmul, (1, 32, 128), (128, 256)),
     "addmm with factors": of(lambda c, a, b: torch.addmm(c, a, b, beta=2, alpha=0.5), (512,), (128, 256), (256, 512)),
+    "mm of a selected": of(lambda a, b: a[3] @ b, (8, 64, 128), (128, 256)),
+    "mm with a ragged K and N": of(torch.matmul, (67, 255), (255, 128)),
     "einsum": of(lambda a, b: torch.einsum("bhid,bhjd->bhij", a, b), (2, 2, 64, 64), (2, 2, 64, 64)),
     "linear, weight as given": of(F.linear, (128, 256), (512, 256), (512,)),
     "linear, weight sticked on its outputs": of(F.linear, (128, 256), TensorSpec((512, 256), dim_order=(1, 0))),
@@ -202,6 +214,13 @@ MOVES = {
     "cat of columns": of(lambda a, b: torch.cat([a, b], 1), (64, 128), (64, 192)),
     "cat of rows": of(lambda a, b: torch.cat([a, b]), (128, 256), (64, 256)),
     "stack": of(lambda a, b: torch.stack([a, b], 1), (32, 64), (32, 64)),
+    "cat of integers": of(lambda a, b: torch.cat([a, b]), ints(64, 64), ints(32, 64)),
+    "returned slice": of(lambda a: torch.exp(a)[3:5], (8, 128)),
+    "slice of what lies in LX": of(lambda a: torch.exp(a)[:64] * 2, (128, 128), cores=1),
+    "add a ragged transposed": of(lambda a, b: a + b.t(), (100, 150), (150, 100)),
+    "negative pad": of(lambda a: F.pad(a, (-64, 64, 1, -2)), (25, 192)),
+    "reduction inside sticks": of(lambda a: a[:, 32:96].amax(0), (128, 256)),
+    "twice inside sticks": of(lambda a: a[:, 32:96] + a[:, 32:96], (128, 256)),
     "pad": of(lambda a: F.pad(a, (0, 28, 3, 2)), (25, 100)),
     "row slice": of(lambda a: a[64:192] + 1, (256, 128)),
     "stick slice": of(lambda a: a[:, 64:128] * 2, (64, 256)),
@@ -234,6 +253,7 @@ LOOPS = {
         ("maximum of rows", tiled(lambda a: torch.relu(a).amax(0), ("B", 2), ("A", 4)), [named((256, 512), "A", "B")]),
         ("inside and outside", inside_and_outside, [named((128, 256), "A", "B")] * 2),
         ("two loops", two_loops, [named((128, 512), "A", "B")] * 2),
+        ("two reductions", tiled(extremes, ("B", 2), ("A", 4)), [named((256, 512), "A", "B")]),
         ("between", loop_between, [named((128, 512), "A", "B")] * 2),
     )
     for how, options in (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from irwidget.spyre import TensorSpec, compile
 from irwidget.spyre.options import Options
 from irwidget.spyre.scratchpad import LxBuffer, solve
 
@@ -54,6 +56,13 @@ def test_first_and_best_fit_choose_other_gaps(solver, address):
     walls = [("w0", KIB, 0, 9, 900), ("c", 3 * KIB, 0, 2, 30), ("w1", 2 * KIB, 0, 9, 60)]
     addresses, _ = solve(buffers(*walls, ("x", 2 * KIB, 3, 9, 1)), Options(layout_solver=solver, lx_bytes=8 * KIB))
     assert addresses == {"w0": 0, "c": KIB, "w1": 4 * KIB, "x": address}
+
+
+def test_a_buffer_counts_its_write_and_its_reads():
+    program = compile(lambda a: (torch.exp(a) + 1) * torch.exp(a), [TensorSpec((64, 128))], cores=1)
+    readers = {b.name: b.uses - 1 for b in program.scratchpad.blocks.values()}
+    read = {n: sum(n in {r.buffer for r in op.reads} for op in program.graph.ops) for n in readers}
+    assert readers == read
 
 
 def test_fit_places_the_buffer_with_more_uses_first():
