@@ -21,6 +21,10 @@ from irwidget.spyre.hardware import FP16_MAX
 Tensor = torch.Tensor
 aten = torch.ops.aten
 _TABLE: dict[str, Callable[..., Any]] = {}
+_OF_PYTORCH = """
+    stack t rsub addcmul addcdiv native_group_norm hardtanh hardsigmoid hardswish log_sigmoid_forward
+    roll glu narrow unsafe_chunk lerp logaddexp select_scatter select_backward dot vdot
+"""
 
 
 def _decomposes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -43,30 +47,7 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
         table[op] = _with_origin(packet, function)
     from irwidget.private_torch import get_decompositions  # pyright: ignore[reportUnknownVariableType]
 
-    known: Any = get_decompositions(
-        [
-            aten.stack,
-            aten.t,
-            aten.rsub,
-            aten.addcmul,
-            aten.addcdiv,
-            aten.native_group_norm,
-            aten.hardtanh,
-            aten.hardsigmoid,
-            aten.hardswish,
-            aten.log_sigmoid_forward,
-            aten.roll,
-            aten.glu,
-            aten.narrow,
-            aten.unsafe_chunk,
-            aten.lerp,
-            aten.logaddexp,
-            aten.select_scatter,
-            aten.select_backward,
-            aten.dot,
-            aten.vdot,
-        ]
-    )
+    known: Any = get_decompositions([getattr(aten, name) for name in _OF_PYTORCH.split()])
     for op, function in known.items():
         if op not in table:
             table[op] = _with_origin(op.overloadpacket.__name__, function)
@@ -288,8 +269,7 @@ def _attention(
         scores = scores + torch.full(scores.shape, -math.inf, dtype=q.dtype).triu(1)
     if mask is not None:
         scores = scores + _additive(mask, q.dtype)
-    weights = _softmax(scores, -1)
-    y = _matmul(weights, _grouped(v, heads) if grouped else v)
+    y = _matmul(_softmax(scores, -1), _grouped(v, heads) if grouped else v)
     return y.transpose(1, 2).clone(memory_format=torch.contiguous_format).transpose(1, 2) if y.dim() == 4 else y
 
 
