@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 from torch.fx import Interpreter, Node
-from torch.utils import _pytree as pytree
+
+from irwidget.private_torch import OpOverload, pytree
 
 Values = tuple[Any, ...]
 
@@ -51,7 +52,7 @@ class Rounding(Interpreter):
 
     def run_node(self, n: Node) -> Any:
         value = super().run_node(n)
-        if n.op == "call_function" and isinstance(n.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+        if n.op == "call_function" and isinstance(n.target, OpOverload):
             args, kwargs = self.fetch_args_kwargs_from_env(n)
             self.rounds[n.name] = _name(n) not in _EXACT and not self._was_exact(n, args, kwargs, value)
         return value
@@ -87,7 +88,7 @@ class Wide(Interpreter):
         return _widened(super().get_attr(target, args, kwargs))
 
     def run_node(self, n: Node) -> Any:
-        if n.op != "call_function" or not isinstance(n.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+        if n.op != "call_function" or not isinstance(n.target, OpOverload):
             return super().run_node(n)
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         noisy = self._random is not None and self._rounds.get(n.name, True)

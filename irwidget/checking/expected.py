@@ -149,7 +149,8 @@ def _others(
 ) -> tuple[Case, ...]:
     """Cases with other values of the same kind: those that eager PyTorch takes, and none where it crashes on one."""
     import torch
-    from torch.utils import _pytree as pytree
+
+    from irwidget.private_torch import pytree
 
     leaves = [leaf for leaf in pytree.tree_leaves((args, dict(kwargs))) if isinstance(leaf, torch.Tensor)]
     count = OTHERS if sum(leaf.numel() for leaf in leaves) <= _MANY else 1
@@ -175,7 +176,8 @@ def resampled(values: Any, seed: int) -> Any:
     or offsets) stays.
     """
     import torch
-    from torch.utils import _pytree as pytree
+
+    from irwidget.private_torch import pytree
 
     random = torch.Generator().manual_seed(seed)
 
@@ -202,7 +204,8 @@ def _is_sorted(tensor: Any) -> bool:
 
 def _refuse(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     import torch
-    from torch.utils import _pytree as pytree
+
+    from irwidget.private_torch import pytree
 
     for node in program.module.graph.nodes:
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
@@ -213,7 +216,7 @@ def _refuse(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
 
 def _is_fake(tensor: torch.Tensor) -> bool:
-    from torch._subclasses.fake_tensor import FakeTensor
+    from irwidget.private_torch import FakeTensor
 
     return isinstance(tensor, FakeTensor)
 
@@ -222,9 +225,9 @@ def _case(
     model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program, samples_wanted: int = SAMPLES
 ) -> Case:
     import torch
-    from torch.utils import _pytree as pytree
 
     from irwidget.checking.evaluate import Rounding, Wide
+    from irwidget.private_torch import pytree
 
     model, args, kwargs = _own(model, args, kwargs)
     leaves = pytree.tree_leaves((args, dict(kwargs)))
@@ -291,7 +294,8 @@ def _placeholders(program: Program, named: Mapping[str, Any]) -> list[Any]:
 def _wanted(program: Program, returned: Any, call: Any, named: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Each result of `@main` as eager PyTorch leaves it, with what it is."""
     from torch.export.graph_signature import OutputKind
-    from torch.utils import _pytree as pytree
+
+    from irwidget.private_torch import pytree
 
     leaves = iter(pytree.tree_leaves(returned))
     counter = itertools.count()

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Generator
 from typing import Any
 
+from irwidget.private_torch import traceback_filter
 from irwidget.toolchain.locations import is_user_file
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -20,15 +21,8 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 @contextlib.contextmanager
 def whole_user_stacks() -> Generator[None]:
     """While it lasts, torch's tracers keep every frame of the user's files below our call, and all `forward`s."""
-    from torch.fx.proxy import TracerBase
-
-    tracer: Any = TracerBase
-    original = tracer._filter_traceback_frames
-    tracer._filter_traceback_frames = _filter
-    try:
+    with traceback_filter(_filter):
         yield
-    finally:
-        tracer._filter_traceback_frames = original
 
 
 def _filter(_: Any, stack: traceback.StackSummary) -> traceback.StackSummary:

@@ -151,7 +151,8 @@ def _positional(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
 def _has_tensors(value: Any) -> bool:
     import torch
-    from torch.utils import _pytree as pytree
+
+    from irwidget.private_torch import pytree
 
     return any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(value))
 

@@ -9,15 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Generator
-from typing import Any, cast
+from collections.abc import Generator
+from typing import Any
 
-_CONFIGS = (
-    "torch._dynamo.config",
-    "torch._functorch.config",
-    "torch._inductor.config",
-    "torch.fx.experimental._config",
-)
+from irwidget.private_torch import CONFIGS, mode_depths, pop_modes, tensor_places
 
 
 @contextlib.contextmanager
@@ -26,11 +21,11 @@ def undone(model: Any) -> Generator[None]:
 
     An interrupt that torch has made another error of, by hitting its tidying up, is an interrupt again.
     """
-    tensors, settings, modes = _tensors_of(model), _settings(), _modes()
+    tensors, settings, modes = _tensors_of(model), _settings(), mode_depths()
     try:
         yield
     except BaseException as error:
-        _pop_modes(modes)
+        pop_modes(modes)
         for config, before in settings:
             _reset(config, before)
         for place, before in tensors:
@@ -60,18 +55,13 @@ def _tensors_of(model: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
     if not isinstance(model, torch.nn.Module):
         return []
-    places = [
-        cast("dict[str, Any]", place)
-        for module in model.modules()
-        for place in (module._parameters, module._buffers)  # pyright: ignore[reportPrivateUsage]
-    ]
-    return [(place, dict(place)) for place in places]
+    return [(place, dict(place)) for module in model.modules() for place in tensor_places(module)]
 
 
 def _settings() -> list[tuple[Any, dict[str, Any]]]:
     """Torch's settings as they are."""
     found: list[tuple[Any, dict[str, Any]]] = []
-    for name in _CONFIGS:
+    for name in CONFIGS:
         if (config := sys.modules.get(name)) is not None and hasattr(config, "get_config_copy"):
             found.append((config, config.get_config_copy()))
     return found
@@ -83,20 +73,3 @@ def _reset(config: Any, before: dict[str, Any]) -> None:
         if now.get(name) is not value and now.get(name) != value:
             with contextlib.suppress(Exception):  # one that cannot be set was not changed by an export
                 setattr(config, name, value)
-
-
-def _modes() -> tuple[int, int]:
-    """How many modes there are that see every operation: fake tensors, tracing."""
-    import torch
-
-    return torch._C._len_torch_dispatch_stack(), torch._C._len_torch_function_stack()  # pyright: ignore
-
-
-def _pop_modes(before: tuple[int, int]) -> None:
-    from torch.overrides import _pop_mode  # pyright: ignore
-    from torch.utils._python_dispatch import _pop_mode as _pop_dispatch  # pyright: ignore
-
-    pops: tuple[Callable[[], object], ...] = (_pop_dispatch, _pop_mode)
-    for index, pop in enumerate(pops):
-        while _modes()[index] > before[index]:
-            pop()

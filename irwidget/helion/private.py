@@ -31,10 +31,9 @@ def module(name: str) -> Any:
 
 def is_kernel(obj: object) -> bool:
     """Whether `obj` is a Helion kernel; never imports Helion."""
-    kernel_module = sys.modules.get("helion.runtime.kernel")
-    if kernel_module is None:
-        return False
-    return isinstance(obj, (kernel_module.Kernel, kernel_module.BoundKernel))
+    module = sys.modules.get("helion.runtime.kernel")
+    kinds = (getattr(module, name, None) for name in ("Kernel", "BoundKernel"))  # none while it is being imported
+    return any(kind is not None and isinstance(obj, kind) for kind in kinds)
 
 
 @functools.lru_cache(maxsize=4096)

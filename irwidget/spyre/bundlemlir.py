@@ -1,4 +1,4 @@
-"""bundle.mlir: what a kernel launches, as MLIR (section 12).
+"""bundle.mlir: what a kernel launches, as MLIR (docs/spyre-rules.md: Bundle).
 
 The interface's own syntax is what the back end reads; the generic form is the same program for `mlir-opt
 --allow-unregistered-dialect`.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irwidget.spyre.kernel import Kernel, Symbol
+from irwidget.spyre.kernel import SpyreKernel, Symbol
 from irwidget.spyre.opspec import LoopSpec, OpSpec
 
 _INDEX_ARG = "!sdscbundle.input_arg<index>"
 
 
-def bundle_mlir(kernel: Kernel, generic: bool = False) -> str:
+def bundle_mlir(kernel: SpyreKernel, generic: bool = False) -> str:
     """The bundle of a kernel: concrete addresses, or symbolic ones as arguments; loops unrolled or `scf.for`."""
     if not kernel.unroll and any(spec.loops for spec in kernel.specs):
         return _looped(kernel, generic)
@@ -40,7 +40,7 @@ def _execute(filename: str, operands: str, ids: str, generic: bool) -> str:
     return f'"sdscbundle.sdsc_execute"({operands}) {{sdsc_filename = "{filename}"{extra}}} : ({types}) -> ()'
 
 
-def _bases(kernel: Kernel, generic: bool) -> tuple[str, list[str]]:
+def _bases(kernel: SpyreKernel, generic: bool) -> tuple[str, list[str]]:
     names = (["pool"] if kernel.has_pool else []) + [f"arg_{i}" for i in range(len(kernel.arguments))]
     parameters = ", ".join(f"%{n}_base_addr: {_INDEX_ARG}" for n in names)
     lines: list[str] = []
@@ -52,11 +52,11 @@ def _bases(kernel: Kernel, generic: bool) -> tuple[str, list[str]]:
     return parameters, lines
 
 
-def _base_name(kernel: Kernel, symbol: Symbol) -> str:
+def _base_name(kernel: SpyreKernel, symbol: Symbol) -> str:
     return f"arg_{kernel.arguments.index(symbol.buffer)}" if symbol.buffer in kernel.arguments else "pool"
 
 
-def _symbolic(kernel: Kernel, generic: bool) -> str:
+def _symbolic(kernel: SpyreKernel, generic: bool) -> str:
     parameters, lines = _bases(kernel, generic)
     known: dict[tuple[str, int], str] = {}
     for symbol in kernel.symbols:
@@ -79,7 +79,7 @@ def _symbolic(kernel: Kernel, generic: bool) -> str:
     return _module(parameters, lines)
 
 
-def _looped(kernel: Kernel, generic: bool) -> str:
+def _looped(kernel: SpyreKernel, generic: bool) -> str:
     """Counted loops whose addresses are affine in the iterations: base + step * iteration + ..."""
     parameters, lines = _bases(kernel, generic) if kernel.symbolic else ("", [])
     made = _Loops(kernel, generic, [*lines, "%c0 = arith.constant 0 : index", "%c1 = arith.constant 1 : index"])
@@ -90,7 +90,7 @@ def _looped(kernel: Kernel, generic: bool) -> str:
 class _Loops:
     """The body of a bundle with `scf.for`, as it grows."""
 
-    def __init__(self, kernel: Kernel, generic: bool, lines: list[str]) -> None:
+    def __init__(self, kernel: SpyreKernel, generic: bool, lines: list[str]) -> None:
         self.kernel, self.generic, self.lines = kernel, generic, lines
         self.maps: list[str] = []
         self.files = {id(execution.spec): execution.filename for execution in kernel.executions}

@@ -1,4 +1,4 @@
-"""Group ops into kernels and number their arguments (section 9)."""
+"""Group ops into kernels and number their arguments (docs/spyre-rules.md: Kernels)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_TENSORS = 6
 
 
 @dataclass(frozen=True)
-class Bundle:
+class KernelBundle:
     """One kernel: ops that are launched together."""
 
     name: str
@@ -32,10 +32,10 @@ class HostCall:
     result: Op
 
 
-def bundle(graph: Graph, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> tuple[Bundle | HostCall, ...]:
+def bundle(graph: Graph, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> tuple[KernelBundle | HostCall, ...]:
     """Kernels and host calls in order; a kernel takes at most 6 tensors, 5 beside a pool."""
     limit = _MAX_TENSORS - bool(in_pool)
-    steps: list[Bundle | HostCall] = []
+    steps: list[KernelBundle | HostCall] = []
     current: list[Op] = []
     count = 0
 
@@ -67,7 +67,7 @@ def _tensors(ops: list[Op], in_lx: Mapping[str, int], in_pool: Mapping[str, int]
     return list(dict.fromkeys(n for n in names if n not in in_lx and n not in in_pool))
 
 
-def _bundle(ops: list[Op], number: int, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> Bundle:
+def _bundle(ops: list[Op], number: int, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> KernelBundle:
     local = {*in_lx, *in_pool}
     written = [op.target for op in ops]
     reads = [r.buffer for op in ops for r in op.tensor_reads]
@@ -78,4 +78,4 @@ def _bundle(ops: list[Op], number: int, in_lx: Mapping[str, int], in_pool: Mappi
     bases = {name: (i + first) * SEGMENT_BYTES for i, name in enumerate(arguments)}
     names = sorted({origin for op in ops for origin in op.origins})
     unimplemented = next((op.unimplemented for op in ops if op.unimplemented), "")
-    return Bundle("_".join(["sdsc_fused", *names, str(number)]), tuple(ops), arguments, bases, unimplemented)
+    return KernelBundle("_".join(["sdsc_fused", *names, str(number)]), tuple(ops), arguments, bases, unimplemented)

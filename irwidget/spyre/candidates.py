@@ -1,4 +1,7 @@
-"""Which device layouts each op could give its result, and what they ask of its inputs (section 5)."""
+"""Which device layouts each op could give its result, and what they ask of its inputs.
+
+The rules are in docs/spyre-rules.md: Layout candidates.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ CostKind = Literal["AllSame", "FixedInOut", "AnyIn"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LayoutRule:
     """How the layouts of an op hang together."""
 
     kind: CostKind
@@ -32,14 +35,14 @@ class Propagation:
     """Candidates of every buffer and rules of every op."""
 
     layouts: Mapping[str, tuple[DeviceLayout, ...]]
-    rules: Mapping[str, Rule]
+    rules: Mapping[str, LayoutRule]
     buffers: Mapping[str, Buffer] = field(repr=False)
 
 
 def propagate(graph: Graph) -> Propagation:
-    """Forward candidate sets (torch-spyre, June 2026 semantics, section 5.2)."""
+    """Forward candidate sets (docs/spyre-rules.md: Layout candidates)."""
     layouts: dict[str, tuple[DeviceLayout, ...]] = {}
-    rules: dict[str, Rule] = {}
+    rules: dict[str, LayoutRule] = {}
     buffers = dict(graph.buffers)
     for name, buffer in graph.buffers.items():
         if buffer.layout is not None:
@@ -64,46 +67,48 @@ class _Rules:
         self.space = op.space
         self.reads = [r for r in op.data_reads if buffers[r.buffer].kind != "constant"]
 
-    def rule(self) -> Rule:
+    def rule(self) -> LayoutRule:
         op, out = self.op, self.out
         default = device_layout(out.size, out.dtype, None, out.stride)
         if op.rule == "matmul":
             k, n = op.reduced[0][0], self._last_variable()
-            return Rule("FixedInOut", (default,), (k, n))
+            return LayoutRule("FixedInOut", (default,), (k, n))
         if op.rule == "exx2":
             tagged = device_layout(out.size, out.dtype, (*range(len(out.size)), -1), out.stride, "EXX2")
-            return Rule("FixedInOut", (tagged,), (op.reduced[0][0],))
+            return LayoutRule("FixedInOut", (tagged,), (op.reduced[0][0],))
         if op.rule == "layernormnorm":
             last = self._last_variable()
-            return Rule("FixedInOut", (default,), (last, None, None, last, last))
+            return LayoutRule("FixedInOut", (default,), (last, None, None, last, last))
         if op.is_mutation:
-            return Rule("AnyIn", self.layouts[op.target])
+            return LayoutRule("AnyIn", self.layouts[op.target])
         if op.rule == "constant":
-            return Rule("AnyIn", self._constant_candidates())
+            return LayoutRule("AnyIn", self._constant_candidates())
         if op.kind in ("constant", "empty", "multi_output"):
-            return Rule("AnyIn", (default,))
+            return LayoutRule("AnyIn", (default,))
         if op.rule == "clone":
             return self._clone(default)
         if op.rule == "cast":
-            return Rule("AllSame", (self._cast(default),))
+            return LayoutRule("AllSame", (self._cast(default),))
         if op.kind == "topk":
-            return Rule("AllSame", self._topk())
+            return LayoutRule("AllSame", self._topk())
         self._check_tags()
+        if op.kind == "reduction" and (moved := self._inside_sticks()) is not None:
+            return moved
         if len(self.reads) == 1 and op.kind == "pointwise" and op.rule == "same":
-            return Rule("AllSame", self._single())
-        return Rule("AllSame", self._several())
+            return LayoutRule("AllSame", self._single())
+        return LayoutRule("AllSame", self._several())
 
     def _last_variable(self) -> str | None:
         return self.op.ranges[-1][0] if self.op.ranges and self.out.size[-1] != 1 else None
 
-    def _clone(self, default: DeviceLayout) -> Rule:
+    def _clone(self, default: DeviceLayout) -> LayoutRule:
         sticks = [self._stick(read, layout) for read in self.reads for layout in self.layouts[read.buffer]]
         if any(s.offset and s.variable is not None for s in sticks):
             for dim, variable in self._dims().items():
                 if dim != len(self.out.size) - 1 and self.out.size[dim] % self.eps == 0:
-                    return Rule("FixedInOut", (default,), (variable,))
+                    return LayoutRule("FixedInOut", (default,), (variable,))
             raise self._no_layout("clone of a slice that starts inside a stick")
-        return Rule("AnyIn", (default,))
+        return LayoutRule("AnyIn", (default,))
 
     def _cast(self, default: DeviceLayout) -> DeviceLayout:
         out, read = self.out, self.reads[0]
@@ -122,9 +127,10 @@ class _Rules:
         return (self._with_stick(free[0]),)
 
     def _constant_candidates(self) -> tuple[DeviceLayout, ...]:
-        variables = list(self._dims().values())
-        found = [self._with_stick(v) for v in reversed(variables)]
-        return tuple(found) or (device_layout(self.out.size, self.out.dtype, None, self.out.stride),)
+        dims, out = self._dims(), self.out
+        orders = [(*(d for d in range(len(out.size)) if d != stick), stick) for stick in dims]
+        found = [device_layout(out.size, out.dtype, order, out.stride) for order in orders]
+        return tuple(found) or (device_layout(out.size, out.dtype, None, out.stride),)
 
     def _single(self) -> tuple[DeviceLayout, ...]:
         read = self.reads[0]
@@ -169,6 +175,19 @@ class _Rules:
         if not found:
             raise self._no_layout(f"{self.op.func}: no dim of its result can hold the sticks")
         return tuple(dict.fromkeys(found))
+
+    def _inside_sticks(self) -> LayoutRule | None:
+        """Of a reduction that starts inside a stick: the sticks move to the first other dim of whole sticks."""
+        read = self.reads[0]
+        stick = self._stick(read, self.layouts[read.buffer][0])
+        if stick.variable is None or not stick.offset:
+            return None
+        outer_first = sorted(read.index.steps, key=lambda step: -step[1])
+        whole = [v for v, _ in outer_first if v != stick.variable and self.space[v] % self.eps == 0]
+        if not whole:
+            return None
+        kept = whole[0] if whole[0] in dict(self.op.ranges) else None
+        return LayoutRule("FixedInOut", (self._with_stick(kept),), (whole[0],))
 
     def _with_stick(self, variable: str | None) -> DeviceLayout:
         """Dims that are looped over in order, then those of size 1, then the stick dim, or -1 if it is gone."""
@@ -244,7 +263,7 @@ def compatible(source: tuple[Coordinate, ...], eps: int, required: str | None, s
 def edge_cost(
     op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, required: str | None, sink: tuple[Coordinate, ...]
 ) -> EdgeCost:
-    """The cost of one operand under a layout (torch-spyre, June 2026 semantics, section 5.3)."""
+    """The cost of one operand under a layout (docs/spyre-rules.md: Layout choice)."""
     coordinates = device_coordinates(layout, read.index, op.space)
     if compatible(coordinates, layout.elements_per_stick, required, sink):
         return EdgeCost(0)

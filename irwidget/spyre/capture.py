@@ -10,12 +10,17 @@ from typing import Any
 
 import torch
 import torch.fx.traceback as fx_traceback
-import torch.utils._pytree as pytree
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
 from irwidget.errors import ExportError, IRWidgetError, UsageError
+from irwidget.private_torch import (
+    AutoDispatchBelowAutograd,
+    FakeTensorMode,
+    FunctionalTensorMode,
+    dispatch_functionalize,
+    make_fx,
+    pytree,
+)
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.options import Options
@@ -156,8 +161,6 @@ class _Call:
 
 
 def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
-    from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
-
     functional = dispatch_functionalize(call, mode=FunctionalTensorMode(pre_dispatch=True, export=True))
     with ExitStack() as stack:
         for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode):
@@ -202,9 +205,8 @@ def decompose(captured: Captured) -> torch.fx.GraphModule:
     mode = _fake_mode(captured)
     interpreter = _Stepper(graph)
     interpreter.extra_traceback = False
-    guard: Any = torch._C._AutoDispatchBelowAutograd  # pyright: ignore[reportPrivateUsage]
     with ExitStack() as stack:
-        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, guard()):
+        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, AutoDispatchBelowAutograd()):
             stack.enter_context(context)
         try:
             made = make_fx(interpreter.run, decomposition_table=decomposition_table())(*captured.fakes)

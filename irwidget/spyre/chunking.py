@@ -1,4 +1,4 @@
-"""Optional: cut pointwise ops on very large tensors into chunks (section 5.4, off by default)."""
+"""Cut elementwise ops on very large tensors into chunks, on request (docs/spyre-rules.md: Padding and chunks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline: every pass in order, each leaving a dump (section 15)."""
+"""The pipeline: every pass in order, each leaving a dump (docs/spyre-rules.md: Passes)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from irwidget.spyre import texts
+from irwidget.spyre import printing
 from irwidget.spyre.bundling import HostCall, bundle
 from irwidget.spyre.candidates import propagate
 from irwidget.spyre.chunking import chunk_large_tensors
@@ -15,7 +15,7 @@ from irwidget.spyre.cleanup import eliminate_dead_code, promote_constants, split
 from irwidget.spyre.division import Division, divide
 from irwidget.spyre.hardware import SEMANTICS
 from irwidget.spyre.ir import Graph
-from irwidget.spyre.kernel import Kernel, make_kernel
+from irwidget.spyre.kernel import SpyreKernel, make_kernel
 from irwidget.spyre.named import (
     check_hint_names,
     dynamic_units,
@@ -28,7 +28,7 @@ from irwidget.spyre.options import Options, make_options
 from irwidget.spyre.padding import pad_matmuls
 from irwidget.spyre.pool import Pool, plan_pool
 from irwidget.spyre.program import Origin, SpyreProgram
-from irwidget.spyre.restickify import Choice, choose_layouts, commit_layouts, insert_restickify
+from irwidget.spyre.restickify import LayoutChoice, choose_layouts, commit_layouts, insert_restickify
 from irwidget.spyre.scratchpad import Scratchpad, co_optimize, plan_scratchpad
 from irwidget.spyre.tensorspec import described
 from irwidget.spyre.tiling import coarse_tile, set_advances
@@ -57,13 +57,13 @@ class _Recorder:
         step: str,
         language: str,
         run: Callable[[], T],
-        show: Callable[[T], texts.Shown],
+        show: Callable[[T], printing.Printed],
         options: str = "",
     ) -> T:
         begun = time.perf_counter()
         result = run()
         self.dumps.append(
-            texts.lazy_dump(
+            printing.lazy_dump(
                 name,
                 list(STEPS).index(step),
                 language,
@@ -112,7 +112,7 @@ class _Compilation:
         facts = {
             "semantics": SEMANTICS,
             "cores": self.options.cores,
-            "kernels": sum(isinstance(s, Kernel) for s in made),
+            "kernels": sum(isinstance(s, SpyreKernel) for s in made),
             "restickify_cost": choice.cost,
             "pool_bytes": pool.bytes,
         }
@@ -123,7 +123,7 @@ class _Compilation:
             tools={"spyre front end": SEMANTICS},
             name=self.label,
             facts=facts,
-            diagnostics=texts.diagnostics(graph, divisions),
+            diagnostics=printing.diagnostics(graph, divisions),
         )
         return SpyreProgram(
             self.label,
@@ -148,10 +148,10 @@ class _Compilation:
         from irwidget.spyre.lowering import lower_graph
         from irwidget.spyre.rewrites import rewrite
 
-        captured = self.record("capture", "fx", "fx", lambda: capture(fn, inputs, self.options), texts.captured)
-        module = self.record("decompositions", "fx", "fx", lambda: decompose(captured), texts.fx)
+        captured = self.record("capture", "fx", "fx", lambda: capture(fn, inputs, self.options), printing.captured)
+        module = self.record("decompositions", "fx", "fx", lambda: decompose(captured), printing.fx)
         rewritten = self.record(
-            "rewrites", "fx", "fx", lambda: rewrite(module), texts.fx, "addmm mm-to-bmm unit-bmm unflatten"
+            "rewrites", "fx", "fx", lambda: rewrite(module), printing.fx, "addmm mm-to-bmm unit-bmm unflatten"
         )
         constants: dict[str, Any] = {}
 
@@ -160,18 +160,18 @@ class _Compilation:
             constants.update(found)
             return graph
 
-        return captured, self.record("lower", "loop-ir", "text", lowered, texts.graph), constants
+        return captured, self.record("lower", "loop-ir", "text", lowered, printing.graph), constants
 
     def _pass(self, name: str, graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
-        return self.record(name, "loop-ir", "text", lambda: change(graph), texts.graph)
+        return self.record(name, "loop-ir", "text", lambda: change(graph), printing.graph)
 
-    def _layouts(self, graph: Graph) -> tuple[Graph, Choice]:
+    def _layouts(self, graph: Graph) -> tuple[Graph, LayoutChoice]:
         """Layouts of every buffer, restickify copies, padding."""
         options = self.options
         graph = self._pass("deadcode_elimination", graph, eliminate_dead_code)
         graph = self._pass("split_multi_ops", graph, split_multi_ops)
         found = self.record(
-            "propagate_spyre_tensor_layouts", "loop-ir", "text", lambda: propagate(graph), texts.candidates(graph)
+            "propagate_spyre_tensor_layouts", "loop-ir", "text", lambda: propagate(graph), printing.candidates(graph)
         )
         graph = self._pass("validate_ops", graph, validate_ops)
         search = f"restickify_solver={options.restickify_solver} beam_width={options.beam_width}"
@@ -180,7 +180,7 @@ class _Compilation:
             "loop-ir",
             "text",
             lambda: choose_layouts(graph, found, options),
-            texts.layouts(graph),
+            printing.layouts(graph),
             search,
         )
         made = self._pass("finalize_layouts", graph, lambda g: commit_layouts(g, choice))
@@ -206,14 +206,14 @@ class _Compilation:
             "loop-ir",
             "text",
             lambda: divide(tiled, options, hints, dynamic),
-            texts.divided,
+            printing.divided,
             f"cores={options.cores}",
         )
         if options.co_optimizing_lx_planning and options.lx_planning:
             graph = self._pass("co_optimize_division", graph, lambda g: co_optimize(g, divisions, options))
         return graph, divisions
 
-    def _kernels(self, graph: Graph) -> tuple[Scratchpad, Pool, tuple[Kernel | HostCall, ...]]:
+    def _kernels(self, graph: Graph) -> tuple[Scratchpad, Pool, tuple[SpyreKernel | HostCall, ...]]:
         """Scratchpad, pool, kernels and everything that is written from them."""
         options = self.options
         solver = f"layout_solver={options.layout_solver} bytes={options.lx_bytes}"
@@ -222,18 +222,22 @@ class _Compilation:
             "loop-ir",
             "text",
             lambda: plan_scratchpad(graph, options),
-            texts.scratchpad(graph),
+            printing.scratchpad(graph),
             solver,
         )
         pool = self.record(
-            "memory_planning", "scheduler", "text", lambda: plan_pool(graph, pad.addresses), texts.pool(graph)
+            "memory_planning", "scheduler", "text", lambda: plan_pool(graph, pad.addresses), printing.pool(graph)
         )
         steps = self.record(
-            "spyre_fuse_nodes", "scheduler", "text", lambda: bundle(graph, pad.addresses, pool.offsets), texts.bundles
+            "spyre_fuse_nodes",
+            "scheduler",
+            "text",
+            lambda: bundle(graph, pad.addresses, pool.offsets),
+            printing.bundles,
         )
         places = {n: ("lx", a) for n, a in pad.addresses.items()} | {n: ("pool", a) for n, a in pool.offsets.items()}
 
-        def kernels() -> tuple[Kernel | HostCall, ...]:
+        def kernels() -> tuple[SpyreKernel | HostCall, ...]:
             return tuple(
                 step
                 if isinstance(step, HostCall)
@@ -241,10 +245,15 @@ class _Compilation:
                 for step in steps
             )
 
-        made = self.record("opspec", "codegen", "python", kernels, texts.opspecs)
-        self.record("superdsc", "codegen", "json", lambda: made, texts.superdscs)
+        made = self.record("opspec", "codegen", "python", kernels, printing.opspecs)
+        self.record("superdsc", "codegen", "json", lambda: made, printing.superdscs)
         self.record(
-            "bundle_mlir", "codegen", "mlir", lambda: made, texts.bundle_mlirs, f"unroll_loops={options.unroll_loops}"
+            "bundle_mlir",
+            "codegen",
+            "mlir",
+            lambda: made,
+            printing.bundle_mlirs,
+            f"unroll_loops={options.unroll_loops}",
         )
-        self.record("host_module", "codegen", "python", lambda: made, texts.host(graph, pool.bytes))
+        self.record("host_module", "codegen", "python", lambda: made, printing.host(graph, pool.bytes))
         return pad, pool, made

@@ -49,7 +49,7 @@ def device_coordinates(
     index: Index,
     ranges: Mapping[str, int],
 ) -> tuple[Coordinate, ...]:
-    """One coordinate per device dim (torch-spyre, June 2026 semantics, section 3.3).
+    """One coordinate per device dim (docs/spyre-rules.md: Device coordinates).
 
     Device dims of extent 1 and of no or zero stride stay 0.
     """

@@ -1,4 +1,4 @@
-"""The cost model that divides matmuls over the cores (torch-spyre, June 2026 semantics, section 6.6).
+"""The cost model that divides matmuls over the cores (docs/spyre-rules.md: Matmul costs).
 
 The constants are heuristics of that version.
 """
@@ -17,7 +17,7 @@ TARGET_PASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CostTerms:
     """The parts of a cost, in microseconds."""
 
     compute: float
@@ -32,11 +32,11 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DivisionCandidate:
     """One way to split a matmul and its cost."""
 
     splits: Mapping[str, int]
-    terms: Terms
+    terms: CostTerms
     cores: int
 
     @property
@@ -44,7 +44,7 @@ class Candidate:
         return self.terms.total
 
 
-def matmul_cost(sizes: tuple[int, int, int, int], splits: tuple[int, int, int, int]) -> Terms:
+def matmul_cost(sizes: tuple[int, int, int, int], splits: tuple[int, int, int, int]) -> CostTerms:
     """Cost of B x M x N x K divided by b, m, n, k."""
     batch, rows, columns, depth = sizes
     b, m, n, k = splits
@@ -55,7 +55,7 @@ def matmul_cost(sizes: tuple[int, int, int, int], splits: tuple[int, int, int, i
     memory = moved / BYTES_PER_MICROSECOND * max(1.0, max(m, n) / 8)
     partial = (k - 1) * batch * rows * columns * 1.4e-4
     tie = 0.0 if passes >= TARGET_PASSES else log2(TARGET_PASSES / passes) * 50
-    return Terms(compute, memory, partial, tie, b**1.4)
+    return CostTerms(compute, memory, partial, tie, b**1.4)
 
 
 def choose_matmul(
@@ -65,16 +65,16 @@ def choose_matmul(
     column: str,
     depth: str,
     cores: int,
-) -> tuple[Candidate, ...]:
+) -> tuple[DivisionCandidate, ...]:
     """Every division that fits the cores, cheapest first; the first enumerated wins a tie."""
     sizes = (prod(units[v] for v in batch), units[row], units[column] * 64, units[depth] * 64)
     dims = [*batch, row, column, depth]
     choices = [[d for d in range(1, min(units[v], cores) + 1) if units[v] % d == 0] for v in dims]
-    found: list[Candidate] = []
+    found: list[DivisionCandidate] = []
     for parts in product(*choices):
         used = prod(parts)
         if used <= cores:
             b = prod(parts[: len(batch)])
             terms = matmul_cost(sizes, (b, *parts[len(batch) :]))  # pyright: ignore[reportArgumentType]
-            found.append(Candidate(dict(zip(dims, parts, strict=True)), terms, used))
+            found.append(DivisionCandidate(dict(zip(dims, parts, strict=True)), terms, used))
     return tuple(sorted(found, key=lambda c: c.cost))

@@ -1,4 +1,4 @@
-"""The front end's own decompositions of ATen (torch-spyre, June 2026 semantics, section 4.2).
+"""The front end's own decompositions of ATen (docs/spyre-rules.md: Op selection).
 
 Each is plain PyTorch over fake tensors; the tracer records what they call.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -20,6 +21,10 @@ from irwidget.spyre.hardware import FP16_MAX
 Tensor = torch.Tensor
 aten = torch.ops.aten
 _TABLE: dict[str, Callable[..., Any]] = {}
+_OF_PYTORCH = """
+    stack t rsub addcmul addcdiv native_group_norm hardtanh hardsigmoid hardswish log_sigmoid_forward
+    roll glu narrow unsafe_chunk lerp logaddexp select_scatter select_backward dot vdot
+"""
 
 
 def _decomposes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -40,32 +45,9 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
         packet, _, overload = name.partition(".")
         op = getattr(getattr(aten, packet), overload or "default")
         table[op] = _with_origin(packet, function)
-    from torch._decomp import get_decompositions  # pyright: ignore[reportUnknownVariableType]
+    from irwidget.private_torch import get_decompositions  # pyright: ignore[reportUnknownVariableType]
 
-    known: Any = get_decompositions(
-        [
-            aten.stack,
-            aten.t,
-            aten.rsub,
-            aten.addcmul,
-            aten.addcdiv,
-            aten.native_group_norm,
-            aten.hardtanh,
-            aten.hardsigmoid,
-            aten.hardswish,
-            aten.log_sigmoid_forward,
-            aten.roll,
-            aten.glu,
-            aten.narrow,
-            aten.unsafe_chunk,
-            aten.lerp,
-            aten.logaddexp,
-            aten.select_scatter,
-            aten.select_backward,
-            aten.dot,
-            aten.vdot,
-        ]
-    )
+    known: Any = get_decompositions([getattr(aten, name) for name in _OF_PYTORCH.split()])
     for op, function in known.items():
         if op not in table:
             table[op] = _with_origin(op.overloadpacket.__name__, function)
@@ -112,10 +94,21 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
     row, column = a.dim() == 1, b.dim() == 1
     a = a.unsqueeze(0) if row else a
     b = b.unsqueeze(-1) if column else b
+    if max(a.dim(), b.dim()) > 3 and min(a.dim(), b.dim()) > 2:
+        a, b = _collapsible(a), _collapsible(b)
     y = ops().matmul(a, b)
     if row:
         y = y.squeeze(-2)
     return y.squeeze(-1) if column else y
+
+
+def _collapsible(x: Tensor) -> Tensor:
+    """Upstream's bmm takes the batch dims as one; what no view can make one is copied first."""
+    batch = [(n, s) for n, s in zip(x.shape[:-2], x.stride()[:-2], strict=True) if n != 1]
+    if all(outer == n * s for (_, outer), (n, s) in pairwise(batch)):
+        return x
+    with fx_traceback.annotate({"aten": "expand"}):
+        return x.clone(memory_format=torch.contiguous_format)
 
 
 @_decomposes("addmm", "baddbmm")
@@ -182,9 +175,18 @@ def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
 
 @_decomposes("linalg_vector_norm")
 def _vector_norm(x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    if order != 2 or dtype not in (None, x.dtype):
+    if dtype not in (None, x.dtype):
         return NotImplemented
-    return torch.sqrt(torch.sum(x * x, list(range(x.dim())) if dim is None else dim, keepdim))
+    dims: Any = list(range(x.dim())) if dim is None else dim
+    if order == 2:
+        with fx_traceback.annotate({"aten": "pow"}):
+            square = x * x
+        return torch.sqrt(torch.sum(square, dims, keepdim))
+    if order == 1:
+        return torch.sum(torch.abs(x), dims, keepdim)
+    if order in (math.inf, -math.inf):
+        return (torch.amax if order > 0 else torch.amin)(torch.abs(x), dims, keepdim)
+    return NotImplemented
 
 
 @_decomposes("index_select")
@@ -258,16 +260,16 @@ def _attention(
         )
     root = math.sqrt(1.0 / math.sqrt(q.shape[-1]) if scale is None else scale)
     heads = q.shape[-3]
-    q, k = q * root, k * root
-    if enable_gqa and heads != k.shape[-3]:
-        k, v = _grouped(k, heads), _grouped(v, heads)
-    scores = ops().matmul(q, k.transpose(-2, -1))
+    q = q * root
+    q = _collapsible(q) if q.dim() > 3 else q
+    k = k * root
+    grouped = enable_gqa and heads != k.shape[-3]
+    scores = _matmul(q, (_grouped(k, heads) if grouped else k).transpose(-2, -1))
     if causal:
-        size = (q.shape[-2], k.shape[-2])
-        scores = scores + torch.full(size, -math.inf, dtype=q.dtype).triu(1)
+        scores = scores + torch.full(scores.shape, -math.inf, dtype=q.dtype).triu(1)
     if mask is not None:
         scores = scores + _additive(mask, q.dtype)
-    y = ops().matmul(_softmax(scores, -1), v)
+    y = _matmul(_softmax(scores, -1), _grouped(v, heads) if grouped else v)
     return y.transpose(1, 2).clone(memory_format=torch.contiguous_format).transpose(1, 2) if y.dim() == 4 else y
 
 
@@ -294,6 +296,12 @@ def _max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor
 @_decomposes("min.dim")
 def _min_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return torch.amin(x, dim, keepdim), torch.argmin(x, dim, keepdim)
+
+
+@_decomposes("aminmax")
+def _aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    dims = list(range(x.dim())) if dim is None else [dim]
+    return torch.amin(x, dims, keepdim), torch.amax(x, dims, keepdim)
 
 
 @_decomposes("max")
@@ -326,8 +334,11 @@ def _ceil(x: Tensor) -> Tensor:
 
 @_decomposes("sign")
 def _sign(x: Tensor) -> Tensor:
-    one, zero, low = (torch.full((), v, dtype=x.dtype) for v in (1.0, 0.0, -1.0))
-    return aten.where.self(x > 0, one, aten.where.self(x < 0, low, zero))
+    zero = _filled(x, 0.0)
+    positive = torch.gt(x, zero)
+    one = _filled(x, 1.0)
+    negative = torch.lt(x, zero)
+    return aten.where.self(positive, one, aten.where.self(negative, _filled(x, -1.0), zero))
 
 
 @_decomposes("logical_not", "bitwise_not")
@@ -343,7 +354,7 @@ def _bitwise_and(a: Tensor, b: Tensor) -> Any:
 @_decomposes("where.ScalarOther", "where.ScalarSelf", "where.Scalar")
 def _where(condition: Tensor, a: Any, b: Any) -> Tensor:
     dtype = next((t.dtype for t in (a, b) if isinstance(t, torch.Tensor)), torch.float16)
-    a, b = (t if isinstance(t, torch.Tensor) else torch.full((), t, dtype=dtype) for t in (a, b))
+    a, b = (t if isinstance(t, torch.Tensor) else torch.full(condition.shape, t, dtype=dtype) for t in (a, b))
     return aten.where.self(condition, a, b)
 
 
@@ -377,7 +388,8 @@ def _arithmetic(name: str) -> Callable[..., Any]:
             return _through_float(op, a, b * alpha if alpha != 1 else b)
         if alpha == 1:
             return NotImplemented
-        return op(a, torch.full((), alpha, dtype=a.dtype) * b)
+        other = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=a.dtype)
+        return op(a, other * _filled(other, alpha))
 
     return decompose
 
@@ -392,6 +404,19 @@ def _through_float(op: Callable[..., Tensor], a: Tensor, b: Any) -> Tensor:
 _TABLE["add.Tensor"] = _arithmetic("add")
 _TABLE["sub.Tensor"] = _arithmetic("sub")
 _TABLE["mul.Tensor"] = _arithmetic("mul")
+
+
+@_decomposes("div.Tensor", "div.Scalar")
+def _div(a: Tensor, b: Any) -> Any:
+    """A number is divided by through its reciprocal."""
+    if isinstance(b, torch.Tensor) or not b or not a.dtype.is_floating_point:
+        return NotImplemented
+    return a * (1.0 / b)
+
+
+@_decomposes("repeat")
+def _repeat(x: Tensor, repeats: list[int]) -> Any:
+    return x.clone() if len(repeats) == x.dim() and all(n == 1 for n in repeats) else NotImplemented
 
 
 @_decomposes("square")

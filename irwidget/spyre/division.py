@@ -1,4 +1,4 @@
-"""Divide the iteration space of an op over the cores (torch-spyre, June 2026 semantics, section 6)."""
+"""Divide the iteration space of an op over the cores (docs/spyre-rules.md: Work division)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import inf, prod
 
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import stick_of
-from irwidget.spyre.costmodel import Candidate, choose_matmul
+from irwidget.spyre.costmodel import DivisionCandidate, choose_matmul
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import device_format
 from irwidget.spyre.hardware import SPAN_LIMIT
@@ -18,7 +18,7 @@ from irwidget.spyre.options import Options
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class TensorAccess:
     """An operand or the result of an op, as work division sees it."""
 
     name: str
@@ -41,7 +41,7 @@ class Division:
     """Splits that the 256 MiB span forced."""
     source: str = "default"
     """default, span, cost model, hint, or none for an op that stays on one core."""
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[DivisionCandidate, ...] = ()
     """The cost model's candidates, cheapest first."""
     cores: int = 1
     idle: str = ""
@@ -49,13 +49,13 @@ class Division:
     warnings: tuple[str, ...] = ()
 
 
-def tensors_of(graph: Graph, op: Op) -> tuple[Tensor, ...]:
+def tensors_of(graph: Graph, op: Op) -> tuple[TensorAccess, ...]:
     """Inputs in read order, the result last."""
-    found: list[Tensor] = []
+    found: list[TensorAccess] = []
     for read in op.tensor_reads:
         buffer = graph.buffers[read.buffer]
         found.append(
-            Tensor(
+            TensorAccess(
                 read.buffer,
                 buffer.device,
                 graph.read_coordinates(op, read),
@@ -64,7 +64,7 @@ def tensors_of(graph: Graph, op: Op) -> tuple[Tensor, ...]:
             )
         )
     out = graph.buffers[op.target]
-    found.append(Tensor(op.target, out.device, graph.write_coordinates(op), host_bytes(out.dtype)))
+    found.append(TensorAccess(op.target, out.device, graph.write_coordinates(op), host_bytes(out.dtype)))
     return tuple(found)
 
 
@@ -133,7 +133,7 @@ def _finish(
     splits: Mapping[str, int],
     committed: Mapping[str, int],
     source: str,
-    candidates: tuple[Candidate, ...],
+    candidates: tuple[DivisionCandidate, ...],
     cores: int,
     warnings: tuple[str, ...],
 ) -> Division:
@@ -166,7 +166,7 @@ def _idle(
     return f"{cores - used} of {cores} cores idle: {why}splits divide evenly or not at all ({'; '.join(parts)})"
 
 
-def stick_units(space: Mapping[str, int], tensors: Sequence[Tensor]) -> dict[str, int]:
+def stick_units(space: Mapping[str, int], tensors: Sequence[TensorAccess]) -> dict[str, int]:
     """Whole sticks for stick variables, by the largest stick that a tensor has for them; else elements."""
     sticks: dict[str, int] = {}
     for tensor in tensors:
@@ -177,7 +177,7 @@ def stick_units(space: Mapping[str, int], tensors: Sequence[Tensor]) -> dict[str
     return {v: -(-n // sticks[v]) if v in sticks else n for v, n in space.items()}
 
 
-def output_variables(space: Mapping[str, int], result: Tensor) -> tuple[str, ...]:
+def output_variables(space: Mapping[str, int], result: TensorAccess) -> tuple[str, ...]:
     """Variables of the result's coordinates, its last (stick) coordinate left out."""
     seen = {v for c in result.coordinates[:-1] for v in c.variables}
     return tuple(v for v in space if v in seen)
@@ -195,7 +195,7 @@ def largest_divisor(n: int, limit: int) -> int:
 # -- pass 1: span --------------------------------------------------------------------------------
 
 
-def span_bytes(tensor: Tensor, space: Mapping[str, int], splits: Mapping[str, int]) -> int:
+def span_bytes(tensor: TensorAccess, space: Mapping[str, int], splits: Mapping[str, int]) -> int:
     """Bytes of a tensor between the first and the last that one core touches, in host element sizes."""
     ranges = {v: max(1, n // splits.get(v, 1)) for v, n in space.items()}
     size = tensor.layout.device_size
@@ -212,12 +212,12 @@ def span_bytes(tensor: Tensor, space: Mapping[str, int], splits: Mapping[str, in
 
 def reduce_span(
     op: Op,
-    tensors: Sequence[Tensor],
+    tensors: Sequence[TensorAccess],
     units: Mapping[str, int],
     outputs: Sequence[str],
     cores: int,
 ) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Splits that keep each core within 256 MiB of every tensor (section 6.4)."""
+    """Splits that keep each core within 256 MiB of every tensor (docs/spyre-rules.md: Span)."""
     committed: dict[str, int] = {}
     warnings: list[str] = []
     space = op.space
@@ -252,7 +252,7 @@ def reduce_span(
 
 def _best_span(
     op: Op,
-    tensor: Tensor,
+    tensor: TensorAccess,
     variables: list[str],
     units: Mapping[str, int],
     committed: Mapping[str, int],
@@ -289,12 +289,12 @@ def _best_span(
 
 def _cost_model(
     op: Op,
-    tensors: Sequence[Tensor],
+    tensors: Sequence[TensorAccess],
     units: Mapping[str, int],
     outputs: Sequence[str],
     cores: int,
-) -> tuple[Candidate, ...]:
-    """Candidates of the cost model, cheapest first; none where it does not apply (section 6.6)."""
+) -> tuple[DivisionCandidate, ...]:
+    """Candidates of the cost model, cheapest first; none where it is not asked (docs/spyre-rules.md: Matmul costs)."""
     eps = tensors[-1].layout.elements_per_stick
     n = stick_of(tensors[-1].coordinates, eps).variable
     if n is None or n not in outputs or len(op.reduced) != 1:
@@ -318,7 +318,7 @@ def distribute(
     committed: Mapping[str, int],
     cores: int,
 ) -> dict[str, int]:
-    """Largest output variables first, then at most one reduction variable (section 6.5)."""
+    """Largest output variables first, then at most one reduction variable (docs/spyre-rules.md: Default)."""
     splits = {v: committed.get(v, 1) for v in space}
     left = cores
     for n in committed.values():
@@ -350,7 +350,7 @@ def check_hint(
     outputs: Sequence[str],
     cores: int,
 ) -> dict[str, int]:
-    """A user's division: even, within the cores, at most one reduction dim (section 6.8)."""
+    """A user's division: even, within the cores, at most one reduction dim (docs/spyre-rules.md: Hints)."""
     prefix = f"Spyre backend does not support: work_division_hint: {op.buffer}"
     for v, n in hint.items():
         if units[v] % n:

@@ -28,7 +28,7 @@ def forget_programs() -> None:
 
 def graph_breaks() -> dict[str, int]:
     """Why Dynamo cut its graphs so far: reason -> how often."""
-    from torch._dynamo.utils import counters
+    from irwidget.private_torch import counters
 
     return dict(counters["graph_break"])
 

@@ -10,9 +10,10 @@ import torch
 from torch.fx import GraphModule, Node
 
 from irwidget.errors import UnsupportedError
+from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Index, index_of, ranges_of
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
-from irwidget.spyre.ir import Buffer, External, Op, Ranges, Read, View
+from irwidget.spyre.ir import Buffer, BufferView, External, Op, Ranges, Read
 from irwidget.spyre.layout import row_major
 from irwidget.spyre.opfuncs import COMPARISONS
 from irwidget.spyre.rewrites import custom
@@ -20,15 +21,15 @@ from irwidget.spyre.tensorspec import Input
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class TensorValue:
     """A tensor value while lowering: a view of a buffer and the view ops on the way."""
 
-    view: View
+    view: BufferView
     origins: tuple[str, ...] = ()
     direct: bool = True
 
 
-class Emitter:
+class LoopBuilder:
     """The state of lowering one graph, and how ops are appended to it."""
 
     def __init__(self, module: GraphModule, inputs: Sequence[Input]) -> None:
@@ -58,15 +59,15 @@ class Emitter:
     def next(self) -> str:
         return f"buf{len(self.ops)}"
 
-    def operand(self, node: Node) -> Operand:
+    def operand(self, node: Node) -> TensorValue:
         value = node.meta["val"]
         name = self.by_storage.get(storage(node))
         if name is None:
             raise UnsupportedError(f"{node.name}: no buffer holds its value{self.place()}")
-        view = View(
+        view = BufferView(
             name, tuple(value.shape), tuple(value.stride()), int(value.storage_offset()), dtype_name(value.dtype)
         )
-        return Operand(view, self.origins.get(node, ()), self.direct.get(node, True))
+        return TensorValue(view, self.origins.get(node, ()), self.direct.get(node, True))
 
     def place(self) -> str:
         line = custom(self.node).get("line", ("", 0))
@@ -105,7 +106,7 @@ class Emitter:
                 reads=tuple(reads),
                 target=name,
                 write=more.pop("write", index_of(size, stride, 0)),
-                aten=packet(node),
+                aten=custom(node).get("aten", packet(node)),
                 pointwise=torch.Tag.pointwise in tags,
                 **more,
             )
@@ -113,7 +114,7 @@ class Emitter:
         self.bind(node, name)
         return name
 
-    def read(self, operand: Operand, size: tuple[int, ...], role: str = "") -> Read:
+    def read(self, operand: TensorValue, size: tuple[int, ...], role: str = "") -> Read:
         """How a loop over `size` reads the operand, broadcast to it."""
         view = operand.view
         missing = len(size) - len(view.size)
@@ -152,13 +153,13 @@ class Emitter:
             dtype = torch.promote_types(dtype, other.dtype)
         return dtype_name(dtype)
 
-    def cast_operand(self, operand: Operand, dtype: str) -> Operand:
+    def cast_operand(self, operand: TensorValue, dtype: str) -> TensorValue:
         """A buffer with the operand in another dtype; the scheduler sees the cast as an op of its own."""
         view = operand.view
         buffer = self.buffers[view.buffer]
         if buffer.kind == "constant":
             name = self.constant(None, buffer.value, dtype)
-            return Operand(View(name, (), (), 0, dtype))
+            return TensorValue(BufferView(name, (), (), 0, dtype))
         func = cast_op(view.dtype, dtype)
         name = self.next()
         stride = row_major(view.size)
@@ -180,9 +181,9 @@ class Emitter:
                 origins=("_to_copy",),
             )
         )
-        return Operand(View(name, view.size, stride, 0, dtype))
+        return TensorValue(BufferView(name, view.size, stride, 0, dtype))
 
-    def host_cast(self, operand: Operand, dtype: str) -> Operand:
+    def host_cast(self, operand: TensorValue, dtype: str) -> TensorValue:
         from irwidget.spyre.customops import ops
 
         view = operand.view
@@ -196,12 +197,12 @@ class Emitter:
             row_major(view.size),
             dtype,
         )
-        return Operand(View(name, view.size, row_major(view.size), 0, dtype))
+        return TensorValue(BufferView(name, view.size, row_major(view.size), 0, dtype))
 
     # -- fallbacks -----------------------------------------------------------------------------
 
     def fallback(self, node: Node) -> None:
-        seen: list[View] = []
+        seen: list[BufferView] = []
 
         def convert(value: Any) -> Any:
             if isinstance(value, Node):
@@ -233,7 +234,7 @@ class Emitter:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         name: str,
-        views: tuple[View, ...],
+        views: tuple[BufferView, ...],
         size: tuple[int, ...],
         stride: tuple[int, ...],
         dtype: str,
@@ -279,7 +280,7 @@ def node_of(value: Any) -> Node:
 
 
 def storage(node: Node) -> int:
-    return node.meta["val"].untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+    return storage_id(node.meta["val"])
 
 
 def same_view(a: Node, b: Node) -> bool:

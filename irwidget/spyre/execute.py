@@ -6,32 +6,57 @@ card would get silently wrong raises a TileError.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
-import torch.utils._pytree as pytree
 
 from irwidget.errors import UnsupportedError, UsageError
+from irwidget.private_torch import pytree
 from irwidget.spyre import semantics
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import dtype_name
-from irwidget.spyre.ir import Buffer, External, View
-from irwidget.spyre.kernel import Kernel
+from irwidget.spyre.ir import Buffer, BufferView, External, Graph
+from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layout import row_major
-from irwidget.spyre.memory import Integers, Memory, Space, Tile, TileError
+from irwidget.spyre.memory import CoreTile, DeviceMemory, Integers, Space, TileError
 from irwidget.spyre.opspec import OpSpec, TensorArg
-from irwidget.spyre.superdsc import Plan, start_address
+from irwidget.spyre.options import Options
+from irwidget.spyre.pool import Pool
+from irwidget.spyre.scratchpad import Scratchpad
+from irwidget.spyre.superdsc import SuperDscPlan, start_address
 
-if TYPE_CHECKING:
-    from irwidget.spyre.program import SpyreProgram
+
+class Executable(Protocol):
+    """What of a compiled program is needed to run it; see `SpyreProgram`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def options(self) -> Options: ...
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def steps(self) -> tuple[SpyreKernel | HostCall, ...]: ...
+    @property
+    def kernels(self) -> tuple[SpyreKernel, ...]: ...
+    @property
+    def scratchpad(self) -> Scratchpad: ...
+    @property
+    def pool(self) -> Pool: ...
+    @property
+    def bound(self) -> Mapping[str, torch.Tensor]: ...
+    @property
+    def call_inputs(self) -> tuple[str, ...]: ...
+    @property
+    def output_tree(self) -> Any: ...
 
 
-def execute(program: SpyreProgram, tensors: Sequence[Any], *, rounding: bool = False) -> Any:
+def execute(program: Executable, tensors: Sequence[Any], *, rounding: bool = False) -> Any:
     """Run the program on tensors; returns what the compiled function returns, in its dtypes."""
     missing = next((k.unimplemented for k in program.kernels if k.unimplemented), "")
     if missing:
@@ -44,10 +69,10 @@ def execute(program: SpyreProgram, tensors: Sequence[Any], *, rounding: bool = F
 
 
 class _Run:
-    def __init__(self, program: SpyreProgram, rounding: bool) -> None:
+    def __init__(self, program: Executable, rounding: bool) -> None:
         self.program, self.rounding = program, rounding
         self.graph = program.graph
-        self.memory = Memory(program.options.lx_bytes)
+        self.memory = DeviceMemory(program.options.lx_bytes)
         self.memory.pool.grow(program.pool.bytes)
         used = [
             program.scratchpad.addresses[n] + b.size
@@ -69,7 +94,7 @@ class _Run:
                 self._host(step)
             else:
                 self._kernel(step)
-        outputs = [self._load(view) if isinstance(view, View) else view for view in self.graph.outputs]
+        outputs = [self._load(view) if isinstance(view, BufferView) else view for view in self.graph.outputs]
         tree = self.program.output_tree
         return pytree.tree_unflatten(outputs, tree) if tree is not None else outputs
 
@@ -119,7 +144,7 @@ class _Run:
             f"the copy of {buffer.name} to the device",
         )
 
-    def _load(self, view: View, exact: bool = False) -> torch.Tensor:
+    def _load(self, view: BufferView, exact: bool = False) -> torch.Tensor:
         """Copy a view of a device tensor back to the host."""
         buffer = self.graph.buffers[view.buffer]
         space = self.memory.tensors[view.buffer]
@@ -148,7 +173,7 @@ class _Run:
 
     def _external(self, call: External) -> torch.Tensor:
         def convert(value: Any) -> Any:
-            if isinstance(value, View):
+            if isinstance(value, BufferView):
                 return self._load(value, exact=True)
             if isinstance(value, list | tuple):
                 return type(value)(convert(v) for v in value)  # pyright: ignore[reportCallIssue]
@@ -165,11 +190,11 @@ class _Run:
 
     # -- kernels -----------------------------------------------------------------------------------
 
-    def _kernel(self, kernel: Kernel) -> None:
+    def _kernel(self, kernel: SpyreKernel) -> None:
         for name in kernel.arguments:
             self.memory.allocate(name, self.graph.buffers[name].device.bytes)
         for spec, iteration in kernel.unrolled:
-            _Execution(self, kernel, spec, iteration).run()
+            _OpRun(self, kernel, spec, iteration).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,20 +205,20 @@ class _Place:
     at: Integers
 
 
-class _Execution:
+class _OpRun:
     """One SuperDSC: an op on every core."""
 
-    def __init__(self, run: _Run, kernel: Kernel, spec: OpSpec, iteration: tuple[int, ...]) -> None:
+    def __init__(self, run: _Run, kernel: SpyreKernel, spec: OpSpec, iteration: tuple[int, ...]) -> None:
         self.whole, self.kernel, self.spec, self.iteration = run, kernel, spec, iteration
         self.memory = run.memory
-        self.plan: Plan = kernel.plans[spec.source]
+        self.plan: SuperDscPlan = kernel.plans[spec.source]
         self.symbols = list(spec.iteration_space)
         self.axes = {v: i for i, v in enumerate(self.symbols)}
         self.reduced = [self.axes[v] for v in spec.reduced]
         self.what = f"{spec.source} ({spec.op})"
 
     def run(self) -> None:
-        partial: dict[tuple[int, ...], tuple[Tile, torch.Tensor]] = {}
+        partial: dict[tuple[int, ...], tuple[CoreTile, torch.Tensor]] = {}
         for core in range(self.plan.cores):
             tile = self._tile(core)
             if tile.empty:
@@ -209,18 +234,18 @@ class _Execution:
         for tile, result in partial.values():
             self._write(tile, result, epoch)
 
-    def _tile(self, core: int) -> Tile:
+    def _tile(self, core: int) -> CoreTile:
         ranges: dict[str, tuple[int, int]] = {}
         for v, (n, _) in self.spec.iteration_space.items():
             label = self.plan.labels[v]
             size = self.plan.sizes[label] // self.plan.splits[label]
             start = self.plan.slices[core][label] * size
             ranges[v] = (start, min(start + size, n))
-        return Tile(core, ranges)
+        return CoreTile(core, ranges)
 
     # -- addresses ---------------------------------------------------------------------------------
 
-    def _place(self, arg: TensorArg, tile: Tile, gathered: dict[str, np.ndarray[Any, Any]] | None = None) -> _Place:
+    def _place(self, arg: TensorArg, tile: CoreTile, gathered: dict[str, np.ndarray[Any, Any]] | None = None) -> _Place:
         size, coordinates = arg.memory or (arg.device_size, arg.device_coordinates)
         local = arg.allocation[0] == "lx"
         strides = row_major(self._local_size(size, coordinates) if local else size)
@@ -259,7 +284,7 @@ class _Execution:
             made.append(n)
         return (*made, size[-1])
 
-    def _check_start(self, arg: TensorArg, tile: Tile, place: _Place) -> None:
+    def _check_start(self, arg: TensorArg, tile: CoreTile, place: _Place) -> None:
         """The SuperDSC's start address is where the tile begins."""
         if arg.memory is not None or any(c.indirect for c in arg.device_coordinates):
             return
@@ -272,7 +297,9 @@ class _Execution:
                 f"{self.what}: the SuperDSC starts {arg.name} of core {tile.core} at {said}, its tile begins at {found}"
             )
 
-    def _read(self, arg: TensorArg, tile: Tile, gathered: dict[str, Any] | None = None, lane: int = 0) -> torch.Tensor:
+    def _read(
+        self, arg: TensorArg, tile: CoreTile, gathered: dict[str, Any] | None = None, lane: int = 0
+    ) -> torch.Tensor:
         place = self._place(arg, tile, gathered)
         at = place.at + lane * arg.format.bytes
         values = place.space.read(at, self.memory.owner(arg.name), f"core {tile.core} in {self.what}")
@@ -280,7 +307,7 @@ class _Execution:
 
     # -- arithmetic --------------------------------------------------------------------------------
 
-    def _compute(self, tile: Tile) -> torch.Tensor:
+    def _compute(self, tile: CoreTile) -> torch.Tensor:
         spec = self.spec
         if spec.kind == "matmul":
             return self._matmul(tile)
@@ -306,7 +333,7 @@ class _Execution:
             return inputs[0]
         return semantics.pointwise(spec.op, inputs, spec.constants)
 
-    def _matmul(self, tile: Tile) -> torch.Tensor:
+    def _matmul(self, tile: CoreTile) -> torch.Tensor:
         """The reduction runs over whole sticks: A is masked inside its last stick, B must hold zeros there."""
         a, b = self.spec.args[:2]
         k = self.spec.reduced[0] if self.spec.reduced else ""
@@ -315,7 +342,7 @@ class _Execution:
             label = self.plan.labels[k]
             size = self.plan.sizes[label] // self.plan.splits[label]
             start, stop = tile.ranges[k]
-            wide = Tile(tile.core, {**tile.ranges, k: (start, start + size)})
+            wide = CoreTile(tile.core, {**tile.ranges, k: (start, start + size)})
             if start + size > stop and b.format.name == "SEN169_FP16":
                 y = self._read(b, wide).float()
                 inside = torch.nn.functional.pad(x.movedim(self.axes[k], -1), (0, start + size - stop))
@@ -330,7 +357,7 @@ class _Execution:
         sums = [part.sum(self.reduced, keepdim=True) for part in (wide, wide * wide)]
         return torch.stack(sums, -1) * scale
 
-    def _topk(self, x: torch.Tensor, tile: Tile) -> torch.Tensor:
+    def _topk(self, x: torch.Tensor, tile: CoreTile) -> torch.Tensor:
         axis = self.reduced[0]
         out = self.spec.args[-1]
         walked = {v for c in out.device_coordinates for v in c.variables}
@@ -340,9 +367,9 @@ class _Execution:
         chosen = values if self.spec.op == "topkvalue" else indices.float()
         return chosen.transpose(axis, slot)
 
-    def _write(self, tile: Tile, result: torch.Tensor, epoch: int) -> None:
+    def _write(self, tile: CoreTile, result: torch.Tensor, epoch: int) -> None:
         out = self.spec.args[-1]
-        kept = Tile(tile.core, {v: (0, 1) if self.axes[v] in self.reduced else r for v, r in tile.ranges.items()})
+        kept = CoreTile(tile.core, {v: (0, 1) if self.axes[v] in self.reduced else r for v, r in tile.ranges.items()})
         place = self._place(out, kept)
         owner = self.memory.owner(out.name)
         if self.spec.op == "exx2":

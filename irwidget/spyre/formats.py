@@ -1,4 +1,4 @@
-"""Data formats of the device: which torch dtype becomes which, and which op takes which."""
+"""Which torch dtype becomes which device format, and which op takes which (docs/spyre-rules.md: Data formats)."""
 
 from __future__ import annotations
 

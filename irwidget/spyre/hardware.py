@@ -1,4 +1,4 @@
-"""Facts of the card that the front end plans for (torch-spyre, June 2026 semantics)."""
+"""Facts of the card that the front end plans for (docs/spyre-rules.md: Hardware)."""
 
 from __future__ import annotations
 

@@ -1,16 +1,17 @@
-"""The Python module that allocates device buffers and launches the kernels (section 13)."""
+"""The Python module that allocates device buffers and launches the kernels (docs/spyre-rules.md: Host module)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from irwidget.private_torch import ASSERT_SIZE_STRIDE
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.hardware import SEMANTICS, STICK_BYTES
-from irwidget.spyre.ir import Buffer, External, Graph, View
-from irwidget.spyre.kernel import Kernel
+from irwidget.spyre.ir import Buffer, BufferView, External, Graph
+from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.opspec import LoopSpec, OpSpec
 
-Step = Kernel | HostCall
+Step = SpyreKernel | HostCall
 
 
 def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
@@ -23,12 +24,12 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
         "from torch_spyre._inductor.codegen.ops import LoopSpec, OpSpec, TensorArg, UnimplementedOp",
         "from torch_spyre._C import DataFormats, SpyreTensorLayout, spyre_constant_tensor, spyre_empty_with_layout",
         "",
-        "assert_size_stride = torch._C._dynamo.guards.assert_size_stride",
+        f"assert_size_stride = {ASSERT_SIZE_STRIDE}",
         "async_compile = SpyreAsyncCompile()",
         "",
     ]
     for step in steps:
-        if isinstance(step, Kernel):
+        if isinstance(step, SpyreKernel):
             lines += [f"{step.name} = async_compile.sdsc({step.name!r}, ["]
             lines += _kernel_body(step)
             lines += ["])", ""]
@@ -44,7 +45,7 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _kernel_body(kernel: Kernel) -> list[str]:
+def _kernel_body(kernel: SpyreKernel) -> list[str]:
     if kernel.unimplemented:
         return [f"    UnimplementedOp(op={kernel.unimplemented!r}),"]
     lines: list[str] = []
@@ -105,7 +106,7 @@ def _calls(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> list[str]:
                     made.add(name)
             launch = ["_pool"] if step.has_pool else []
             lines.append(f"{step.name}.run({', '.join([*launch, *step.arguments])})")
-        dead = [n for n, at in last.items() if at == number and n not in graph.output_buffers and n in made]
+        dead = [n for n, at in last.items() if at == number and n in made]
         lines += [f"del {name}" for name in dead]
     if pool_bytes:
         lines.append("del _pool")
@@ -117,7 +118,7 @@ def _calls(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> list[str]:
 def _last_uses(graph: Graph, steps: Sequence[Step]) -> dict[str, int]:
     last: dict[str, int] = {}
     for number, step in enumerate(steps):
-        names = step.arguments if isinstance(step, Kernel) else [r.buffer for r in step.op.tensor_reads]
+        names = step.arguments if isinstance(step, SpyreKernel) else [r.buffer for r in step.op.tensor_reads]
         for name in names:
             last[name] = number
     for name in graph.output_buffers:
@@ -154,7 +155,7 @@ def _arguments(call: External) -> str:
 
 
 def _argument(value: object) -> str:
-    if isinstance(value, View):
+    if isinstance(value, BufferView):
         return _output(value)
     if isinstance(value, list | tuple):
         inner = ", ".join(_argument(v) for v in value)
@@ -166,6 +167,6 @@ def _argument(value: object) -> str:
 
 
 def _output(view: object) -> str:
-    if not isinstance(view, View):
+    if not isinstance(view, BufferView):
         return repr(view)
     return f"torch.as_strided({view.buffer}, {view.size}, {view.stride}, {view.offset})"

@@ -1,4 +1,4 @@
-"""Inductor's loop-level IR of the same function, to lay beside ours: the one place that touches torch's internals.
+"""Inductor's loop-level IR of the same function, to lay beside ours.
 
 It runs in a process of its own, `python -m irwidget.spyre.inductor`, which reads the graph and writes the text:
 Inductor's state is global and none of ours may depend on it.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from irwidget.private_torch import NEEDED_TO_UNPICKLE_GRAPHS
 from irwidget.toolchain import processes
 
 if TYPE_CHECKING:
@@ -53,11 +54,13 @@ def lowered(graph: torch.fx.GraphModule, inputs: Sequence[tuple[Any, Any, torch.
 
 
 def _lowered(graph: torch.fx.GraphModule, inputs: Sequence[tuple[Any, Any, torch.dtype]]) -> str:
-    from torch._inductor.decomposition import select_decomp_table  # pyright: ignore[reportUnknownVariableType]
-    from torch._inductor.graph import GraphLowering
-    from torch._inductor.virtualized import V
-    from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.fx.experimental.proxy_tensor import make_fx
+    from irwidget.private_torch import (
+        FakeTensorMode,
+        GraphLowering,
+        V,
+        make_fx,
+        select_decomp_table,  # pyright: ignore[reportUnknownVariableType]
+    )
 
     with torch.no_grad(), FakeTensorMode() as mode:
         fakes = [torch.empty_strided(size, stride, dtype=dtype) for size, stride, dtype in inputs]
@@ -73,6 +76,6 @@ def _lowered(graph: torch.fx.GraphModule, inputs: Sequence[tuple[Any, Any, torch
 
 if __name__ == "__main__":
     with contextlib.suppress(ImportError):  # unpickling a graph uses it without importing it
-        importlib.import_module("torch._higher_order_ops.triton_kernel_wrap")
+        importlib.import_module(NEEDED_TO_UNPICKLE_GRAPHS)
     sent = torch.load(io.BytesIO(sys.stdin.buffer.read()), weights_only=False)  # from our own process
     sys.stdout.write(lowered(*sent))

@@ -64,7 +64,7 @@ class External:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class BufferView:
     """A strided window on a buffer, as PyTorch sees it."""
 
     buffer: str
@@ -75,7 +75,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class TileLoop:
     """One level of a coarse-tiling loop around an op."""
 
     scope: int
@@ -116,7 +116,7 @@ class Op:
     unit_batch: bool = False
     external: External | None = None
     splits: tuple[tuple[str, int], ...] = ()
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[TileLoop, ...] = ()
     dims: tuple[tuple[str, str], ...] = ()
     """Named dims: variable -> name."""
     unimplemented: str = ""
@@ -169,7 +169,7 @@ class Graph:
     ops: tuple[Op, ...]
     buffers: Mapping[str, Buffer]
     inputs: tuple[Input, ...]
-    outputs: tuple[View | Any, ...]
+    outputs: tuple[BufferView | Any, ...]
     """A View per tensor output; other outputs as they are."""
 
     def op(self, name: str) -> Op:
@@ -183,7 +183,7 @@ class Graph:
 
     @property
     def output_buffers(self) -> frozenset[str]:
-        return frozenset(view.buffer for view in self.outputs if isinstance(view, View))
+        return frozenset(view.buffer for view in self.outputs if isinstance(view, BufferView))
 
     def next_number(self) -> int:
         return 1 + max((int(op.name[2:]) for op in self.ops), default=-1)

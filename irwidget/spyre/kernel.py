@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from irwidget.spyre.bundling import Bundle
+from irwidget.spyre.bundling import KernelBundle
 from irwidget.spyre.ir import Graph
 from irwidget.spyre.opspec import LoopSpec, OpSpec, make_opspec
 from irwidget.spyre.options import Options
-from irwidget.spyre.superdsc import Plan, plan, start_address, superdsc
+from irwidget.spyre.superdsc import SuperDscPlan, plan, start_address, superdsc
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Execution:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class SpyreKernel:
     """A launched kernel: what upstream calls a list of OpSpecs, formerly a KernelSpec."""
 
     name: str
@@ -59,7 +59,7 @@ class Kernel:
         return list(_runs(self.tree, ()))
 
     @cached_property
-    def plans(self) -> Mapping[str, Plan]:
+    def plans(self) -> Mapping[str, SuperDscPlan]:
         return {spec.source: plan(spec) for spec in self.specs}
 
     @cached_property
@@ -160,15 +160,15 @@ def _nest(specs: Sequence[OpSpec], depth: int) -> tuple[OpSpec | LoopSpec, ...]:
 
 def make_kernel(
     graph: Graph,
-    made: Bundle,
+    made: KernelBundle,
     options: Options,
     places: Mapping[str, tuple[str, int]],
     has_pool: bool,
-) -> Kernel:
+) -> SpyreKernel:
     """A kernel from a bundle of ops; `places` hold what lies in the pool and the scratchpad."""
     local = {**places, **{name: ("hbm", base) for name, base in made.bases.items()}}
     specs = tuple(make_opspec(graph, op, options, local, made.arguments) for op in made.ops if not op.unimplemented)
-    return Kernel(
+    return SpyreKernel(
         made.name,
         specs,
         made.arguments,

@@ -63,7 +63,7 @@ def device_layout(
     stride: Sequence[int] | None = None,
     tag: str = "STANDARD",
 ) -> DeviceLayout:
-    """The layout of a host tensor for an order of its dims (torch-spyre, June 2026 semantics, 3.1).
+    """The layout of a host tensor for an order of its dims (docs/spyre-rules.md: Device layouts).
 
     `dim_order` permutes the host dims; its last entry is the stick dim. One extra final -1 makes
     the tensor sparse: one element per stick.
@@ -118,14 +118,14 @@ class Transfer:
 
 
 def transfer(layout: DeviceLayout) -> Transfer:
-    """The DMA description of a layout (section 3.2): strides in elements."""
+    """The DMA description of a layout (docs/spyre-rules.md: Device layouts): strides in elements."""
     return Transfer(layout.device_size, layout.strides, layout.stride_map)
 
 
 def restickified(layout: DeviceLayout, old: tuple[int, int], new: tuple[int, int]) -> DeviceLayout | None:
     """The layout with the stick moved from host dim `old` to host dim `new`, each (size, host stride).
 
-    None when `layout` holds either of them in no device dim of its own (section 5.3).
+    None when `layout` holds either of them in no device dim of its own (docs/spyre-rules.md: Layout choice).
     """
     eps = layout.elements_per_stick
     size, strides = list(layout.device_size), list(layout.stride_map)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 
 from irwidget.errors import UnsupportedError
+from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
-from irwidget.spyre.emitting import Emitter, Operand, cast_rule, node_of, packet, same_view, storage
+from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, node_of, packet, same_view, storage
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
 from irwidget.spyre.ir import Buffer, Graph, Op, Read
 from irwidget.spyre.layout import device_layout
@@ -24,7 +26,7 @@ def lower_graph(module: GraphModule, inputs: Sequence[Input]) -> tuple[Graph, di
     return _Lowering(module, inputs).run()
 
 
-class _Lowering(Emitter):
+class _Lowering(LoopBuilder):
     """One handler per kind of ATen op."""
 
     def run(self) -> tuple[Graph, dict[str, torch.Tensor]]:
@@ -100,7 +102,7 @@ class _Lowering(Emitter):
 
     def _outputs_of(self, node: Node, value: Any) -> None:
         parts = [v for v in value if isinstance(v, torch.Tensor)]
-        if any(v.untyped_storage()._cdata not in self.by_storage for v in parts):  # pyright: ignore[reportPrivateUsage]
+        if any(storage_id(v) not in self.by_storage for v in parts):
             raise UnsupportedError(f"Spyre backend does not support: {packet(node)} with several outputs{self.place()}")
 
     # -- handlers ------------------------------------------------------------------------------
@@ -151,7 +153,7 @@ class _Lowering(Emitter):
         self,
         node: Node,
         func: str,
-        x: Operand,
+        x: TensorValue,
         dims: list[int],
         constants: tuple[tuple[str, float | bool], ...],
         rule: str = "same",
@@ -308,8 +310,10 @@ class _Lowering(Emitter):
         pads: Any = node.args[1]
         value = node.meta["val"]
         size, stride = tuple(value.shape), tuple(int(s) for s in value.stride())
-        if any(p < 0 for p in pads):
-            raise UnsupportedError(f"constant_pad_nd with a negative width{self.place()}")
+        x, pads = _cropped(x, pads)
+        if not any(pads):
+            self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
+            return
         target = self._empty(node)
         fill: Any = node.args[2] if len(node.args) > 2 else 0.0
         constant = self.constant(None, float(fill), dtype_name(value.dtype))
@@ -429,3 +433,15 @@ class _Lowering(Emitter):
             [self.read(self.operand(a), size) for a in args],
             unimplemented=name,
         )
+
+
+def _cropped(x: TensorValue, pads: Sequence[int]) -> tuple[TensorValue, list[int]]:
+    """The operand without what negative widths cut off, and the widths that are left."""
+    size, offset = list(x.view.size), x.view.offset
+    for i, width in enumerate(pads):
+        if width < 0:
+            dim = len(size) - 1 - i // 2
+            size[dim] += width
+            offset -= width * x.view.stride[dim] * (i % 2 == 0)
+    view = replace(x.view, size=tuple(size), offset=offset)
+    return replace(x, view=view, direct=x.direct and view == x.view), [max(width, 0) for width in pads]

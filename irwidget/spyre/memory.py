@@ -59,7 +59,7 @@ class Space:
 
 
 @dataclass
-class Memory:
+class DeviceMemory:
     """All spaces of a running program."""
 
     lx_bytes: int
@@ -90,7 +90,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class CoreTile:
     """The part of the iteration space that one core does: symbol -> [start, stop)."""
 
     core: int

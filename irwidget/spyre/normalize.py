@@ -1,10 +1,10 @@
-"""Bring the tensors of an op to common dims: one variable per device dim ("align tensors", section 10)."""
+"""Bring the tensors of an op to common dims, one variable per device dim (docs/spyre-rules.md: OpSpec)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from math import gcd
 
 from irwidget.errors import UnsupportedError
@@ -58,23 +58,25 @@ def normalize(space: Mapping[str, tuple[int, int]], accesses: Sequence[Access]) 
     namer = _Namer()
     segments = {v: _segments(v, space[v][0], fused, namer) for v in space}
     divided = _divide(space, segments, accesses)
-    tensors: list[list[Dim]] = []
-    skipped: list[str] = []
+    tensors: list[tuple[list[Dim], list[Dim]]] = []
+    skipped = _Skipped(namer)
     for access, dims in zip(accesses, fused, strict=True):
-        made, names = _rebuild(access, dims, segments, namer)
-        tensors.append(made)
-        skipped += names
-    for access, dims in zip(accesses, tensors, strict=True):
-        missing = [z for z in skipped if not any(z in c.variables for _, c in dims)]
+        tensors.append(_rebuild(access, dims, segments, skipped.begin()))
+    for access, (outer, dims) in zip(accesses, tensors, strict=True):
+        missing = [z for z in skipped.names if not any(z in c.variables for _, c in dims)]
         if not access.is_index:
-            dims[-1:-1] = [(1, Coordinate((Term(z),))) for z in missing]
-    rank = max(len(dims) for dims in tensors)
-    aligned = [
-        Aligned(tuple(n for n, _ in padded), tuple(c for _, c in padded))
-        for padded in ([(1, ZERO)] * (rank - len(dims)) + dims for dims in tensors)
-    ]
-    full = {**divided, **dict.fromkeys(skipped, (1, 1))}
+            outer += [(1, Coordinate((Term(z),))) for z in missing]
+    rank = max(len(outer) + len(dims) for outer, dims in tensors)
+    aligned = [_padded(outer, dims, rank) for outer, dims in tensors]
+    full = {**divided, **dict.fromkeys(skipped.names, (1, 1))}
     return Normalized(full, tuple(aligned), {v: tuple(s.name for s in segments[v]) for v in space})
+
+
+def _padded(outer: list[Dim], dims: list[Dim], rank: int) -> Aligned:
+    """The dims in one row; those of one element that fill the rank lie inside of an outer stick dim, if any."""
+    fill: list[Dim] = [(1, ZERO)] * (rank - len(outer) - len(dims))
+    row = [*fill, *outer, *dims] if outer[:1] == [(1, ZERO)] else [*outer, *fill, *dims]
+    return Aligned(tuple(n for n, _ in row), tuple(c for _, c in row))
 
 
 class _Namer:
@@ -84,6 +86,21 @@ class _Namer:
     def next(self) -> str:
         self.count += 1
         return f"z{self.count - 1}"
+
+
+class _Skipped:
+    """Names for the dims that tensors only stand on: each tensor takes them from the first."""
+
+    def __init__(self, namer: _Namer) -> None:
+        self.namer = namer
+        self.names: list[str] = []
+
+    def begin(self) -> Iterator[str]:
+        """The names for one tensor."""
+        for position in count():
+            if position == len(self.names):
+                self.names.append(self.namer.next())
+            yield self.names[position]
 
 
 def _fuse(access: Access) -> list[Dim]:
@@ -165,12 +182,11 @@ def _rebuild(
     access: Access,
     dims: list[Dim],
     segments: Mapping[str, tuple[_Segment, ...]],
-    namer: _Namer,
-) -> tuple[list[Dim], list[str]]:
-    """The tensor's dims over segments, with an outer stick dim; and the variables of skipped dims."""
+    skipped: Iterator[str],
+) -> tuple[list[Dim], list[Dim]]:
+    """The outer stick dim where the tensor has none, and its dims over segments and skipped dims' variables."""
     eps, last = dims[-1]
     made: list[Dim] = []
-    skipped: list[str] = []
     for position, (size, coordinate) in enumerate(dims[:-1]):
         if coordinate.indirect:
             made.append((size, coordinate))
@@ -178,9 +194,7 @@ def _rebuild(
         terms = [part for term in coordinate.terms for part in _over_segments(term, segments[term.var])]
         for part in _split_dim(size, terms, coordinate.offset, position == 0):
             if not part[1].terms and part[0] > 1:
-                name = namer.next()
-                skipped.append(name)
-                part = (part[0], replace(part[1], terms=(Term(name),)))
+                part = (part[0], replace(part[1], terms=(Term(next(skipped)),)))
             if part[0] > 1 or part[1].terms:
                 made.append(part)
     stick = stick_of(access.coordinates, eps).variable
@@ -188,10 +202,12 @@ def _rebuild(
     inner = terms[0].var if terms else None
     if stick is not None and inner is not None:
         last = Coordinate((Term(inner, 1, eps),), last.offset)
-    outer = [c for _, c in made if inner is not None and inner in c.variables]
-    if not outer:
-        made.insert(0, (1, Coordinate((Term(inner, 1, 0, eps),)) if inner is not None else ZERO))
-    return [*made, (eps, last)], skipped
+    added: list[Dim] = []
+    if inner is None:
+        added = [(1, ZERO)]
+    elif not any(inner in c.variables for _, c in made):
+        added = [(1, Coordinate((Term(inner, 1, 0, eps),)))]
+    return added, [*made, (eps, last)]
 
 
 def _over_segments(term: Term, parts: tuple[_Segment, ...]) -> list[Term]:

@@ -1,4 +1,4 @@
-"""Which ATen op becomes which OpFunc (torch-spyre, June 2026 semantics, sections 4.4 and 4.5)."""
+"""Which ATen op becomes which OpFunc (docs/spyre-rules.md: Op selection)."""
 
 from __future__ import annotations
 

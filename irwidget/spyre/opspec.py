@@ -1,9 +1,10 @@
-"""OpSpec: the natural unit to show of what a kernel does (section 10)."""
+"""OpSpec: the natural unit to show of what a kernel does (docs/spyre-rules.md: OpSpec)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import gcd
 from typing import Any
 
 from irwidget.spyre.coordinates import stick_of
@@ -137,7 +138,8 @@ def make_opspec(
     order = loop_order(op)
     symbols = {v: f"c{i}" for i, v in enumerate(order)}
     splits = dict(op.splits)
-    space = {symbols[v]: (op.space[v], splits.get(v, 1)) for v in order}
+    # Of a split that does not divide the elements, upstream's code generation keeps what does.
+    space = {symbols[v]: (op.space[v], gcd(splits.get(v, 1), op.space[v])) for v in order}
     raw = accesses_of(graph, op)
     accesses = [replace(a, coordinates=tuple(c.renamed(symbols.__getitem__) for c in a.coordinates)) for a in raw]
     made = normalize(space, accesses)

@@ -1,4 +1,4 @@
-"""Round the K of matmul operands up to whole sticks (section 5.4)."""
+"""Round the K of matmul operands up to whole sticks (docs/spyre-rules.md: Padding and chunks)."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
 from irwidget.spyre.hardware import LX_BYTES, MAX_CORES, SEGMENT_BYTES, STICK_BYTES
 from irwidget.spyre.ir import Buffer, Op
-from irwidget.spyre.kernel import Kernel
+from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.options import LAYOUT_SOLVERS, RESTICKIFY_SOLVERS
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.reasons import reasons
-from irwidget.spyre.tiles import Tile, TiledOp, TiledTensor, tiled_ops
+from irwidget.spyre.tiles import TensorTile, TiledOp, TiledTensor, tiled_ops
 
 CANDIDATES = 8
 """How many candidates of the cost model are shown."""
@@ -85,7 +85,7 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
     }
 
 
-def _kernel(kernel: Kernel) -> dict[str, Any]:
+def _kernel(kernel: SpyreKernel) -> dict[str, Any]:
     return {
         "name": kernel.name,
         "unimplemented": kernel.unimplemented,
@@ -201,7 +201,7 @@ def _tensor(tensor: TiledTensor) -> dict[str, Any]:
     }
 
 
-def _tile(tile: Tile) -> dict[str, Any]:
+def _tile(tile: TensorTile) -> dict[str, Any]:
     return {
         "box": [list(span) for span in tile.box],
         "address": tile.address,

@@ -1,4 +1,4 @@
-"""Offsets of intermediates in the pool, a segment of device memory that kernels share (section 9)."""
+"""Offsets of intermediates in the pool, a segment of device memory that kernels share (docs/spyre-rules.md: Pool)."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
 from irwidget.spyre.host import host_module
 from irwidget.spyre.ir import Graph, Op
-from irwidget.spyre.kernel import Execution, Kernel
+from irwidget.spyre.kernel import Execution, SpyreKernel
 from irwidget.spyre.opspec import LoopSpec, OpSpec
 from irwidget.spyre.options import Options
 from irwidget.spyre.pool import Pool
-from irwidget.spyre.restickify import Choice
+from irwidget.spyre.restickify import LayoutChoice
 from irwidget.spyre.scratchpad import Scratchpad
 from irwidget.trace import Trace
 
@@ -44,11 +44,11 @@ class SpyreProgram:
     name: str
     options: Options
     graph: Graph
-    steps: tuple[Kernel | HostCall, ...]
+    steps: tuple[SpyreKernel | HostCall, ...]
     """Kernels and host calls in launch order."""
     divisions: tuple[Division, ...]
     """How each op was divided over the cores: candidates of the cost model, and why cores stay idle."""
-    layouts: Choice = field(repr=False)
+    layouts: LayoutChoice = field(repr=False)
     """What each restickify costs."""
     scratchpad: Scratchpad = field(repr=False)
     """What lies in LX, and for the rest why not."""
@@ -70,8 +70,8 @@ class SpyreProgram:
         return {"program": self}
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        return tuple(step for step in self.steps if isinstance(step, Kernel))
+    def kernels(self) -> tuple[SpyreKernel, ...]:
+        return tuple(step for step in self.steps if isinstance(step, SpyreKernel))
 
     @cached_property
     def host(self) -> str:
@@ -141,7 +141,7 @@ class SpyreProgram:
 
     def explain(self) -> str:
         """Why the program is what it is, op by op, as text."""
-        from irwidget.spyre.texts import division_text, layouts_text, scratchpad_text
+        from irwidget.spyre.printing import division_text, layouts_text, scratchpad_text
 
         return "\n\n".join(
             [
@@ -152,7 +152,7 @@ class SpyreProgram:
         )
 
 
-def kernel_dict(kernel: Kernel) -> dict[str, Any]:
+def kernel_dict(kernel: SpyreKernel) -> dict[str, Any]:
     """A kernel as JSON-able data."""
     first: dict[str, Execution] = {}
     for execution in kernel.executions:
@@ -165,7 +165,7 @@ def kernel_dict(kernel: Kernel) -> dict[str, Any]:
     }
 
 
-def op_dict(kernel: Kernel, spec: OpSpec, execution: Execution) -> dict[str, Any]:
+def op_dict(kernel: SpyreKernel, spec: OpSpec, execution: Execution) -> dict[str, Any]:
     """An OpSpec with the facts of its SuperDSC."""
     return {
         "opspec_op": spec.op,

@@ -51,7 +51,7 @@ def _merged(before: Mapping[str, Mapping[str, int]], change: Mapping[str, Any]) 
 
 def _ordered(program: SpyreProgram, orders: Mapping[str, Any]) -> tuple[Any, dict[str, tuple[int, ...]]]:
     """Inputs and parameter layouts with other dim orders."""
-    import torch.utils._pytree as pytree
+    from irwidget.private_torch import pytree
 
     assert program.origin is not None
     by_name = {given.parameter or given.name: given for given in program.graph.inputs}

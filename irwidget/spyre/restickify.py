@@ -1,4 +1,4 @@
-"""Choose layouts at least cost and insert the copies that move sticks (section 5.3)."""
+"""Choose layouts at least cost and insert the copies that move sticks (docs/spyre-rules.md: Layout choice)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from irwidget.errors import UnsupportedError
-from irwidget.spyre.candidates import EdgeCost, Propagation, Rule, edge_cost
+from irwidget.spyre.candidates import EdgeCost, LayoutRule, Propagation, edge_cost
 from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of, stick_of
 from irwidget.spyre.ir import Buffer, Graph, Op, Read
 from irwidget.spyre.layout import DeviceLayout
@@ -26,7 +26,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LayoutChoice:
     """The committed layouts and why they were taken."""
 
     layouts: Mapping[str, DeviceLayout]
@@ -51,7 +51,9 @@ class _Costs:
         self.graph, self.found = graph, found
         self.memo: dict[tuple[str, int, DeviceLayout, DeviceLayout], EdgeCost] = {}
 
-    def edge(self, op: Op, number: int, read: Read, layout: DeviceLayout, result: DeviceLayout, rule: Rule) -> EdgeCost:
+    def edge(
+        self, op: Op, number: int, read: Read, layout: DeviceLayout, result: DeviceLayout, rule: LayoutRule
+    ) -> EdgeCost:
         key = (op.name, number, layout, result)
         if key not in self.memo:
             sink = device_coordinates(result, op.write, op.space)
@@ -64,7 +66,7 @@ class _Costs:
         return self.memo[key]
 
 
-def choose_layouts(graph: Graph, found: Propagation, options: Options) -> Choice:
+def choose_layouts(graph: Graph, found: Propagation, options: Options) -> LayoutChoice:
     """Beam search over assignments, ops in order, cheapest states kept (greedy keeps one)."""
     width = 1 if options.restickify_solver == "greedy" else options.beam_width
     costs = _Costs(graph, found)
@@ -82,12 +84,12 @@ def choose_layouts(graph: Graph, found: Propagation, options: Options) -> Choice
     best = states[0]
     layouts = {**fixed, **best.chosen}
     edges, targets = _edges(graph, found, layouts, costs)
-    return Choice(layouts, best.cost, edges, len(states), targets)
+    return LayoutChoice(layouts, best.cost, edges, len(states), targets)
 
 
 def _extend(
     op: Op,
-    rule: Rule,
+    rule: LayoutRule,
     states: list[_State],
     fixed: Mapping[str, DeviceLayout],
     costs: _Costs,
@@ -127,7 +129,7 @@ def _edges(
     return tuple(edges), targets
 
 
-def _stuck(op: Op, rule: Rule, found: Propagation) -> UnsupportedError:
+def _stuck(op: Op, rule: LayoutRule, found: Propagation) -> UnsupportedError:
     lines = [
         f"  {read.buffer}: {' or '.join(str(layout) for layout in found.layouts[read.buffer])}"
         for read in op.data_reads
@@ -147,7 +149,7 @@ def _stuck(op: Op, rule: Rule, found: Propagation) -> UnsupportedError:
     )
 
 
-def commit_layouts(graph: Graph, choice: Choice) -> Graph:
+def commit_layouts(graph: Graph, choice: LayoutChoice) -> Graph:
     """Write the chosen layouts on the buffers."""
     buffers = {
         name: replace(buffer, layout=choice.layouts.get(name, buffer.layout)) for name, buffer in graph.buffers.items()
@@ -155,24 +157,27 @@ def commit_layouts(graph: Graph, choice: Choice) -> Graph:
     return graph.with_ops(graph.ops, buffers)
 
 
-def insert_restickify(graph: Graph, choice: Choice) -> Graph:
-    """One copy per disagreeing edge, right before its consumer."""
+def insert_restickify(graph: Graph, choice: LayoutChoice) -> Graph:
+    """A copy per disagreeing operand right before its consumer; one for all reads that ask for the same."""
     number = graph.next_number()
     buffers = dict(graph.buffers)
     ops: list[Op] = []
     for op in graph.ops:
         reads = list(op.reads)
+        made: dict[tuple[str, DeviceLayout], str] = {}
         positions = [i for i, read in enumerate(op.reads) if read.buffer and read.role != "index"]
         for operand, position in enumerate(positions):
             target = choice.targets.get((op.name, operand))
             if target is None:
                 continue
             read = op.reads[position]
-            copy, buffer = _copy(number, op, buffers[read.buffer], target)
-            ops.append(copy)
-            buffers[buffer.name] = buffer
-            reads[position] = replace(read, buffer=buffer.name)
-            number += 1
+            if (read.buffer, target) not in made:
+                copy, buffer = _copy(number, op, buffers[read.buffer], target)
+                ops.append(copy)
+                buffers[buffer.name] = buffer
+                made[read.buffer, target] = buffer.name
+                number += 1
+            reads[position] = replace(read, buffer=made[read.buffer, target])
         ops.append(replace(op, reads=tuple(reads)))
     return graph.with_ops(ops, buffers)
 

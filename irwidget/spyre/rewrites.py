@@ -1,4 +1,4 @@
-"""Rewrites of the FX graph after decomposition (torch-spyre, June 2026 semantics, section 4.2)."""
+"""Rewrites of the FX graph after decomposition (docs/spyre-rules.md: Op selection)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from irwidget.private_torch import storage_id
+
 
 def rewrite(graph: GraphModule) -> GraphModule:
-    """Name matmuls as the batched forms that they become, and fold `mm + c` into addmm's order."""
+    """Drop copies that change nothing, name matmuls as the batched forms that they become, fold `mm + c` into addmm."""
+    _drop_copies(graph)
     for node in graph.graph.nodes:
         if _name(node) == "matmul":
             _name_matmul(node)
@@ -18,6 +21,25 @@ def rewrite(graph: GraphModule) -> GraphModule:
             _fold_addmm(node)
     graph.recompile()
     return graph
+
+
+def _drop_copies(graph: GraphModule) -> None:
+    """Inductor's rule: a clone with the size and strides of its source is its source, unless outputs would alias."""
+    nodes = list(graph.graph.nodes)
+    inputs = {storage_id(n.meta["val"]) for n in nodes if n.op == "placeholder"}
+    results = [a for n in nodes if n.op == "output" for a in n.args[0] if isinstance(a, Node)]
+    outputs = {storage_id(n.meta["val"]) for n in results}
+    for node in nodes:
+        if str(node.target) != "aten.clone.default" or custom(node).get("origin") == "pow":  # a power of 1 is computed
+            continue
+        source: Any = node.args[0]
+        made, given = node.meta["val"], source.meta["val"]
+        if made.shape != given.shape or made.stride() != given.stride():
+            continue
+        if storage_id(made) in outputs and storage_id(given) in inputs | outputs:
+            continue
+        node.replace_all_uses_with(source)
+        graph.graph.erase_node(node)
 
 
 def _name(node: Node) -> str:

@@ -32,7 +32,7 @@ def loop_order(op: Op) -> tuple[str, ...]:
 
 
 def core_order(op: Op, options: Options) -> tuple[str, ...]:
-    """Variables from the one whose slices vary fastest over the core ids (section 6.7)."""
+    """Variables from the one whose slices vary fastest over the core ids (docs/spyre-rules.md: Core numbers)."""
     order = loop_order(op)
     splits = dict(op.splits)
     if op.kind == "matmul" and options.core_id_k_fast_emission and len(order) >= 3 and op.reduced:

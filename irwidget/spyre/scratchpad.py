@@ -1,4 +1,4 @@
-"""Which intermediates lie in the cores' LX scratchpads, and where (section 8)."""
+"""Which intermediates lie in the cores' LX scratchpads, and where (docs/spyre-rules.md: Scratchpad)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_COMBINATIONS = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LxBuffer:
     """A buffer that may lie in the scratchpad: its bytes per core and its life in op positions, end exclusive."""
 
     name: str
@@ -36,7 +36,7 @@ class Scratchpad:
     """The plan and, for each other buffer, why it is not in it."""
 
     addresses: Mapping[str, int]
-    blocks: Mapping[str, Block]
+    blocks: Mapping[str, LxBuffer]
     reasons: Mapping[str, str]
     in_place: Mapping[str, str]
     """Buffer -> the operand whose slot it took."""
@@ -47,7 +47,6 @@ def plan_scratchpad(graph: Graph, options: Options) -> Scratchpad:
     if not options.lx_planning:
         return Scratchpad({}, {}, {op.target: "LX planning is off" for op in graph.ops if op.computed}, {})
     blocks, reasons = _eligible(graph, options)
-    solve = _greedy if options.layout_solver == "greedy" else _fit
     addresses, in_place = solve(list(blocks.values()), options)
     for name, block in blocks.items():
         if name not in addresses:
@@ -55,12 +54,12 @@ def plan_scratchpad(graph: Graph, options: Options) -> Scratchpad:
     return Scratchpad(addresses, blocks, reasons, in_place)
 
 
-def _eligible(graph: Graph, options: Options) -> tuple[dict[str, Block], dict[str, str]]:
+def _eligible(graph: Graph, options: Options) -> tuple[dict[str, LxBuffer], dict[str, str]]:
     consumers = users(graph)
     position = {op.name: i for i, op in enumerate(graph.ops)}
     aten = _origin_names(graph)
     mutated = {op.target for op in graph.ops if op.is_mutation} - {op.target for op in graph.ops if op.loops}
-    blocks: dict[str, Block] = {}
+    blocks: dict[str, LxBuffer] = {}
     reasons: dict[str, str] = {}
     for i, op in enumerate(graph.ops):
         if not op.computed or op.is_mutation:
@@ -73,7 +72,7 @@ def _eligible(graph: Graph, options: Options) -> tuple[dict[str, Block], dict[st
         last = max(position[reader.name] for reader in readers)
         cores = max(cores_used(user) for user in (op, *readers))
         size = graph.buffers[name].device.bytes // cores
-        blocks[name] = Block(name, size, i, last + 1, 1 + len(readers))
+        blocks[name] = LxBuffer(name, size, i, last + 1, 1 + len(readers))
         parent = _parent(graph, op, blocks, position, consumers)
         blocks[name] = replace(blocks[name], parent=parent)
     return blocks, reasons
@@ -82,11 +81,11 @@ def _eligible(graph: Graph, options: Options) -> tuple[dict[str, Block], dict[st
 def _origin_names(graph: Graph) -> dict[str, str]:
     """The ATen name that a buffer is taken to come from.
 
-    A batched matmul goes through `expand`, which hands a whole buffer on as it is and leaves its name on it.
+    A batched matmul goes through `expand`, which leaves its name on a buffer that it hands on whole, or to a copy.
     """
     names = {op.target: op.aten for op in graph.ops}
     for op in graph.ops:
-        if op.kind == "matmul":
+        if op.kind == "matmul" or op.aten == "expand":
             for read in op.tensor_reads:
                 if read.direct and read.buffer in names:
                     names[read.buffer] = "expand"
@@ -156,7 +155,7 @@ def _slicing(op: Op, coordinates: Sequence[object], options: Options) -> Slicing
 def _parent(
     graph: Graph,
     op: Op,
-    blocks: Mapping[str, Block],
+    blocks: Mapping[str, LxBuffer],
     position: Mapping[str, int],
     consumers: Mapping[str, list[Op]],
 ) -> str:
@@ -179,7 +178,12 @@ def _parent(
 # -- solvers ---------------------------------------------------------------------------------------
 
 
-def _greedy(blocks: list[Block], options: Options) -> tuple[dict[str, int], dict[str, str]]:
+def solve(blocks: list[LxBuffer], options: Options) -> tuple[dict[str, int], dict[str, str]]:
+    """Addresses of what is placed, in bytes, and which of it took which operand's slot; by `options.layout_solver`."""
+    return (_greedy if options.layout_solver == "greedy" else _fit)(blocks, options)
+
+
+def _greedy(blocks: list[LxBuffer], options: Options) -> tuple[dict[str, int], dict[str, str]]:
     """Walk the time points: free what ends, then place what starts."""
     addresses: dict[str, int] = {}
     in_place: dict[str, str] = {}
@@ -219,11 +223,11 @@ def _first_room(size: int, live: list[tuple[int, int]], limit: int) -> int | Non
     return None
 
 
-def _fit(blocks: list[Block], options: Options) -> tuple[dict[str, int], dict[str, str]]:
+def _fit(blocks: list[LxBuffer], options: Options) -> tuple[dict[str, int], dict[str, str]]:
     """Sort by span per use, subtract what overlaps in time, take the first or the tightest gap."""
     parents = {b.parent for b in blocks if b.parent}
 
-    def key(block: Block) -> tuple[float, int]:
+    def key(block: LxBuffer) -> tuple[float, int]:
         span = block.end - block.start
         discount = 0.25 * bool(block.parent) + 0.25 * (block.name in parents)
         return (span - discount) / (block.uses + 0.5), span
@@ -255,11 +259,11 @@ def _fit(blocks: list[Block], options: Options) -> tuple[dict[str, int], dict[st
     return addresses, in_place
 
 
-def _parents_first(blocks: list[Block], by_name: Mapping[str, Block]) -> list[Block]:
-    order: list[Block] = []
+def _parents_first(blocks: list[LxBuffer], by_name: Mapping[str, LxBuffer]) -> list[LxBuffer]:
+    order: list[LxBuffer] = []
     placed: set[str] = set()
 
-    def place(block: Block) -> None:
+    def place(block: LxBuffer) -> None:
         if block.name in placed:
             return
         if block.parent in by_name:

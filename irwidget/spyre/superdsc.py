@@ -1,4 +1,4 @@
-"""SuperDSC: the JSON that describes one OpSpec to the back end (section 11)."""
+"""SuperDSC: the JSON that describes one OpSpec to the back end (docs/spyre-rules.md: SuperDSC)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CASTS = frozenset({"dl16tofp32", "fp32todl16", "fp8todl16", "qfp8ch"})
 
 
 @dataclass(frozen=True)
-class Tensor:
+class LabeledTensor:
     """A labelled data structure: an argument in the labels of the SuperDSC."""
 
     arg: TensorArg
@@ -32,7 +32,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SuperDscPlan:
     """What the JSON is filled from."""
 
     spec: OpSpec
@@ -41,7 +41,7 @@ class Plan:
     sizes: Mapping[str, int]
     splits: Mapping[str, int]
     core_order: tuple[str, ...]
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[LabeledTensor, ...]
     classes: Mapping[str, tuple[tuple[str, ...], str, int]]
     """Class -> (dim order, stick dim, stick size)."""
     opfunc: str
@@ -52,8 +52,8 @@ class Plan:
     slices: Mapping[int, Mapping[str, int]] = field(default_factory=dict[int, Mapping[str, int]])
 
 
-def plan(spec: OpSpec) -> Plan:
-    """Derive labels, sizes, classes, masks and slices (section 11.1)."""
+def plan(spec: OpSpec) -> SuperDscPlan:
+    """Derive labels, sizes, classes, masks and slices (docs/spyre-rules.md: Ingredients)."""
     symbols = list(spec.iteration_space)
     labels = _labels(spec, symbols)
     stick = _op_stick(spec)
@@ -82,7 +82,7 @@ def plan(spec: OpSpec) -> Plan:
     data_format = data.device_dtype
     if spec.op == "identity" and data_format == "IEEE_INT32":
         data_format = "IEEE_FP32"
-    return Plan(
+    return SuperDscPlan(
         spec,
         labels,
         sizes,
@@ -137,7 +137,7 @@ def _tensor(
     dims: list[str],
     op_stick: str,
     extra: bool,
-) -> Tensor:
+) -> LabeledTensor:
     order: list[str] = []
     for coordinate in reversed(arg.device_coordinates[:-1]):
         for v in coordinate.variables:
@@ -156,7 +156,7 @@ def _tensor(
                 scale[d] = -2 if spec.op == "layernormscale" and arg.is_input and arg.tag == "EXX2" else 1
             else:
                 scale[d] = -2 if d == op_stick and arg.stick is None else -1
-    return Tensor(arg, tuple(order), scale, stick)
+    return LabeledTensor(arg, tuple(order), scale, stick)
 
 
 def _index_dims(spec: OpSpec, name: str, labels: Mapping[str, str]) -> list[str]:
@@ -166,13 +166,13 @@ def _index_dims(spec: OpSpec, name: str, labels: Mapping[str, str]) -> list[str]
 
 def _classify(
     spec: OpSpec,
-    tensors: list[Tensor],
-) -> tuple[list[Tensor], dict[str, tuple[tuple[str, ...], str, int]]]:
+    tensors: list[LabeledTensor],
+) -> tuple[list[LabeledTensor], dict[str, tuple[tuple[str, ...], str, int]]]:
     """Tensors of equal stick dim, dims and stick size share a layout class."""
     names = iter(_MATMUL_CLASSES if spec.kind == "matmul" else _POINTWISE_CLASSES)
     seen: dict[tuple[str, frozenset[str], int], str] = {}
     classes: dict[str, tuple[tuple[str, ...], str, int]] = {}
-    made: list[Tensor] = []
+    made: list[LabeledTensor] = []
     for tensor in tensors:
         eps = tensor.arg.eps
         key = (tensor.stick, frozenset(tensor.order), eps)
@@ -184,7 +184,7 @@ def _classify(
                 seen[key] = next(names)
                 classes[seen[key]] = (tensor.order, tensor.stick, eps)
             kind = seen[key]
-        made.append(Tensor(tensor.arg, tensor.order, tensor.scale, tensor.stick, kind))
+        made.append(LabeledTensor(tensor.arg, tensor.order, tensor.scale, tensor.stick, kind))
     return made, classes
 
 
@@ -212,7 +212,7 @@ def _slices(core: int, order: Sequence[str], sizes: Mapping[str, int], splits: M
 # -- addresses -----------------------------------------------------------------------------------
 
 
-def start_address(made: Plan, tensor: Tensor, core: int, iteration: Sequence[int] = ()) -> int:
+def start_address(made: SuperDscPlan, tensor: LabeledTensor, core: int, iteration: Sequence[int] = ()) -> int:
     """Where a core's slice of a tensor begins, in bytes; the scratchpad has the same address on every core."""
     arg = tensor.arg
     base = arg.allocation[1] + sum(i * step for i, step in zip(iteration, arg.advances, strict=False))
@@ -236,7 +236,7 @@ def start_address(made: Plan, tensor: Tensor, core: int, iteration: Sequence[int
     return base + offset * arg.format.bytes
 
 
-def back_gaps(made: Plan, tensor: Tensor) -> dict[str, int]:
+def back_gaps(made: SuperDscPlan, tensor: LabeledTensor) -> dict[str, int]:
     """Elements of each dim that lie in the tensor but not in the iteration."""
     arg = tensor.arg
     gaps: dict[str, int] = {}
@@ -252,8 +252,10 @@ def back_gaps(made: Plan, tensor: Tensor) -> dict[str, int]:
 # -- the JSON ------------------------------------------------------------------------------------
 
 
-def superdsc(made: Plan, number: int, addresses: Sequence[Mapping[int, str]], symbolic: bool = False) -> dict[str, Any]:
-    """The file `sdsc_<number>.json`: `addresses` give each tensor's start per core (section 11.2)."""
+def superdsc(
+    made: SuperDscPlan, number: int, addresses: Sequence[Mapping[int, str]], symbolic: bool = False
+) -> dict[str, Any]:
+    """The file `sdsc_<number>.json`: `addresses` give each tensor's start per core (docs/spyre-rules.md: Fields)."""
     cores = made.cores
     top: dict[str, Any] = {
         "sdscFoldProps_": [{"factor_": 1, "label_": "time"}],
@@ -274,7 +276,7 @@ def superdsc(made: Plan, number: int, addresses: Sequence[Mapping[int, str]], sy
     return {f"{number}_{made.opfunc}": top}
 
 
-def _dsc(made: Plan, addresses: Sequence[Mapping[int, str]], symbolic: bool) -> dict[str, Any]:
+def _dsc(made: SuperDscPlan, addresses: Sequence[Mapping[int, str]], symbolic: bool) -> dict[str, Any]:
     tile = {f"{d}_": n // made.splits[d] for d, n in made.sizes.items()}
     stage = {"name_": "core", **tile}
     indexes = [i for i, t in enumerate(made.tensors) if t.arg.is_index]
@@ -297,7 +299,9 @@ def _dsc(made: Plan, addresses: Sequence[Mapping[int, str]], symbolic: bool) -> 
     }
 
 
-def _allocate(made: Plan, i: int, tensor: Tensor, addresses: Mapping[int, str], symbolic: bool) -> dict[str, Any]:
+def _allocate(
+    made: SuperDscPlan, i: int, tensor: LabeledTensor, addresses: Mapping[int, str], symbolic: bool
+) -> dict[str, Any]:
     place = "lx" if tensor.arg.allocation[0] == "lx" else "hbm"
     order, stick, eps = made.classes[tensor.kind]
     gathered = {
@@ -330,7 +334,7 @@ def _allocate(made: Plan, i: int, tensor: Tensor, addresses: Mapping[int, str], 
     return node
 
 
-def _indirection(made: Plan, i: int, tensor: Tensor, gathered: bool) -> dict[str, Any]:
+def _indirection(made: SuperDscPlan, i: int, tensor: LabeledTensor, gathered: bool) -> dict[str, Any]:
     def node_name(j: int) -> str:
         place = "lx" if made.tensors[j].arg.allocation[0] == "lx" else "hbm"
         return f"allocate-Tensor{j}_{place}"
@@ -348,7 +352,7 @@ def _indirection(made: Plan, i: int, tensor: Tensor, gathered: bool) -> dict[str
     return {"indirectAllocType_": "no_indirection"}
 
 
-def _fold(made: Plan, tensor: Tensor, dim: str, is_stick: bool, eps: int) -> dict[str, Any]:
+def _fold(made: SuperDscPlan, tensor: LabeledTensor, dim: str, is_stick: bool, eps: int) -> dict[str, Any]:
     """How a dim is folded over cores, corelets, rows and elements."""
     scale = tensor.scale.get(dim, 1)
     split = made.splits[dim]
@@ -375,7 +379,7 @@ def _fold(made: Plan, tensor: Tensor, dim: str, is_stick: bool, eps: int) -> dic
     }
 
 
-def _labeled(made: Plan, i: int, tensor: Tensor) -> dict[str, Any]:
+def _labeled(made: SuperDscPlan, i: int, tensor: LabeledTensor) -> dict[str, Any]:
     arg = tensor.arg
     order = made.classes[tensor.kind][0]
     present = {"isPresent": 1}
@@ -393,7 +397,7 @@ def _labeled(made: Plan, i: int, tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def _constants(made: Plan) -> dict[str, Any]:
+def _constants(made: SuperDscPlan) -> dict[str, Any]:
     return {
         str(i): {
             "dataFormat_": made.data_format,
@@ -408,7 +412,7 @@ def _constants(made: Plan) -> dict[str, Any]:
     }
 
 
-def _compute(made: Plan, indexes: list[int]) -> dict[str, Any]:
+def _compute(made: SuperDscPlan, indexes: list[int]) -> dict[str, Any]:
     last = len(made.tensors) - 1
     inputs = [i for i in range(last) if i not in indexes]
     if made.spec.kind == "reduction":

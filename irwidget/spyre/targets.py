@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import UsageError, near
-from irwidget.spyre import texts
+from irwidget.spyre import printing
 from irwidget.spyre.compiler import STEPS, compile
 from irwidget.spyre.program import SpyreProgram
 from irwidget.trace import Dump, Trace
@@ -51,11 +51,11 @@ def view(program: SpyreProgram, target: str) -> Trace:
         if dump.name == _LAST_PASS[target]:
             break
     if target == "spyre_kernelspec":
-        dumps[-1] = texts.lazy_dump(
+        dumps[-1] = printing.lazy_dump(
             "kernelspec",
             dumps[-1].step,
             "python",
-            lambda: texts.kernelspecs(program.steps),
+            lambda: printing.kernelspecs(program.steps),
             dumps[-2],
             options="",
             seconds=0.0,
@@ -73,12 +73,12 @@ def view(program: SpyreProgram, target: str) -> Trace:
 def _inductor(program: SpyreProgram) -> Dump:
     """Inductor's loop-level IR beside ours; made when somebody reads it, as importing Inductor takes seconds."""
 
-    def show() -> texts.Shown:
+    def show() -> printing.Printed:
         from irwidget.spyre.inductor import loop_level_ir
 
         return loop_level_ir(program.captured), ()
 
-    return texts.lazy_dump(
+    return printing.lazy_dump(
         "inductor_loop_ir", list(STEPS).index("loop-ir"), "text", show, None, options="", seconds=0.0
     )
 

@@ -59,7 +59,7 @@ def as_spec(value: Any) -> TensorSpec | None:
 
 def described(inputs: Any) -> Any:
     """The inputs with a TensorSpec in place of each tensor, nested as they are."""
-    import torch.utils._pytree as pytree
+    from irwidget.private_torch import pytree
 
     def describe(leaf: Any) -> Any:
         spec = as_spec(leaf)

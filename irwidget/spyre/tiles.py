@@ -15,17 +15,17 @@ from irwidget.spyre.coordinates import Index
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.hardware import STICK_BYTES
 from irwidget.spyre.ir import Buffer, Graph, Op
-from irwidget.spyre.kernel import Kernel
+from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layout import row_major
 from irwidget.spyre.opspec import OpSpec, TensorArg
-from irwidget.spyre.superdsc import Plan, Tensor, start_address
+from irwidget.spyre.superdsc import LabeledTensor, SuperDscPlan, start_address
 
 Span = tuple[int, int]
 """First and last, inclusive."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class TensorTile:
     """A part of a tensor and the cores that read or write it."""
 
     box: tuple[Span, ...]
@@ -46,14 +46,14 @@ class TiledTensor:
     """An operand or result of an op, cut over the cores."""
 
     arg: TensorArg
-    tiles: tuple[Tile, ...]
+    tiles: tuple[TensorTile, ...]
     """By core, each distinct one once."""
     advances: tuple[int, ...]
     """Bytes that an iteration of each loop moves every tile."""
     shifts: tuple[tuple[int, ...], ...]
     """Elements per host dim, likewise."""
 
-    def tile_of(self, core: int) -> Tile | None:
+    def tile_of(self, core: int) -> TensorTile | None:
         """What a core touches; None when its slice is empty."""
         return next((tile for tile in self.tiles if core in tile.cores), None)
 
@@ -64,7 +64,7 @@ class TiledOp:
 
     op: Op
     spec: OpSpec
-    plan: Plan
+    plan: SuperDscPlan
     tensors: tuple[TiledTensor, ...]
     """In the order of the OpSpec's arguments."""
 
@@ -83,7 +83,7 @@ class TiledOp:
         )
 
 
-def tiled_ops(graph: Graph, kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, TiledOp]]:
+def tiled_ops(graph: Graph, kernels: Iterable[SpyreKernel]) -> Iterator[tuple[SpyreKernel, TiledOp]]:
     """The ops of kernels, cut over the cores."""
     by_name = {op.name: op for op in graph.ops}
     known: _Known = {}
@@ -92,11 +92,11 @@ def tiled_ops(graph: Graph, kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel,
             yield kernel, _tiled(graph, by_name[spec.source], spec, kernel.plans[spec.source], known)
 
 
-_Known = dict[tuple[object, ...], tuple[Tile, ...]]
+_Known = dict[tuple[object, ...], tuple[TensorTile, ...]]
 """Tiles at base 0 by all that decides them: models repeat themselves."""
 
 
-def _tiled(graph: Graph, op: Op, spec: OpSpec, plan: Plan, known: _Known) -> TiledOp:
+def _tiled(graph: Graph, op: Op, spec: OpSpec, plan: SuperDscPlan, known: _Known) -> TiledOp:
     space = (
         *spec.iteration_space.items(),
         *op.space.items(),
@@ -129,7 +129,7 @@ def _tiled(graph: Graph, op: Op, spec: OpSpec, plan: Plan, known: _Known) -> Til
     return TiledOp(op, spec, plan, tuple(tensors))
 
 
-def _ranges(spec: OpSpec, plan: Plan, core: int) -> dict[str, Span] | None:
+def _ranges(spec: OpSpec, plan: SuperDscPlan, core: int) -> dict[str, Span] | None:
     """Symbol -> what a core runs over; None when its slice lies in the padding."""
     found: dict[str, Span] = {}
     for v, (n, _) in spec.iteration_space.items():
@@ -142,12 +142,12 @@ def _ranges(spec: OpSpec, plan: Plan, core: int) -> dict[str, Span] | None:
     return found
 
 
-def _tiles(buffer: Buffer, op: Op, plan: Plan, tensor: Tensor, index: Index) -> tuple[Tile, ...]:
+def _tiles(buffer: Buffer, op: Op, plan: SuperDscPlan, tensor: LabeledTensor, index: Index) -> tuple[TensorTile, ...]:
     """The distinct tiles of a tensor, as if it began at address 0."""
     arg = tensor.arg
     used = {v for coordinate in arg.device_coordinates for v in coordinate.variables}
     owners: dict[tuple[object, ...], list[int]] = {}
-    made: dict[tuple[object, ...], Tile] = {}
+    made: dict[tuple[object, ...], TensorTile] = {}
     for core in range(plan.cores):
         spans = _ranges(plan.spec, plan, core)
         if spans is None:
@@ -156,7 +156,7 @@ def _tiles(buffer: Buffer, op: Op, plan: Plan, tensor: Tensor, index: Index) -> 
         key = (address, *(span for v, span in spans.items() if v in used))
         if key not in made:
             box = host_box(buffer, index, _variables(plan.spec, op, spans))
-            made[key] = Tile(box, address, *_memory(arg, spans), ())
+            made[key] = TensorTile(box, address, *_memory(arg, spans), ())
             owners[key] = []
         owners[key].append(core)
     return tuple(replace(tile, cores=tuple(owners[key])) for key, tile in made.items())

@@ -1,4 +1,4 @@
-"""Coarse tiling: counted loops around runs of ops, from `spyre_hint(slices=...)` (section 7)."""
+"""Counted loops around runs of ops, from `spyre_hint(slices=...)` (docs/spyre-rules.md: Coarse tiling)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import Index, device_coordinates, index_of, ranges_of, stick_of
-from irwidget.spyre.ir import Buffer, Graph, Loop, Op, Ranges, Read, View, users
-from irwidget.spyre.kernel import Kernel
+from irwidget.spyre.ir import Buffer, BufferView, Graph, Op, Ranges, Read, TileLoop, users
+from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layout import DeviceLayout, device_layout, row_major
 from irwidget.spyre.opspec import OpSpec, TensorArg
 
@@ -55,11 +55,11 @@ def _runs(graph: Graph) -> list[tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _OpTiling:
     """What tiling does to one op."""
 
     sizes: dict[str, int]
-    loops: tuple[Loop, ...]
+    loops: tuple[TileLoop, ...]
     reduced: tuple[str, ...]
     """Reduction variables that are tiled."""
 
@@ -75,7 +75,7 @@ class _Accumulator:
     """What it starts from is written over these ranges, to here."""
     sums: Index
     """Where each tile's result is combined into it."""
-    loops: tuple[Loop, ...]
+    loops: tuple[TileLoop, ...]
     """Around the fill."""
 
 
@@ -117,21 +117,21 @@ class _Tiler:
                 self.body.append(self._resized(op, plan))
         return self._assembled()
 
-    def _plan(self, op: Op) -> _Plan:
+    def _plan(self, op: Op) -> _OpTiling:
         by_name = {name: v for v, name in op.dims}
         sizes = dict(op.space)
         reduced = [v for v, _ in op.reduced]
-        loops: list[Loop] = []
+        loops: list[TileLoop] = []
         tiled_reductions: list[str] = []
         for scope, name, count in _scopes(op):
             v = by_name.get(name)
             if v is None or v not in sizes:
-                loops.append(Loop(scope, name, count))
+                loops.append(TileLoop(scope, name, count))
                 continue
             if sizes[v] % count:
                 raise self._error(op, f"dim {name} of {sizes[v]} does not divide into {count} tiles")
             sizes[v] //= count
-            loops.append(Loop(scope, name, count, v, sizes[v]))
+            loops.append(TileLoop(scope, name, count, v, sizes[v]))
             if v in reduced:
                 tiled_reductions.append(v)
             self._check_stick(op, v, name, sizes[v])
@@ -140,7 +140,7 @@ class _Tiler:
             raise self._error(op, "output dims are tiled outside and inside of its reduction; tile them on one side")
         if tiled_reductions and op.func not in _COMBINE:
             raise self._error(op, f"{op.func} cannot be combined over tiles of its reduction")
-        return _Plan(sizes, tuple(loops), tuple(tiled_reductions))
+        return _OpTiling(sizes, tuple(loops), tuple(tiled_reductions))
 
     def _check_stick(self, op: Op, v: str, name: str, size: int) -> None:
         accesses = [self.graph.read_coordinates(op, r) for r in op.tensor_reads] + [self.graph.write_coordinates(op)]
@@ -158,7 +158,7 @@ class _Tiler:
 
     # -- the ways a result can leave the loop --------------------------------------------------------
 
-    def _looped(self, op: Op, plan: _Plan) -> Op:
+    def _looped(self, op: Op, plan: _OpTiling) -> Op:
         """The op over one tile, reading tiles of what the loop keeps to itself."""
         reads = tuple(self._reread(op, r) for r in op.reads)
         return replace(
@@ -179,7 +179,7 @@ class _Tiler:
             raise self._error(op, f"it reads {old.name} through a view that its tiles do not keep")
         return Index(tuple((v, strides[step]) for v, step in index.steps))
 
-    def _resized(self, op: Op, plan: _Plan) -> Op:
+    def _resized(self, op: Op, plan: _OpTiling) -> Op:
         """Used inside only: a buffer of one tile, at the same place in every iteration."""
         old = self.buffers[op.target]
         new = _tile_of(old, op, plan.sizes)
@@ -197,7 +197,7 @@ class _Tiler:
         self.renamed[op.target] = name
         return name
 
-    def _write_through(self, op: Op, plan: _Plan) -> None:
+    def _write_through(self, op: Op, plan: _OpTiling) -> None:
         if op.is_mutation:
             self.body.append(self._looped(op, plan))
             return
@@ -205,7 +205,7 @@ class _Tiler:
         del self.buffers[op.target]
         self.body.append(replace(self._looped(op, plan), target=full))
 
-    def _keep_and_copy(self, op: Op, plan: _Plan) -> None:
+    def _keep_and_copy(self, op: Op, plan: _OpTiling) -> None:
         """Used inside and outside: a tile to compute with and a copy of it into the full buffer."""
         old = self.buffers[op.target]
         full = self._full(op, old)
@@ -214,7 +214,7 @@ class _Tiler:
         ranges = tuple((v, plan.sizes[v]) for v, _ in op.ranges)
         self.body.append(self._copy_out(op, Read(op.target, small.write, dtype=old.dtype), ranges, full, plan.loops))
 
-    def _reduce(self, op: Op, plan: _Plan) -> None:
+    def _reduce(self, op: Op, plan: _OpTiling) -> None:
         """Tiles of a reduction are combined into an accumulator of the whole result.
 
         Inside output loops the accumulator is one tile, filled in every iteration and copied out after it.
@@ -232,7 +232,7 @@ class _Tiler:
         total = self._accumulate(op, plan, scratch, at, _Accumulator(scratch, ranges, at, at, around))
         self.results.append(self._copy_out(op, Read(total, at, dtype=old.dtype), ranges, full, around))
 
-    def _accumulate(self, op: Op, plan: _Plan, scratch: Buffer, at: Index, into: _Accumulator) -> str:
+    def _accumulate(self, op: Op, plan: _OpTiling, scratch: Buffer, at: Index, into: _Accumulator) -> str:
         """A fill of the accumulator, the reduction of a tile into the scratch buffer, and a combination of both."""
         func, start = _COMBINE[op.func]
         old = self.buffers[op.target]
@@ -284,7 +284,7 @@ class _Tiler:
         return total
 
     def _copy_out(
-        self, op: Op, read: Read, ranges: tuple[tuple[str, int], ...], full: str, loops: tuple[Loop, ...]
+        self, op: Op, read: Read, ranges: tuple[tuple[str, int], ...], full: str, loops: tuple[TileLoop, ...]
     ) -> Op:
         """A tile into its place in the full buffer."""
         self.number += 1
@@ -319,7 +319,8 @@ class _Tiler:
                 ops += [*self.before, *fills, *self.body, *results]
                 placed = True
         outputs = tuple(
-            replace(v, buffer=outside.get(v.buffer, v.buffer)) if isinstance(v, View) else v for v in self.graph.outputs
+            replace(v, buffer=outside.get(v.buffer, v.buffer)) if isinstance(v, BufferView) else v
+            for v in self.graph.outputs
         )
         constants = [op for op in ops if op.kind == "constant"]
         front = [op for op in self.before if op.kind == "empty"]
@@ -360,7 +361,7 @@ def _layout_of_tile(old: Buffer, size: tuple[int, ...], stride: tuple[int, ...])
 # -- addresses -------------------------------------------------------------------------------------
 
 
-def set_advances(graph: Graph, kernel: Kernel) -> Kernel:
+def set_advances(graph: Graph, kernel: SpyreKernel) -> SpyreKernel:
     """Bytes that each iteration moves each tensor.
 
     These are ours: the device offset at the tile minus that at 0, where the public snapshot mixes host strides

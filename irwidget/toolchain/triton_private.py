@@ -65,8 +65,8 @@ def ptxas_error() -> Any:
 
 def is_kernel(obj: object) -> bool:
     """Whether an object is a kernel, under decorators too; never imports Triton."""
-    jit = sys.modules.get("triton.runtime.jit")
-    return jit is not None and isinstance(obj, jit.KernelInterface)
+    kind = getattr(sys.modules.get("triton.runtime.jit"), "KernelInterface", None)  # none while it is being imported
+    return kind is not None and isinstance(obj, kind)
 
 
 def jit_function() -> Any:

@@ -62,7 +62,7 @@ def test_boxes_and_bytes_are_what_the_executor_touches(name):
     program = compile(function, specs, **options)
     compared = 0
     for run, kernel, execution, tiled in executions(program):
-        running = executor._Execution(run, kernel, execution.spec, execution.iteration)
+        running = executor._OpRun(run, kernel, execution.spec, execution.iteration)
         for tensor in tiled.tensors:
             arg, buffer = tensor.arg, program.graph.buffers[tensor.arg.name]
             if arg.allocation[0] == "lx" or any(c.indirect for c in arg.device_coordinates):

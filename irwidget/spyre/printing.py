@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irwidget.spyre.bundlemlir import bundle_mlir
-from irwidget.spyre.bundling import Bundle, HostCall
+from irwidget.spyre.bundling import HostCall, KernelBundle
 from irwidget.spyre.candidates import Propagation
 from irwidget.spyre.division import Division
 from irwidget.spyre.hardware import SEMANTICS
 from irwidget.spyre.host import host_module
 from irwidget.spyre.ir import Graph, Op
-from irwidget.spyre.kernel import Kernel
+from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.opspec import LoopSpec, OpSpec
 from irwidget.spyre.pool import Pool
-from irwidget.spyre.restickify import Choice
+from irwidget.spyre.restickify import LayoutChoice
 from irwidget.spyre.scratchpad import Scratchpad
 from irwidget.trace import Computed, Content, Diagnostic, Dump, Location
 
-Shown = tuple[str, tuple[Location | None, ...]]
+Printed = tuple[str, tuple[Location | None, ...]]
 """A text and, for each line, the user's line that it came from."""
 
 
@@ -28,7 +28,7 @@ def lazy_dump(
     name: str,
     step: int,
     language: str,
-    show: Callable[[], Shown],
+    show: Callable[[], Printed],
     before: Dump | None,
     *,
     options: str,
@@ -55,18 +55,18 @@ class _Lines:
             self.lines.append(part)
             self.places.append(place)
 
-    def shown(self) -> Shown:
+    def shown(self) -> Printed:
         return "\n".join(self.lines) + "\n", tuple(self.places)
 
 
 # -- FX --------------------------------------------------------------------------------------------
 
 
-def captured(value: Any) -> Shown:
+def captured(value: Any) -> Printed:
     return fx(value.graph)
 
 
-def fx(module: Any) -> Shown:
+def fx(module: Any) -> Printed:
     """FX nodes with shapes, strides and the hints around them."""
     out = _Lines()
     for node in module.graph.nodes:
@@ -99,7 +99,7 @@ def _tensor(value: Any) -> str:
 # -- loop IR ---------------------------------------------------------------------------------------
 
 
-def graph(value: Graph) -> Shown:
+def graph(value: Graph) -> Printed:
     """The loop IR: inputs, ops with their loops and accesses, outputs."""
     out = _Lines()
     for given in value.inputs:
@@ -143,8 +143,8 @@ def _op(value: Graph, op: Op) -> str:
     return f"{loops}{indent}{made} = {op.func}({body}{constants}){over}{layout}{mark}"
 
 
-def candidates(value: Graph) -> Callable[[Propagation], Shown]:
-    def show(found: Propagation) -> Shown:
+def candidates(value: Graph) -> Callable[[Propagation], Printed]:
+    def show(found: Propagation) -> Printed:
         out = _Lines()
         for op in value.ops:
             rule = found.rules.get(op.name)
@@ -159,8 +159,8 @@ def candidates(value: Graph) -> Callable[[Propagation], Shown]:
     return show
 
 
-def layouts(value: Graph) -> Callable[[Choice], Shown]:
-    def show(choice: Choice) -> Shown:
+def layouts(value: Graph) -> Callable[[LayoutChoice], Printed]:
+    def show(choice: LayoutChoice) -> Printed:
         out = _Lines()
         out.add(layouts_text(value, choice))
         return out.shown()
@@ -168,7 +168,7 @@ def layouts(value: Graph) -> Callable[[Choice], Shown]:
     return show
 
 
-def layouts_text(value: Graph, choice: Choice) -> str:
+def layouts_text(value: Graph, choice: LayoutChoice) -> str:
     """The committed layouts and what each operand costs."""
     lines = [f"total cost {choice.cost} device elements; {choice.states} states kept"]
     for op in value.ops:
@@ -183,7 +183,7 @@ def layouts_text(value: Graph, choice: Choice) -> str:
     return "\n".join(lines)
 
 
-def divided(value: tuple[Graph, Sequence[Division]]) -> Shown:
+def divided(value: tuple[Graph, Sequence[Division]]) -> Printed:
     out = _Lines()
     out.add(division_text(value[0], value[1]))
     return out.shown()
@@ -210,8 +210,8 @@ def division_text(value: Graph, divisions: Sequence[Division]) -> str:
     return "\n".join(lines)
 
 
-def scratchpad(value: Graph) -> Callable[[Scratchpad], Shown]:
-    def show(plan: Scratchpad) -> Shown:
+def scratchpad(value: Graph) -> Callable[[Scratchpad], Printed]:
+    def show(plan: Scratchpad) -> Printed:
         out = _Lines()
         out.add(scratchpad_text(value, plan))
         return out.shown()
@@ -239,8 +239,8 @@ def scratchpad_text(value: Graph, plan: Scratchpad) -> str:
 # -- kernels ---------------------------------------------------------------------------------------
 
 
-def pool(value: Graph) -> Callable[[Pool], Shown]:
-    def show(plan: Pool) -> Shown:
+def pool(value: Graph) -> Callable[[Pool], Printed]:
+    def show(plan: Pool) -> Printed:
         out = _Lines()
         out.add(f"pool of {plan.bytes} bytes")
         for name, offset in plan.offsets.items():
@@ -251,7 +251,7 @@ def pool(value: Graph) -> Callable[[Pool], Shown]:
     return show
 
 
-def bundles(steps: Sequence[Bundle | HostCall]) -> Shown:
+def bundles(steps: Sequence[KernelBundle | HostCall]) -> Printed:
     out = _Lines()
     for step in steps:
         if isinstance(step, HostCall):
@@ -263,11 +263,11 @@ def bundles(steps: Sequence[Bundle | HostCall]) -> Shown:
     return out.shown()
 
 
-def opspecs(steps: Sequence[Kernel | HostCall]) -> Shown:
+def opspecs(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
     return kernelspecs(steps, flat=True)
 
 
-def kernelspecs(steps: Sequence[Kernel | HostCall], flat: bool = False) -> Shown:
+def kernelspecs(steps: Sequence[SpyreKernel | HostCall], flat: bool = False) -> Printed:
     """Per kernel its list of OpSpecs: what older documents call a KernelSpec."""
     out = _Lines()
     for step in steps:
@@ -286,7 +286,7 @@ def kernelspecs(steps: Sequence[Kernel | HostCall], flat: bool = False) -> Shown
     return out.shown()
 
 
-def _add_spec(out: _Lines, kernel: Kernel, spec: OpSpec | LoopSpec, indent: str) -> None:
+def _add_spec(out: _Lines, kernel: SpyreKernel, spec: OpSpec | LoopSpec, indent: str) -> None:
     if isinstance(spec, LoopSpec):
         out.add(f"{indent}LoopSpec(count={spec.count}, tiled_symbols={list(spec.tiled_symbols)}, body=[")
         for inner in spec.body:
@@ -296,25 +296,27 @@ def _add_spec(out: _Lines, kernel: Kernel, spec: OpSpec | LoopSpec, indent: str)
     out.add("\n".join(indent + line for line in str(spec).split("\n")), kernel.lines.get(spec.source, ("", 0)))
 
 
-def superdscs(steps: Sequence[Kernel | HostCall]) -> Shown:
+def superdscs(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
     """Every SuperDSC file, by kernel and file name."""
-    files = {step.name: dict(step.files()) for step in steps if isinstance(step, Kernel) and not step.unimplemented}
+    files = {
+        step.name: dict(step.files()) for step in steps if isinstance(step, SpyreKernel) and not step.unimplemented
+    }
     text = json.dumps({"semantics": SEMANTICS, "kernels": files}, indent=1) + "\n"
     return text, ()
 
 
-def bundle_mlirs(steps: Sequence[Kernel | HostCall]) -> Shown:
+def bundle_mlirs(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
     out = _Lines("// ")
     for step in steps:
-        if isinstance(step, Kernel) and not step.unimplemented:
+        if isinstance(step, SpyreKernel) and not step.unimplemented:
             out.add(f"// kernel {step.name}: bundle.mlir, as mlir-opt --allow-unregistered-dialect reads it")
             out.add(bundle_mlir(step, generic=True).rstrip("\n"))
             out.add("// -----")
     return out.shown()
 
 
-def host(value: Graph, pool_bytes: int) -> Callable[[Sequence[Kernel | HostCall]], Shown]:
-    def show(steps: Sequence[Kernel | HostCall]) -> Shown:
+def host(value: Graph, pool_bytes: int) -> Callable[[Sequence[SpyreKernel | HostCall]], Printed]:
+    def show(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
         return host_module(value, steps, pool_bytes), ()
 
     return show

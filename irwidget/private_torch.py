@@ -1,0 +1,110 @@
+"""PyTorch's private names, all that the front ends, Spyre and the checks use: what a new release moves is mended here.
+
+`tests/core/test_contract.py` says of each what it must do. Names are looked up when they are first asked for, so that
+importing this costs nothing: `from irwidget.private_torch import pytree`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import torch
+    from torch._decomp import get_decompositions as get_decompositions  # pyright: ignore[reportUnknownVariableType]
+    from torch._dynamo.utils import counters as counters
+    from torch._inductor.decomposition import (
+        select_decomp_table as select_decomp_table,  # pyright: ignore[reportUnknownVariableType]
+    )
+    from torch._inductor.graph import GraphLowering as GraphLowering
+    from torch._inductor.virtualized import V as V
+    from torch._ops import OpOverload as OpOverload
+    from torch._subclasses.fake_tensor import FakeTensor as FakeTensor
+    from torch._subclasses.fake_tensor import FakeTensorMode as FakeTensorMode
+    from torch._subclasses.functional_tensor import FunctionalTensorMode as FunctionalTensorMode
+    from torch._subclasses.functional_tensor import dispatch_functionalize as dispatch_functionalize
+    from torch.fx.experimental.proxy_tensor import make_fx as make_fx
+
+    AutoDispatchBelowAutograd: Callable[[], contextlib.AbstractContextManager[None]]
+
+NAMES = {
+    "pytree": ("torch.utils._pytree", ""),
+    "FakeTensor": ("torch._subclasses.fake_tensor", "FakeTensor"),
+    "FakeTensorMode": ("torch._subclasses.fake_tensor", "FakeTensorMode"),
+    "FunctionalTensorMode": ("torch._subclasses.functional_tensor", "FunctionalTensorMode"),
+    "dispatch_functionalize": ("torch._subclasses.functional_tensor", "dispatch_functionalize"),
+    "make_fx": ("torch.fx.experimental.proxy_tensor", "make_fx"),
+    "AutoDispatchBelowAutograd": ("torch._C", "_AutoDispatchBelowAutograd"),
+    "OpOverload": ("torch._ops", "OpOverload"),
+    "get_decompositions": ("torch._decomp", "get_decompositions"),
+    "counters": ("torch._dynamo.utils", "counters"),
+    "select_decomp_table": ("torch._inductor.decomposition", "select_decomp_table"),
+    "GraphLowering": ("torch._inductor.graph", "GraphLowering"),
+    "V": ("torch._inductor.virtualized", "V"),
+}
+"""Our name -> module and name of torch; no name is the module itself."""
+CONFIGS = (
+    "torch._dynamo.config",
+    "torch._functorch.config",
+    "torch._inductor.config",
+    "torch.fx.experimental._config",
+)
+"""Modules of settings, each with `get_config_copy`."""
+NEEDED_TO_UNPICKLE_GRAPHS = "torch._higher_order_ops.triton_kernel_wrap"
+"""A module that unpickling a GraphModule uses without importing it."""
+ASSERT_SIZE_STRIDE = "torch._C._dynamo.guards.assert_size_stride"
+"""What Inductor's host modules check their inputs with."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module, inner = NAMES[name]
+    found: Any = import_module(module)
+    return getattr(found, inner) if inner else found
+
+
+def storage_id(tensor: torch.Tensor) -> int:
+    """A number that tensors share which share memory, fake ones too."""
+    return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+
+
+def tensor_places(module: torch.nn.Module) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Where a module keeps its own parameters and buffers by name."""
+    parameters, buffers = module._parameters, module._buffers  # pyright: ignore[reportPrivateUsage]
+    return cast("dict[str, Any]", parameters), cast("dict[str, Any]", buffers)
+
+
+def mode_depths() -> tuple[int, int]:
+    """How many modes there are that see every operation (fake tensors, tracing): of dispatch, of functions."""
+    import torch
+
+    return torch._C._len_torch_dispatch_stack(), torch._C._len_torch_function_stack()  # pyright: ignore
+
+
+def pop_modes(depths: tuple[int, int]) -> None:
+    """Take modes off until there are as many as `mode_depths` said."""
+    from torch.overrides import _pop_mode  # pyright: ignore
+    from torch.utils._python_dispatch import _pop_mode as _pop_dispatch  # pyright: ignore
+
+    pops: tuple[Callable[[], object], ...] = (_pop_dispatch, _pop_mode)
+    for index, pop in enumerate(pops):
+        while mode_depths()[index] > depths[index]:
+            pop()
+
+
+@contextlib.contextmanager
+def traceback_filter(keep: Callable[[Any, Any], Any]) -> Generator[None]:
+    """While it lasts, torch's tracers keep of a call stack what `keep(tracer, stack)` gives."""
+    from torch.fx.proxy import TracerBase
+
+    tracer: Any = TracerBase
+    original = tracer._filter_traceback_frames
+    tracer._filter_traceback_frames = keep
+    try:
+        yield
+    finally:
+        tracer._filter_traceback_frames = original

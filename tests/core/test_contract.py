@@ -1,0 +1,194 @@
+"""What `irwidget.private_torch` takes from PyTorch's private names, each with what it must do.
+
+A new release of PyTorch that moves or changes one fails here, by name, before it fails anywhere else.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import irwidget
+from irwidget import private_torch as private
+
+ROOT = Path(irwidget.__file__).parent
+USERS = ("spyre", "checking", "frontends/stack.py", "frontends/torch.py", "frontends/importing.py")
+USERS += ("frontends/quiet.py", "frontends/undo.py", "frontends/torchscript.py")
+
+
+def flattens_and_rebuilds_what_is_nested():
+    leaves, tree = private.pytree.tree_flatten({"a": [1, (2, None)]})
+    assert private.pytree.tree_unflatten(leaves, tree) == {"a": [1, (2, None)]}
+    assert private.pytree.tree_leaves([1, [2]]) == [1, 2]
+    assert private.pytree.tree_map(lambda leaf: leaf + 1, (1, [2])) == (2, [3])
+    assert private.pytree.tree_leaves([[1], 2], is_leaf=lambda leaf: leaf == [1]) == [[1], 2]
+
+
+def gives_tensors_without_data():
+    with private.FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        made = torch.empty(1 << 20, 1 << 20) + 1
+    assert isinstance(made, private.FakeTensor)
+    assert made.fake_mode is mode
+    assert made.shape == (1 << 20, 1 << 20)
+
+
+def is_the_class_of_fake_tensors():
+    with private.FakeTensorMode():
+        assert isinstance(torch.empty(2), private.FakeTensor)
+
+
+def records_calls_of_aten_operators():
+    graph = private.make_fx(lambda a: torch.exp(a) + 1)(torch.zeros(2)).graph
+    targets = [n.target for n in graph.nodes if n.op == "call_function"]
+    assert targets == [torch.ops.aten.exp.default, torch.ops.aten.add.Tensor]
+    assert all(isinstance(target, private.OpOverload) for target in targets)
+
+
+def is_the_class_of_operators():
+    assert isinstance(torch.ops.aten.exp.default, private.OpOverload)
+
+
+def turns_changes_in_place_into_values():
+    def change(a):
+        b = a.clone()
+        b.add_(1)
+        return b
+
+    with private.FakeTensorMode() as fake:
+        given = torch.zeros(2)
+    mode = private.FunctionalTensorMode(pre_dispatch=True, export=True)
+    functional = private.dispatch_functionalize(change, mode=mode)
+    with fake:
+        graph = private.make_fx(functional, pre_dispatch=True)(given).graph
+    assert [n.target for n in graph.nodes if n.op == "call_function"] == [
+        torch.ops.aten.clone.default,
+        torch.ops.aten.add.Tensor,
+    ]
+
+
+def lets_decompositions_see_composite_operators():
+    with private.AutoDispatchBelowAutograd():
+        assert not (torch.ones(2, requires_grad=True) * 2).requires_grad
+
+
+def has_python_decompositions():
+    found = private.get_decompositions([torch.ops.aten.addcmul])[torch.ops.aten.addcmul.default]
+    assert found(torch.ones(1), torch.ones(1), torch.ones(1)).item() == 2
+
+
+def counts_why_dynamo_cut_graphs():
+    assert dict(private.counters["graph_break"]) is not None
+
+
+def lowers_to_inductors_loops():
+    with torch.no_grad(), private.FakeTensorMode() as mode:
+        given = torch.empty(4)
+        module = private.make_fx(torch.exp, decomposition_table=private.select_decomp_table())(given)
+    lowering = private.GraphLowering(module, example_inputs=[given])
+    with private.V.set_graph_handler(lowering), private.V.set_fake_mode(mode):
+        lowering.run(given)
+        (operation,) = lowering.operations
+        assert operation.get_operation_name() == "op0"
+
+
+CONTRACT = {
+    "pytree": flattens_and_rebuilds_what_is_nested,
+    "FakeTensor": is_the_class_of_fake_tensors,
+    "FakeTensorMode": gives_tensors_without_data,
+    "FunctionalTensorMode": turns_changes_in_place_into_values,
+    "dispatch_functionalize": turns_changes_in_place_into_values,
+    "make_fx": records_calls_of_aten_operators,
+    "AutoDispatchBelowAutograd": lets_decompositions_see_composite_operators,
+    "OpOverload": is_the_class_of_operators,
+    "get_decompositions": has_python_decompositions,
+    "counters": counts_why_dynamo_cut_graphs,
+    "select_decomp_table": lowers_to_inductors_loops,
+    "GraphLowering": lowers_to_inductors_loops,
+    "V": lowers_to_inductors_loops,
+}
+
+
+@pytest.mark.parametrize("name", private.NAMES)
+def test_a_private_name_does_what_it_is_used_for(name):
+    CONTRACT[name]()
+
+
+@pytest.mark.parametrize("name", private.CONFIGS)
+def test_settings_can_be_copied(name):
+    assert importlib.import_module(name).get_config_copy()
+
+
+def test_graphs_can_be_pickled():
+    importlib.import_module(private.NEEDED_TO_UNPICKLE_GRAPHS)
+    packed = io.BytesIO()
+    torch.save(torch.fx.symbolic_trace(torch.nn.Linear(2, 2)), packed)
+    packed.seek(0)
+    assert torch.load(packed, weights_only=False)(torch.ones(1, 2)).shape == (1, 2)
+
+
+def test_host_modules_find_their_check():
+    module, _, name = private.ASSERT_SIZE_STRIDE.rpartition(".")
+    check = torch
+    for part in [*module.split(".")[1:], name]:
+        check = getattr(check, part)
+    check(torch.zeros(2, 3), (2, 3), (3, 1))
+    with pytest.raises(AssertionError):
+        check(torch.zeros(2, 3), (3, 2), (2, 1))
+
+
+def test_tensors_that_share_memory_are_known():
+    x = torch.zeros(4)
+    assert private.storage_id(x) == private.storage_id(x[2:])
+    assert private.storage_id(x) != private.storage_id(x.clone())
+    with private.FakeTensorMode():
+        fake = torch.empty(4)
+        assert private.storage_id(fake) == private.storage_id(fake.view(2, 2)) != private.storage_id(fake + 1)
+
+
+def test_a_module_keeps_its_tensors_in_two_places():
+    module = torch.nn.BatchNorm1d(2)
+    parameters, buffers = private.tensor_places(module)
+    assert set(parameters) == {"weight", "bias"}
+    parameters["weight"] = torch.nn.Parameter(torch.full((2,), 7.0))
+    assert module.weight[0] == 7
+    assert buffers["running_mean"] is module.running_mean
+
+
+def test_modes_are_counted_and_taken_off():
+    before = private.mode_depths()
+    private.FakeTensorMode().__enter__()
+    torch.overrides.BaseTorchFunctionMode().__enter__()
+    assert private.mode_depths() == (before[0] + 1, before[1] + 1)
+    private.pop_modes(before)
+    assert private.mode_depths() == before
+    assert not isinstance(torch.zeros(1), private.FakeTensor)
+
+
+def test_tracers_ask_which_frames_to_keep():
+    seen = []
+
+    def keep(tracer, stack):
+        seen.append(stack)
+        return stack
+
+    with private.traceback_filter(keep):
+        torch.export.export(torch.nn.Linear(2, 2), (torch.zeros(1, 2),))
+    assert seen
+
+
+def test_private_names_stay_in_one_file():
+    """No other module of these reaches into `torch._...` or a tensor's private attributes."""
+    wanted = [p for user in USERS for p in ([ROOT / user] if user.endswith(".py") else (ROOT / user).rglob("*.py"))]
+    found: list[str] = []
+    for path in wanted:
+        for node in ast.walk(ast.parse(path.read_text())):
+            text = ast.unparse(node) if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute) else ""
+            if re.search(r"\btorch(\.\w+)*\._(?!_)|\b(from|import) torch[\w.]* import _|\._cdata\b", text):
+                found.append(f"{path.relative_to(ROOT)}: {text}")
+    assert not found
