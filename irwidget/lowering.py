@@ -6,7 +6,6 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -17,6 +16,7 @@ from irwidget.checking import expected as expectations
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, ToolError, UsageError
 from irwidget.expand import LLVMPasses
 from irwidget.failures import finished, interrupted, keeping, limited
+from irwidget.lazy import cached_property
 from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, not_checked

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from irwidget.errors import UsageError
+from irwidget.lazy import cached_property
 from irwidget.toolchain.run import Options
 from irwidget.trace import Trace
 

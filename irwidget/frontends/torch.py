@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from irwidget.errors import ExportError, UsageError
 from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
+from irwidget.frontends.turns import alone
 from irwidget.frontends.undo import undone
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
@@ -46,7 +47,7 @@ def export(
 
     label = name or model_name(model)
     try:
-        with undone(model), quiet_export(), whole_user_stacks(), no_collection(), _some_temporary_folder():
+        with alone(), undone(model), quiet_export(), whole_user_stacks(), no_collection(), _some_temporary_folder():
             if isinstance(model, torch.export.ExportedProgram):
                 program = model
             else:

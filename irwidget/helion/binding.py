@@ -12,13 +12,13 @@ import linecache
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import torch
 
 from irwidget.errors import ExportError, UsageError
 from irwidget.helion import internals
+from irwidget.lazy import cached_property
 from irwidget.trace import Location
 
 

@@ -7,7 +7,6 @@ import linecache
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from irwidget.helion.binding import Binding, bind
 from irwidget.helion.check import checked
 from irwidget.helion.emitter import Emission, Emitter
 from irwidget.helion.passes import run_steps, shared_context
+from irwidget.lazy import cached_property
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Computed, Diagnostic, Dump, Step, Trace, dump, renumbered
