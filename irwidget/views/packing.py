@@ -87,25 +87,38 @@ class Packer:
                 size += len(chosen[place].text)
             if wanted is None and size > CHUNK:
                 break
-        for place in chosen:
-            del self._waiting[place]
         if not chosen and self._chunks:
             return False
-        self._chunks.append(self._chunk(chosen))
+        self._append(chosen)
         return bool(chosen)
 
-    def give_up(self) -> None:
+    def give_up(self, *, at_once: bool = False) -> None:
         """Say of the dumps that are not there that they will never come: who should print them is gone.
 
-        A result that is known without its locations is given as it is.
+        A result that is known without its locations is given as it is, unless what cannot be packed is given up
+        `at_once`.
         """
         if self._waiting:
             known = {
-                place: Content(text) for place, dump in self._waiting.items() if (text := dump.arrived) is not None
+                place: Content(text)
+                for place, dump in self._waiting.items()
+                if not at_once and (text := dump.arrived) is not None
             }
-            lost = [place for place in self._waiting if place not in known]
-            self._chunks.append(self._chunk(known, lost))
-            self._waiting.clear()
+            self._append(known, [place for place in self._waiting if place not in known])
+
+    def _append(self, chosen: Mapping[Place, Content], lost: Sequence[Place] = ()) -> None:
+        """Add a chunk, whole or not at all: lines that were numbered for one that is never sent would be missing."""
+        numbered: Sequence[dict[Any, Any]] = (self._ids, self._place_ids, self._same)
+        before = [len(one) for one in numbered]
+        try:
+            self._chunks.append(self._chunk(chosen, lost))
+        except BaseException:
+            for one, length in zip(numbered, before, strict=True):
+                while len(one) > length:
+                    one.popitem()
+            raise
+        for place in (*chosen, *lost):
+            del self._waiting[place]
 
     def _chunk(self, chosen: Mapping[Place, Content], lost: Sequence[Place] = ()) -> bytes:
         meta: dict[str, Any] = {"lost": lost} if lost else {}

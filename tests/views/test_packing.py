@@ -7,6 +7,7 @@ have arrived and after one was lost; `python -m tests.views.test_packing` writes
 from __future__ import annotations
 
 import base64
+import copy
 import gzip
 import json
 import random
@@ -214,6 +215,24 @@ def test_the_browsers_test_reads_a_lowering_as_it_arrives():
     kept = json.loads(PARTLY.read_text())
     for data, name in zip(partly_data(), ("some", "end"), strict=True):
         assert unpack(base64.b64decode(kept[name])) == unpack(data), "python -m tests.views.test_packing"
+
+
+def test_a_chunk_that_there_is_no_memory_for_can_be_packed_again_or_given_up(monkeypatch):
+    def full(*_, **__):
+        raise MemoryError
+
+    packer = Packer([Trace("t", (dump("a", "x\n", step="s"), dump("b", "y\nx\n", step="s")))])
+    packer.add({(0, 0)})
+    with monkeypatch.context() as patched:
+        patched.setattr("irwidget.views.packing.gzip.compress", full)
+        with pytest.raises(MemoryError):
+            packer.add()
+    again = copy.copy(packer)
+    again._chunks, again._waiting = list(packer._chunks), dict(packer._waiting)
+    packer.give_up(at_once=True)
+    assert unpack(packer.data)[1] == [[["x"], []]]
+    assert again.add()
+    assert unpack(again.data)[1] == [[["x"], ["y", "x"]]]
 
 
 def test_what_will_never_come_is_said_to_be_lost_and_a_known_result_is_given():
