@@ -72,6 +72,9 @@ class _Imports:
         if not self.whole(tuple(self._asked)) and not self._only.locked():
             threading.Thread(target=self._work, name="irwidget-imports", daemon=True).start()
 
+    def end(self) -> None:
+        self._asked = [name for name in self._asked if name in self._done]
+
     def wait(self, names: tuple[str, ...]) -> None:
         while not self.whole(names):
             self.begin(names)  # again and again: a thread that has just ended did not see what was asked for since
@@ -97,6 +100,11 @@ _imports = _Imports()
 def begin() -> None:
     """Begin to import what the first lowering of a model needs; returns at once."""
     _imports.begin(TORCH + OURS)
+
+
+def end() -> None:
+    """Import nothing more in the background. The module that the thread is at is imported whole."""
+    _imports.end()
 
 
 def wait(names: tuple[str, ...] = TORCH) -> None:
