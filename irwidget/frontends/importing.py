@@ -6,13 +6,12 @@ Python's numbers. Here large tensors stay where they are, and the module only na
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from irwidget.errors import ExportError, ToolError, UsageError
-from irwidget.frontends.torch import first_line, quote, read_sources
+from irwidget.frontends.torch import first_line, node_lines, quote, read_sources
 from irwidget.toolchain import forked, weights
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.weights import Literal, Weights
@@ -21,8 +20,6 @@ from irwidget.trace import Diagnostic, Location
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
-
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 @dataclass(frozen=True)
@@ -145,10 +142,21 @@ def _weights(name: str, large: list[torch.Tensor], placed: list[_Placed], isolat
 
 def _explained(error: Exception, name: str) -> ExportError:
     place = _line_of(error)
-    lines = [f"torch-mlir cannot import {name}: {first_line(error)}", *([quote(place)] if place else [])]
+    lines = [f"torch-mlir cannot import {name}: {_cause(error)}", *([quote(place)] if place else [])]
     explained = ExportError("\n".join(lines))
     explained.location = place
     return explained
+
+
+def _cause(error: Exception) -> str:
+    """Why, in words: a dtype that it has no type for is a KeyError of its tables."""
+    import torch
+
+    missing = error.args[0] if isinstance(error, KeyError) and error.args else None
+    if not isinstance(missing, torch.dtype):
+        return first_line(error)
+    integer = not (missing.is_floating_point or missing.is_complex)
+    return f"it has no type for {missing}" + (". Next step: take a signed or a wider type" if integer else "")
 
 
 def _line_of(error: Exception) -> Location | None:
@@ -160,8 +168,7 @@ def _line_of(error: Exception) -> Location | None:
     while frame is not None:
         node = frame.tb_frame.f_locals.get("node")
         if isinstance(node, Node):
-            places = _FRAME.findall(node.meta.get("stack_trace") or "")
-            users = [Location(file, int(line)) for file, line in places if is_user_file(file)]
+            users = [place for place in node_lines(node) if is_user_file(place.file)]
             found = users[-1] if users else found
         frame = frame.tb_next
     return found
@@ -197,6 +204,4 @@ def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
 
 def _sources(program: ExportedProgram) -> dict[str, str]:
     """The text of each user file in the stack traces of the graph's nodes."""
-    return read_sources(
-        file for node in program.graph.nodes for file, _ in _FRAME.findall(node.meta.get("stack_trace") or "")
-    )
+    return read_sources(place.file for node in program.graph.nodes for place in node_lines(node))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import linecache
+import re
 import tempfile
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -21,6 +22,9 @@ from irwidget.trace import Location
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
+    from torch.fx import Node
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def is_model(obj: object) -> bool:
@@ -45,6 +49,8 @@ def export(
     import torch
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table  # pyright: ignore[reportMissingImports]
 
+    from irwidget.frontends import mixed
+
     label = name or model_name(model)
     try:
         with alone(), undone(model), quiet_export(), whole_user_stacks(), no_collection(), _some_temporary_folder():
@@ -55,9 +61,26 @@ def export(
                 program = torch.export.export(
                     module, args, dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False
                 )
-            return program.run_decompositions(get_decomposition_table())
+            found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
+            if not found:
+                return program.run_decompositions(get_decomposition_table())
     except Exception as error:
         raise explain(error, label, "torch.export") from error
+    raise _refused(label, *found)
+
+
+def _refused(name: str, node: Node, error: Exception) -> ExportError:
+    """The error for what torch.export takes, and eager PyTorch does not."""
+    places = [place for place in node_lines(node) if is_user_file(place.file)]
+    lines = [f"eager PyTorch refuses {name}: {first_line(error)}", *map(quote, places[-1:])]
+    refused = ExportError("\n".join(lines))
+    refused.location = places[-1] if places else None
+    return refused
+
+
+def node_lines(node: Node) -> list[Location]:
+    """The lines that made an operation of a traced graph, outermost first."""
+    return [Location(file, int(line)) for file, line in _FRAME.findall(node.meta.get("stack_trace") or "")]
 
 
 @contextlib.contextmanager
@@ -76,11 +99,19 @@ def _some_temporary_folder() -> Generator[None]:
 
 
 def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
-    """A module whose forward is the function, with the function's own signature."""
+    """A module whose forward is the function, with the function's own signature; a builtin may have none."""
     import torch
 
+    try:
+        inspect.signature(function)
+        forward = function
+    except (TypeError, ValueError):
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
     module = torch.nn.Module()
-    module.forward = function
+    module.forward = forward
     return module
 
 
