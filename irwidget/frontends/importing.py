@@ -59,7 +59,7 @@ def import_program(
     """Import a decomposed program with torch-mlir's FxImporter; the function is `@main`.
 
     Constant inputs (`k=3`, `use_cache=False`) are baked in: torch.export has
-    specialised on them, so they are no arguments of `@main`. `seconds` and
+    specialised on them, so they are no arguments of `@main`. Results that are None are none of its results. `seconds` and
     `memory` (bytes) limit the importer, unless it runs here (`isolate=False`).
 
     Raises ExportError when the importer refuses the program, ToolError when it crashes or reaches a limit.
@@ -68,6 +68,7 @@ def import_program(
     from irwidget.toolchain import mlir
 
     large = fx_literals.large(program)
+    remarks = tuple(_remarks(program))
     mlir.prepare()  # every copy begins with this context, untouched
 
     def work() -> tuple[bytes, list[_Placed]]:
@@ -83,7 +84,7 @@ def import_program(
         raise _failed(f"timed out on {name} (after {seconds:g} s)") from None
     except MemoryError:
         raise _failed(f"ran out of memory on {name}. Next step: give it more, with memory=") from None
-    return Imported(bytecode, name, tuple(_remarks(program)), _sources(program), _weights(name, large, placed, isolate))
+    return Imported(bytecode, name, remarks, _sources(program), _weights(name, large, placed, isolate))
 
 
 def _failed(how: str) -> ToolError:
@@ -100,6 +101,7 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
 
     _restore_buffers(program)
     _drop_constant_inputs(program)
+    _drop_none_results(program)
     tracker = fx_literals.Tracker(large)
     importer = fx_literals.FxImporter(context=mlir.new_context(), py_attr_tracker=tracker)
     try:
@@ -192,9 +194,22 @@ def _drop_constant_inputs(program: ExportedProgram) -> None:
             signature.input_specs[:] = [spec for spec in signature.input_specs if spec.arg.name != node.name]
 
 
-def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
-    from torch.export.graph_signature import OutputKind
+def _drop_none_results(program: ExportedProgram) -> None:
+    """No backend has a type for None."""
+    output = program.graph.output_node()
+    results = list(zip(output.args[0], program.graph_signature.output_specs, strict=True))
+    kept = [(result, spec) for result, spec in results if result is not None]
+    output.args = (tuple(result for result, _ in kept),)
+    program.graph_signature.output_specs[:] = [spec for _, spec in kept]
 
+
+def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
+    from torch.export.graph_signature import ConstantArgument, OutputKind
+
+    users = [spec for spec in program.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
+    for index, spec in enumerate(users):
+        if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
+            yield Diagnostic("remark", f"result {index} of the model is None, and none of @main's results")
     for index, spec in enumerate(program.graph_signature.output_specs):
         if spec.kind == OutputKind.BUFFER_MUTATION:
             yield Diagnostic("remark", f"result {index} of @main is the new value of buffer {spec.target!r}")
