@@ -209,11 +209,9 @@ def interrupts(count: int, number: int) -> Counter[str]:
                 outcomes["finished first"] += 1
             except LoweringInterrupted as stop:
                 slowest = max(slowest, time.monotonic() - (one.struck or 0))
-                one.check_kept(stop.lowering, "was interrupted")
-                outcomes["in the passes, dumps kept"] += 1
-            except KeyboardInterrupt:
-                slowest = max(slowest, time.monotonic() - (one.struck or 0))
-                outcomes["in the export"] += 1
+                if one.begun:
+                    one.check_kept(stop.lowering, "was interrupted")
+                outcomes["in the passes, dumps kept" if one.begun else "before them"] += 1
             with contextlib.suppress(KeyboardInterrupt):
                 one.timer.join()
                 time.sleep(0.05)  # the signal of a lowering that had just finished
