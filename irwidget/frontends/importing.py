@@ -59,8 +59,8 @@ def import_program(
     """Import a decomposed program with torch-mlir's FxImporter; the function is `@main`.
 
     Constant inputs (`k=3`, `use_cache=False`) are baked in: torch.export has
-    specialised on them, so they are no arguments of `@main`. Results that are None are none of its results. `seconds` and
-    `memory` (bytes) limit the importer, unless it runs here (`isolate=False`).
+    specialised on them, so they are no arguments of `@main`. Results that are None
+    are none of its results. `seconds` and `memory` (bytes) limit the importer, unless it runs here (`isolate=False`).
 
     Raises ExportError when the importer refuses the program, ToolError when it crashes or reaches a limit.
     """
