@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import tempfile
 import threading
 import time
+from collections.abc import Generator
 
 _GLANCE = 0.02
 
@@ -52,6 +54,21 @@ OURS = (
 )
 
 
+@contextlib.contextmanager
+def some_temporary_folder() -> Generator[None]:
+    """Torch names a cache in the temporary folder as it is imported, and fails where, on a full disk, there is none."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        tempfile.tempdir = "/dev/shm"
+        try:
+            yield
+        finally:
+            tempfile.tempdir = None
+    else:
+        yield
+
+
 class _Imports:
     """One thread that imports modules in order; of each process its own."""
 
@@ -86,7 +103,7 @@ class _Imports:
         try:
             while name := next((name for name in self._asked if name not in self._done), None):
                 try:
-                    with contextlib.suppress(Exception):  # whoever needs it gets the error
+                    with contextlib.suppress(Exception), some_temporary_folder():  # whoever needs it gets the error
                         importlib.import_module(name)
                 finally:
                     self._done.add(name)

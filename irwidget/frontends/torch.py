@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import linecache
 import re
-import tempfile
 import traceback
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import ExportError, UsageError
@@ -16,6 +14,7 @@ from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
 from irwidget.frontends.turns import alone
 from irwidget.frontends.undo import undone
+from irwidget.imports import some_temporary_folder
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
@@ -53,7 +52,7 @@ def export(
 
     label = name or model_name(model)
     try:
-        with alone(), undone(model), quiet_export(), whole_user_stacks(), no_collection(), _some_temporary_folder():
+        with alone(), undone(model), quiet_export(), whole_user_stacks(), no_collection(), some_temporary_folder():
             if isinstance(model, torch.export.ExportedProgram):
                 program = model
             else:
@@ -81,21 +80,6 @@ def _refused(name: str, node: Node, error: Exception) -> ExportError:
 def node_lines(node: Node) -> list[Location]:
     """The lines that made an operation of a traced graph, outermost first."""
     return [Location(file, int(line)) for file, line in _FRAME.findall(node.meta.get("stack_trace") or "")]
-
-
-@contextlib.contextmanager
-def _some_temporary_folder() -> Generator[None]:
-    """Torch names a cache in the temporary folder as it is imported, and fails where, on a full disk, there is none."""
-    try:
-        tempfile.gettempdir()
-    except FileNotFoundError:
-        tempfile.tempdir = "/dev/shm"
-        try:
-            yield
-        finally:
-            tempfile.tempdir = None
-    else:
-        yield
 
 
 def _function_module(function: Callable[..., Any]) -> torch.nn.Module:

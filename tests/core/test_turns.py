@@ -11,7 +11,7 @@ from torch.fx.proxy import TracerBase
 
 import irwidget
 from irwidget.errors import LoweringInterrupted
-from irwidget.toolchain import client
+from irwidget.toolchain import budget, client
 
 
 class _Slow:
@@ -37,11 +37,21 @@ class _Slow:
         self.thread.join()
 
 
-def test_waiting_for_the_export_of_another_thread_does_not_count():
+def test_waiting_for_ones_turn_does_not_count():
+    lock, held = threading.Lock(), budget.Budget(60)
+    lock.acquire()
+    threading.Timer(3, lock.release).start()
+    began = time.monotonic()
+    with budget.of(held), budget.turn(lock):
+        assert time.monotonic() - began - held.spent > 2.5
+    assert held.left() > 0
+
+
+def test_two_exports_at_once_leave_the_process_as_it_was():
     before = sys.stderr, TracerBase._filter_traceback_frames
     with _Slow() as other:
-        threading.Timer(4, other.over.set).start()
-        low = irwidget.lower(torch.nn.Linear(2, 2), torch.ones(1, 2), to="torch_mlir", timeout=3)
+        threading.Timer(1, other.over.set).start()
+        low = irwidget.lower(torch.nn.Linear(2, 2), torch.ones(1, 2), to="torch_mlir")
     assert "torch.aten.mm" in low.text
     assert other.low.failure is None
     assert (sys.stderr, TracerBase._filter_traceback_frames) == before

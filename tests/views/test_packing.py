@@ -221,7 +221,7 @@ def test_a_chunk_that_there_is_no_memory_for_can_be_packed_again_or_given_up(mon
     def full(*_, **__):
         raise MemoryError
 
-    packer = Packer([Trace("t", (dump("a", "x\n", step="s"), dump("b", "y\nx\n", step="s")))])
+    packer = Packer([Trace("t", (dump("a", "x\n", step=0), dump("b", "y\nx\n", step=0)))])
     packer.add({(0, 0)})
     with monkeypatch.context() as patched:
         patched.setattr("irwidget.views.packing.gzip.compress", full)
