@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.torch import first_line, node_lines, quote, read_sources
@@ -197,7 +197,8 @@ def _drop_constant_inputs(program: ExportedProgram) -> None:
 def _drop_none_results(program: ExportedProgram) -> None:
     """No backend has a type for None."""
     output = program.graph.output_node()
-    results = list(zip(output.args[0], program.graph_signature.output_specs, strict=True))
+    returned: Any = output.args[0]
+    results = list(zip(returned, program.graph_signature.output_specs, strict=True))
     kept = [(result, spec) for result, spec in results if result is not None]
     output.args = (tuple(result for result, _ in kept),)
     program.graph_signature.output_specs[:] = [spec for _, spec in kept]
