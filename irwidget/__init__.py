@@ -62,7 +62,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """`%unload_ext irwidget`: ends the worker."""
+    """`%unload_ext irwidget`: ends the worker, and the import after the module that it is at."""
     from irwidget.magic import unload
 
     unload(shell)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from irwidget import llvm_routes
 from irwidget.errors import UsageError
+from irwidget.lazy import cached_property
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Trace
 

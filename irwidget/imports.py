@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import tempfile
 import threading
 import time
+from collections.abc import Generator
 
 _GLANCE = 0.02
 
@@ -55,6 +57,21 @@ OURS = (
 )
 
 
+@contextlib.contextmanager
+def some_temporary_folder() -> Generator[None]:
+    """Torch names a cache in the temporary folder as it is imported, and fails where, on a full disk, there is none."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        tempfile.tempdir = "/dev/shm"
+        try:
+            yield
+        finally:
+            tempfile.tempdir = None
+    else:
+        yield
+
+
 class _Imports:
     """One thread that imports modules in order; of each process its own."""
 
@@ -75,6 +92,9 @@ class _Imports:
         if not self.whole(tuple(self._asked)) and not self._only.locked():
             threading.Thread(target=self._work, name="irwidget-imports", daemon=True).start()
 
+    def end(self) -> None:
+        self._asked = [name for name in self._asked if name in self._done]
+
     def wait(self, names: tuple[str, ...]) -> None:
         while not self.whole(names):
             self.begin(names)  # again and again: a thread that has just ended did not see what was asked for since
@@ -86,7 +106,7 @@ class _Imports:
         try:
             while name := next((name for name in self._asked if name not in self._done), None):
                 try:
-                    with contextlib.suppress(Exception):  # whoever needs it gets the error
+                    with contextlib.suppress(Exception), some_temporary_folder():  # whoever needs it gets the error
                         importlib.import_module(name)
                 finally:
                     self._done.add(name)
@@ -100,6 +120,11 @@ _imports = _Imports()
 def begin() -> None:
     """Begin to import what the first lowering of a model needs; returns at once."""
     _imports.begin(TORCH + OURS)
+
+
+def end() -> None:
+    """Import nothing more in the background. The module that the thread is at is imported whole."""
+    _imports.end()
 
 
 def wait(names: tuple[str, ...] = TORCH) -> None:

@@ -87,6 +87,8 @@ LINK_LIBDEVICE = "--only-needed --internalize libdevice.10.bc"
 
 TRANSLATE = Step("mlir-translate", "--mlir-to-llvmir")
 
+LIBM_TO_OPENCL = Step("libm-to-opencl", "", "libm-to-opencl")
+
 PRINT_CHANGED = "-print-changed=quiet"
 """Makes `opt` and `llc` show every pass that changed something."""
 
@@ -194,7 +196,8 @@ def steps(name: str, to_linalg: tuple[Step, ...], choices: Choices | None = None
         return to_llvm
     if name == "llvm_ir":
         return (*to_llvm, TRANSLATE)
-    return (*to_llvm, TRANSLATE, *_code_generation(name, choices))
+    device = (LIBM_TO_OPENCL,) if name == "spirv" and choices.route != "explorer" else ()
+    return (*to_llvm, TRANSLATE, *device, *_code_generation(name, choices))
 
 
 def _kernels(name: str, choices: Choices) -> tuple[Step, ...]:
@@ -203,7 +206,7 @@ def _kernels(name: str, choices: Choices) -> tuple[Step, ...]:
     arch = _arch(gpu, choices) or _DEFAULTS.get(gpu, "")
     device = {
         "nvptx": (Step("llvm-link", LINK_LIBDEVICE, "llvm-link"),),
-        "spirv": (Step("libm-to-opencl", "", "libm-to-opencl"),),
+        "spirv": (LIBM_TO_OPENCL,),
     }.get(gpu, ())
     made = (OUTLINE, _kernels_to_llvm(gpu, arch), TRANSLATE, *device, *_code_generation(gpu, choices))
     return (*made, Step("ptxas", f"-arch={arch} -lineinfo", "ptxas")) if name == "sass" else made

@@ -232,9 +232,10 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """End the worker and take the completion back."""
+    """End the worker and, after the module that it is at, the import; take the completion back."""
     from irwidget.toolchain import client
 
+    imports.end()
     client.shutdown()
     matchers: list[Any] = shell.Completer.custom_matchers
     if complete in matchers:

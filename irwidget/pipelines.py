@@ -30,19 +30,34 @@ def _is_tool(name: str) -> bool:
     return found is not None and found.in_pipelines
 
 
+_SHOWN = 60
+"""Characters of the user's text that a message quotes."""
+
+
 def parse(text: str) -> tuple[Step, ...]:
     """The steps of a custom pipeline. Raises UsageError for an unknown tool or an empty step."""
     steps: list[Step] = []
     for words in _split(_words(text), "|"):
         if not words:
-            raise UsageError(f"Empty step in the pipeline {text!r}: put a tool on both sides of every |")
+            raise UsageError(f"Empty step in the pipeline {_short(text)!r}: put a tool on both sides of every |")
         tool, *arguments = words
         if not _is_tool(tool):
-            own = f"Your own program runs as: user-tool {tool}"
-            raise UsageError(f"Unknown tool {tool!r} in the pipeline. {near(tool, tools())} {own}")
+            raise UsageError(_unknown(tool))
         for invocation in _split(arguments, "&&"):
             steps.append(Step(tool, shlex.join(invocation), " ".join([tool, *invocation])))
     return tuple(steps)
+
+
+def _unknown(tool: str) -> str:
+    """The message for a word that is no tool."""
+    if set(tool) <= set("|&"):
+        return f"Nothing between the {_short(tool)} of the pipeline: tools are separated by one |, or one &&"
+    tool = _short(tool)
+    return f"Unknown tool {tool!r} in the pipeline. {near(tool, tools())} Your own program runs as: user-tool {tool}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def check(steps: Sequence[Step], options: Options) -> None:
@@ -98,7 +113,7 @@ def _words(text: str) -> list[str]:
     try:
         return list(lexer)
     except ValueError as error:
-        raise UsageError(f"Cannot read the pipeline {text!r}: {error}") from None
+        raise UsageError(f"Cannot read the pipeline {_short(text)!r}: {error}") from None
 
 
 def _split(words: list[str], separator: str) -> list[list[str]]:

@@ -52,6 +52,39 @@ _MLIR_OPS = _both(
     ("arith.maxsi", "arith.minsi"),
     ("arith.shrsi", "arith.shrui"),
 )
+_TORCH_OPS = _both(
+    ("torch.aten.add.Tensor", "torch.aten.sub.Tensor"),
+    ("torch.aten.mul.Tensor", "torch.aten.div.Tensor"),
+    ("torch.aten.maximum", "torch.aten.minimum"),
+    ("torch.aten.gt.Tensor", "torch.aten.lt.Tensor"),
+    ("torch.aten.tanh", "torch.aten.sigmoid"),
+    ("torch.aten.exp", "torch.aten.expm1"),
+    ("torch.aten.sqrt", "torch.aten.rsqrt"),
+    ("torch.aten.sin", "torch.aten.cos"),
+    ("torch.aten.floor", "torch.aten.ceil"),
+    ("torch.aten.relu", "torch.aten.neg"),
+)
+_TOSA_OPS = _both(
+    ("tosa.add", "tosa.sub"),
+    ("tosa.maximum", "tosa.minimum"),
+    ("tosa.greater", "tosa.greater_equal"),
+    ("tosa.tanh", "tosa.sigmoid"),
+    ("tosa.rsqrt", "tosa.reciprocal"),
+    ("tosa.sin", "tosa.cos"),
+    ("tosa.floor", "tosa.ceil"),
+    ("tosa.exp", "tosa.negate"),
+)
+_STABLEHLO_OPS = _both(
+    ("stablehlo.add", "stablehlo.subtract"),
+    ("stablehlo.multiply", "stablehlo.divide"),
+    ("stablehlo.maximum", "stablehlo.minimum"),
+    ("stablehlo.exponential", "stablehlo.exponential_minus_one"),
+    ("stablehlo.tanh", "stablehlo.logistic"),
+    ("stablehlo.sqrt", "stablehlo.rsqrt"),
+    ("stablehlo.sine", "stablehlo.cosine"),
+    ("stablehlo.floor", "stablehlo.ceil"),
+)
+_DIRECTIONS = _both(("GT", "LT"), ("GE", "LE"), ("EQ", "NE"))
 _LLVM_DIALECT_OPS = _both(
     ("llvm.fadd", "llvm.fsub"),
     ("llvm.fmul", "llvm.fdiv"),
@@ -86,6 +119,13 @@ _SELECT = re.compile(r"(?:arith\.select|llvm\.select) %[\w#]+, (%[\w#]+), (%[\w#
 _LLVM_SELECT = re.compile(r"select i1 %\w+, \w+ (%\w+), \w+ (%\w+)")
 _DENSE = re.compile(r'dense<"0x([0-9A-F]{8,})">|: "0x08000000([0-9A-F]{8,})"|: "0x04000000([0-9A-F]{8,})"')
 _LIST = re.compile(r"(?:dense<|\[)\[?(-?\d+\.\d+e[-+]\d+)")
+_TORCH_INT = re.compile(r"torch\.constant\.int (\d+)")
+_DIRECTION = re.compile(r"stablehlo\.compare\s+(\w+)")
+_STABLEHLO_DIVISION = re.compile(r"stablehlo\.(?:subtract|divide) (%[\w#]+), (%[\w#]+)")
+_TOSA_DIFFERENCE = re.compile(r"tosa\.sub (%[\w#]+), (%[\w#]+)")
+_TORCH_DIFFERENCE = re.compile(r"torch\.aten\.(?:sub|div)\.Tensor (%[\w#]+), (%[\w#]+)")
+_DIALECT_SELECT = re.compile(r"(?:tosa\.|stablehlo\.)select %[\w#]+, (%[\w#]+), (%[\w#]+)")
+_PERMUTED = re.compile(r"(?:perms = array<i32: |permute\(|dims = \[)(\d+), (\d+)")
 _AXES = re.compile(r"permutation = \[(\d+), (\d+)")
 
 
@@ -135,6 +175,19 @@ def _weights(text: str) -> Iterator[Edit]:
 
 
 KINDS: dict[str, dict[str, Callable[[str], Iterator[Edit]]]] = {
+    "torch": {
+        "constant": _constants, "op": _swaps(_TORCH_OPS), "operands": _exchanged(_TORCH_DIFFERENCE),
+        "weight": _weights, "index": _groups(_TORCH_INT, lambda word: str(int(word) + 1)),
+    },
+    "TOSA": {
+        "constant": _constants, "op": _swaps(_TOSA_OPS), "operands": _exchanged(_TOSA_DIFFERENCE), "weight": _weights,
+        "select": _exchanged(_DIALECT_SELECT), "axes": _exchanged(_PERMUTED),
+    },
+    "StableHLO": {
+        "constant": _constants, "op": _swaps(_STABLEHLO_OPS), "operands": _exchanged(_STABLEHLO_DIVISION),
+        "weight": _weights, "select": _exchanged(_DIALECT_SELECT), "axes": _exchanged(_PERMUTED),
+        "predicate": _groups(_DIRECTION, lambda word: _DIRECTIONS.get(word, word)),
+    },
     "linalg": {
         "constant": _constants, "op": _swaps(_MLIR_OPS), "operands": _exchanged(_OPERANDS), "weight": _weights,
         "predicate": _groups(_MLIR_PREDICATE, lambda word: _PREDICATES.get(word, word)), "select": _exchanged(_SELECT),

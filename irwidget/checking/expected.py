@@ -246,11 +246,21 @@ def _case(
         call = model.module() if isinstance(model, torch.export.ExportedProgram) else model
         returned = call(*args, **kwargs)
         wanted = _wanted(program, returned, call, named)
-    made = (
+    made = [
         _result(label, want, one, [sample[i] for sample in samples])
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
-    )
+        if not _is_none(label, want, one)
+    ]
     return Case(tuple(before), tuple(made))
+
+
+def _is_none(label: str, want: Any, exact: Any) -> bool:
+    """Whether eager PyTorch and the exported program agree on None, which `@main` does not return."""
+    if (want is None) != (exact is None):
+        one, other = "eager PyTorch", "the exported program"
+        one, other = (one, other) if want is None else (other, one)
+        raise Unchecked(f"{label} is None in {one}, but not in {other}")
+    return want is None
 
 
 def _own(model: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
@@ -297,7 +307,11 @@ def _wanted(program: Program, returned: Any, call: Any, named: Mapping[str, Any]
 
     from irwidget.private_torch import pytree
 
-    leaves = iter(pytree.tree_leaves(returned))
+    returned_leaves = pytree.tree_leaves(returned)
+    exported = sum(spec.kind == OutputKind.USER_OUTPUT for spec in program.outputs)
+    if len(returned_leaves) != exported:
+        raise Unchecked(f"eager PyTorch returns {len(returned_leaves)} results, and the exported program {exported}")
+    leaves = iter(returned_leaves)
     counter = itertools.count()
     buffers = dict(call.named_buffers()) if hasattr(call, "named_buffers") else {}
     parameters = dict(call.named_parameters()) if hasattr(call, "named_parameters") else {}
@@ -320,8 +334,6 @@ def _result(label: str, want: Any, exact: Any, samples: Sequence[Any]) -> Result
     """A result with what it may be."""
     import torch
 
-    if want is None:
-        raise Unchecked(f"{label} is None, which compiled code cannot return")
     if not isinstance(want, torch.Tensor):
         if not isinstance(want, bool | int | float):
             raise Unchecked(f"{label} is a {type(want).__name__}, which compiled code cannot return")

@@ -11,13 +11,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal
 
 from irwidget.errors import UsageError
 from irwidget.expand import LLVMPasses
 from irwidget.frontends import raw_text
 from irwidget.frontends.cell import Candidate, Cell
+from irwidget.lazy import cached_property
 from irwidget.registry import Target, check, described, frontends
 from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options, Source

@@ -6,13 +6,12 @@ Python's numbers. Here large tensors stay where they are, and the module only na
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import ExportError, ToolError, UsageError
-from irwidget.frontends.torch import first_line, quote, read_sources
+from irwidget.frontends.torch import first_line, node_lines, quote, read_sources
 from irwidget.toolchain import forked, weights
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.weights import Literal, Weights
@@ -21,8 +20,6 @@ from irwidget.trace import Diagnostic, Location
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
-
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 @dataclass(frozen=True)
@@ -62,8 +59,8 @@ def import_program(
     """Import a decomposed program with torch-mlir's FxImporter; the function is `@main`.
 
     Constant inputs (`k=3`, `use_cache=False`) are baked in: torch.export has
-    specialised on them, so they are no arguments of `@main`. `seconds` and
-    `memory` (bytes) limit the importer, unless it runs here (`isolate=False`).
+    specialised on them, so they are no arguments of `@main`. Results that are None
+    are none of its results. `seconds` and `memory` (bytes) limit the importer, unless it runs here (`isolate=False`).
 
     Raises ExportError when the importer refuses the program, ToolError when it crashes or reaches a limit.
     """
@@ -71,6 +68,7 @@ def import_program(
     from irwidget.toolchain import mlir
 
     large = fx_literals.large(program)
+    remarks = tuple(_remarks(program))
     mlir.prepare()  # every copy begins with this context, untouched
 
     def work() -> tuple[bytes, list[_Placed]]:
@@ -86,7 +84,7 @@ def import_program(
         raise _failed(f"timed out on {name} (after {seconds:g} s)") from None
     except MemoryError:
         raise _failed(f"ran out of memory on {name}. Next step: give it more, with memory=") from None
-    return Imported(bytecode, name, tuple(_remarks(program)), _sources(program), _weights(name, large, placed, isolate))
+    return Imported(bytecode, name, remarks, _sources(program), _weights(name, large, placed, isolate))
 
 
 def _failed(how: str) -> ToolError:
@@ -103,6 +101,7 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
 
     _restore_buffers(program)
     _drop_constant_inputs(program)
+    _drop_none_results(program)
     tracker = fx_literals.Tracker(large)
     importer = fx_literals.FxImporter(context=mlir.new_context(), py_attr_tracker=tracker)
     try:
@@ -145,10 +144,21 @@ def _weights(name: str, large: list[torch.Tensor], placed: list[_Placed], isolat
 
 def _explained(error: Exception, name: str) -> ExportError:
     place = _line_of(error)
-    lines = [f"torch-mlir cannot import {name}: {first_line(error)}", *([quote(place)] if place else [])]
+    lines = [f"torch-mlir cannot import {name}: {_cause(error)}", *([quote(place)] if place else [])]
     explained = ExportError("\n".join(lines))
     explained.location = place
     return explained
+
+
+def _cause(error: Exception) -> str:
+    """Why, in words: a dtype that it has no type for is a KeyError of its tables."""
+    import torch
+
+    missing = error.args[0] if isinstance(error, KeyError) and error.args else None
+    if not isinstance(missing, torch.dtype):
+        return first_line(error)
+    integer = not (missing.is_floating_point or missing.is_complex)
+    return f"it has no type for {missing}" + (". Next step: take a signed or a wider type" if integer else "")
 
 
 def _line_of(error: Exception) -> Location | None:
@@ -160,8 +170,7 @@ def _line_of(error: Exception) -> Location | None:
     while frame is not None:
         node = frame.tb_frame.f_locals.get("node")
         if isinstance(node, Node):
-            places = _FRAME.findall(node.meta.get("stack_trace") or "")
-            users = [Location(file, int(line)) for file, line in places if is_user_file(file)]
+            users = [place for place in node_lines(node) if is_user_file(place.file)]
             found = users[-1] if users else found
         frame = frame.tb_next
     return found
@@ -185,9 +194,23 @@ def _drop_constant_inputs(program: ExportedProgram) -> None:
             signature.input_specs[:] = [spec for spec in signature.input_specs if spec.arg.name != node.name]
 
 
-def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
-    from torch.export.graph_signature import OutputKind
+def _drop_none_results(program: ExportedProgram) -> None:
+    """No backend has a type for None."""
+    output = program.graph.output_node()
+    returned: Any = output.args[0]
+    results = list(zip(returned, program.graph_signature.output_specs, strict=True))
+    kept = [(result, spec) for result, spec in results if result is not None]
+    output.args = (tuple(result for result, _ in kept),)
+    program.graph_signature.output_specs[:] = [spec for _, spec in kept]
 
+
+def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
+    from torch.export.graph_signature import ConstantArgument, OutputKind
+
+    users = [spec for spec in program.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
+    for index, spec in enumerate(users):
+        if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
+            yield Diagnostic("remark", f"result {index} of the model is None, and none of @main's results")
     for index, spec in enumerate(program.graph_signature.output_specs):
         if spec.kind == OutputKind.BUFFER_MUTATION:
             yield Diagnostic("remark", f"result {index} of @main is the new value of buffer {spec.target!r}")
@@ -197,6 +220,4 @@ def _remarks(program: ExportedProgram) -> Iterator[Diagnostic]:
 
 def _sources(program: ExportedProgram) -> dict[str, str]:
     """The text of each user file in the stack traces of the graph's nodes."""
-    return read_sources(
-        file for node in program.graph.nodes for file, _ in _FRAME.findall(node.meta.get("stack_trace") or "")
-    )
+    return read_sources(place.file for node in program.graph.nodes for place in node_lines(node))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from irwidget import llvm_routes
@@ -15,6 +14,7 @@ from irwidget.errors import ExportError, IRWidgetError, ToolError, UsageError
 from irwidget.frontends import base, importing
 from irwidget.frontends import torch as export
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
+from irwidget.lazy import cached_property
 from irwidget.llvm_routes import TorchOptions
 from irwidget.registry import Target, targets
 from irwidget.toolchain import budget

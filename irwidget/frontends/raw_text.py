@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from irwidget.errors import UsageError
 from irwidget.registry import tools
-from irwidget.toolchain.language import detect, require_unicode
+from irwidget.toolchain.language import detect, require_unicode, without_mark
 from irwidget.toolchain.run import Source
 from irwidget.trace import Diagnostic, Step
 
@@ -18,6 +18,7 @@ _UNKNOWN = ("text", "json")
 
 def source(text: str, steps: Sequence[Step] = ()) -> Source:
     """IR text to start from, for these steps. Raises UsageError when it is empty, or not Unicode."""
+    text = without_mark(text)
     if not text.strip():
         raise UsageError("There is no IR: the text is empty")
     require_unicode(text)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import linecache
-import tempfile
+import re
 import traceback
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import ExportError, UsageError
 from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
+from irwidget.frontends.turns import alone
 from irwidget.frontends.undo import undone
+from irwidget.imports import some_temporary_folder
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
+    from torch.fx import Node
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def is_model(obj: object) -> bool:
@@ -44,9 +48,11 @@ def export(
     import torch
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table  # pyright: ignore[reportMissingImports]
 
+    from irwidget.frontends import mixed
+
     label = name or model_name(model)
     try:
-        with undone(model), quiet_export(), whole_user_stacks(), no_collection(), _some_temporary_folder():
+        with alone(), undone(model), quiet_export(), whole_user_stacks(), no_collection(), some_temporary_folder():
             if isinstance(model, torch.export.ExportedProgram):
                 program = model
             else:
@@ -54,32 +60,42 @@ def export(
                 program = torch.export.export(
                     module, args, dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False
                 )
-            return program.run_decompositions(get_decomposition_table())
+            found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
+            if not found:
+                return program.run_decompositions(get_decomposition_table())
     except Exception as error:
         raise explain(error, label, "torch.export") from error
+    raise _refused(label, *found)
 
 
-@contextlib.contextmanager
-def _some_temporary_folder() -> Generator[None]:
-    """Torch names a cache in the temporary folder as it is imported, and fails where, on a full disk, there is none."""
-    try:
-        tempfile.gettempdir()
-    except FileNotFoundError:
-        tempfile.tempdir = "/dev/shm"
-        try:
-            yield
-        finally:
-            tempfile.tempdir = None
-    else:
-        yield
+def _refused(name: str, node: Node, error: Exception) -> ExportError:
+    """The error for what torch.export takes, and eager PyTorch does not."""
+    places = [place for place in node_lines(node) if is_user_file(place.file)]
+    lines = [f"eager PyTorch refuses {name}: {first_line(error)}", *map(quote, places[-1:])]
+    refused = ExportError("\n".join(lines))
+    refused.location = places[-1] if places else None
+    return refused
+
+
+def node_lines(node: Node) -> list[Location]:
+    """The lines that made an operation of a traced graph, outermost first."""
+    return [Location(file, int(line)) for file, line in _FRAME.findall(node.meta.get("stack_trace") or "")]
 
 
 def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
-    """A module whose forward is the function, with the function's own signature."""
+    """A module whose forward is the function, with the function's own signature; a builtin may have none."""
     import torch
 
+    try:
+        inspect.signature(function)
+        forward = function
+    except (TypeError, ValueError):
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
     module = torch.nn.Module()
-    module.forward = function
+    module.forward = forward
     return module
 
 

@@ -15,6 +15,7 @@ from irwidget.errors import UsageError
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.base import Begun, Given, Made, go_on
 from irwidget.frontends.pytorch import Model, PyTorch
+from irwidget.frontends.turns import alone
 from irwidget.frontends.undo import undone
 from irwidget.llvm_routes import TorchOptions
 from irwidget.registry import Target
@@ -52,7 +53,7 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
     safe = _buffers_restored(model) if given[0] is model else contextlib.nullcontext()
     try:
         # Under no_grad a fused attention op would hide the layers; torch calls tracing deprecated on every use.
-        with undone(model), warnings.catch_warnings(), torch.random.fork_rng(devices=[]), safe:
+        with alone(), undone(model), warnings.catch_warnings(), torch.random.fork_rng(devices=[]), safe:
             warnings.simplefilter("ignore", category=DeprecationWarning)
             warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # pyright: ignore[reportPrivateImportUsage]
             trace: Any = torch.jit.trace

@@ -6,10 +6,10 @@ import contextlib
 import linecache
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from irwidget.helion import private
+from irwidget.lazy import cached_property
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from irwidget import helion
@@ -16,6 +15,7 @@ from irwidget.errors import UsageError
 from irwidget.frontends import base, triton
 from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
 from irwidget.helion import pipelines
+from irwidget.lazy import cached_property
 from irwidget.registry import Target, option
 from irwidget.toolchain.run import Options
 from irwidget.trace import Trace

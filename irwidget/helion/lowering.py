@@ -6,7 +6,6 @@ import linecache
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from irwidget.helion.check import checked
 from irwidget.helion.emission import emit
 from irwidget.helion.emitter import Emission
 from irwidget.helion.passes import run_steps
+from irwidget.lazy import cached_property
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Computed, Diagnostic, Dump, Step, Trace, dump, renumbered

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from irwidget import spyre
 from irwidget.errors import UsageError
 from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
+from irwidget.lazy import cached_property
 from irwidget.registry import Target
 from irwidget.spyre.hardware import MAX_CORES
 from irwidget.spyre.options import Options, make_options

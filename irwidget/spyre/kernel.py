@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from irwidget.lazy import cached_property
 from irwidget.spyre.bundling import KernelBundle
 from irwidget.spyre.ir import Graph
 from irwidget.spyre.opspec import LoopSpec, OpSpec, make_opspec

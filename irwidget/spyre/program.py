@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irwidget import display
+from irwidget.lazy import cached_property
 from irwidget.spyre.bundlemlir import bundle_mlir
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division

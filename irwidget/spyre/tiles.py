@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import prod
 
+from irwidget.lazy import cached_property
 from irwidget.spyre.coordinates import Index
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.hardware import STICK_BYTES

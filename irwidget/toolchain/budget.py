@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Generator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 from irwidget.errors import ToolError
@@ -49,12 +50,14 @@ class Budget:
         """What is going on, in words, for the errors and the line that an interrupt leaves."""
         self._started = time.monotonic()
         self._queued = 0.0
+        self._paused: float | None = None
+        """Since when the clock stands still."""
         self._watchers = 0
 
     @property
     def spent(self) -> float:
         """Seconds so far, without those in a queue."""
-        return time.monotonic() - self._started - self._queued
+        return (self._paused or time.monotonic()) - self._started - self._queued
 
     def left(self) -> float | None:
         """Seconds; None without a limit."""
@@ -67,6 +70,20 @@ class Budget:
         self._queued += seconds
         if self.within:
             self.within.queued(seconds)
+
+    def pause(self) -> None:
+        """Stop the clock until `resume`: what is waited for is nothing of the lowering's own."""
+        self._paused = self._paused or time.monotonic()
+        if self.within:
+            self.within.pause()
+
+    def resume(self, *, counted: bool = False) -> None:
+        """Let the clock go on, if it stands still; `counted`: as if it had not stood."""
+        if self._paused is not None:
+            self._queued += 0.0 if counted else time.monotonic() - self._paused
+            self._paused = None
+        if self.within:
+            self.within.resume(counted=counted)
 
     @property
     def limit(self) -> str:
@@ -195,14 +212,32 @@ def uncounted(doing: str) -> Generator[None]:
     """Waiting that is nothing of the lowering's own."""
     whole = current() or Budget()
     before, whole.doing = whole.doing, doing
-    began = time.monotonic()
+    whole.pause()
     try:
         yield
     except KeyboardInterrupt:
-        raise  # who reports it says what was going on, and for how long
+        whole.resume(counted=True)  # who reports it says what was going on, and for how long
+        raise
     except BaseException:
         whole.doing = before
         raise
     else:
         whole.doing = before
-        whole.queued(time.monotonic() - began)
+    finally:
+        whole.resume()
+
+
+@contextlib.contextmanager
+def turn(lock: AbstractContextManager[object]) -> Generator[None]:
+    """Hold a lock. The waiting for it does not count."""
+    whole = current() or Budget()
+    whole.pause()
+    try:
+        with lock:
+            whole.resume()
+            yield
+    except KeyboardInterrupt:
+        whole.resume(counted=True)
+        raise
+    finally:
+        whole.resume()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from irwidget.toolchain import events, graphs, mlir, mlir_opt, printed, tools, weights
+from irwidget.toolchain.budget import TimeIsUp
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Run, Session, State, StepFailed, TextState
 from irwidget.trace import Diagnostic
@@ -40,6 +41,8 @@ def execute(request: events.Request, session: Session) -> Iterator[events.Event]
     except StepFailed as stop:
         diagnostics = (*stop.failure.diagnostics, *run.unsaid())
         yield replace(stop.failure, step=run.step, diagnostics=diagnostics)
+    except TimeIsUp:
+        raise  # who asked knows the limit
     except MemoryError:
         yield events.Failed("tool", "out of memory", step=run.step)
     except Exception as error:  # a defect of ours or of a binding must not cost the dumps

@@ -27,6 +27,8 @@ from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.trace import Diagnostic, Step
 
 OLDEST_LLVM = 22
+_LINE = 500
+"""Characters of what a program said that a message quotes; its diagnostic has more."""
 _PATIENCE = 20
 """Seconds for a program that only says what it knows."""
 
@@ -165,16 +167,21 @@ def _problem(fed: feeding.Fed, command: list[str]) -> str:
     if not fed.returncode:
         return ""
     how = f"was killed by signal {-fed.returncode}" if fed.returncode < 0 else f"exited with {fed.returncode}"
-    said = fed.stderr.decode(errors="replace").strip()
-    first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])
+    said = _words(fed.stderr)
+    first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])[:_LINE]
     name = os.path.basename(command[0])
     return f"{name} {how}: {first}" if first else f"{name} {how} and said nothing"
+
+
+def _words(stderr: bytes) -> str:
+    """What a program said, as text: without the zeros that some fill files with."""
+    return stderr.replace(b"\0", b"").decode(errors="replace").strip()
 
 
 def _said(run: Run, step: Step, command: list[str], fed: feeding.Fed, text: str, problem: str) -> bytes:
     """The output of a program; what it said besides is a diagnostic. Raises StepFailed when it failed."""
     name = os.path.basename(command[0])
-    said = graphs.take(fed.stderr.decode(errors="replace"), run.attachments).strip()
+    said = graphs.take(_words(fed.stderr), run.attachments).strip()
     if problem:
         if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
             problem += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
@@ -201,9 +208,10 @@ def _missing(name: str, cwd: str) -> str:
     """Why there is no such program, with the near matches."""
     path = os.path.join(cwd, name)
     folders = [os.path.dirname(path)] if os.sep in name else os.environ.get("PATH", "").split(os.pathsep)
+    if os.path.isdir(path):
+        return f"{name!r} is a folder, not a program"
     if os.path.isfile(path):
-        how = f"chmod +x {name}" if os.sep in name else f"give its path, as in ./{name}"
-        return f"{name!r} is a file, but not a program that can be run from here: {how}"
+        return f"{name!r} is a file, but {_no_program(path, name)}"
     found: set[str] = set()
     for folder in folders:
         with contextlib.suppress(OSError):
@@ -212,6 +220,20 @@ def _missing(name: str, cwd: str) -> str:
     hint = f" Did you mean {' or '.join(os.path.join(os.path.dirname(name), one) for one in close)}?" if close else ""
     where = "" if os.sep in name else f" on PATH; give its path, as in ./{name}"
     return f"there is no program {name!r}{where}.{hint}"
+
+
+def _no_program(path: str, name: str) -> str:
+    """Why a file cannot be run from here, and what to do where something can be done."""
+    if os.sep not in name:
+        return f"not on PATH: give its path, as in ./{name}"
+    try:
+        with open(path, "rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if start[:2] == b"#!" or start == b"\x7fELF":
+        return f"nobody may execute it: chmod +x {name}"
+    return "not a program: it starts neither with #! nor as an executable"
 
 
 _REFUSED = re.compile(
@@ -292,10 +314,9 @@ def _run(run: Run, before: State, step: Step, command: list[str]) -> State:
         text = _input(run, before)
         name = os.path.basename(command[0])
         try:
-            done = subprocess.run(command, input=text.encode(), capture_output=True, cwd=folder)
+            fed = feeding.run(command, text.encode(), folder)
         except OSError as error:
             raise StepFailed(events.Failed("tool", f"{name} cannot be run: {error}", name, step.tool)) from None
-        fed = feeding.Fed(done.returncode, done.stdout, done.stderr, True)
         output = _said(run, step, command, fed, text, _problem(fed, command))
         for path in (*Path(folder).glob("*.dot"), *Path(folder).glob(".*.dot")):
             run.attachments[path.name.lstrip(".")] = path.read_bytes()

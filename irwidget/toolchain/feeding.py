@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import select
+import signal
 import struct
 import subprocess
 import termios
 import threading
 from dataclasses import dataclass
+
+from irwidget.toolchain import budget
 
 _CHUNK = 1 << 16
 _GLANCE = 0.05
@@ -28,17 +32,34 @@ class Fed:
 
 
 def run(command: list[str], text: bytes, cwd: str | None) -> Fed:
-    """Run a program to its end. Raises OSError when it cannot be started."""
+    """Run a program to its end. Raises OSError when it cannot be started.
+
+    Where the passes run in the user's process, nobody else ends it when the time of the lowering is up: TimeIsUp.
+    """
+    whole = budget.current()
     reading, writing = os.pipe()
     try:
-        process = subprocess.Popen(command, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
+        process = subprocess.Popen(
+            command,
+            stdin=reading,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            start_new_session=whole is not None,
+        )
     except BaseException:
         os.close(reading)
         os.close(writing)
         raise
     feeder = _Feeder(process, reading, writing, text)
     feeder.start()
-    stdout, stderr = process.communicate()
+    try:
+        stdout, stderr = process.communicate(timeout=whole.left() if whole else None)
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL) if whole else process.kill()
+        process.communicate()
+        raise budget.TimeIsUp if isinstance(error, subprocess.TimeoutExpired) else error from None
     feeder.join()
     return Fed(process.returncode, stdout, stderr, feeder.taken > 0)
 

@@ -50,7 +50,7 @@ def llvm_link(run: Run, state: State, step: Step) -> Iterator[Pass]:
     if step.arguments != LINK_LIBDEVICE:
         raise NeedsProgram(f"embedded llvm-link has {LINK_LIBDEVICE!r} only")
     if not isinstance(state, Kernels | TextState) or state.language != "llvm":
-        raise refuse(step, f"llvm-link reads LLVM IR, but the step before it left {state.language}")
+        raise refuse(step, f"llvm-link reads LLVM IR, but it was given {state.language}")
     wheel = _wheel()
     if wheel is None:
         return  # the calls stay calls, as they are without CUDA
@@ -72,7 +72,7 @@ def llvm_link(run: Run, state: State, step: Step) -> Iterator[Pass]:
 def ptxas(run: Run, state: State, step: Step) -> Iterator[Pass]:
     """PTX to machine code, shown as nvdisasm reads it; the cubins go to the attachments."""
     if not isinstance(state, Kernels | TextState) or state.language != "ptx":
-        raise refuse(step, f"ptxas reads PTX, but the step before it left {state.language}")
+        raise refuse(step, f"ptxas reads PTX, but it was given {state.language}")
     kernels = state.texts if isinstance(state, Kernels) else {"": state}
     pool = ThreadPoolExecutor(os.cpu_count())  # nvdisasm takes a third of a second to start
     begun = {text: pool.submit(_assemble, step, text) for text in dict.fromkeys(text.text for text in kernels.values())}

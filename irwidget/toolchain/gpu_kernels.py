@@ -54,6 +54,8 @@ def on_each(
     needed: Callable[[TextState], bool] = lambda _: True,
 ) -> Iterator[Pass]:
     """The pass of a tool: on the text, or on every kernel that needs it, each with the kernel as its scope."""
+    if isinstance(state, TextState) and not needed(state):
+        return
     if not isinstance(state, Kernels):
 
         def once(before: State) -> State:

@@ -57,7 +57,7 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     LLVM's SPIR-V back end knows these names, and makes an instruction of each call instead of an import.
     """
     if not isinstance(state, Kernels | TextState) or state.language != "llvm":
-        raise refuse(step, f"{TOOL} reads LLVM IR, but the step before it left {state.language}")
+        raise refuse(step, f"{TOOL} reads LLVM IR, but it was given {state.language}")
 
     def work(_: str, before: TextState) -> TextState:
         return same_kind(before, "llvm", renamed(before.text))

@@ -6,11 +6,20 @@ import re
 
 from irwidget.errors import UsageError
 
+_NAME = r'(?:[-\w.$]+|"[^"\n]*")'
+"""A name of LLVM IR."""
 _SIGNS = (
     ("ptx", re.compile(r"^\s*\.version\s+\d", re.M)),
     ("amdgcn", re.compile(r"^\s*\.amdgcn_target|^\s*\.amdgpu_|s_endpgm", re.M)),
     ("spirv", re.compile(r"^\s*(%\w+ = )?Op(Capability|MemoryModel|EntryPoint)\b", re.M)),
-    ("llvm", re.compile(r"^(; ModuleID|source_filename|target (triple|datalayout)|define |declare |@[\w.]+ = )", re.M)),
+    (
+        "llvm",
+        re.compile(
+            rf"^(; ModuleID|source_filename|target (triple|datalayout)|define |declare |module asm |attributes #\d+ = |"
+            rf"@{_NAME} = |%{_NAME} = type |\${_NAME} = comdat |![\w.]+ = (distinct )?!(\{{|DI\w+\())",
+            re.M,
+        ),
+    ),
     ("torchscript", re.compile(r"\A\s*graph\(%")),
     ("dot", re.compile(r"^\s*(strict )?digraph\b", re.M)),
     ("triton", re.compile(r"\btt\.(func|return|load|store|get_program_id)\b")),
@@ -32,7 +41,22 @@ def require_unicode(text: str) -> None:
         raise UsageError(f"Line {line} of the IR has a character that is not Unicode: {text[error.start]!a}") from None
 
 
+_COMMENT = re.compile(r"\s*(?://|;)[^\n]*\n|\s+")
+_MARK = "\ufeff"
+"""What editors of other systems put first, the byte order mark: no language has it."""
+_HEAD = 20_000
+
+
+def without_mark(text: str) -> str:
+    """The text without a byte order mark."""
+    return text.removeprefix(_MARK)
+
+
 def detect(text: str) -> str:
     """`mlir`, `triton` (Triton's MLIR) or another of the names above; `text` when nothing tells."""
-    head = text[:20000]
+    text = without_mark(text)
+    start = 0
+    while comment := _COMMENT.match(text, start):
+        start = comment.end()
+    head = f"{text[:_HEAD]}\n{text[start : start + _HEAD]}" if start else text[:_HEAD]
     return next((language for language, sign in _SIGNS if sign.search(head)), "text")

@@ -98,7 +98,7 @@ def _refuse_bfloat(text: str, asked: llvm.Settings) -> None:
 
 def _settings(state: State, step: Step) -> llvm.Settings:
     if not isinstance(state, TextState | Kernels) or state.language != "llvm":
-        raise refuse(step, f"{step.tool} reads LLVM IR, but the step before it left {state.language}")
+        raise refuse(step, f"{step.tool} reads LLVM IR, but it was given {state.language}")
     return settings(step)
 
 

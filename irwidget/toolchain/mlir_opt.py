@@ -78,7 +78,7 @@ def as_mlir(run: Run, state: State, step: Step) -> MlirState:
         return state
     if isinstance(state, TextState) and state.language == "mlir":
         return parsed(run, step.tool, state.text)
-    raise refuse(step, f"{step.tool} reads MLIR, but the step before it left {state.language}")
+    raise refuse(step, f"{step.tool} reads MLIR, but it was given {state.language}")
 
 
 def parsed(run: Run, tool: str, text: str) -> MlirState:

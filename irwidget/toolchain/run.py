@@ -8,9 +8,9 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from irwidget.errors import IRWidgetError
+from irwidget.lazy import cached_property
 from irwidget.toolchain import budget, client, events
 from irwidget.toolchain.budget import Budget, TimeIsUp
 from irwidget.toolchain.lock import versions

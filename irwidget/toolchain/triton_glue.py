@@ -312,8 +312,7 @@ class _Llvm(_Proxy):
                 except RuntimeError as error:
                     raise failure(str(error), said()) from None
 
-        pipeline = "triton-translate --mlir-to-llvmir"
-        return self._stage.pause(Call("translate-to-llvm-ir", "", WHOLE, pipeline, run, "llvm"))
+        return self._stage.pause(Call("translate-to-llvm-ir", "", WHOLE, "", run, "llvm"))
 
     def link_extern_libs(self, module: Any, paths: list[str]) -> Any:
         names = " ".join(os.path.basename(path) for path in paths)
@@ -322,7 +321,7 @@ class _Llvm(_Proxy):
             self._real.link_extern_libs(module, paths)
             return module
 
-        return self._stage.pause(Call("link-extern-libs", names, WHOLE, f"llvm-link {names}", run, "llvm"))
+        return self._stage.pause(Call("link-extern-libs", names, WHOLE, "", run, "llvm"))
 
     def optimize_module(self, module: Any, level: Any, *arguments: Any, **options: Any) -> Any:
         level_name = next((f"O{n}" for n in range(4) if level == getattr(self._real, f"OPTIMIZE_O{n}")), "O3")

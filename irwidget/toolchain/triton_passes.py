@@ -113,7 +113,7 @@ def _compile(run: Run, state: State, step: Step) -> Iterator[Pass]:
     except UsageError as error:
         raise _refused(str(error)) from None
     if not isinstance(state, TritonState):
-        raise _refused(f"triton starts from TTIR or TTGIR, but the step before it left {state.language}")
+        raise _refused(f"triton starts from TTIR or TTGIR, but it was given {state.language}")
     after = yield from _STAGES.get(plan.stage, _whole_stage)(plan, state)
     after.facts.update(triton_facts.metadata(after.metadata))
     counts = triton_facts.operations(after.language, after.render(True).text)

@@ -151,27 +151,29 @@ class Writer:
                 size += len(chosen[place].text)
             if wanted is None and size > CHUNK:
                 break
-        for place in chosen:
-            del self._waiting[place]
         if not chosen and len(self._parts) > 1:
             return False
         self._put(chosen)
         return bool(chosen)
 
-    def finish(self) -> None:
+    def finish(self, *, at_once: bool = False) -> None:
         """Say of the dumps that are not there that they will never come, and why; then the file is whole.
 
-        A result that is known without its locations is given as it is.
+        A result that is known without its locations is given as it is, unless what cannot be packed is given up
+        `at_once`.
         """
         if self._ended:
             return
-        known = {place: Content(text) for place, dump in self._waiting.items() if (text := _arrived(dump)) is not None}
+        known: dict[Place, Content] = {}
+        for place, dump in self._waiting.items():
+            if not at_once and (text := _arrived(dump)) is not None:
+                known[place] = Content(text)
         lost = [[*place, *_reason(self._why.get(place))] for place in self._waiting if place not in known]
-        self._waiting.clear()
         if len(self._parts) == 1 or known:
             self._put(known)
-        while self._attachments:
+        while self._attachments and not at_once:
             self._put({})
+        self._waiting.clear()
         self._append({"meta": chunks.to_json({"lost": lost, "end": True})})
         self._ended = True
 
@@ -181,7 +183,25 @@ class Writer:
             self.heard(self._parts[-1])
 
     def _put(self, chosen: Mapping[Place, Content]) -> None:
-        """Add a chunk with these dumps, and with attachments where there is room."""
+        """Add a chunk with these dumps, and with attachments where there is room.
+
+        It is added whole or not at all: lines that were numbered for one that is never written would be missing.
+        """
+        tables: Sequence[dict[Any, Any]] = (self._ids, self._files, self._names, self._places, self._same)
+        lengths, attachments = [len(table) for table in tables], self._attachments.copy()
+        try:
+            self._append(self._chunk(chosen))
+        except BaseException:
+            self._attachments = attachments
+            for table, length in zip(tables, lengths, strict=True):
+                while len(table) > length:
+                    table.popitem()
+            raise
+        for place in chosen:
+            del self._waiting[place]
+
+    def _chunk(self, chosen: Mapping[Place, Content]) -> dict[str, bytes]:
+        """The sections of a chunk."""
         meta: dict[str, Any] = {}
         if len(self._parts) == 1:
             meta = _beginning(self.traces, self._extra)
@@ -196,7 +216,7 @@ class Writer:
         meta["pieces"], attached = self._attached(CHUNK - sum(len(content.text) for content in chosen.values()))
         lines = list(islice(self._ids, known, None))
         shapes, shape_of, coded = codec.lines(lines)
-        self._append({
+        return {
             "meta": chunks.to_json(meta),
             "shapes": shapes, "shape-of": shape_of, "numbers": coded,
             "sequence": codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0), known),
@@ -204,7 +224,7 @@ class Writer:
             "place-of": b"".join(where),
             "attachments": b"".join(attached),
             **(self._extra.sections(lines, shapes, list(chosen.items())) if self._extra else {}),
-        })  # fmt: skip
+        }  # fmt: skip
 
     def _attached(self, room: int) -> tuple[list[tuple[int, int, int]], list[bytes]]:
         """The next pieces of attachments that fit: trace, attachment and length of each, and their bytes."""

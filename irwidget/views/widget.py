@@ -150,8 +150,17 @@ class PassDiff(base.View):
     def _fill(self, packer: Packer, chosen: tuple[int, int]) -> None:
         """Send the rest: what was too much to be packed at once, and the dumps that are still on their way.
 
-        `chosen` is where the view opened when some had not arrived: unless the user has moved on, it follows.
+        `chosen` is where the view opened when some had not arrived: unless the user has moved on, it follows. What
+        there is no memory for is said to be not available.
         """
+        try:
+            self._send_rest(packer, chosen)
+        except MemoryError:
+            if self._shows(packer):
+                packer.finish(at_once=True)
+                self.data = packer.data
+
+    def _send_rest(self, packer: Packer, chosen: tuple[int, int]) -> None:
         sent = time.monotonic()
         late = False
         traces = packer.traces

@@ -62,7 +62,7 @@ export interface Dumps {
 
 /** Why a stage has no text; empty when it has. */
 export function missing({ ready, lost }: Stage): string {
-  return ready ? "" : lost ? "not available: the compiler ended before it was printed" : "not here yet";
+  return ready ? "" : lost ? "not available: it could not be printed or sent" : "not here yet";
 }
 
 /** Whether there is anything to say of how two stages differ. */

@@ -53,7 +53,7 @@ describe("texts that are not here", () => {
       ["lost", null],
       ["unknown", null],
     ]);
-    expect(timeline(end).rows([])[5]!.title).toContain("not available: the compiler ended before it was printed");
+    expect(timeline(end).rows([])[5]!.title).toContain("not available: it could not be printed or sent");
   });
 
   it("are not folded into the passes that change nothing", async () => {
@@ -66,7 +66,7 @@ describe("texts that are not here", () => {
     expect(some.map(missing)).toEqual(["", "not here yet", "", "", "", "not here yet", ""]);
     expect(absent(some[5]!, some[5]!)).toBe("p5 is not here yet");
     expect(absent(some[1]!, some[5]!)).toBe("p1 is not here yet; p5 is not here yet");
-    expect(absent(end[5]!, end[6]!)).toBe("p5 is not available: the compiler ended before it was printed");
+    expect(absent(end[5]!, end[6]!)).toBe("p5 is not available: it could not be printed or sent");
   });
 
   it("are no reason to ignore renumbering", async () => {

@@ -10,6 +10,10 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
@@ -76,3 +80,16 @@ class Server:
         self.process.terminate()
         self.process.wait(20)
         self.log.close()
+
+
+def evaluate(page: Page, expression: str) -> str:
+    """Evaluate Python in the kernel of the open notebook, without a cell; the value's `repr`, or the error."""
+    return page.evaluate(
+        """async (code) => {
+          const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
+          const future = kernel.requestExecute({ code: '', user_expressions: { it: code }, store_history: false });
+          const { it } = (await future.done).content.user_expressions;
+          return it.status === 'ok' ? it.data['text/plain'] : `${it.ename}: ${it.evalue}`;
+        }""",
+        expression,
+    )

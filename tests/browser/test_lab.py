@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.browser.labserver import SHOW
+from tests.browser.labserver import SHOW, evaluate
 
 SUM = """define i32 @sum(i32 %n) {
 entry:
@@ -40,15 +40,7 @@ def notebook(open_notebook):
 
 def python(notebook, expression: str) -> str:
     """Evaluate in the notebook's kernel, without a cell."""
-    return notebook.page.evaluate(
-        """async (code) => {
-          const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
-          const future = kernel.requestExecute({ code: '', user_expressions: { it: code }, store_history: false });
-          const { it } = (await future.done).content.user_expressions;
-          return it.status === 'ok' ? it.data['text/plain'] : `${it.ename}: ${it.evalue}`;
-        }""",
-        expression,
-    )
+    return evaluate(notebook.page, expression)
 
 
 def eventually(notebook, expression: str, value: str) -> None:

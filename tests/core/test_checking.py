@@ -280,3 +280,30 @@ def test_verdicts_are_kept_as_data():
 
 def _array(tensor):
     return Array(tensor.contiguous().numpy().tobytes(), tuple(tensor.shape))
+
+
+@pytest.mark.parametrize("to", ["torch_mlir", "linalg_on_tensors_mlir", "llvm_ir"])
+def test_results_that_are_none_are_left_out_and_the_others_judged(to):
+    def function(x):
+        return {"none": None, "both": (x * 2, None)}
+
+    low = irwidget.lower(function, torch.randn(3), to=to, check=True)
+    assert low.check.ok, low.check
+    assert "!torch.none" not in low.text
+    said = [str(one) for one in low.diagnostics]
+    assert sum("of the model is None" in one for one in said) == 2, said
+
+
+def test_a_result_that_is_none_in_eager_only_is_not_checked():
+    def function(x):
+        return x * 2, None if not torch.compiler.is_exporting() else x
+
+    low = irwidget.lower(function, torch.randn(3), to="linalg_on_tensors_mlir", check=True)
+    assert low.check.state == "not checked"
+    assert "result 1 is None in eager PyTorch, but not in the exported program" in low.check.reason
+
+
+def test_a_builtin_is_lowered_and_checked():
+    low = irwidget.lower(torch.erf, torch.randn(3), to="linalg_on_tensors_mlir", check=True)
+    assert low.check.ok
+    assert low.name == "erf"

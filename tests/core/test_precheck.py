@@ -78,8 +78,8 @@ def test_asking_writes_nothing(_, tmp_path, monkeypatch):
         ("nonesuch", "there is no program 'nonesuch' on PATH; give its path, as in ./nonesuch."),
         ("sedd s/a/b/", "Did you mean sed"),
         ("./mime", "there is no program './mime'. Did you mean ./mine?"),
-        ("mine", "'mine' is a file, but not a program that can be run from here: give its path, as in ./mine"),
-        ("./mine", "'./mine' is a file, but not a program that can be run from here: chmod +x ./mine"),
+        ("mine", "'mine' is a file, but not on PATH: give its path, as in ./mine"),
+        ("./mine", "'./mine' is a file, but nobody may execute it: chmod +x ./mine"),
     ],
 )
 def test_a_program_that_is_not_there_is_missed_at_once(program, message, tmp_path, monkeypatch):

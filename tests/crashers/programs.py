@@ -46,6 +46,28 @@ class Of(nn.Module):
         return self.function(*args, **kwargs)
 
 
+# --- what eager PyTorch refuses, and torch-mlir
+
+for dtype in ("uint16", "uint64"):
+    model(
+        f"a tensor of {dtype}, which has no type",
+        "the importer's tables do not have it",
+        Of(lambda x: x + x),
+        ones(4, dtype=getattr(torch, dtype)),
+        match=f"torch-mlir cannot import Of: it has no type for torch.{dtype}",
+        never=("KeyError",),
+    )
+for module, size in ((nn.Linear(4, 2), (1, 4)), (nn.Conv2d(4, 2, 1), (1, 4, 3, 3)), (nn.LSTM(4, 2), (1, 4))):
+    model(
+        f"integers for {type(module).__name__}",
+        "torch.export lets it through",
+        module,
+        ones(*size, dtype=torch.int64),
+        match="eager PyTorch refuses|should be the same|dtype",
+    )
+model("a builtin", "it has no signature", torch.erf, ones(4), fits=True)
+model("a builtin that it does not fit", "it has no signature", torch.erf, "x", match="erf")
+
 # --- sizes
 
 for name, tensor in (
@@ -518,6 +540,9 @@ CELLS = {
     "surrogates": ("--to tosa_mlir", "x = '\udcff'"),
     "a kernel of Triton that is none": ("--to triton_ir", "import torch"),
     "a timeout that is no number": ("--to raw_ir --timeout soon", "module {}"),
+    "raw IR that does not parse": ("--to raw_ir --text", "func.func @f( {\n"),
+    "raw IR with escapes": ("--to raw_ir --text", 'func.func @f() attributes {a = "\x1b[2J\x00"} {\n  return\n}'),
+    "raw IR with surrogates": ("--to raw_ir --text", "module {} // \udcff"),
     "many targets": ("--to " + "tosa_mlir," * 500, "x = 1"),
 }
 

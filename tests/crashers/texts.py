@@ -142,7 +142,7 @@ mlir("blanks", "nothing but white space", " \n\t\r\n \n")
 mlir("NUL", "C strings end at a NUL", "func.func @f() {\n  return\x00\n}")
 mlir("NUL in a name", "names cross as C strings", 'func.func @"a\x00b"() {\n  return\n}')
 mlir("only NULs", "a file of zeros after a crash", "\x00" * 4096)
-mlir("byte order mark", "an editor of another system", "\ufefffunc.func @f() {\n  return\n}")
+mlir("byte order mark", "an editor of another system", "\ufefffunc.func @f() {\n  return\n}", fits=True)
 mlir(
     "surrogate",
     "what Python makes of bytes that are not UTF-8",
@@ -162,6 +162,14 @@ mlir(
     "line of 10 MB",
     "a comment that is one line",
     Made(lambda: f"// {'x' * 10_000_000}\nfunc.func @f() {{\n  return\n}}"),
+    fits=True,
+)
+mlir(
+    "line of 10 MB for opt",
+    "what language it is in stands behind the comment",
+    Made(lambda: f"// {'x' * 10_000_000}\nfunc.func @f() {{\n  return\n}}"),
+    "opt reads LLVM IR, but it was given mlir",
+    pipeline=O2,
 )
 mlir(
     "string of 10 MB",
@@ -372,11 +380,42 @@ for name, tools in {
     "a tool that says nothing": "user-tool true",
     "a tool that prints no text": "user-tool head -c 4096 /dev/urandom",
     "a tool that is not there": "user-tool /no/such/tool",
-    "a tool that is no program": "user-tool /etc/passwd",
     "a tool that does not read": "user-tool echo module",
     "a tool with 100 kB of arguments": f"user-tool true {'x' * 100_000}",
 }.items():
     mlir(f"pipeline: {name}", "pipelines are text of the user's", MLIR, pipeline=tools)
+mlir(
+    "pipeline: a tool that is no program",
+    "any file has a path",
+    MLIR,
+    "starts neither with #! nor as an executable",
+    pipeline="user-tool /etc/passwd",
+    never=("chmod",),
+)
+mlir(
+    "pipeline: a tool that says 20 MB of NULs",
+    "a message quotes what a tool said",
+    MLIR,
+    r"\Ash exited with 3 and said nothing",
+    pipeline="user-tool sh -c 'head -c 20000000 /dev/zero >&2; exit 3'",
+    never=("\0",),
+)
+mlir(
+    "pipeline: 10,000 bars",
+    "a message quotes the pipeline",
+    MLIR,
+    r"\ANothing between the \|{60}\.\.\. of the pipeline",
+    pipeline="|" * 10_000,
+)
+mlir(
+    "pipeline: a tool that waits in this process",
+    "no worker is there to be ended",
+    MLIR,
+    r"timed out \(after 1 s",
+    pipeline="user-tool sleep 600",
+    timeout=1.0,
+    isolate=False,
+)
 mlir(
     "pipeline: a tool that waits for ever",
     "only the limit ends it",
@@ -440,6 +479,15 @@ for name, text in {
     "surrogates": 'define void @"\udcff"() {\n  ret void\n}',
 }.items():
     llvm(name, "the parser or the first pass meets it", Made(lambda text=text: text))
+for name, text in {
+    "a byte order mark": "\ufeffdefine void @f() {\n  ret void\n}",
+    "a comment of 10 MB": f"; {'x' * 10_000_000}\ndefine void @f() {{\n  ret void\n}}",
+    "a type first": "%s = type { i32 }\n@a = global %s zeroinitializer",
+    "named metadata first": "!named = !{!0}\n!0 = !{}",
+}.items():
+    llvm(name, "what language it is in stands behind it", Made(lambda text=text: text), fits=True)
+for name, text in {"a name with NUL": '@"a\\00b" = global i32 0', "a type first": "%s = type { i32 }"}.items():
+    llvm(f"{name}, for mlir-opt", "nobody knows its language", text, "was given llvm", pipeline=OPT)
 llvm(
     "10,000 cases",
     "switches become trees",

@@ -1,6 +1,6 @@
 """`make soak`: python -m tests.soak [--programs 300] [--moments 25] [--seed N]. Prints figures; 1 when one failed.
 
-About twenty minutes on two cores: random programs stop after eight, and forty fresh kernels take as long.
+About half an hour on two cores: random programs stop after eight minutes, and forty fresh kernels take longer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.soak import first_cells, scenarios
+from tests.soak import company, first_cells, live_page, scenarios
 
 
 class Report:
@@ -56,6 +56,8 @@ def main() -> int:
     report = Report()
 
     def everything() -> None:
+        report.run("beside others", lambda: company.lowerings_beside_others(60, chosen.seed))
+        report.run("live page", lambda: live_page.live_page(30, chosen.seed))
         report.run("random programs", lambda: scenarios.random_programs(chosen.programs, chosen.seed))
         report.run("crash corpus", scenarios.crash_corpus)
         report.run("odd kernels", lambda: scenarios.odd_kernels(8 * chosen.moments, chosen.seed))

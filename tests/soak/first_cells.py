@@ -43,14 +43,27 @@ class Struck:
     """From the interrupt to the end of the cell."""
     next_lowers: bool
     why: str = ""
+    passes: float = 0.0
+    """Seconds of the passes, where nothing was interrupted."""
 
     @property
     def in_one_line(self) -> bool:
         return LINE.fullmatch(self.shown) is not None
 
+    @property
+    def where(self) -> str:
+        """What the line says was going on."""
+        if not self.shown:
+            return "after the end"
+        found = re.match(r"interrupted in ([\w.'-]+(?: [\w.'-]+)*)", self.shown)
+        return "in the passes" if found is None else f"in {found[1].partition(' after ')[0]}"
 
-def strike(delay: float | None) -> Struck:
-    """Interrupt the first cell of a fresh kernel after `delay` seconds; None: never."""
+
+def strike(delay: float | None, *, imported: bool) -> Struck:
+    """Interrupt the first cell of a fresh kernel after `delay` seconds; None: never.
+
+    `imported`: the cell begins when PyTorch has been imported, so that all of it is its own work.
+    """
     manager = KernelManager(kernel_name="python3")
     with ExitStack() as stack:
         manager.start_kernel(cwd=str(ROOT))
@@ -60,6 +73,9 @@ def strike(delay: float | None) -> Struck:
         stack.callback(channel.stop_channels)
         channel.wait_for_ready(timeout=120)
         assert _reply(channel, channel.execute("%load_ext irwidget"))["status"] == "ok"
+        if imported:
+            wait = "from irwidget import imports\nimports.wait(imports.TORCH + imports.OURS)"
+            assert _reply(channel, channel.execute(wait))["status"] == "ok"
         asked = channel.execute(FIRST, stop_on_error=False)  # or the kernel would abort the next cell, too
         _begins(channel, asked)
         struck = time.monotonic()
@@ -70,11 +86,14 @@ def strike(delay: float | None) -> Struck:
         reply = _reply(channel, asked)
         seconds = time.monotonic() - struck
         shown = "\n".join(_plain(line) for line in reply.get("traceback", ()))
+        passes = 0.0
+        if delay is None:
+            passes = float(_value(channel, "sum(dump.seconds for dump in _lowering.dumps[1:])"))
         after = _reply(channel, channel.execute(NEXT))
         if after["status"] == "error" and after["ename"] in ("KeyboardInterrupt", "LoweringInterrupted"):
             after = _reply(channel, channel.execute(NEXT))  # the first was over before the signal came
         good = after["status"] == "ok" and "tosa.matmul" in _value(channel, "_lowering.text")
-        return Struck(delay or 0.0, shown, seconds, good, "" if good else str(after.get("evalue")))
+        return Struck(delay or 0.0, shown, seconds, good, "" if good else str(after.get("evalue")), passes)
 
 
 def _begins(channel: Any, asked: str) -> None:
@@ -101,21 +120,36 @@ def _plain(line: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", line)
 
 
-def first_cells(count: int, number: int, *, loaded: bool) -> Counter[str]:
-    """Interrupt `count` fresh kernels at random moments, on a machine with twice as much work as cores if `loaded`."""
+def first_cells(count: int, number: int, *, loaded: bool) -> dict[str, object]:
+    """Interrupt `count` fresh kernels at random moments, on a machine with twice as much work as cores if `loaded`.
+
+    A quarter of the moments are drawn from a whole first cell, most of which is the import of PyTorch; a quarter from
+    what comes after that import, most of which is the export; and half from the passes.
+    """
     chance = random.Random(number)
-    outcomes: Counter[str] = Counter()
-    slowest = 0.0
+    struck: list[Struck] = []
     with ExitStack() as stack:
         for _ in range(4 if loaded else 0):
             busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
             stack.callback(busy.kill)
-        whole = strike(None).seconds
-        for _ in range(count):
-            one = strike(chance.uniform(0, whole))
-            slowest = max(slowest, one.seconds if one.shown else 0)
-            outcomes["lower afterwards" if one.next_lowers else f"FAILED: {one}"] += 1
-            outcomes["in one line" if one.in_one_line else "finished first" if not one.shown else f"FAILED: {one}"] += 1
-    outcomes["slowest end in ms"] = round(slowest * 1000)
-    outcomes["the cell takes ms"] = round(whole * 1000)
-    return outcomes
+        whole = strike(None, imported=False)
+        own = strike(None, imported=True)
+        before = own.seconds - own.passes
+        for index in range(count):
+            imported = index % 4 > 0
+            least, most = ((0, whole.seconds), (0, own.seconds), (before, own.seconds), (before, own.seconds))[
+                index % 4
+            ]
+            struck.append(strike(chance.uniform(least, most), imported=imported))
+    places = Counter(one.where for one in struck)
+    wrong = [f"FAILED: {one}" for one in struck if not (one.next_lowers and (one.in_one_line or not one.shown))]
+    found = {
+        "the cell takes ms": round(whole.seconds * 1000),
+        "once PyTorch is imported": round(own.seconds * 1000),
+        "slowest end in ms": round(1000 * max((one.seconds for one in struck if one.shown), default=0.0)),
+        **places,
+    }
+    if wrong:
+        found["wrong"] = "; ".join(wrong)
+    good = sum(one.next_lowers for one in struck)
+    return {f"{good} of {count} lower afterwards": f"{sum(one.in_one_line for one in struck)} in one line", **found}

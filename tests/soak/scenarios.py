@@ -25,6 +25,7 @@ import irwidget
 from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError
 from irwidget.toolchain import client
 from tests.llvm.programs import PROGRAMS
+from tests.soak import company
 from tests.soak.programs import Recipe, build, recipes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -208,11 +209,9 @@ def interrupts(count: int, number: int) -> Counter[str]:
                 outcomes["finished first"] += 1
             except LoweringInterrupted as stop:
                 slowest = max(slowest, time.monotonic() - (one.struck or 0))
-                one.check_kept(stop.lowering, "was interrupted")
-                outcomes["in the passes, dumps kept"] += 1
-            except KeyboardInterrupt:
-                slowest = max(slowest, time.monotonic() - (one.struck or 0))
-                outcomes["in the export"] += 1
+                if one.begun:
+                    one.check_kept(stop.lowering, "was interrupted")
+                outcomes["in the passes, dumps kept" if one.begun else "before them"] += 1
             with contextlib.suppress(KeyboardInterrupt):
                 one.timer.join()
                 time.sleep(0.05)  # the signal of a lowering that had just finished
@@ -342,8 +341,13 @@ def _workers(manager: object) -> list[psutil.Process]:
 
 
 def leftovers(work: Callable[[], object]) -> str:
-    """Do some work; no process, file descriptor or temporary file may be there after it that was not before it."""
-    next_is_right()
+    """Do some work; no process, file descriptor or temporary file may be there after it that was not before it.
+
+    Tells the memory, too: it grows by all that is imported meanwhile.
+    """
+    for _ in range(company.FIRST):
+        next_is_right()
+    early = company.Held.now()
 
     def look() -> tuple[list[str], int, set[str]]:
         client.shutdown()
@@ -353,8 +357,11 @@ def leftovers(work: Callable[[], object]) -> str:
 
     before = look()
     work()
+    next_is_right()
+    late = company.Held.now()
     processes, descriptors, made = look()
     assert len(processes) <= len(before[0]), (before[0], processes)
     assert descriptors <= before[1] + 2, descriptors - before[1]  # not one per worker
     assert made <= before[2], made - before[2]
-    return "no process, no file descriptor, no temporary file"
+    nothing = "no process, no file descriptor, no temporary file"
+    return f"{nothing}; after {company.FIRST} lowerings: {early}; at the end: {late}"

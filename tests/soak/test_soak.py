@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.soak import scenarios
+from tests.soak import company, scenarios
 
 
 def test_random_programs_raise_nothing_but_our_errors() -> None:
@@ -13,6 +13,10 @@ def test_odd_kernels_and_texts_that_are_looked_at_late() -> None:
     assert scenarios.odd_kernels(6, number=1).total() == 6
     looked_at = scenarios.texts_after_time_outs(2, number=2)
     assert looked_at["timed out"] + looked_at["finished first"] == 2
+
+
+def test_lowerings_beside_threads_and_a_fork_give_what_they_give_alone() -> None:
+    assert company.lowerings_beside_others(12, number=5)["of them in company"] == 4
 
 
 def test_interrupts_and_kills_leave_a_right_next_lowering_and_nothing_behind(tmp_path, monkeypatch) -> None:

@@ -141,6 +141,22 @@ def test_the_browsers_test_reads_a_lowering_as_it_arrives():
         assert unpack(base64.b64decode(kept[name])) == unpack(data), "python -m tests.views.test_packing"
 
 
+def test_a_chunk_that_there_is_no_memory_for_can_be_packed_again_or_given_up(monkeypatch):
+    def full(*_, **__):
+        raise MemoryError
+
+    trace = Trace("t", (dump("a", "x\n", step=0), dump("b", "y\nx\n", step=0)), attachments={"k.o": b"1"})
+    for at_once in (False, True):
+        packer = Packer([trace])
+        packer.add({(0, 0)})
+        with monkeypatch.context() as patched:
+            patched.setattr("irwidget.trace.chunks.gzip.compress", full)
+            with pytest.raises(MemoryError):
+                packer.add()
+        packer.finish(at_once=at_once)
+        assert unpack(packer.data)[1] == [[["x"], [] if at_once else ["y", "x"]]]
+
+
 def test_what_will_never_come_is_said_to_be_lost_and_a_known_result_is_given():
     def gone() -> Content:
         raise ToolError("gone", tool="worker")

@@ -13,7 +13,7 @@ import pytest
 
 from irwidget import views
 from irwidget.errors import ToolError, UsageError
-from irwidget.trace import Content, Dump, Trace, dump
+from irwidget.trace import Content, Dump, Trace, chunks, dump
 from irwidget.views import bundle
 from tests.late import late_dump
 from tests.views.lowerings import lower
@@ -128,6 +128,23 @@ def test_dumps_that_never_come_say_why_and_leave_the_others():
     assert "<code>cse, not available</code>" in html
     page = views.page(widget.traces)
     assert "cse, not available" in page
+
+
+def test_what_there_is_no_memory_for_is_said_to_be_not_available(monkeypatch):
+    texts = [f"{name}\n" * 1_000_000 for name in "abc"]
+    trace = Trace("t", tuple(dump(text[0], text, step=0) for text in texts))
+    compress, calls = chunks.gzip.compress, []
+
+    def sometimes(*given, **options):
+        calls.append(given)
+        if len(calls) == 2:
+            raise MemoryError
+        return compress(*given, **options)
+
+    monkeypatch.setattr(chunks.gzip, "compress", sometimes)
+    widget = views.show([trace])
+    wait_for(widget, lambda: len(calls) == 3)
+    assert ready(widget).count(True) == 2
 
 
 def test_showing_again_lets_go_of_the_view_before():

@@ -56,7 +56,7 @@ test("two texts that are not here are not the same", async () => {
   expect(status(el)).toBe("p1 is not here yet; p5 is not here yet");
   model.set("data", bytes("end"));
   await until(() => !status(el).includes("here yet"));
-  expect(status(el)).toBe("p5 is not available: the compiler ended before it was printed");
+  expect(status(el)).toBe("p5 is not available: it could not be printed or sent");
   const said = [...el.querySelectorAll("[role=option]")].map((row) => row.textContent!);
   expect(said.filter((text) => text.includes("no change"))).toEqual(["2 passes, no change"]);
   expect(said.find((text) => text.includes("p5"))).toContain("not available");
