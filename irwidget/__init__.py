@@ -13,6 +13,7 @@ from irwidget.errors import (
     UnsupportedError,
     UsageError,
 )
+from irwidget.version import VERSION
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from irwidget.signatures import lower
     from irwidget.sweeps.driver import sweep
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _LAZY = {
     "Lowering": "irwidget.result",

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from irwidget.result import Lowering
-    from irwidget.trace import Diagnostic, Location
+    from irwidget.trace.data import Diagnostic
+    from irwidget.trace.location import Location
 
 
 _UNPRINTABLE = re.compile("[^\n\t\x20-\x7e\xa0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]")
@@ -23,10 +23,10 @@ _UNPRINTABLE = re.compile("[^\n\t\x20-\x7e\xa0-\u200d\u2010-\u2027\u202f-\u2065\
 class IRWidgetError(Exception):
     """Base of every error that irwidget raises on purpose."""
 
-    lowering: Lowering | None = None
-    """What was done before the error, when a lowering had begun."""
-    lowerings: Mapping[str, Lowering] = {}
-    """Of several IR types: every lowering that was made, complete or not."""
+    lowering: Any = None
+    """What was done before the error, an `irwidget.Lowering`, when a lowering had begun; None otherwise."""
+    lowerings: Mapping[str, Any] = {}
+    """Of several IR types: every `irwidget.Lowering` that was made, complete or not."""
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the message; the frames of our own code would only hide it.
@@ -97,8 +97,8 @@ class LoweringInterrupted(KeyboardInterrupt):
     `lowering` holds what was done before it, `lowerings` that of several IR types.
     """
 
-    lowering: Lowering | None = None
-    lowerings: Mapping[str, Lowering] = {}
+    lowering: Any = None
+    lowerings: Mapping[str, Any] = {}
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: one line."""

@@ -83,12 +83,12 @@ def sweep(
 
 def toolchain() -> dict[str, str]:
     """The installed version of every Python package that toolchain.lock has as a tool."""
-    from irwidget import __version__
     from irwidget.toolchain import lock
+    from irwidget.version import VERSION
 
     tools, _ = lock.read()
     found = {tool.name: lock.installed(tool.name) for tool in tools if tool.kind != "external"}
-    return {"irwidget": __version__, **{name: version for name, version in found.items() if version}}
+    return {"irwidget": VERSION, **{name: version for name, version in found.items() if version}}
 
 
 def _columns(targets: Targets) -> list[Column]:

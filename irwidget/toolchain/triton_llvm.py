@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 
@@ -59,7 +58,7 @@ def _dumps(arguments: str, ttgir: str) -> str:
     # to a file: LLVM writes each piece of a line by itself, and a pipe would fill up
     with tempfile.TemporaryFile() as log:
         done = subprocess.run(
-            processes.command("irwidget.toolchain.triton_llvm", arguments),
+            processes.command("irwidget.toolchain.triton_llvm_log", arguments),
             input=ttgir.encode(),
             stdout=subprocess.DEVNULL,
             stderr=log,
@@ -79,14 +78,3 @@ def _dumps(arguments: str, ttgir: str) -> str:
             )
         )
     return text
-
-
-def main() -> None:
-    from irwidget.toolchain import triton_passes, triton_state
-    from irwidget.trace import Step
-
-    triton_passes.run_plainly(Step("triton", sys.argv[1]), triton_state.read(sys.stdin.read()))
-
-
-if __name__ == "__main__":
-    main()

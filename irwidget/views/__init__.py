@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from irwidget.views.helion import KernelLinks, KernelView
     from irwidget.views.offline import page
+    from irwidget.views.show import show
     from irwidget.views.twins import html, text
-    from irwidget.views.widget import PassDiff, show
+    from irwidget.views.widget import PassDiff
 
 __all__ = ["KernelLinks", "KernelView", "PassDiff", "html", "page", "show", "text"]
 
@@ -19,7 +20,7 @@ _HOMES = {
     "KernelLinks": "helion",
     "KernelView": "helion",
     "PassDiff": "widget",
-    "show": "widget",
+    "show": "show",
     "page": "offline",
     "html": "twins",
     "text": "twins",

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anywidget
 import traitlets
@@ -17,11 +17,6 @@ from irwidget.trace import Dump, Trace
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
 from irwidget.views.packing import Packer, has_graphs, opening, repeated
-
-if TYPE_CHECKING:
-    from irwidget.spyre import SpyreProgram
-    from irwidget.views.helion import KernelView
-    from irwidget.views.spyre import Lowered
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
@@ -215,21 +210,3 @@ def _opens(trace: Trace, dump: Dump) -> bool:
 def _size(traces: Sequence[Trace]) -> int:
     """Letters of all dumps that are there."""
     return sum(len(dump.text) for trace in traces for dump in trace.dumps if dump.ready)
-
-
-def show(
-    traces: Sequence[Trace], *, programs: Sequence[SpyreProgram] = (), key: str | None = None
-) -> PassDiff | KernelView | Lowered:
-    """Make the view of one or several lowerings: their passes, below the programs or the links of a Helion kernel.
-
-    `key` names the cell that shows it: showing again with the same key closes the view before.
-    """
-    if programs:
-        from irwidget.views.spyre import Lowered, SpyreView
-
-        return base.replace(key, Lowered([SpyreView(program) for program in programs], PassDiff(traces, keep=True)))
-    if any(trace.nodes for trace in traces):
-        from irwidget.views.helion import KernelView
-
-        return base.replace(key, KernelView(traces, keep=True))
-    return base.replace(key, PassDiff(traces, keep=True))
