@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cmp_to_key
+from math import gcd, prod
 
 from irwidget.spyre.ir import Op
 from irwidget.spyre.options import Options
@@ -55,7 +56,4 @@ def slice_formulas(op: Op, options: Options) -> dict[str, tuple[int, int]]:
 
 
 def cores_used(op: Op) -> int:
-    used = 1
-    for _, split in op.splits:
-        used *= split
-    return used
+    return prod(gcd(split, op.space[variable]) for variable, split in op.splits)

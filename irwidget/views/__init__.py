@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irwidget.views.helion import KernelLinks, KernelView
+    from irwidget.views.lowerings import show
     from irwidget.views.offline import page
-    from irwidget.views.show import show
     from irwidget.views.twins import html, text
     from irwidget.views.widget import PassDiff
 
@@ -20,7 +20,7 @@ _HOMES = {
     "KernelLinks": "helion",
     "KernelView": "helion",
     "PassDiff": "widget",
-    "show": "show",
+    "show": "lowerings",
     "page": "offline",
     "html": "twins",
     "text": "twins",

@@ -16,7 +16,7 @@ from jupyter_client.manager import KernelManager
 import irwidget
 from irwidget import ToolError, journal
 from irwidget.trace import Trace, dump, file
-from irwidget.views.show import show
+from irwidget.views.lowerings import show
 from irwidget.views.widget import PassDiff
 from tests.format import traces
 from tests.views.lowerings import lower

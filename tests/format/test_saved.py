@@ -15,7 +15,7 @@ from irwidget.helion import linking
 from irwidget.result import Lowering, save
 from irwidget.trace import Trace, dump
 from irwidget.views.helion import KernelView
-from irwidget.views.show import show
+from irwidget.views.lowerings import show
 from tests.format import traces
 from tests.format.reader import read
 
