@@ -305,7 +305,7 @@ def _pieces(traces: Sequence[Trace], most: int | None) -> Iterable[tuple[Place, 
 def _reason(error: IRWidgetError | None) -> tuple[str, str]:
     """Why a dump never came, and which tool had it."""
     if error is None:
-        return "The text of this dump is missing: the compiler ended before it was printed", ""
+        return "The text of this dump is missing: it could not be printed or kept", ""
     return str(error) or type(error).__name__, error.tool if isinstance(error, ToolError) else ""
 
 

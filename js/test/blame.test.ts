@@ -168,7 +168,7 @@ describe("why a line leads nowhere", () => {
     expect(noEarlier(trace, 2)).toBe("This line has no earlier version: it is in the input or new in this pass");
     (trace.stages as Stage[])[0] = { ...trace.stages[0]!, ready: false, lost: true };
     expect(noEarlier(trace, 2)).toBe(
-      "Which pass last changed this line is not known: pass-0 is not available: the compiler ended before it was printed",
+      "Which pass last changed this line is not known: pass-0 is not available: it could not be printed or sent",
     );
   });
 });
