@@ -16,7 +16,8 @@ const line = fc.constantFrom(
   "  }",
   "",
 );
-const text = fc.array(line, { maxLength: 14 });
+/** A text has a line at least, be it empty. */
+const text = fc.array(line, { minLength: 1, maxLength: 14 });
 const blank = (line: string): string => line.replace(/%\w+/g, "%");
 const staged = (dumps: Dumps) => dumps.traces[0]!.stages as Stage[];
 

@@ -24,8 +24,8 @@ from tests.soak.programs import TARGETS, UNARY, Recipe, build
 FIRST = 10
 """Lowerings after which every program has been lowered once: what is held from then on is measured."""
 _MOST = 128
-"""MB that the kernel or the worker may have grown by at the end. Workers of quiet runs grew by 9 to 40 MB; one grew by 97
-for a reason that is not known."""
+"""MB that the kernel or the worker may have grown by at the end. Workers of quiet runs grew by 9 to 40 MB; one grew by
+97 for a reason that is not known."""
 _PATIENCE = 120.0
 """Seconds for a lowering in a fork, which imports nothing but shares two cores."""
 
