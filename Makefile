@@ -92,7 +92,7 @@ js/node_modules: js/package-lock.json | venv
 	npm --prefix js ci --no-audit --no-fund --silent
 	touch $@
 
-# Half a minute on two idle cores: one of them reads Python, the other TypeScript and the tests that need no torch.
+# A minute and a half on two cores: one of them reads Python, the other TypeScript and the tests that need no torch.
 check: venv js/node_modules ## format, lint, types and unit tests: before each commit
 	@$(MAKE) --no-print-directory -j 2 lint quick
 
