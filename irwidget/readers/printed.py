@@ -1,0 +1,39 @@
+"""Readers of what MLIR's and LLVM's pass managers print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irwidget.readers import banners
+from irwidget.readers.base import Given, LogReader, Printed, Said
+from irwidget.readers.log import Log
+
+
+class PassDumps(LogReader):
+    """MLIR's and LLVM's printing, in one log or in several languages: mlir-opt's, opt's, llc's, clang's, Triton's."""
+
+    name = "passes"
+    summary = "what MLIR and LLVM print: --mlir-print-ir-*, -print-after-all, -print-changed, MLIR_ENABLE_DUMP"
+
+    def recognises(self, given: Given) -> bool:
+        log = given.log
+        return log is not None and any(
+            one is not None for data in (log.windows()) for one in _banners(log, data[0]) if _looks(data[1])
+        )
+
+    def scan(self, log: Log, start: int = 0) -> Iterator[Printed | Said]:
+        return banners.scan(log, start)
+
+
+def _looks(data: bytes) -> bool:
+    return banners.NEEDLE in data
+
+
+def _banners(log: Log, start: int) -> Iterator[Printed]:
+    for one in banners.scan(log, start):
+        if isinstance(one, Printed):
+            yield one
+            return
+
+
+READERS = (PassDumps(),)
