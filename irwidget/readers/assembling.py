@@ -40,7 +40,7 @@ def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bo
         Dump(
             plan.stage.name,
             plan.stage.step,
-            plan.stage.piece.printed.language,
+            plan.language,
             texts,
             index,
             plan.stage.options,

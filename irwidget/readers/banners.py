@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irwidget.readers import llvm, mlir
-from irwidget.readers.base import Printed, Said
+from irwidget.readers.base import Printed, Said, When
 from irwidget.readers.log import Log
 from irwidget.trace import WHOLE, Scope
 
@@ -34,13 +34,14 @@ class _Found:
 def scan(log: Log, start: int = 0) -> Iterator[Printed | Said]:
     """The dumps of a log from byte `start` on, and what is between them."""
     before: _Found | None = None
-    for found in _banners(log, start):
-        yield from _region(log, before, start, found.start, last=False)
-        before, start = found, found.stop
+    for one in found(log, start):
+        yield from _region(log, before, start, one.start, last=False)
+        before, start = one, one.stop
     yield from _region(log, before, start, log.size, last=True)
 
 
-def _banners(log: Log, start: int) -> Iterator[_Found]:
+def found(log: Log, start: int = 0) -> Iterator[_Found]:
+    """The banners of a log, with their places."""
     fresh = True
     """Whether the window begins with a line."""
     for offset, data in log.windows(start):
@@ -78,7 +79,9 @@ def _mlir(banner: mlir.Banner, data: bytes, start: int, stop: int, *, last: bool
     if body.start:
         yield Said(start, start + body.start)
     whole = mlir.is_module(body.operation) or not body.operation
-    when = "failed" if banner.failed else "before" if banner.when == "Before" else "after"
+    when: When = "failed" if banner.failed else "before" if banner.when == "Before" else "after"
+    if banner.inside:
+        when = "inside"
     scope = Scope(anchor=banner.anchor) if whole else Scope(function=body.symbol or body.operation)
     end = stop if len(data) < stop - start else start + _trimmed(data, body.stop)
     yield Printed(

@@ -16,9 +16,9 @@ from typing import Literal
 from irwidget.readers.log import Log
 from irwidget.trace import WHOLE, Scope, Trace
 
-When = Literal["after", "before", "failed", "start", "same", "output"]
-"""What a text is: the IR after a pass, before it, or after a pass that failed; the input of all passes; nothing, because
-the pass changed nothing (`same`); or what the compiler printed last of all."""
+When = Literal["after", "before", "failed", "start", "inside", "same", "output"]
+"""What a text is: the IR after a pass, before it, or after a pass that failed; the input of all passes; what a pass prints at
+its own work (`inside`); nothing, because the pass changed nothing (`same`); or what the compiler printed last of all."""
 
 
 @dataclass(frozen=True, slots=True)

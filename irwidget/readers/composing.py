@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from irwidget.readers import mlir
 from irwidget.readers.grouping import Piece
 from irwidget.readers.log import Log, decoded
 from irwidget.readers.putting import Target, Text, put, span
@@ -18,6 +17,7 @@ _ROOM = 1 << 28
 """Bytes that dumps which are put back into modules may come to together, or so many times the log:"""
 _TIMES = 4
 _DEBUG = "loc("
+_KEPT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Plan:
     base: int = -1
     """The stage whose module it is put into; -1: it is shown as it was printed."""
     target: Target | None = None
+    language: str = ""
 
 
 def planned(log: Log, stages: Sequence[Stage]) -> list[Plan]:
@@ -46,16 +47,17 @@ def planned(log: Log, stages: Sequence[Stage]) -> list[Plan]:
         if stage.like >= 0:
             scope = made[stage.like].scope
             at = Scope(anchor=str(stage.scope)) if scope.whole and not stage.scope.whole else stage.scope
-            made.append(Plan(stage, at if scope.whole else scope))
+            made.append(Plan(stage, at if scope.whole else scope, language=made[stage.like].language))
             continue
         language = stage.piece.printed.language
         base = whole.get(language, -1)
         target = modules.target(stage.piece) if base >= 0 else None
         if target is not None and room >= 0:
             room -= modules.size
-            made.append(Plan(stage, Scope(anchor=_anchor(target)), base, target))
+            modules.put(target, stage.piece)
+            made.append(Plan(stage, Scope(anchor=str(target)), base, target, language))
         else:
-            made.append(Plan(stage, stage.scope))
+            made.append(Plan(stage, stage.scope, language=language))
         if made[-1].scope.whole:
             whole[language] = len(made) - 1
             if made[-1].base < 0:
@@ -63,55 +65,67 @@ def planned(log: Log, stages: Sequence[Stage]) -> list[Plan]:
     return made
 
 
-def _anchor(target: Target) -> str:
-    return f"{target.operation} @{target.symbol}" if target.language == "mlir" else target.symbol
-
-
 class _Modules:
-    """What the module that was printed last has, of each language."""
+    """What the module that was printed last has become, of each language: what is put into it, and where."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._last: dict[str, Piece] = {}
-        self._texts: dict[str, str] = {}
-        self._spans: dict[Target, bool] = {}
-        self._counts: dict[str, Counter[tuple[str, str]]] = {}
+        self._texts: dict[str, Piece | Text] = {}
+        self._put: dict[str, dict[Target, Piece]] = {}
+        """What has come since the text."""
+        self._known: dict[Target, bool] = {}
         self.size = 0
-        """Bytes of the module that was asked of last."""
+        """Letters of the module that was asked of last."""
 
     def take(self, piece: Piece) -> None:
         """Note a module."""
         language = piece.printed.language
-        self._last[language] = piece
-        self._texts.pop(language, None)
-        self._spans = {target: found for target, found in self._spans.items() if target.language != language}
+        self._texts[language], self._put[language] = piece, {}
+        self._forget(language)
+
+    def put(self, target: Target, piece: Piece) -> None:
+        """Note that a part of it has a newer text."""
+        self._put[target.language].pop(target, None)
+        self._put[target.language][target] = piece
+        if target.child or not target.symbol:  # it may have other functions now
+            self._forget(target.language)
+
+    def _forget(self, language: str) -> None:
+        self._known = {target: found for target, found in self._known.items() if target.language != language}
 
     def target(self, piece: Piece) -> Target | None:
         """What of the module a dump is a newer text of; None where it is the module itself, or not to be found."""
         language = piece.printed.language
-        if language not in self._last or piece.printed.scope.loop:
+        if language not in self._texts or piece.whole or piece.printed.scope.loop:
             return None
-        target = self._named(piece)
-        if target is None:
-            return None
-        text = self._text(language)
-        self.size = len(text)
-        if target not in self._spans:
-            self._spans[target] = span(text, target) is not None
-        return target if self._spans[target] else None
-
-    def _named(self, piece: Piece) -> Target | None:
-        if piece.whole:
-            return None
-        if piece.printed.language == "llvm":
-            return Target("llvm", "", piece.printed.scope.function)
-        return Target("mlir", piece.operation, piece.symbol) if piece.symbol else None
+        if language == "llvm":
+            target = Target("llvm", "", piece.printed.scope.function)
+        else:
+            target = Target("mlir", piece.operation, piece.symbol, piece.child)
+        if target not in self._known:
+            text = self._text(language)
+            self.size = len(text)
+            self._known[target] = span(text, target) is not None
+        return target if self._known[target] else None
 
     def _text(self, language: str) -> str:
-        if language not in self._texts:
-            printed = self._last[language].printed
-            self._texts[language] = decoded(self._log.read(printed.start, printed.stop))
-        return self._texts[language]
+        text = self._texts[language]
+        if isinstance(text, Piece):
+            text = own(self._log, text)
+        for target, piece in self._put[language].items():
+            text = put(text, own(self._log, piece), target) or text
+        self._put[language] = {}
+        self._texts[language] = text
+        return text.text
+
+
+def own(log: Log, piece: Piece) -> Text:
+    """The text of a dump as it was printed, without debug information, which becomes the places of its lines."""
+    printed = piece.printed
+    text = decoded(log.read(printed.start, printed.stop))
+    if printed.language == "mlir" and _DEBUG in text:
+        return Text(*locations.strip(text))
+    return Text(text)
 
 
 class Composer:
@@ -120,9 +134,9 @@ class Composer:
     def __init__(self, log: Log, plans: Sequence[Plan]) -> None:
         self._log = log
         self._plans = plans
-        self._last: tuple[int, Text] | None = None
-        """The module that was composed last, on which the next often builds."""
-        self._before = predecessors([_Placed(plan.scope, plan.stage.piece.printed.language) for plan in plans])
+        self._kept: OrderedDict[int, Text] = OrderedDict()
+        """The modules that were composed last: the next builds on one of them, most often."""
+        self._before = predecessors([_Placed(plan.scope, plan.language) for plan in plans])
 
     def content(self, index: int) -> Content:
         """The content of a stage."""
@@ -146,32 +160,25 @@ class Composer:
             index = plan.stage.like
             plan = self._plans[index]
         if plan.base < 0:
-            return self._own(plan)
+            return own(self._log, plan.stage.piece)
         return self._composed(index)
-
-    def _own(self, plan: Plan) -> Text:
-        printed = plan.stage.piece.printed
-        text = decoded(self._log.read(printed.start, printed.stop))
-        if printed.language == "mlir" and _DEBUG in text:
-            return Text(*locations.strip(text))
-        return Text(text)
 
     def _composed(self, index: int) -> Text:
         """The module of a stage: that of the stage that it builds on, with the newest text of each part."""
-        if self._last is not None and self._last[0] == index:
-            return self._last[1]
         newest: dict[Target, int] = {}
         at = index
-        while (plan := self._plans[at]).base >= 0 and (self._last is None or self._last[0] != at):
+        while (plan := self._plans[at]).base >= 0 and at not in self._kept:
             assert plan.target
             newest.setdefault(plan.target, at)
             at = plan.base
             while self._plans[at].stage.like >= 0:
                 at = self._plans[at].stage.like
-        whole = self._last[1] if self._last is not None and self._last[0] == at else self._own(self._plans[at])
+        whole = self._kept.get(at) or own(self._log, self._plans[at].stage.piece)
         for target, number in sorted(newest.items(), key=lambda one: one[1]):
-            whole = put(whole, self._own(self._plans[number]), target) or whole
-        self._last = index, whole
+            whole = put(whole, own(self._log, self._plans[number].stage.piece), target) or whole
+        self._kept[index] = whole
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
         return whole
 
 

@@ -7,15 +7,15 @@ so is one with which the passes begin again.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from irwidget.readers import llvm, mlir
 from irwidget.readers.base import Printed, Said
 from irwidget.readers.log import Log
 
-_HEAD = 1 << 18
-"""Bytes of a module that are looked at for what it defines, unless they say too little."""
+_STEP = 2
+"""Blanks by which what is in a module is indented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,22 @@ class Piece:
     """Of MLIR: the outermost operation."""
     symbol: str = ""
     defines: frozenset[str] = frozenset()
+    """The functions in it."""
+    inner: frozenset[str] = frozenset()
+    """Of MLIR: those that are in a module of the module."""
     kinds: frozenset[str] = frozenset()
     """Of MLIR: the operations that functions are written with, `tt.func`."""
     module: str = ""
     """Of LLVM IR: the module's name."""
+    child: str = ""
+    """Of MLIR, not of a module that is part of no other: a symbol in it, which tells it from others."""
+    nested: bool = False
+    """Whether it shows a module that is part of another."""
 
     @property
     def whole(self) -> bool:
-        """Whether it shows a module."""
-        return self.printed.scope.whole
+        """Whether it shows a module that is part of no other."""
+        return self.printed.scope.whole and not self.nested
 
 
 @dataclass(slots=True)
@@ -58,14 +65,25 @@ def looked_at(log: Log, printed: Printed) -> Piece:
     digest = blake2b(digest_size=12)
     head = b""
     for _, data in log.windows(printed.start, printed.stop):
-        head = head or data[:_HEAD]
+        head = head or data
         digest.update(data)
     if printed.language == "mlir":
         body = mlir.body(head)
-        defined = mlir.definitions(head) if printed.scope.whole else []
-        kinds = frozenset(operation for operation, _ in defined if operation.endswith("func"))
-        names = frozenset(symbol for operation, symbol in defined if operation.endswith("func"))
-        return Piece(printed, digest.digest(), body.operation, body.symbol, names, kinds)
+        child = ""
+        if not printed.scope.whole:
+            child = min((one.symbol for one in mlir.definitions(head) if one.symbol != body.symbol), default="")
+            child = child or ("" if body.symbol else mlir.referred(head))
+        functions = [one for one in mlir.definitions(head) if one.operation.endswith("func")]
+        return Piece(
+            printed,
+            digest.digest(),
+            body.operation,
+            body.symbol,
+            frozenset(one.symbol for one in functions),
+            frozenset(one.symbol for one in functions if one.indent > _STEP),
+            frozenset(one.operation for one in functions) if printed.scope.whole else frozenset(),
+            child=child,
+        )
     if printed.language == "llvm" and printed.scope.whole:
         return Piece(printed, digest.digest(), defines=frozenset(llvm.symbols(head)), module=llvm.module_id(head))
     return Piece(printed, digest.digest(), symbol=printed.scope.function)
@@ -90,6 +108,8 @@ class Groups:
                     self._early.append(one)
                 continue
             piece = looked_at(self._log, one)
+            if self.all and _is_nested(self.all[-1].module, piece):
+                piece = replace(piece, nested=True, child=min(piece.defines))
             group = self._group(piece)
             group.pieces.append(piece)
             if piece.whole and piece.digest:
@@ -108,6 +128,14 @@ class Groups:
         self._early = []
         self.all.append(made)
         return made
+
+
+def _is_nested(module: Piece | None, piece: Piece) -> bool:
+    """Whether a module is a part of the one that was printed last: what it has is deeper inside that one."""
+    if module is None or not piece.whole or piece.printed.language != "mlir" or piece.printed.scope.anchor:
+        return False
+    own = piece.defines - piece.inner
+    return bool(own & module.inner) and not own & (module.defines - module.inner)
 
 
 def _begins(current: Compilation, piece: Piece) -> bool:

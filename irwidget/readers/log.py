@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -150,7 +150,7 @@ def decoded(data: bytes) -> str:
 
 
 @contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming(path: Path) -> Generator[None]:
     """Errors of the system as ours, with the file's name."""
     try:
         yield

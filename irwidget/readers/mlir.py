@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 _BANNER = re.compile(rb"// -----// IR Dump (Before|After) (.*?)( Failed)?(?: \('([\w.$-]+)' operation(?:: (.*?))?\))? //----- //")
 _OLD_BANNER = re.compile(rb"// \*\*\* IR Dump (Before|After) (.*?)( Failed)? \*\*\*")
+_INSIDE = re.compile(rb"// -----// (.*?) internal IR Dump (After|Before): (.*)")
 _NEW_NAME = re.compile(r"(?P<kind>.+?): (?P<name>[\w.-]+)(?:\{(?P<options>.*)\})?", re.S)
 _OLD_NAME = re.compile(r"(?P<kind>.*?) ?\((?P<name>[\w.-]*)\)")
 
@@ -24,17 +25,28 @@ class Banner:
     """The operation that the pass ran on, with its symbol; empty where the dump shows just that."""
     column: int
     """Where on the line it begins: others may have printed before it."""
+    inside: bool = False
+    """Whether a pass printed it at its own work."""
 
 
 def banner(line: bytes) -> Banner | None:
     """The banner on a line; None where there is none."""
     found = _BANNER.search(line) or _OLD_BANNER.search(line)
     if found is None:
-        return None
+        return _inside(line)
     name, options = named(found[2].decode(errors="replace").strip())
     operation, symbol = (found[4], found[5]) if found.re is _BANNER else (None, None)
     anchor = " ".join(part.decode(errors="replace") for part in (operation, symbol) if part)
     return Banner(found[1].decode(), name, options, bool(found[3]), anchor, found.start())
+
+
+def _inside(line: bytes) -> Banner | None:
+    """The banner of a pass that prints its own work, as Triton's pipeliner does."""
+    found = _INSIDE.search(line)
+    if found is None:
+        return None
+    name = f"{found[1].decode(errors='replace')}: {found[3].decode(errors='replace').strip()}"
+    return Banner(found[2].decode(), name, "", False, "", found.start(), inside=True)
 
 
 def named(text: str) -> tuple[str, str]:
@@ -119,14 +131,16 @@ def _closed(data: bytes, at: int) -> tuple[int, bool]:
     return len(data), False
 
 
-_SYMBOL = re.compile(rb'[^@"\n]*@(?:"([^"\n]*)"|([\w$.-]+))|.*?\bsym_name = "([^"\n]*)"')
+_SYMBOL = re.compile(
+    rb'\s*"?[\w$.]+"?(?: (?:[a-z_]+ |"[a-z]*" )*@(?:"([^"\n]*)"|([\w$.-]+))|\([^\n]*?\bsym_name = "([^"\n]*)")'
+)
 _WHOLE = frozenset(("module", "builtin.module"))
 
 
 def symbol_of(line: bytes) -> str:
     """What an operation's first line defines."""
     found = _SYMBOL.match(line)
-    return next((group.decode(errors="replace") for group in found.groups() if group), "") if found else ""
+    return (found[1] or found[2] or found[3] or b"").decode(errors="replace") if found else ""
 
 
 def is_module(operation: str) -> bool:
@@ -135,16 +149,33 @@ def is_module(operation: str) -> bool:
 
 
 _DEFINED = re.compile(
-    rb'^[ \t]*"?((?:[\w$]+\.)*(?:func|module|global|executable|variant|export|source))"?'
+    rb'^([ \t]*)"?((?:[\w$]+\.)*(?:func|module|global|executable|variant|export|source))"?'
     rb'(?: (?:[a-z_]+ |"[a-z]*" )*@(?:"([^"\n]*)"|([\w$.-]+))|\([^\n]{0,400}?sym_name = "([^"\n]*)")',
     re.M,
 )
 
 
-def definitions(data: bytes) -> list[tuple[str, str]]:
-    """What a text defines, functions, globals, modules: the operation and the symbol of each, in order."""
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """An operation that defines a symbol."""
+
+    operation: str
+    symbol: str
+    indent: int
+
+
+def definitions(data: bytes) -> list[Definition]:
+    """What a text defines, functions, globals, modules, in order."""
     return [
-        (found[1].decode(), (found[2] or found[3] or found[4]).decode(errors="replace"))
+        Definition(found[2].decode(), (found[3] or found[4] or found[5] or b"").decode(errors="replace"), len(found[1]))
         for found in _DEFINED.finditer(data)
-        if found[2] or found[3] or found[4]
     ]
+
+
+_REFERRED = re.compile(rb"@([\w$.-]+)")
+
+
+def referred(data: bytes) -> str:
+    """The symbol that a text names last; empty where it names none."""
+    found = _REFERRED.findall(data)
+    return found[-1].decode(errors="replace") if found else ""

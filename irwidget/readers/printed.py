@@ -16,24 +16,10 @@ class PassDumps(LogReader):
     summary = "what MLIR and LLVM print: --mlir-print-ir-*, -print-after-all, -print-changed, MLIR_ENABLE_DUMP"
 
     def recognises(self, given: Given) -> bool:
-        log = given.log
-        return log is not None and any(
-            one is not None for data in (log.windows()) for one in _banners(log, data[0]) if _looks(data[1])
-        )
+        return given.log is not None and any(True for _ in banners.found(given.log))
 
     def scan(self, log: Log, start: int = 0) -> Iterator[Printed | Said]:
         return banners.scan(log, start)
-
-
-def _looks(data: bytes) -> bool:
-    return banners.NEEDLE in data
-
-
-def _banners(log: Log, start: int) -> Iterator[Printed]:
-    for one in banners.scan(log, start):
-        if isinstance(one, Printed):
-            yield one
-            return
 
 
 READERS = (PassDumps(),)

@@ -7,7 +7,9 @@ module, and differs from the one before by what its pass did.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from irwidget.trace import Location
 
@@ -29,6 +31,14 @@ class Target:
     language: str
     operation: str
     symbol: str
+    child: str = ""
+    """A symbol in it, which tells it from others of the same name."""
+
+    def __str__(self) -> str:
+        if self.language != "mlir":
+            return self.symbol
+        name = f" @{self.symbol}" if self.symbol else ""
+        return f"{self.operation}{name}" + (f" of @{self.child}" if self.child and not name else "")
 
 
 def put(whole: Text, part: Text, target: Target) -> Text | None:
@@ -40,6 +50,9 @@ def put(whole: Text, part: Text, target: Target) -> Text | None:
     aliases, body = _apart(part.text) if target.language == "mlir" else ("", part.text)
     kept = part.places[aliases.count("\n") :][: body.count("\n")] if part.places else ()
     added, renamed = _aliases(whole.text, aliases, body)
+    if target.operation in ("module", "builtin.module"):  # as the whole spells it
+        word = whole.text[start : whole.text.find("module", start)].strip() + "module"
+        renamed = re.sub(r"^(?:builtin\.)?module", word, renamed, count=1)
     if indent:
         renamed = re.sub(r"^(?=[^\n])", indent, renamed, flags=re.M)
     if not renamed.endswith("\n"):
@@ -56,31 +69,45 @@ def put(whole: Text, part: Text, target: Target) -> Text | None:
 
 def span(text: str, target: Target) -> tuple[int, int, str] | None:
     """Where the target is in a text, and how far it is indented; None where it is not there, or not once."""
-    name = re.escape(target.symbol)
-    if target.language == "llvm":
-        found = re.compile(rf'^(?:; Function Attrs:[^\n]*\n)?define [^\n]*?@(?:{name}|"{name}")\([^\n]*\{{[^\n]*$', re.M)
-    else:
-        operation = re.escape(target.operation)
-        found = re.compile(
-            rf'^([ ]*)(?:{operation} [^@"\n]*(?:"[a-z]*" )?@(?:{name}|"{name}")(?![\w$.-])'
-            rf'|"{operation}"\([^\n]*?sym_name = "{name}")[^\n]*$',
-            re.M,
+    found = list(_spans(text, target))
+    if target.child and len(found) > 1:
+        inside = re.compile(rf"@{re.escape(target.child)}(?![\w$.-])")
+        found = [one for one in found if inside.search(text, one[0], one[1])]
+    return found[0] if len(found) == 1 else None
+
+
+def _spans(text: str, target: Target) -> Iterator[tuple[int, int, str]]:
+    operation = re.sub(r"^(?:builtin\\\.)?module$", r"(?:builtin\\.)?module", re.escape(target.operation))
+    for found in _pattern(target.language, operation, target.symbol).finditer(text):
+        indent = found[1] if target.language == "mlir" else ""
+        if target.language == "mlir" and not indent:
+            continue  # the module itself
+        start, end = found.span()
+        if target.language == "mlir" and not _opens(found[0]):
+            yield start, min(end + 1, len(text)), indent
+            continue
+        while (close := text.find(f"\n{indent}}}", end)) >= 0:
+            end = text.find("\n", close + 1)
+            end = len(text) if end < 0 else end
+            if not text[close:end].rstrip().endswith("{"):
+                yield start, min(end + 1, len(text)), indent
+                break
+
+
+@lru_cache(256)
+def _pattern(language: str, operation: str, symbol: str) -> re.Pattern[str]:
+    """The line that an operation begins with."""
+    name = re.escape(symbol)
+    if language == "llvm":
+        line = rf'^(?:; Function Attrs:[^\n]*\n)?define [^\n]*?@(?:{name}|"{name}")\([^\n]*\{{[^\n]*$'
+    elif symbol:
+        line = (
+            rf'^([ ]*)(?:{operation} (?:[a-z_]+ |"[a-z]*" )*@(?:{name}|"{name}")(?![\w$.-])'
+            rf'|"{operation}"\([^\n]*?sym_name = "{name}")[^\n]*$'
         )
-    places = list(found.finditer(text))
-    if len(places) != 1:
-        return None
-    indent = places[0][1] if target.language == "mlir" else ""
-    start, line_end = places[0].span()
-    if target.language == "mlir" and not _opens(places[0][0]):
-        return start, min(line_end + 1, len(text)), indent
-    close = line_end
-    while (close := text.find(f"\n{indent}}}", close)) >= 0:
-        end = text.find("\n", close + 1)
-        end = len(text) if end < 0 else end
-        if not text[close:end].rstrip().endswith("{"):
-            return start, min(end + 1, len(text)), indent
-        close = end
-    return None
+    else:
+        line = rf"^([ ]*){operation}(?= )(?! (?:[a-z_]+ )*@)[^\n]*$"
+    return re.compile(line, re.M)
 
 
 def _opens(line: str) -> bool:

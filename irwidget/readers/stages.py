@@ -48,7 +48,7 @@ def stages(compilation: Compilation) -> Told:
     last: dict[tuple[str, Scope], tuple[bytes, int]] = {}
     for piece in compilation.pieces:
         when = piece.printed.when
-        scope = piece.printed.scope
+        scope = _scope(piece)
         key = (_family(piece), _bare(scope))
         if when == "before" and key[0] not in after:
             _before_only(told, piece, pending)
@@ -60,6 +60,8 @@ def stages(compilation: Compilation) -> Told:
         elif when == "same":
             told.running = ""
             _unchanged(told, piece, key, last)
+        elif when == "inside":
+            told.stages.append(Stage(piece.printed.name, piece, scope))
         else:
             told.running = ""
             told.failed = piece if when == "failed" else told.failed
@@ -78,6 +80,13 @@ def stages(compilation: Compilation) -> Told:
     return told
 
 
+def _scope(piece: Piece) -> Scope:
+    """What a dump shows; operations without a symbol are told apart by one in them."""
+    if piece.nested or (piece.child and not piece.symbol and piece.printed.scope.function):
+        return Scope(function=f"{piece.operation} of @{piece.child}")
+    return piece.printed.scope
+
+
 def _family(piece: Piece) -> str:
     return "mlir" if piece.printed.language == "mlir" else "llvm"
 
@@ -88,9 +97,9 @@ def _bare(scope: Scope) -> Scope:
 
 def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
     """The text before a pass is that after the one before it, of the same function where only that is printed."""
-    scope = _bare(piece.printed.scope)
+    scope = _bare(_scope(piece))
     if not pending:
-        told.stages.append(Stage("input" if not told.stages else f"before {piece.printed.name}", piece, piece.printed.scope, -1))
+        told.stages.append(Stage("input" if not told.stages else f"before {piece.printed.name}", piece, _scope(piece), -1))
     elif scope == WHOLE:
         first = next(iter(pending.values()))
         ran = first.printed.scope if len(pending) == 1 else WHOLE
@@ -99,11 +108,11 @@ def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
         pending.clear()
     elif scope in pending:
         ran = pending.pop(scope)
-        told.stages.append(Stage(ran.printed.name, piece, piece.printed.scope, 0, ran.printed.options))
+        told.stages.append(Stage(ran.printed.name, piece, _scope(piece), 0, ran.printed.options))
     elif WHOLE in pending:
-        told.stages.append(Stage(pending[WHOLE].printed.name, piece, piece.printed.scope))
+        told.stages.append(Stage(pending[WHOLE].printed.name, piece, _scope(piece)))
     else:
-        told.stages.append(Stage(f"before {piece.printed.name}", piece, piece.printed.scope, -1))
+        told.stages.append(Stage(f"before {piece.printed.name}", piece, _scope(piece), -1))
     pending[scope] = piece
 
 
@@ -123,7 +132,7 @@ def _unchanged(
         return
     known = last.get(key) or next((last[one] for one in _around(key) if one in last), None)
     if known is not None:
-        told.stages.append(Stage(piece.printed.name, piece, piece.printed.scope, 0, like=known[1]))
+        told.stages.append(Stage(piece.printed.name, piece, _scope(piece), 0, like=known[1]))
 
 
 def _around(key: tuple[str, Scope]) -> Iterable[tuple[str, Scope]]:
