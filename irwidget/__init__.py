@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from irwidget.editor.widget import Pipeline
     from irwidget.frontends.pairing import explore
     from irwidget.journal import recent
+    from irwidget.opened import open
     from irwidget.result import Lowering
     from irwidget.routes import targets
     from irwidget.saved import load, load_all
@@ -36,6 +37,7 @@ _LAZY = {
     "load": "irwidget.saved",
     "load_all": "irwidget.saved",
     "lower": "irwidget.lowering",
+    "open": "irwidget.opened",
     "recent": "irwidget.journal",
     "sweep": "irwidget.sweeps.driver",
     "targets": "irwidget.routes",
@@ -85,6 +87,7 @@ __all__ = [
     "load_all",
     "load_ipython_extension",
     "lower",
+    "open",
     "recent",
     "sweep",
     "targets",

@@ -36,10 +36,12 @@ def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bo
         return None
     plans = planned(log, told.stages)
     texts = Made(Composer(log, plans).content)
+    whole = tool or "log"
+    steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [whole]
     dumps = tuple(
         Dump(
             plan.stage.name,
-            plan.stage.step,
+            steps.index(plan.stage.piece.printed.step or whole) if plan.stage.step >= 0 else -1,
             plan.language,
             texts,
             index,
@@ -56,7 +58,7 @@ def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bo
     return Trace(
         dumps[-1].language,
         dumps,
-        (Step(tool or "log", Path(log.name).name),),
+        tuple(Step(whole, Path(log.name).name, "" if one == whole else one) for one in steps),
         diagnostics=(*said, *told.remarks),
         failure=failure,
         name=called(compilation, name),

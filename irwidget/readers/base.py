@@ -39,6 +39,10 @@ class Printed:
     """The lowering that it belongs to, where the log says so; empty: told by what the dumps define."""
     cut: bool = False
     """Whether the log ends in the middle of it."""
+    step: str = ""
+    """The tool or the pipeline that the pass is part of, where the log says so."""
+    prefix: bytes = b""
+    """What each line of it begins with besides."""
 
 
 @dataclass(frozen=True, slots=True)

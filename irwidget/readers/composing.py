@@ -8,15 +8,14 @@ from dataclasses import dataclass
 
 from irwidget.readers.grouping import Piece
 from irwidget.readers.log import Log, decoded
+from irwidget.readers.places import placed
 from irwidget.readers.putting import Target, Text, put, span
 from irwidget.readers.stages import Stage
-from irwidget.toolchain import locations
 from irwidget.trace import Content, Scope, predecessors
 
 _ROOM = 1 << 28
 """Bytes that dumps which are put back into modules may come to together, or so many times the log:"""
 _TIMES = 4
-_DEBUG = "loc("
 _KEPT = 3
 
 
@@ -96,7 +95,7 @@ class _Modules:
     def target(self, piece: Piece) -> Target | None:
         """What of the module a dump is a newer text of; None where it is the module itself, or not to be found."""
         language = piece.printed.language
-        if language not in self._texts or piece.whole or piece.printed.scope.loop:
+        if language not in self._texts or piece.whole or piece.printed.scope.loop or piece.printed.cut:
             return None
         if language == "llvm":
             target = Target("llvm", "", piece.printed.scope.function)
@@ -122,10 +121,10 @@ class _Modules:
 def own(log: Log, piece: Piece) -> Text:
     """The text of a dump as it was printed, without debug information, which becomes the places of its lines."""
     printed = piece.printed
-    text = decoded(log.read(printed.start, printed.stop))
-    if printed.language == "mlir" and _DEBUG in text:
-        return Text(*locations.strip(text))
-    return Text(text)
+    data = log.read(printed.start, printed.stop)
+    if printed.prefix:
+        data = b"\n".join(line.removeprefix(printed.prefix) for line in data.split(b"\n"))
+    return Text(*placed(printed.language, decoded(data)))
 
 
 class Composer:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import os
 import tempfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -74,6 +75,50 @@ class Log:
     def has(self, what: bytes) -> bool:
         """Whether these bytes occur anywhere on a line."""
         return any(what in data for _, data in self.windows())
+
+
+class Joined(Log):
+    """The files of a folder as one log, end to end."""
+
+    def __init__(self, paths: Sequence[Path], name: str, folder: Path) -> None:
+        self.name, self.path = name, folder
+        self.spans: list[tuple[int, int]] = []
+        """Where each file begins and ends."""
+        self._paths = list(paths)
+        self._starts: list[int] = []
+        self.size = 0
+        for path in paths:
+            size = path.stat().st_size
+            self._starts.append(self.size)
+            self.spans.append((self.size, self.size + size))
+            self.size += size
+
+    def refresh(self) -> bool:
+        """Folders are read once: False."""
+        return False
+
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` up to `stop`. Raises ToolError when a file has been cut since it was opened."""
+        parts: list[bytes] = []
+        at = max(bisect.bisect_right(self._starts, start) - 1, 0)
+        while start < stop:
+            begin, end = self.spans[at]
+            if start < end:
+                parts.append(self._part(self._paths[at], start - begin, min(stop, end) - begin))
+                start = min(stop, end)
+            at += 1
+        return b"".join(parts)
+
+    def _part(self, path: Path, start: int, stop: int) -> bytes:
+        try:
+            with open(path, "rb") as file:
+                file.seek(start)
+                data = file.read(stop - start)
+        except OSError as error:
+            raise ToolError(f"{path} cannot be read any more: {error.strerror or error}", tool="") from None
+        if len(data) != stop - start:
+            raise ToolError(f"{path} has become shorter since it was opened: open it again", tool="")
+        return data
 
 
 def of_bytes(data: bytes, name: str, most: int = MOST) -> Log:

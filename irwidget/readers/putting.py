@@ -129,10 +129,13 @@ def _apart(text: str) -> tuple[str, str]:
 
 def _aliases(whole: str, aliases: str, body: str) -> tuple[str, str]:
     """The part with the whole's names for what both have an alias for, and the aliases that the whole lacks."""
-    if not aliases.strip():
-        return "", body
     head = _PRELUDE.match(whole)
     known = {found[2]: found[1] for found in _ALIAS.finditer(whole, 0, head.end() if head else 0)}
+    for meaning in sorted(known, key=len, reverse=True):  # spelt out where a function has it once
+        if meaning.endswith((">", "}", ")")):
+            body = body.replace(meaning, known[meaning])
+    if not aliases.strip():
+        return "", body
     taken = set(known.values())
     names: dict[str, str] = {}
     added: list[str] = []

@@ -66,7 +66,8 @@ def stages(compilation: Compilation) -> Told:
             told.running = ""
             told.failed = piece if when == "failed" else told.failed
             step = -1 if when == "start" else 0
-            told.stages.append(Stage(piece.printed.name, piece, scope, step, piece.printed.options))
+            cut = " (cut off)" if piece.printed.cut else ""
+            told.stages.append(Stage(piece.printed.name + cut, piece, scope, step, piece.printed.options))
         told.numbers.append(len(told.stages) - 1)
         if piece.digest and told.stages:
             last[key] = piece.digest, len(told.stages) - 1

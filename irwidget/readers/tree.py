@@ -1,0 +1,36 @@
+"""Reader of the folder that `--mlir-print-ir-tree-dir` makes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from irwidget.readers import mlir
+from irwidget.readers.base import Printed
+from irwidget.readers.folders import FolderReader
+from irwidget.trace import Scope
+
+_HEAD = 1 << 16
+
+
+class Tree(FolderReader):
+    """A folder for each operation that passes ran on, and a file for each pass; numbers in their names give the order."""
+
+    name = "mlir-tree"
+    summary = "the folder of --mlir-print-ir-tree-dir"
+    tool = "mlir"
+    file = re.compile(r"(?P<folder>(?:[^/]+/)*)(?P<counters>\d+(?:_\d+)*)_(?P<pass>[^/]+)\.mlir")
+
+    def order(self, found: re.Match[str]) -> object:
+        return tuple(map(int, found["counters"].split("_"))), found["folder"]
+
+    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> Printed:
+        with open(path, "rb") as file:
+            body = mlir.body(file.read(_HEAD))
+        whole = mlir.is_module(body.operation) or not body.operation
+        ran_on = found["folder"].rstrip("/").split("/")[-1] if "/" in found["folder"].rstrip("/") else ""
+        scope = Scope(anchor=ran_on) if whole else Scope(function=body.symbol or body.operation)
+        return Printed(found["pass"], start, stop, "after", "mlir", scope)
+
+
+READERS = (Tree(),)
