@@ -37,7 +37,10 @@ def opened(what: str, format: str | None) -> dict[str, Lowering]:
     """What a log, folder or file holds, by names that tell the lowerings apart. Raises UsageError."""
     found = open_dumps(what, format=format)
     names = [low.name or str(number) for number, low in enumerate(found)]
-    return {name if names.count(name) == 1 else f"{name}:{i}": low for i, (name, low) in enumerate(zip(names, found, strict=True))}
+    return {
+        name if names.count(name) == 1 else f"{name}:{i}": low
+        for i, (name, low) in enumerate(zip(names, found, strict=True))
+    }
 
 
 def check_pipeline(parsed: argparse.Namespace) -> None:

@@ -37,7 +37,9 @@ def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bo
     plans = planned(log, told.stages)
     texts = Made(Composer(log, plans).content)
     whole = tool or "log"
-    steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [whole]
+    steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [
+        whole
+    ]
     dumps = tuple(
         Dump(
             plan.stage.name,
@@ -94,14 +96,22 @@ def _said(log: Log, compilation: Compilation, told: Told) -> tuple[list[Diagnost
     for count, said in compilation.said:
         stage = told.numbers[count - 1] if 0 < count <= len(told.numbers) else -1
         text = decoded(log.read(said.start, min(said.stop, said.start + ending.MOST + 4)))
-        text += f"\n... {said.stop - said.start - ending.MOST} bytes more" if said.stop - said.start > ending.MOST + 4 else ""
+        text += (
+            f"\n... {said.stop - said.start - ending.MOST} bytes more"
+            if said.stop - said.start > ending.MOST + 4
+            else ""
+        )
         tail = decoded(log.read(max(said.start, said.stop - _TAIL), said.stop))
         if told_of := ending.crash(tail):
             crash, crashed_after = told_of, stage
         if text.strip() and len(found) < _MOST_SAID:
             place = _place(log, said.start + len(text) - len(text.lstrip()), since)
             since = said.start, lines_before(log, said.start, since)
-            after = f"printed after {told.stages[stage].name}, dump {stage}" if stage >= 0 else "printed before the first dump"
+            after = (
+                f"printed after {told.stages[stage].name}, dump {stage}"
+                if stage >= 0
+                else "printed before the first dump"
+            )
             found += ending.diagnostics(text, place, (Diagnostic("note", after),))
     return found, _failure(told, crash, crashed_after, found)
 

@@ -84,9 +84,7 @@ def _mlir(banner: mlir.Banner, data: bytes, start: int, stop: int, *, last: bool
         when = "inside"
     scope = Scope(anchor=banner.anchor) if whole else Scope(function=body.symbol or body.operation)
     end = stop if len(data) < stop - start else start + _trimmed(data, body.stop)
-    yield Printed(
-        banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=body.cut and last
-    )
+    yield Printed(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=body.cut and last)
     yield from _rest(data, start, end, stop, last=last)
 
 

@@ -185,5 +185,3 @@ class Composer:
 class _Placed:
     scope: Scope
     language: str
-
-

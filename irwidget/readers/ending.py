@@ -23,6 +23,8 @@ _SAID = re.compile(
     r" (?P<severity>error|warning|remark|note): (?P<message>.*)"
 )
 _BARE = re.compile(r"^(?:[\w./+-]+: )?(?P<severity>error|warning|remark|note): (?P<message>.*)")
+_LISTED = re.compile(r"(?:Running|Skipping) (?:pass|analysis): |(?:Invalidating|Clearing) (?:all )?analys")
+"""What LLVM's pass managers list as they go: the dumps say it, too."""
 MOST = 4000
 """Letters of what was said between two dumps that a diagnostic has."""
 
@@ -65,6 +67,8 @@ def diagnostics(text: str, place: Location, notes: Sequence[Diagnostic] = ()) ->
         rest.clear()
 
     for line in text.split("\n"):
+        if _LISTED.match(line):
+            continue
         located = _SAID.match(line)
         bare = None if located else _BARE.match(line)
         if located is None and bare is None:
@@ -72,7 +76,9 @@ def diagnostics(text: str, place: Location, notes: Sequence[Diagnostic] = ()) ->
             continue
         flush()
         if located:
-            where = Location(located["quoted"] or located["file"], int(located["line"][:9]), int((located["column"] or "0")[:9]))
+            where = Location(
+                located["quoted"] or located["file"], int(located["line"][:9]), int((located["column"] or "0")[:9])
+            )
             found.append(Diagnostic(_severity(located["severity"]), located["message"], where, tuple(notes)))
         elif bare:
             found.append(Diagnostic(_severity(bare["severity"]), bare["message"], place, tuple(notes)))

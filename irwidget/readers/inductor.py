@@ -60,7 +60,9 @@ _GRAPHS = {
     "inductor_post_grad_graph": "fx",
     "inductor_output_code": "python",
 }
-_ARTIFACTS = re.compile(r"(?:before|after)_\w*graph\w*|inductor_\w*graph\w*|ir_p\w+_fusion\w*|\w*_ir_\w*|cudagraph\w*code")
+_ARTIFACTS = re.compile(
+    r"(?:before|after)_\w*graph\w*|inductor_\w*graph\w*|ir_p\w+_fusion\w*|\w*_ir_\w*|cudagraph\w*code"
+)
 _LONGEST = 1 << 22
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_BANNER = re.compile(rb"// -----// IR Dump (Before|After) (.*?)( Failed)?(?: \('([\w.$-]+)' operation(?:: (.*?))?\))? //----- //")
+_BANNER = re.compile(
+    rb"// -----// IR Dump (Before|After) (.*?)( Failed)?(?: \('([\w.$-]+)' operation(?:: (.*?))?\))? //----- //"
+)
 _OLD_BANNER = re.compile(rb"// \*\*\* IR Dump (Before|After) (.*?)( Failed)? \*\*\*")
 _INSIDE = re.compile(rb"// -----// (.*?) internal IR Dump (After|Before): (.*)")
 _NEW_NAME = re.compile(r"(?P<kind>.+?): (?P<name>[\w.-]+)(?:\{(?P<options>.*)\})?", re.S)

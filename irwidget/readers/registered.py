@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from irwidget.readers import gcc, inductor, ir, irtrace, printed, tilelang, tree, xla
+from irwidget.readers import gcc, inductor, ir, irtrace, printed, tilelang, tree, triton, xla
 
 READERS = (
     *irtrace.READERS,
     *inductor.READERS,
     *xla.READERS,
     *tilelang.READERS,
+    *triton.READERS,
     *tree.READERS,
     *gcc.READERS,
     *printed.READERS,

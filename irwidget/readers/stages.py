@@ -100,7 +100,9 @@ def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
     """The text before a pass is that after the one before it, of the same function where only that is printed."""
     scope = _bare(_scope(piece))
     if not pending:
-        told.stages.append(Stage("input" if not told.stages else f"before {piece.printed.name}", piece, _scope(piece), -1))
+        told.stages.append(
+            Stage("input" if not told.stages else f"before {piece.printed.name}", piece, _scope(piece), -1)
+        )
     elif scope == WHOLE:
         first = next(iter(pending.values()))
         ran = first.printed.scope if len(pending) == 1 else WHOLE

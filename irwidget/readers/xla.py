@@ -40,7 +40,9 @@ class Dumped(FolderReader):
             return Printed(found["after"], start, stop, "after", language, group=group, step=found["pipeline"])
         name = found["back"] or ("after optimizations" if found["end"] else "ptx")
         scope = Scope(kernel=found["kernel"] or "")
-        return Printed(name, start, stop, "after", language, scope, group=group, step="back end" if found["back"] else "")
+        return Printed(
+            name, start, stop, "after", language, scope, group=group, step="back end" if found["back"] else ""
+        )
 
 
 READERS = (Dumped(),)
