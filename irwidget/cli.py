@@ -31,7 +31,14 @@ def main(argv: list[str] | None = None) -> int:
     on.
     """
     words = sys.argv[1:] if argv is None else argv
-    commands = {"lower": _lower, "open": _open, "show": _show_file, "export": _export, "targets": _targets, "doctor": _doctor}
+    commands = {
+        "lower": _lower,
+        "open": _open,
+        "show": _show_file,
+        "export": _export,
+        "targets": _targets,
+        "doctor": _doctor,
+    }
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if words else 2

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_BANNER = re.compile(
-    rb"// -----// IR Dump (Before|After) (.*?)( Failed)?(?: \('([\w.$-]+)' operation(?:: (.*?))?\))? //----- //"
-)
-_OLD_BANNER = re.compile(rb"// \*\*\* IR Dump (Before|After) (.*?)( Failed)? \*\*\*")
+_BANNER = re.compile(rb"// -----// IR Dump (Before|After) (.*?)(?: \('([\w.$-]+)' operation(?:: (.*?))?\))? //----- //")
+_OLD_BANNER = re.compile(rb"// \*\*\* IR Dump (Before|After) (.*?) \*\*\*")
 _INSIDE = re.compile(rb"// -----// (.*?) internal IR Dump (After|Before): (.*)")
+_FAILED = re.compile(r" Failed(?=$|:| \([\w.-]*\)$)")
 _NEW_NAME = re.compile(r"(?P<kind>.+?): (?P<name>[\w.-]+)(?:\{(?P<options>.*)\})?", re.S)
 _OLD_NAME = re.compile(r"(?P<kind>.*?) ?\((?P<name>[\w.-]*)\)")
 
@@ -36,10 +35,11 @@ def banner(line: bytes) -> Banner | None:
     found = _BANNER.search(line) or _OLD_BANNER.search(line)
     if found is None:
         return _inside(line)
-    name, options = named(found[2].decode(errors="replace").strip())
-    operation, symbol = (found[4], found[5]) if found.re is _BANNER else (None, None)
+    words, failed = _FAILED.subn("", found[2].decode(errors="replace").strip(), count=1)
+    name, options = named(words)
+    operation, symbol = (found[3], found[4]) if found.re is _BANNER else (None, None)
     anchor = " ".join(part.decode(errors="replace") for part in (operation, symbol) if part)
-    return Banner(found[1].decode(), name, options, bool(found[3]), anchor, found.start())
+    return Banner(found[1].decode(), name, options, failed > 0, anchor, found.start())
 
 
 def _inside(line: bytes) -> Banner | None:
