@@ -34,7 +34,7 @@ def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bo
     told = stages(compilation)
     if not told.stages:
         return None
-    plans = planned(log, told.stages)
+    plans, room = planned(log, told.stages)
     texts = Made(Composer(log, plans).content)
     whole = tool or "log"
     steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [
@@ -61,7 +61,7 @@ def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bo
         dumps[-1].language,
         dumps,
         tuple(Step(whole, Path(log.name).name, "" if one == whole else one) for one in steps),
-        diagnostics=(*said, *told.remarks),
+        diagnostics=(*said, *told.remarks, *([room] if room else [])),
         failure=failure,
         name=called(compilation, name),
     )

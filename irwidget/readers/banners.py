@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from irwidget.readers import llvm, mlir
 from irwidget.readers.base import Printed, Said, When
@@ -47,6 +48,9 @@ def found(log: Log, start: int = 0) -> Iterator[_Found]:
     for offset, data in log.windows(start):
         at = 0
         while (hit := data.find(NEEDLE, at)) >= 0:
+            if data[hit - 3 : hit] != b"***" and data[hit + 4 : hit + 8] != b"Dump":
+                at = hit + len(NEEDLE)
+                continue
             begin = data.rfind(b"\n", at, hit) + 1 or at
             end = data.find(b"\n", hit)
             at = end = len(data) if end < 0 else end
@@ -56,6 +60,7 @@ def found(log: Log, start: int = 0) -> Iterator[_Found]:
         fresh = data.endswith(b"\n")
 
 
+@lru_cache(1024)
 def _banner(line: bytes) -> _Banner | None:
     line = line.rstrip(b"\r")
     return llvm.banner(line) if b"*** IR " in line and b"// ***" not in line else mlir.banner(line)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irwidget.readers.grouping import Piece
 from irwidget.readers.log import Log, decoded
 from irwidget.readers.places import placed
-from irwidget.readers.putting import Target, Text, put, span
+from irwidget.readers.putting import Target, Text, defined, put, span
 from irwidget.readers.stages import Stage
-from irwidget.trace import Content, Scope, predecessors
+from irwidget.trace import Content, Diagnostic, Scope, predecessors
 
-_ROOM = 1 << 28
+_ROOM = 1 << 26
 """Bytes that dumps which are put back into modules may come to together, or so many times the log:"""
 _TIMES = 4
 _KEPT = 3
@@ -31,17 +31,19 @@ class Plan:
     language: str = ""
 
 
-def planned(log: Log, stages: Sequence[Stage]) -> list[Plan]:
+def planned(log: Log, stages: Sequence[Stage]) -> tuple[list[Plan], Diagnostic | None]:
     """A plan for each stage: what shows one function, or a nested module, is put back where that can be done.
 
-    Where all of it would come to far more than the log, functions stay by themselves, and before the next module there
-    is what they made of the last.
+    Where all of it would come to far more than the log, the rest stays by itself; then it is said that the next module
+    differs by what these passes did, too.
     """
     whole: dict[str, int] = {}
     """For each language the last stage that shows a module."""
     room = max(_ROOM, _TIMES * log.size)
     modules = _Modules(log)
     made: list[Plan] = []
+    left = -1
+    """The first stage that there was no room for."""
     for stage in stages:
         if stage.like >= 0:
             scope = made[stage.like].scope
@@ -56,12 +58,24 @@ def planned(log: Log, stages: Sequence[Stage]) -> list[Plan]:
             modules.put(target, stage.piece)
             made.append(Plan(stage, Scope(anchor=str(target)), base, target, language))
         else:
+            left = len(made) if target is not None and left < 0 else left
             made.append(Plan(stage, stage.scope, language=language))
         if made[-1].scope.whole:
             whole[language] = len(made) - 1
             if made[-1].base < 0:
                 modules.take(stage.piece)
-    return made
+    return made, _told_of_room(made, left)
+
+
+def _told_of_room(plans: Sequence[Plan], left: int) -> Diagnostic | None:
+    """What to know of functions that were not put back for want of room."""
+    if left < 0:
+        return None
+    return Diagnostic(
+        "remark",
+        f"From dump {left}, {plans[left].stage.name}, on, functions are shown by themselves: put back into their module "
+        "they would be many times the log. A dump of the module after them differs by what their passes did, too",
+    )
 
 
 class _Modules:
@@ -73,6 +87,7 @@ class _Modules:
         self._put: dict[str, dict[Target, Piece]] = {}
         """What has come since the text."""
         self._known: dict[Target, bool] = {}
+        self._defined: dict[str, Counter[tuple[str, str]]] = {}
         self.size = 0
         """Letters of the module that was asked of last."""
 
@@ -90,6 +105,7 @@ class _Modules:
             self._forget(target.language)
 
     def _forget(self, language: str) -> None:
+        self._defined.pop(language, None)
         self._known = {target: found for target, found in self._known.items() if target.language != language}
 
     def target(self, piece: Piece) -> Target | None:
@@ -102,10 +118,16 @@ class _Modules:
         else:
             target = Target("mlir", piece.operation, piece.symbol, piece.child)
         if target not in self._known:
-            text = self._text(language)
-            self.size = len(text)
-            self._known[target] = span(text, target) is not None
+            self._known[target] = self._has(target)
         return target if self._known[target] else None
+
+    def _has(self, target: Target) -> bool:
+        if target.language not in self._defined:
+            text = self._text(target.language)
+            self.size = len(text)
+            self._defined[target.language] = defined(text, target.language)
+        once = self._defined[target.language][(target.operation, target.symbol)] == 1
+        return once or span(self._text(target.language), target) is not None
 
     def _text(self, language: str) -> str:
         text = self._texts[language]

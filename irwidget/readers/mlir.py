@@ -61,7 +61,7 @@ def named(text: str) -> tuple[str, str]:
     return text.rpartition("::")[2] or text, ""
 
 
-_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*+(?:"|$)', re.M)
 _PRELUDE = re.compile(rb"(?:[ \t\r]*(?://[^\n]*)?\n|[#!][\w.$-]+ = [^\n]*\n)*")
 _OPERATION = re.compile(rb'^(?:%[^=\n]{1,200} = )?"?([A-Za-z_][\w$]*(?:\.[\w$]+)*)"?(?=[ (<{\r\n]|$)(?![ ]*:)', re.M)
 _EPILOGUE = re.compile(rb"(?:[ \t\r]*\n|[#!][\w.$-]+ = [^\n]*(?:\n|$))*(?:\{-#.*?#-\}[ \t\r]*(?:\n|$))?", re.S)
@@ -123,14 +123,14 @@ def _opens(line: bytes) -> bool:
     return bare.count(b"{") > bare.count(b"}")
 
 
+_CLOSE = re.compile(rb"\n\}(?:[^\n]*[^{\s])?[ \t\r]*$", re.M)
+"""A line that closes what was open, and opens nothing."""
+
+
 def _closed(data: bytes, at: int) -> tuple[int, bool]:
     """The end of the line that closes what is open at `at`; False where none does."""
-    while (close := data.find(b"\n}", at)) >= 0:
-        line = _line(data, close + 1)
-        at = close + 1 + len(line)
-        if not line.rstrip().endswith(b"{"):
-            return at, True
-    return len(data), False
+    found = _CLOSE.search(data, at)
+    return (found.end(), True) if found else (len(data), False)
 
 
 _SYMBOL = re.compile(

@@ -7,19 +7,22 @@ import re
 from irwidget.toolchain import locations
 from irwidget.trace import Location
 
-_TOO_LONG = 200_000
+_TOO_LONG = 50_000
 """Letters of a line from which on nothing is looked for in a text."""
 _ENTRY = re.compile(r"^(\d+) (?:\"((?:[^\"\\]|\\.)*)\"|\{([^}\n]*)\})$")
 _FIELD = re.compile(r"(\w+)=(\d+)")
-_METADATA = re.compile(r"metadata=\{([^}\n]*)\}")
-_FILE = re.compile(r'source_file="((?:[^"\\]|\\.)*)"')
+_METADATA = re.compile(r"metadata=\{([^{}\n]{0,4000})\}")
+_FILE = re.compile(r'source_file="((?:[^"\\]|\\.)*+)"')
 _MOST_FRAMES = 50
 
 
 def placed(language: str, text: str) -> tuple[str, tuple[Location | None, ...]]:
     """The text to show, and for each of its lines the user's line that it came from; none where it names none."""
     if language == "mlir" and "loc(" in text and max(map(len, text.split("\n"))) < _TOO_LONG:
-        return locations.strip(text)
+        try:
+            return locations.strip(text)
+        except (RecursionError, ValueError):  # aliases that name one another, numbers of thousands of digits
+            return text, ()
     if language == "hlo" and "metadata={" in text:
         return text, _hlo(text)
     return text, ()
@@ -38,7 +41,7 @@ def _hlo(text: str) -> tuple[Location | None, ...]:
             table[int(entry[1][:9])] = entry[2] if entry[2] is not None else entry[3]
         elif line.strip():
             table = None
-        metadata = _METADATA.search(line)
+        metadata = _METADATA.search(line) if len(line) < _TOO_LONG else None
         found.append(_of_metadata(metadata[1], tables, frames) if metadata else None)
     return tuple(found) if any(found) else ()
 

@@ -7,9 +7,9 @@ module, and differs from the one before by what its pass did.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from irwidget.trace import Location
 
@@ -50,7 +50,7 @@ def put(whole: Text, part: Text, target: Target) -> Text | None:
     aliases, body = _apart(part.text) if target.language == "mlir" else ("", part.text)
     kept = part.places[aliases.count("\n") :][: body.count("\n")] if part.places else ()
     added, renamed = _aliases(whole.text, aliases, body)
-    if target.operation in ("module", "builtin.module"):  # as the whole spells it
+    if target.operation in _MODULE:  # as the whole spells it
         word = whole.text[start : whole.text.find("module", start)].strip() + "module"
         renamed = re.sub(r"^(?:builtin\.)?module", word, renamed, count=1)
     if indent:
@@ -77,47 +77,81 @@ def span(text: str, target: Target) -> tuple[int, int, str] | None:
 
 
 def _spans(text: str, target: Target) -> Iterator[tuple[int, int, str]]:
-    operation = re.sub(r"^(?:builtin\\\.)?module$", r"(?:builtin\\.)?module", re.escape(target.operation))
-    for found in _pattern(target.language, operation, target.symbol).finditer(text):
+    for found in _heads(text, target):
         indent = found[1] if target.language == "mlir" else ""
         if target.language == "mlir" and not indent:
             continue  # the module itself
         start, end = found.span()
         if target.language == "mlir" and not _opens(found[0]):
             yield start, min(end + 1, len(text)), indent
-            continue
-        while (close := text.find(f"\n{indent}}}", end)) >= 0:
-            end = text.find("\n", close + 1)
-            end = len(text) if end < 0 else end
-            if not text[close:end].rstrip().endswith("{"):
-                yield start, min(end + 1, len(text)), indent
-                break
+        elif (close := re.compile(rf"\n{indent}\}}(?:[^\n]*[^{{\s])?[ \t]*$", re.M).search(text, end)) is not None:
+            yield _with_attributes(text, start), min(close.end() + 1, len(text)), indent
 
 
-@lru_cache(256)
-def _pattern(language: str, operation: str, symbol: str) -> re.Pattern[str]:
-    """The line that an operation begins with."""
-    name = re.escape(symbol)
-    if language == "llvm":
-        line = rf'^(?:; Function Attrs:[^\n]*\n)?define [^\n]*?@(?:{name}|"{name}")\([^\n]*\{{[^\n]*$'
-    elif symbol:
-        line = (
-            rf'^([ ]*)(?:{operation} (?:[a-z_]+ |"[a-z]*" )*@(?:{name}|"{name}")(?![\w$.-])'
-            rf'|"{operation}"\([^\n]*?sym_name = "{name}")[^\n]*$'
-        )
+def _with_attributes(text: str, start: int) -> int:
+    """The place of a function of LLVM with the comment above it."""
+    above = text.rfind("\n", 0, max(start - 1, 0)) + 1
+    return above if text.startswith("; Function Attrs:", above) else start
+
+
+def _heads(text: str, target: Target) -> Iterator[re.Match[str]]:
+    """The lines that what the target names may begin with."""
+    if not target.symbol:
+        yield from (found for found in _NAMELESS.finditer(text) if _named(found, target))
+        return
+    seen = -1
+    pattern = _LLVM if target.language == "llvm" else _MLIR
+    for sign in (f"@{target.symbol}", f'@"{target.symbol}"', f'sym_name = "{target.symbol}"'):
+        at = -1
+        while (at := text.find(sign, at + 1)) >= 0:
+            start = text.rfind("\n", 0, at) + 1
+            found = pattern.match(text, start) if start > seen else None
+            if found is not None and _named(found, target):
+                seen = start
+                yield found
+
+
+_LLVM = re.compile(r'^define [^\n@]*@(?:([\w$.-]+)|"([^"\n]*)")\([^\n]*\{[^\n]*$', re.M)
+_MLIR = re.compile(
+    r'^([ ]*)(?:([\w$.]+) (?:[a-z_]+ |"[a-z]*" )*@(?:([\w$.-]+)|"([^"\n]*)")'
+    r'|"([\w$.]+)"\([^\n]*?sym_name = "([^"\n]*)")[^\n]*$',
+    re.M,
+)
+_NAMELESS = re.compile(r"^([ ]*)([\w$]+(?:\.[\w$]+)*)(?= )(?! (?:[a-z_]+ )*@)[^\n]*$", re.M)
+_MODULE = ("module", "builtin.module")
+
+
+def _named(found: re.Match[str], target: Target) -> bool:
+    """Whether a line defines what the target names."""
+    if target.language == "llvm":
+        return target.symbol in (found[1], found[2])
+    if target.symbol:
+        operation, symbol = (found[5], found[6]) if found[5] else (found[2], found[3] or found[4])
     else:
-        line = rf"^([ ]*){operation}(?= )(?! (?:[a-z_]+ )*@)[^\n]*$"
-    return re.compile(line, re.M)
+        operation, symbol = found[2], ""
+    same = operation == target.operation or (operation in _MODULE and target.operation in _MODULE)
+    return same and symbol == target.symbol
+
+
+def defined(text: str, language: str) -> Counter[tuple[str, str]]:
+    """How often each operation with its symbol is in a module, so that not every one has to be looked for."""
+    if language == "llvm":
+        return Counter(("", found[1] or found[2]) for found in _LLVM.finditer(text))
+    return Counter(
+        (found[5], found[6]) if found[5] else (found[2], found[3] or found[4])
+        for found in _MLIR.finditer(text)
+        if found[1]
+    )
 
 
 def _opens(line: str) -> bool:
-    bare = re.sub(r'"(?:[^"\\\n]|\\.)*"', "", line)
+    bare = re.sub(r'"(?:[^"\\\n]|\\.)*+(?:"|$)', "", line)
     return bare.count("{") > bare.count("}")
 
 
 _ALIAS = re.compile(r"^([#!][\w.$-]+) = (.*)$", re.M)
 _PRELUDE = re.compile(r"(?:[ \t]*\n|[#!][\w.$-]+ = [^\n]*\n)*")
-_USE = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<![\w#!])([#!][A-Za-z_][\w$-]*)')
+_USE = re.compile(r'"(?:[^"\\\n]|\\.)*+(?:"|$)|(?<![\w#!])([#!][A-Za-z_][\w$-]*)', re.M)
 
 
 def _apart(text: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from irwidget.readers.base import Given, Reader
 from irwidget.readers.folders import has
 from irwidget.readers.log import Log
 from irwidget.readers.places import placed
+from irwidget.toolchain import locations
 from irwidget.trace import Content, Diagnostic, Dump, Location, Made, Step, Trace
 
 _TEXTS = {
@@ -149,7 +150,7 @@ def _stack(event: dict[str, Any]) -> Iterator[Diagnostic]:
     for frame in reversed(cast("list[Any]", frames) if isinstance(frames, list) else []):
         found = _mapping(frame)
         file, line = found.get("filename"), found.get("line")
-        if isinstance(file, str) and isinstance(line, int):
+        if isinstance(file, str) and isinstance(line, int) and locations.is_user_file(file):
             yield Diagnostic("remark", "compiled for this call", Location(file, line))
             return
 
