@@ -68,7 +68,7 @@ def _frame(number: int, tables: dict[str, dict[int, str]]) -> Location | None:
         file = tables.get("FileNames", {}).get(int(place.get("file_name_id", 0)), "")
         if file and locations.is_user_file(file):
             chain.append((file, int(place.get("line", 0)), int(place.get("column", 0))))
-        number = int(frame.get("parent_frame_id", 0))
+        number = int(frame.get("parent_frame_id", 0)) - 1  # it is counted from 1, with 1 for none
     found: Location | None = None
     for file, line, column in reversed(chain):
         found = Location(file, line, column, found)

@@ -26,11 +26,17 @@ class Tree(FolderReader):
 
     def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> Printed:
         with open(path, "rb") as file:
-            body = mlir.body(file.read(_HEAD))
+            head = file.read(_HEAD)
+        line = head[: head.find(b"\n") + 1]
+        banner = mlir.banner(line)
+        body = mlir.body(head[len(line) :] if banner else head)
         whole = mlir.is_module(body.operation) or not body.operation
         ran_on = found["folder"].rstrip("/").split("/")[-1] if "/" in found["folder"].rstrip("/") else ""
         scope = Scope(anchor=ran_on) if whole else Scope(function=body.symbol or body.operation)
-        return Printed(found["pass"], start, stop, "after", "mlir", scope)
+        if banner is None:
+            return Printed(found["pass"], start, stop, "after", "mlir", scope)
+        when = "failed" if banner.failed else "after"
+        return Printed(banner.name, start + len(line), stop, when, "mlir", scope, banner.options)
 
 
 READERS = (Tree(),)
