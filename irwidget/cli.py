@@ -27,8 +27,8 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
 def main(argv: list[str] | None = None) -> int:
     """Run a command.
 
-    0 when it went well, 1 when the file or a lowering failed, 2 for a bad command line, 130 for Ctrl-C, 141 where nobody reads
-    on.
+    0 when it went well, 1 when the file or a lowering failed, 2 for a bad command line, 130 for Ctrl-C, 141 when who
+    reads what is printed has gone.
     """
     words = sys.argv[1:] if argv is None else argv
     commands = {

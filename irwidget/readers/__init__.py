@@ -1,1 +1,1 @@
-"""Reads what other compilers print and write: logs, folders, traces. A reader is an object behind `irwidget.readers`."""
+"""Reads what other compilers print and write: logs, folders, traces. Readers come in by `irwidget.readers`."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from irwidget.readers import ending
-from irwidget.readers.base import Printed, Said
 from irwidget.readers.composing import Composer, planned
+from irwidget.readers.found import Printed, Said
 from irwidget.readers.grouping import Compilation, Groups
 from irwidget.readers.log import Log, decoded, lines_before
 from irwidget.readers.stages import Told, stages

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from irwidget.readers import llvm, mlir
-from irwidget.readers.base import Printed, Said, When
+from irwidget.readers.found import Printed, Said, When
 from irwidget.readers.log import Log
 from irwidget.trace import WHOLE, Scope
 

@@ -1,7 +1,7 @@
 """What a reader is: it recognises a format by its content, and makes traces of it.
 
-Most formats are one log in which a compiler prints its IR after each pass: `BannerReader` needs a regular expression for
-the line before each dump, `LogReader` a function that says where the dumps are. Whatever is not such a log derives from
+Most formats are one log in which a compiler prints its IR after each pass: `BannerReader` needs a regular expression
+for the line before each dump, `LogReader` a function that says where the dumps are. Whatever is not such a log derives from
 `Reader`.
 """
 
@@ -11,46 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from irwidget.readers.assembling import assembled
+from irwidget.readers.found import Printed, Said, When
 from irwidget.readers.log import Log
-from irwidget.trace import WHOLE, Scope, Trace
-
-When = Literal["after", "before", "failed", "start", "inside", "same", "output"]
-"""What a text is: the IR after a pass, before it, or after a pass that failed; the input of all passes; what a pass prints at
-its own work (`inside`); nothing, because the pass changed nothing (`same`); or what the compiler printed last of all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """A dump that a log has from byte `start` up to `stop`."""
-
-    name: str
-    """The pass."""
-    start: int
-    stop: int
-    when: When = "after"
-    language: str = "mlir"
-    scope: Scope = WHOLE
-    """What the text shows; the function is put back into its module where one was printed before."""
-    options: str = ""
-    seconds: float = 0.0
-    group: str = ""
-    """The lowering that it belongs to, where the log says so; empty: told by what the dumps define."""
-    cut: bool = False
-    """Whether the log ends in the middle of it."""
-    step: str = ""
-    """The tool or the pipeline that the pass is part of, where the log says so."""
-    prefix: bytes = b""
-    """What each line of it begins with besides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a log has between two dumps."""
-
-    start: int
-    stop: int
+from irwidget.trace import Scope, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +56,6 @@ class LogReader(Reader):
         raise NotImplementedError
 
     def read(self, given: Given) -> Sequence[Trace]:
-        from irwidget.readers.assembling import assembled
-
         return [] if given.log is None else assembled(given.log, self.scan(given.log), given.name)
 
 

@@ -86,7 +86,7 @@ def diagnostics(text: str, place: Location, notes: Sequence[Diagnostic] = ()) ->
     return found
 
 
-def _severity(word: str):  # noqa: ANN202
+def _severity(word: str):
     match word:
         case "error":
             return "error"

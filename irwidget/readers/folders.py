@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from irwidget.readers.assembling import assembled
-from irwidget.readers.base import Given, Printed, Reader
+from irwidget.readers.base import Given, Reader
+from irwidget.readers.found import Printed
 from irwidget.readers.log import Joined
 from irwidget.trace import Trace
 

@@ -1,4 +1,4 @@
-"""Which dumps of a log belong together: a log may have several compilations, of kernels or modules, one after the other.
+"""Which dumps of a log belong together: it may have several compilations, of kernels or modules, one after the other.
 
 Told by what the dumps define, unless the log says it: a module that shares no symbol with the one before it is another;
 so is one with which the passes begin again.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from irwidget.readers import llvm, mlir
-from irwidget.readers.base import Printed, Said
+from irwidget.readers.found import Printed, Said
 from irwidget.readers.log import Log
 
 _STEP = 2

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from irwidget.readers.assembling import assembled
-from irwidget.readers.base import Given, LogReader, Printed, Said
+from irwidget.readers.base import Given, LogReader
 from irwidget.readers.folders import FolderReader, files
+from irwidget.readers.found import Printed, Said
 from irwidget.readers.log import Joined, Log
 from irwidget.trace import Trace
 

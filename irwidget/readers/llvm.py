@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from irwidget.readers.base import When
+from irwidget.readers.found import When
 from irwidget.toolchain.llvm_passes import scope_of
 from irwidget.trace import WHOLE, Scope
 
@@ -60,7 +60,11 @@ def _parts(text: str) -> tuple[str, Scope, bool]:
     return named["name"] if named else title, scope_of(unit), bool(unit)
 
 
-_LINE = rb"(?:[ \t;@%!$^{})][^\n]*|source_filename[^\n]*|(?:target|declare|define|attributes|module asm|uselistorder\w*) [^\n]*|(?:[\w.$-]+|\"[^\"\n]*\"):[ \t]*(?:;[^\n]*)?|\r?)(?:\n|$)"
+_LINE = (
+    rb"(?:[ \t;@%!$^{})][^\n]*|source_filename[^\n]*"
+    rb"|(?:target|declare|define|attributes|module asm|uselistorder\w*) [^\n]*"
+    rb'|(?:[\w.$-]+|"[^"\n]*"):[ \t]*(?:;[^\n]*)?|\r?)(?:\n|$)'
+)
 _LINES = re.compile(rb"(?:" + _LINE + rb")*")
 _FUNCTION = re.compile(rb'^(?:define|declare) [^\n]*?@(?:"([^"\n]*)"|([\w$.-]+))\(', re.M)
 _MODULE = re.compile(rb"^(?:; ModuleID|source_filename|target (?:triple|datalayout)) ?=?", re.M)

@@ -123,7 +123,7 @@ class Joined(Log):
 
 def of_bytes(data: bytes, name: str, most: int = MOST) -> Log:
     """A log of what is given. Raises UsageError for a gzip bomb."""
-    file = tempfile.TemporaryFile()
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
     file.write(data)
     file.flush()
     return _unpacked(Log(file, name), most)
@@ -140,7 +140,7 @@ def of_file(path: Path, most: int = MOST) -> Log:
 
 def of_stream(stream: Any, name: str, most: int = MOST) -> Log:
     """A log of all that a stream gives, text or bytes. Raises UsageError when it gives something else."""
-    file = tempfile.TemporaryFile()
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
     while part := stream.read(1 << 20):
         if not isinstance(part, str | bytes):
             raise UsageError(f"{name} gives {type(part).__name__}, neither text nor bytes")
@@ -153,7 +153,7 @@ def _unpacked(log: Log, most: int) -> Log:
     """The log itself, or what it is packed of."""
     if log.read(0, min(log.size, 2)) != _GZIP:
         return log
-    file = tempfile.TemporaryFile()
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
     made, packed = 0, zlib.decompressobj(wbits=31)
     for start in range(0, log.size, WINDOW):
         data = log.read(start, min(start + WINDOW, log.size))
@@ -167,8 +167,8 @@ def _unpacked(log: Log, most: int) -> Log:
             made += len(part)
             if made > most or (made > _SUSPECT and made > _BEST * log.size):
                 raise UsageError(
-                    f"{log.name} unpacks to more than {made / 2**20:.0f} MB from {log.size / 2**20:.2g} MB: more than a "
-                    "log may (most= is the limit, in bytes), or nothing that a compiler wrote. Unpack it yourself"
+                    f"{log.name} unpacks to more than {made / 2**20:.0f} MB from {log.size / 2**20:.2g} MB: more than "
+                    "a log may (most= is the limit, in bytes), or nothing that a compiler wrote. Unpack it yourself"
                 )
             data = packed.unconsumed_tail
             if packed.eof:  # another member may follow

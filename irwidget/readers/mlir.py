@@ -53,7 +53,8 @@ def _inside(line: bytes) -> Banner | None:
 
 def named(text: str) -> tuple[str, str]:
     """Name and options of a pass, as pipelines have them: `Canonicalizer (canonicalize)` or `CanonicalizerPass:
-    canonicalize{max-iterations=10}`; its class where it has no such name."""
+    canonicalize{max-iterations=10}`; its class where it has no such name.
+    """
     if found := _NEW_NAME.fullmatch(text):
         return found["name"], " ".join((found["options"] or "").split())
     if found := _OLD_NAME.fullmatch(text):

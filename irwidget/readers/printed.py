@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irwidget.readers import banners
-from irwidget.readers.base import Given, LogReader, Printed, Said
+from irwidget.readers.base import Given, LogReader
+from irwidget.readers.found import Printed, Said
 from irwidget.readers.log import Log
 
 

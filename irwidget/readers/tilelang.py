@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from irwidget.readers.base import Printed
 from irwidget.readers.folders import FolderReader
+from irwidget.readers.found import Printed
 
 
 class LowerTrace(FolderReader):

@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 
 from irwidget.readers import mlir
-from irwidget.readers.base import Printed
 from irwidget.readers.folders import FolderReader
+from irwidget.readers.found import Printed
 from irwidget.trace import Scope
 
 _HEAD = 1 << 16
 
 
 class Tree(FolderReader):
-    """A folder for each operation that passes ran on, and a file for each pass; numbers in their names give the order."""
+    """A folder for each operation that passes ran on, and a file for each pass; numbers give the order."""
 
     name = "mlir-tree"
     summary = "the folder of --mlir-print-ir-tree-dir"

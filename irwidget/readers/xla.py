@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from irwidget.readers.base import Printed
 from irwidget.readers.folders import FolderReader
+from irwidget.readers.found import Printed
 from irwidget.trace import Scope
 
 _LANGUAGES = {"txt": "hlo", "ll": "llvm", "ptx": "ptx", "mlir": "mlir", "hlo": "hlo"}

@@ -1,4 +1,4 @@
-"""The doors by which front ends, IR types, tools, views and readers come in: entry points, ours first, then other packages'.
+"""The doors for front ends, IR types, tools, views and readers: entry points, ours first, then other packages'.
 
 An entry point gives one object or a tuple of them. One that cannot be imported, that gives something else, or that
 takes a name which is taken costs only itself; `problems()` says what and why, and so does a warning.
@@ -37,7 +37,10 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "raw": "irwidget.frontends.raw:TARGETS",
     },
     "irwidget.tools": {"toolchain": "irwidget.toolchain.tools:TOOLS"},
-    "irwidget.views": {"views": "irwidget.views.registered:VIEWS"},
+    "irwidget.views": {
+        "sweeps": "irwidget.sweeps.registered:VIEWS",
+        "views": "irwidget.views.registered:VIEWS",
+    },
     "irwidget.readers": {"readers": "irwidget.readers.registered:READERS"},
 }
 """Our own entry points, as pyproject.toml declares them: a checkout that has not been installed again has them, too."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from irwidget.trace import Trace
+from irwidget.trace import Dump, Trace
 from irwidget.views.analysis import Analysis
 from irwidget.views.diff import Hunk
 from irwidget.views.markup import aligned, capped, folded, joined, shortened, table, tag
@@ -42,8 +42,13 @@ def html(traces: Sequence[Trace]) -> str:
     return "\n".join(_html(trace) for trace in traces)
 
 
+def _is_input(dump: Dump) -> bool:
+    """Whether a dump is what a lowering starts from, and not what its first pass made."""
+    return dump.step < 0 or dump.name == "input"
+
+
 def _title(trace: Trace) -> str:
-    counted = len(trace.dumps) - (trace.dumps[0].step < 0 if trace.dumps else 0)
+    counted = len(trace.dumps) - (1 if trace.dumps and _is_input(trace.dumps[0]) else 0)
     passes = f"{counted} pass" if counted == 1 else f"{counted} passes"
     return f"{trace.name} -> {trace.target}: {passes}" if trace.name else f"{trace.target}: {passes}"
 
@@ -79,7 +84,7 @@ def _rows(trace: Trace) -> list[_Row]:
     analysis = Analysis(trace)
     texts = [text_of(dump) for dump in trace.dumps]
     before = analysis.before
-    inputs = [old < 0 and dump.step < 0 for dump, old in zip(trace.dumps, before, strict=True)]
+    inputs = [old < 0 and _is_input(dump) for dump, old in zip(trace.dumps, before, strict=True)]
     known = ["" if first else texts[old] if old >= 0 else None for first, old in zip(inputs, before, strict=True)]
     states = [_state(text, old, first) for text, old, first in zip(texts, known, inputs, strict=True)]
     for state, group in groupby(range(len(labels)), key=states.__getitem__):

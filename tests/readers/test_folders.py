@@ -36,7 +36,8 @@ def test_xla(tmp_path):
 
 def test_older_hlo_names_its_lines_itself():
     (low,) = irwidget.open(
-        'HloModule m\n\nENTRY e {\n  ROOT x = f32[] add(a, b), metadata={op_name="f" source_file="f.py" source_line=7}\n}\n'
+        "HloModule m\n\nENTRY e {\n"
+        '  ROOT x = f32[] add(a, b), metadata={op_name="f" source_file="f.py" source_line=7}\n}\n'
     )
     assert low.dumps[0].language == "hlo"
     assert low.dumps[0].locations[3] == Location("f.py", 7)

@@ -15,13 +15,31 @@ import irwidget
 from tests.readers.test_open import BANNER, LOG
 
 DATA = Path(__file__).parent / "data"
-SEEDS = [LOG.encode(), *(gzip.open(path).read()[:8000] for path in sorted(DATA.glob("*.gz")))]
+SEEDS = [LOG.encode(), *(gzip.decompress(path.read_bytes())[:8000] for path in sorted(DATA.glob("*.gz")))]
 TOKENS = [
-    BANNER.format("A (a)").encode(), b"; *** IR Dump After X on f ***\n", b"*** IR Dump At Start ***\n", b"\0", b"\xff\xfe",
-    b"# *** IR Dump After I (i) ***:\n", b"define i32 @f() {\n", b"}\n", b"{", b'"', b" loc(", b"#loc = loc(#loc)\n", b"\r\n",
-    b"*** IR Deleted After X on f ***\n", b"*** IR Pass X on loop invalidated ***\n", b"Stack dump:\n", b"  module {\n",
-    BANNER.format("Before").replace("After", "Before", 1).encode(), b'loc("a":1:', b"{-#", b"#map = ", b"\t",
-]  # fmt: skip
+    BANNER.format("A (a)").encode(),
+    b"; *** IR Dump After X on f ***\n",
+    b"*** IR Dump At Start ***\n",
+    b"\0",
+    b"\xff\xfe",
+    b"# *** IR Dump After I (i) ***:\n",
+    b"define i32 @f() {\n",
+    b"}\n",
+    b"{",
+    b'"',
+    b" loc(",
+    b"#loc = loc(#loc)\n",
+    b"\r\n",
+    b"*** IR Deleted After X on f ***\n",
+    b"*** IR Pass X on loop invalidated ***\n",
+    b"Stack dump:\n",
+    b"  module {\n",
+    BANNER.format("Before").replace("After", "Before", 1).encode(),
+    b'loc("a":1:',
+    b"{-#",
+    b"#map = ",
+    b"\t",
+]
 
 
 @st.composite
@@ -52,7 +70,8 @@ def looked_at(data: bytes) -> int:
             low.to_dict()
             count += len(low.dumps)
     except irwidget.IRWidgetError as error:
-        assert error.__cause__ is None, error
+        if error.__cause__ is not None:
+            raise error.__cause__ from None
     return count
 
 

@@ -1,4 +1,4 @@
-"""`irwidget.open`: what it recognises, what it says of logs that are not whole, and that it reads only what is looked at."""
+"""`irwidget.open`: what it recognises, what it says of logs that are not whole, what it reads and when."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def test_a_cut_log_opens_up_to_there_and_says_so(cut):
 
 
 def test_a_crash_is_the_failure():
-    tail = 'PLEASE submit a bug report to us\nStack dump:\n0.\tProgram arguments: opt\n1.\tRunning pass "licm" on function "f"\n'
+    tail = (
+        'PLEASE submit a bug report to us\nStack dump:\n0.\tArguments: opt\n1.\tRunning pass "licm" on function "f"\n'
+    )
     (low,) = irwidget.open(LOG + tail)
     assert (low.failure.kind, low.failure.pass_name) == ("tool", "licm")
     assert low.failure.message == "PLEASE submit a bug report to us; the last dump is 2, b"
