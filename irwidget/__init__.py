@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from irwidget.experiments.comparison import compare
     from irwidget.frontends.pairing import explore
     from irwidget.journal import recent
+    from irwidget.opened import open
     from irwidget.result import Lowering
     from irwidget.routes import targets
     from irwidget.saved import load, load_all
@@ -38,6 +39,7 @@ _LAZY = {
     "load": "irwidget.saved",
     "load_all": "irwidget.saved",
     "lower": "irwidget.lowering",
+    "open": "irwidget.opened",
     "recent": "irwidget.journal",
     "sweep": "irwidget.sweeps.driver",
     "targets": "irwidget.routes",
@@ -88,6 +90,7 @@ __all__ = [
     "load_all",
     "load_ipython_extension",
     "lower",
+    "open",
     "recent",
     "sweep",
     "targets",

@@ -57,6 +57,8 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
         made.add_argument("--interactive", action="store_true", help="edit and run the pipeline as a widget")
     if objects:
         made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
+        made.add_argument("--open", "--load", metavar="FILE", help="open a log, a folder of dumps or an .irtrace file")
+        made.add_argument("--format", metavar="NAME", help="the reader for --open; by default the content tells")
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
     made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
     made.add_argument("--text", action="store_true", help="print the text twin instead of the widget")
@@ -67,7 +69,7 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
     made.add_argument("--doctor", action="store_true", help="check this machine against toolchain.lock")
 
 
-_OWN = frozenset("names to all source from interactive from_cache model inputs text out html save".split())
+_OWN = frozenset("names open format to all source interactive from_cache model inputs text out html save".split())
 _TABLES = ("targets", "doctor")
 
 

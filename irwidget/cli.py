@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
        irwidget show FILE.irtrace [--html PAGE] what low.save("x.irtrace") or --save has kept, as text or as a page
+       irwidget open FILE|DIR|- [--html PAGE]   a compiler's log or folder of dumps, pass by pass, as text or as a page
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
        irwidget doctor                          this machine against toolchain.lock"""
@@ -25,10 +27,18 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
 def main(argv: list[str] | None = None) -> int:
     """Run a command.
 
-    0 when it went well, 1 when the file or a lowering failed, 2 for a bad command line, 130 for Ctrl-C.
+    0 when it went well, 1 when the file or a lowering failed, 2 for a bad command line, 130 for Ctrl-C, 141 when who
+    reads what is printed has gone.
     """
     words = sys.argv[1:] if argv is None else argv
-    commands = {"lower": _lower, "show": _show_file, "export": _export, "targets": _targets, "doctor": _doctor}
+    commands = {
+        "lower": _lower,
+        "open": _open,
+        "show": _show_file,
+        "export": _export,
+        "targets": _targets,
+        "doctor": _doctor,
+    }
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if words else 2
@@ -44,6 +54,9 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # who reads what we print has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return 0
 
 
@@ -89,6 +102,19 @@ def _show_file(words: list[str]) -> None:
         return
     path = _file(parsed, "irwidget show")
     _show({str(number): low for number, low in enumerate(load_all(path))}, path.name, parsed)
+
+
+def _open(words: list[str]) -> None:
+    """Print, or write as a page, what somebody's compiler has dumped."""
+    from irwidget.commands import opened
+
+    parsed = arguments.parse(words, "irwidget open", objects=True)
+    if getattr(parsed, "help_shown", False):
+        return
+    names = parsed.names or ([parsed.open] if parsed.open else [])
+    if len(names) != 1:
+        raise UsageError("irwidget open takes one file or folder, or - for standard input")
+    _show(opened(names[0], parsed.format), names[0], parsed)
 
 
 def _lower(words: list[str]) -> None:

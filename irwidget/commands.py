@@ -12,6 +12,7 @@ from irwidget import arguments, pipelines, routes
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.frontends.cell import Candidate
 from irwidget.lowering import Lowering, lower
+from irwidget.opened import open as open_dumps
 from irwidget.options import LowerOptions
 from irwidget.planning import planned
 from irwidget.progress import ProgressLine
@@ -30,6 +31,16 @@ def targets_of(parsed: argparse.Namespace) -> list[str]:
 
 def _asked(parsed: argparse.Namespace) -> LowerOptions:
     return LowerOptions(**arguments.lower_options(parsed))
+
+
+def opened(what: str, format: str | None) -> dict[str, Lowering]:
+    """What a log, folder or file holds, by names that tell the lowerings apart. Raises UsageError."""
+    found = open_dumps(what, format=format)
+    names = [low.name or str(number) for number, low in enumerate(found)]
+    return {
+        name if names.count(name) == 1 else f"{name}:{i}": low
+        for i, (name, low) in enumerate(zip(names, found, strict=True))
+    }
 
 
 def check_pipeline(parsed: argparse.Namespace) -> None:

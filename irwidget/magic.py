@@ -13,7 +13,7 @@ from IPython.core.completer import context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
-from irwidget import arguments, cells, display, imports, reports, routes
+from irwidget import arguments, cells, commands, display, imports, reports, routes
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import LoweringInterrupted, UsageError, near
 from irwidget.frontends import torch as frontend
@@ -73,6 +73,10 @@ class LowerMagics(Magics):
         if parsed.from_cache:
             with ProgressLine(enabled=False) as progress:
                 self._show(cells.cached(parsed.from_cache, parsed.to or ""), parsed, progress)
+            return
+        if parsed.open:
+            with ProgressLine(enabled=False) as progress:
+                self._show(commands.opened(parsed.open, parsed.format), parsed, progress)
             return
         if parsed.interactive:
             check_pipeline(parsed)

@@ -10,7 +10,7 @@ from irwidget.frontends.base import Begun, FrontEnd, Given, Made, run
 from irwidget.frontends.cell import Call, Candidate, Cell
 from irwidget.registry import Target
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Step, Trace, Verdict, not_checked
+from irwidget.trace import Dump, Step, Trace, Verdict, not_checked
 
 TARGETS = (
     Target(
@@ -27,7 +27,8 @@ class _Text(Begun):
     """Text, checked where it is shown as it is."""
 
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
-        text: Any = self.given.obj
+        given: Any = self.given.obj
+        text: Any = given.text if isinstance(given, Dump) else given
         if not isinstance(text, str):
             raise UsageError(f"raw_ir starts from IR text, not from a {type(text).__name__}")
         steps = extra or raw_text.checks(text)
@@ -39,10 +40,13 @@ class _Text(Begun):
 
 
 class Raw(FrontEnd):
-    """Takes IR as text."""
+    """Takes IR as text, or a dump of another lowering."""
 
     name = "raw"
     starts_from = "IR text"
+
+    def recognises(self, obj: Any) -> bool:
+        return isinstance(obj, Dump)
 
     def begin(self, given: Given) -> Begun:
         return _Text(self, given)

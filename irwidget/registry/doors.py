@@ -1,4 +1,4 @@
-"""The doors by which front ends, IR types, tools and views come in: entry points, ours first, then other packages'.
+"""The doors for front ends, IR types, tools, views and readers: entry points, ours first, then other packages'.
 
 An entry point gives one object or a tuple of them. One that cannot be imported, that gives something else, or that
 takes a name which is taken costs only itself; `problems()` says what and why, and so does a warning.
@@ -41,7 +41,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "sweeps": "irwidget.sweeps.registered:VIEWS",
         "views": "irwidget.views.registered:VIEWS",
     },
-    "irwidget.readers": {},
+    "irwidget.readers": {"readers": "irwidget.readers.registered:READERS"},
 }
 """Our own entry points, as pyproject.toml declares them: a checkout that has not been installed again has them, too."""
 
@@ -212,7 +212,7 @@ frontends: Door[Any] = Door("irwidget.frontends", _named_with("recognises", "beg
 targets: Door[Target] = Door("irwidget.targets", _instance_of(Target))
 tools: Door[Tool] = Door("irwidget.tools", _instance_of(Tool))
 views: Door[View] = Door("irwidget.views", _instance_of(View), ours_last=True)
-readers: Door[Any] = Door("irwidget.readers", _named_with())
+readers: Door[Any] = Door("irwidget.readers", _named_with("recognises", "read"))
 
 DOORS: tuple[Door[Any], ...] = (frontends, targets, tools, views, readers)
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from irwidget.trace import Location
 
-_STRING = r'"(?:[^"\\]|\\.)*"'
+_STRING = r'"(?:[^"\\]|\\.)*+(?:"|$)'
+"""One that does not end, in a text that is cut, goes to the end of its line: else all of it is read again for each."""
 
 
 def _nested(depth: int) -> str:
@@ -48,7 +49,8 @@ def frames(text: str, aliases: dict[str, str] | None = None, name: str = "") -> 
             yield from frames(aliases[value], aliases, name)
             name = ""
         elif kind == "string" and i + 2 < len(items) and items[i + 1][1] == ":" and items[i + 2][0] == "number":
-            column = int(items[i + 4][1]) if i + 4 < len(items) and items[i + 3][1] == ":" else 0
+            more = items[i + 3 : i + 5]
+            column = int(more[1][1]) if [kind for kind, _ in more] == ["colon", "number"] else 0
             yield Location(value[1:-1], int(items[i + 2][1]), column, name=name)
             name = ""
         elif kind == "string":

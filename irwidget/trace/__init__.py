@@ -2,6 +2,7 @@
 
 from irwidget.trace.data import Diagnostic, Dump, Failure, Inside, Severity, Step, Trace, dump, renumbered
 from irwidget.trace.location import Location, Node
+from irwidget.trace.made import Made
 from irwidget.trace.scope import WHOLE, Scope, predecessors
 from irwidget.trace.texts import Computed, Content, Kept, Texts
 from irwidget.trace.verdicts import Element, Verdict, not_checked
@@ -17,6 +18,7 @@ __all__ = [
     "Inside",
     "Kept",
     "Location",
+    "Made",
     "Node",
     "Scope",
     "Severity",

@@ -7,6 +7,7 @@ as they arrive: bytes that come later begin with those written before.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections import defaultdict, deque
@@ -46,6 +47,10 @@ class Extra(Protocol):
     ) -> Mapping[str, bytes]:
         """Sections by name for a chunk that adds these lines to the table, and these dumps."""
         ...
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=20).digest()
 
 
 def lines_of(text: str) -> list[str]:
@@ -115,7 +120,8 @@ class Writer:
             (i, j): dump for i, trace in enumerate(traces) for j, dump in enumerate(trace.dumps)
         }
         self._why: dict[Place, IRWidgetError] = {}
-        self._same: dict[str, Place] = {}
+        self._same: dict[bytes, Place] = {}
+        """By what stands for a text: the texts themselves would all stay in memory."""
         self._ids: defaultdict[str, int] = _counter()
         self._files: defaultdict[str, int] = _counter()
         self._names: defaultdict[str, int] = _counter()
@@ -239,7 +245,7 @@ class Writer:
 
     def _dump(self, place: Place, content: Content, numbers: list[Any], where: list[bytes]) -> dict[str, Any]:
         """What a chunk says of a dump; its numbers are appended, unless another dump has the same text."""
-        like = self._same.setdefault(content.text, place)
+        like = self._same.setdefault(_digest(content.text), place)
         lines = lines_of(content.text)
         if like == place:
             ids = self._ids

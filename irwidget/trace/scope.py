@@ -58,17 +58,22 @@ def predecessors(dumps: Sequence[Scoped]) -> list[int]:
 
     The first dump of a loop follows the last of its function, that of a function the last of its kernel, and that of a
     kernel the last of the module. What puts several kernels together in another language has nothing of its own to
-    follow: it is compared with its neighbour.
+    follow: it is compared with its neighbour. Of a function nothing of which came before, nothing is known: -1.
     """
     last: dict[Scope, int] = {}
     found: list[int] = []
     for i, dump in enumerate(dumps):
         scope = replace(dump.scope, anchor="")
-        at = _last_around(scope, last, i - 1)
+        at = _last_around(scope, last, i - 1 if i and _alike(scope, dumps[i - 1].scope) else -1)
         joined = scope.whole and at >= 0 and dumps[at].language != dump.language
         found.append(i - 1 if joined else at)
         last[scope] = i
     return found
+
+
+def _alike(one: Scope, other: Scope) -> bool:
+    """Whether both show the same function, or neither shows one."""
+    return one.function == other.function
 
 
 def _last_around(scope: Scope | None, last: dict[Scope, int], otherwise: int) -> int:

@@ -37,7 +37,7 @@ def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgr
     Waits for dumps that are still on their way; those that will never come, the page says so of.
     """
     for trace in traces:
-        for dump in trace.dumps:
+        for dump in (one for one in trace.dumps if not one.ready):
             with contextlib.suppress(IRWidgetError):
                 _ = dump.content
     title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)

@@ -133,6 +133,16 @@ def repeated(names: Sequence[str]) -> list[str]:
     return labels
 
 
+def letters(traces: Sequence[Trace], most: int) -> int:
+    """Letters of all dumps that are here; where these are more than `most`, some number above it."""
+    found = 0
+    for dump in (dump for trace in traces for dump in trace.dumps if dump.ready):
+        found += len(dump.text)
+        if found > most:
+            break
+    return found
+
+
 def last_change(trace: Trace) -> int:
     """The last stage whose text differs from the one before of its scope; the last stage when none does."""
     last = len(trace.dumps) - 1
@@ -141,10 +151,9 @@ def last_change(trace: Trace) -> int:
 
 def _changes(trace: Trace, among: Iterable[int]) -> Iterator[int]:
     """Those stages whose text is here and differs from the one before of their scope."""
-    texts = [dump.arrived for dump in trace.dumps]
     before = predecessors(trace.dumps)
     for i in among:
-        old, new = texts[before[i]] if before[i] >= 0 else None, texts[i]
+        old, new = trace.dumps[before[i]].arrived if before[i] >= 0 else None, trace.dumps[i].arrived
         if old is not None and new is not None and old != new:
             yield i
 

@@ -1,7 +1,7 @@
 """The twins of the view in text and HTML, for terminals, GitHub, nbval and notebooks that have not been run.
 
-They are short, and equal for equal dumps: no times, ids or addresses. Above `LARGE` lines in the final dump, they
-leave out what would need all dumps, because the view must not wait for those.
+They are short, and equal for equal dumps: no times, ids or addresses. Above `LARGE` lines in the final dump, or where
+there is very much text, they leave out what would need all dumps, because the view must not wait for those.
 """
 
 from __future__ import annotations
@@ -11,21 +11,25 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from irwidget.trace import Trace
+from irwidget.trace import Dump, Trace
 from irwidget.views.analysis import Analysis
 from irwidget.views.diff import Hunk
 from irwidget.views.markup import aligned, capped, folded, joined, shortened, table, tag
-from irwidget.views.packing import facts_of, opening, repeated, step_name, text_of
+from irwidget.views.packing import facts_of, letters, opening, repeated, step_name, text_of
 
 LARGE = 5000
 """Lines of the final dump from which on the twins show only the list of passes."""
+LETTERS = 8_000_000
+"""Letters of all dumps from which on they do, too."""
 TEXT_LINES = 60
 HTML_LINES = 200
 
 
 def is_large(trace: Trace) -> bool:
     """Whether the twins of a trace show only its list of passes."""
-    return not trace.dumps or (text_of(trace.dumps[-1]) or "").count("\n") > LARGE
+    if not trace.dumps or (text_of(trace.dumps[-1]) or "").count("\n") > LARGE:
+        return True
+    return letters([trace], LETTERS) > LETTERS
 
 
 def text(traces: Sequence[Trace]) -> str:
@@ -38,8 +42,13 @@ def html(traces: Sequence[Trace]) -> str:
     return "\n".join(_html(trace) for trace in traces)
 
 
+def _is_input(dump: Dump) -> bool:
+    """Whether a dump is what a lowering starts from, and not what its first pass made."""
+    return dump.step < 0 or dump.name == "input"
+
+
 def _title(trace: Trace) -> str:
-    counted = len(trace.dumps) - 1
+    counted = len(trace.dumps) - (1 if trace.dumps and _is_input(trace.dumps[0]) else 0)
     passes = f"{counted} pass" if counted == 1 else f"{counted} passes"
     return f"{trace.name} -> {trace.target}: {passes}" if trace.name else f"{trace.target}: {passes}"
 
@@ -75,7 +84,9 @@ def _rows(trace: Trace) -> list[_Row]:
     analysis = Analysis(trace)
     texts = [text_of(dump) for dump in trace.dumps]
     before = analysis.before
-    states = [_state(text, texts[old] if old >= 0 else "", old < 0) for text, old in zip(texts, before, strict=True)]
+    inputs = [old < 0 and _is_input(dump) for dump, old in zip(trace.dumps, before, strict=True)]
+    known = ["" if first else texts[old] if old >= 0 else None for first, old in zip(inputs, before, strict=True)]
+    states = [_state(text, old, first) for text, old, first in zip(texts, known, inputs, strict=True)]
     for state, group in groupby(range(len(labels)), key=states.__getitem__):
         stages = list(group)
         if state in (_LOST, _UNKNOWN):

@@ -16,7 +16,7 @@ from irwidget.journal import Journal
 from irwidget.trace import Dump, Trace
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
-from irwidget.views.packing import Packer, has_graphs, opening, repeated
+from irwidget.views.packing import Packer, has_graphs, letters, opening, repeated
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
@@ -73,7 +73,7 @@ class PassDiff(base.View):
         left, right = opening(traces[0])
         packer = self._packer(self.traces)
         shown = {(0, left), (0, right)}
-        packer.add(shown if _size(traces) > _AT_ONCE else None)
+        packer.add(shown if letters(traces, _AT_ONCE) > _AT_ONCE else None)
         super().__init__(
             data=packer.data, graph=bundle("graph") if has_graphs(traces) else None, inside=_inside(traces),
             **{"left": left, "right": right} | state,
@@ -205,8 +205,3 @@ def _inside(traces: Sequence[Trace]) -> list[list[int]]:
 
 def _opens(trace: Trace, dump: Dump) -> bool:
     return trace.inside is not None and trace.inside.has(dump)
-
-
-def _size(traces: Sequence[Trace]) -> int:
-    """Letters of all dumps that are there."""
-    return sum(len(dump.text) for trace in traces for dump in trace.dumps if dump.ready)

@@ -231,7 +231,7 @@ def test_a_failure_crosses_with_its_diagnostics():
         ("l l::f l::g l::f l l::g", [-1, 0, 0, 1, 0, 2]),
         ("m l:k1 l:k2 l:k1 l:k2 p", [-1, 0, 0, 1, 2, 4]),
         ("l:k l:k:f l:k:g l:k:f l:k", [-1, 0, 0, 1, 0]),
-        ("l::f l::g l::f", [-1, 0, 0]),
+        ("l::f l::g l::f", [-1, -1, 0]),
         ("l l::f l::f:%bb l::f:%bb l::g:%bb", [-1, 0, 1, 2, 0]),
         ("l:k l:k:f:%bb l:k l:k:f l:k:f:%bb", [-1, 0, 0, 2, 1]),
     ],

@@ -1,0 +1,150 @@
+"""`open(...)`: other people's dumps as lowerings. The format is told by its content, by the registered readers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from irwidget import display
+from irwidget.errors import IRWidgetError, UsageError
+from irwidget.readers import log as logs
+from irwidget.readers.base import Given, Reader
+from irwidget.registry import readers
+from irwidget.result import Lowering, save
+from irwidget.trace import Trace
+
+STDIN = "-"
+
+
+class Opened(list[Lowering]):
+    """The lowerings that a log, a folder or a file holds; it displays all of them in one view."""
+
+    def __init__(self, lowerings: Sequence[Lowering], name: str, reader: str) -> None:
+        super().__init__(lowerings)
+        self.name = name
+        """What was opened."""
+        self.format = reader
+        """The reader that read it."""
+
+    @property
+    def text(self) -> str:
+        """What a terminal shows."""
+        return display.text(self)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """All of it as one interactive page that needs no kernel and no network; written to `path` when given."""
+        return display.page(self, self.name, path)
+
+    def save(self, path: str | Path) -> Path:
+        """Keep all of it in one .irtrace file. Raises UsageError when it cannot be written."""
+        return save(self, path)
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        return display.mimebundle(self, f"opened {id(self)}")
+
+    def __repr__(self) -> str:
+        named = ", ".join(low.name for low in self[:5]) + (", ..." if len(self) > 5 else "")
+        return f"<{self.name}, read as {self.format}: {len(self)} lowering{'s' * (len(self) != 1)} ({named})>"
+
+
+def open(what: Any, *, format: str | None = None, name: str | None = None, most: int = logs.MOST) -> Opened:
+    """Open what a compiler has printed or written about its passes: a log, a folder, a trace, a file of IR.
+
+    `what` is a path (`-`: standard input), the text itself (anything with a line break, or bytes), or a stream, which
+    is read to its end. `format` names the reader (`irwidget.opened.formats()`); by default the content tells. `name` is
+    what lowerings are called that have no name of their own. Compressed logs (gzip) may unpack to `most` bytes.
+
+    Texts of a log are read when they are looked at: it must stay where it is. A log that ends early, in a crash or in
+    the middle of a dump, opens up to there, and `diagnostics` and `failure` say so. Sources that the IR names are not
+    read.
+
+    Raises UsageError for what is not there, cannot be read, or is no dump that a reader knows.
+    """
+    given = _given(what, name, most)
+    reader = _chosen(given, format)
+    traces = _read(reader, given)
+    if not traces:
+        raise UsageError(f"{given.name} has no dump that the reader {reader.name!r} finds. {_known()}")
+    made: list[Lowering] = []
+    for trace in traces:
+        low = Lowering(trace)
+        low.file = given.name
+        made.append(low)
+    return Opened(made, given.name, reader.name)
+
+
+def formats() -> dict[str, str]:
+    """The formats that can be opened, by the name that `format=` takes, with what each reads."""
+    return {reader.name: reader.summary for reader in readers}
+
+
+def _known() -> str:
+    return "Formats: " + "; ".join(f"{name} ({summary})" if summary else name for name, summary in formats().items())
+
+
+def _given(what: Any, name: str | None, most: int) -> Given:
+    """What there is to read. Raises UsageError."""
+    if isinstance(what, bytes | bytearray | memoryview):
+        return Given(name or "log", logs.of_bytes(bytes(what), name or "the bytes", most))
+    if isinstance(what, str) and "\n" in what:
+        return Given(name or "log", logs.of_bytes(what.encode("utf-8", "surrogateescape"), name or "the text", most))
+    if what == STDIN:
+        stdin: Any = getattr(sys.stdin, "buffer", sys.stdin)
+        return Given(name or "standard input", logs.of_stream(stdin, "standard input", most))
+    if isinstance(what, str | os.PathLike):
+        return _at(Path(os.fspath(what)), name, most)
+    if isinstance(what, io.IOBase) or hasattr(what, "read"):
+        called = name or str(getattr(what, "name", "stream"))
+        return Given(called, logs.of_stream(what, called, most))
+    raise UsageError(f"open takes a path, text, bytes or a stream, not a {type(what).__name__}")
+
+
+def _at(path: Path, name: str | None, most: int) -> Given:
+    with logs.naming(path):
+        try:
+            if path.is_dir():
+                return Given(name or path.name or str(path), folder=path)
+            if path.is_file():
+                return Given(name or path.name, logs.of_file(path, most))
+            if path.exists():  # a pipe, say
+                with contextlib.closing(io.open(path, "rb")) as stream:  # noqa: UP020  # `open` is ours
+                    return Given(name or path.name, logs.of_stream(stream, str(path), most))
+        except ValueError as error:  # a NUL in the name
+            raise UsageError(f"{str(path)!r} is no path: {error}") from None
+    raise UsageError(f"There is no file or folder {path}")
+
+
+def _chosen(given: Given, format: str | None) -> Reader:
+    """The reader that is asked for, or the first that recognises what is given. Raises UsageError."""
+    if format is not None:
+        return readers.find(format, "format")
+    if given.log is not None and not given.log.size:
+        raise UsageError(f"{given.name} is empty")
+    for reader in readers:
+        if readers.ask(reader, lambda one: _recognises(one, given), False):
+            return reader
+    raise UsageError(f"{given.name} is no dump that a reader knows; format= names one. {_known()}")
+
+
+def _recognises(reader: Reader, given: Given) -> bool:
+    with logs.naming(given.folder or Path(given.name)):
+        return reader.recognises(given)
+
+
+def _read(reader: Reader, given: Given) -> list[Trace]:
+    """What a reader makes of it. Raises UsageError, also for what the reader could not cope with."""
+    try:
+        with logs.naming(given.folder or Path(given.name)):
+            return list(reader.read(given))
+    except IRWidgetError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"The reader {reader.name!r} cannot read {given.name}: {type(error).__name__}: {error}. format= names "
+            "another reader"
+        ) from error

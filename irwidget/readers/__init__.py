@@ -1,0 +1,1 @@
+"""Reads what other compilers print and write: logs, folders, traces. Readers come in by `irwidget.readers`."""

@@ -1,0 +1,128 @@
+"""From what a reader has found in a log to traces: one for each compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from irwidget.readers import ending
+from irwidget.readers.composing import Composer, planned
+from irwidget.readers.found import Printed, Said
+from irwidget.readers.grouping import Compilation, Groups
+from irwidget.readers.log import Log, decoded, lines_before
+from irwidget.readers.stages import Told, stages
+from irwidget.trace import Diagnostic, Dump, Failure, Location, Made, Step, Trace
+
+_MOST_SAID = 1000
+"""Diagnostics of one compilation at most."""
+_TAIL = 1 << 16
+"""Bytes of what was printed last that are read for a crash."""
+
+
+def assembled(log: Log, found: Iterable[Printed | Said], name: str, tool: str = "") -> list[Trace]:
+    """The compilations of a log as traces; `tool` is what printed it, where that is known."""
+    groups = Groups(log)
+    groups.take(found)
+    return [
+        trace
+        for i, compilation in enumerate(groups.all)
+        if (trace := _trace(log, compilation, name, tool, last=i == len(groups.all) - 1)) is not None
+    ]
+
+
+def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bool) -> Trace | None:
+    told = stages(compilation)
+    if not told.stages:
+        return None
+    plans, room = planned(log, told.stages)
+    texts = Made(Composer(log, plans).content)
+    whole = tool or "log"
+    steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [
+        whole
+    ]
+    dumps = tuple(
+        Dump(
+            plan.stage.name,
+            steps.index(plan.stage.piece.printed.step or whole) if plan.stage.step >= 0 else -1,
+            plan.language,
+            texts,
+            index,
+            plan.stage.options,
+            plan.stage.piece.printed.seconds,
+            plan.scope,
+        )
+        for index, plan in enumerate(plans)
+    )
+    said, failure = _said(log, compilation, told)
+    if last and (cut := compilation.pieces[-1].printed).cut:
+        ends = f"The log ends in the middle of the IR {cut.when} {cut.name}: the text is what is there"
+        said.append(Diagnostic("warning", ends, _place(log, max(log.size - 1, 0))))
+    return Trace(
+        dumps[-1].language,
+        dumps,
+        tuple(Step(whole, Path(log.name).name, "" if one == whole else one) for one in steps),
+        diagnostics=(*said, *told.remarks, *([room] if room else [])),
+        failure=failure,
+        name=called(compilation, name),
+    )
+
+
+def called(compilation: Compilation, otherwise: str) -> str:
+    """What a compilation is of: the module's name, or the one function that it has."""
+    if group := compilation.pieces[0].printed.group:
+        return group
+    modules = [piece for piece in compilation.pieces if piece.whole and piece.digest]
+    for piece in modules[:1]:
+        if piece.symbol:
+            return piece.symbol
+        if len(piece.defines) == 1:
+            return next(iter(piece.defines))
+        if piece.module and piece.module not in ("LLVMDialectModule", "<stdin>", "-"):
+            return Path(piece.module).name
+    functions = {piece.printed.scope.function for piece in compilation.pieces if not piece.whole}
+    return functions.pop() if len(functions) == 1 and not modules else otherwise
+
+
+def _place(log: Log, at: int, since: tuple[int, int] = (0, 1)) -> Location:
+    return Location(str(log.path or log.name), lines_before(log, at, since))
+
+
+def _said(log: Log, compilation: Compilation, told: Told) -> tuple[list[Diagnostic], Failure | None]:
+    """What stands between the dumps, as diagnostics; and the failure that the log tells of."""
+    found: list[Diagnostic] = []
+    crash: ending.Crash | None = None
+    crashed_after = -1
+    since = 0, 1
+    for count, said in compilation.said:
+        stage = told.numbers[count - 1] if 0 < count <= len(told.numbers) else -1
+        text = decoded(log.read(said.start, min(said.stop, said.start + ending.MOST + 4)))
+        text += (
+            f"\n... {said.stop - said.start - ending.MOST} bytes more"
+            if said.stop - said.start > ending.MOST + 4
+            else ""
+        )
+        tail = decoded(log.read(max(said.start, said.stop - _TAIL), said.stop))
+        if told_of := ending.crash(tail):
+            crash, crashed_after = told_of, stage
+        if text.strip() and len(found) < _MOST_SAID:
+            place = _place(log, said.start + len(text) - len(text.lstrip()), since)
+            since = said.start, lines_before(log, said.start, since)
+            after = (
+                f"printed after {told.stages[stage].name}, dump {stage}"
+                if stage >= 0
+                else "printed before the first dump"
+            )
+            found += ending.diagnostics(text, place, (Diagnostic("note", after),))
+    return found, _failure(told, crash, crashed_after, found)
+
+
+def _failure(told: Told, crash: ending.Crash | None, after: int, said: list[Diagnostic]) -> Failure | None:
+    errors = tuple(one for one in said if one.severity == "error")
+    if told.failed is not None:
+        message = errors[0].message if errors else "the log says that it failed"
+        return Failure(0, told.failed.printed.name, message, errors)
+    if crash is not None:
+        name = crash.pass_name or told.running
+        where = f"; the last dump is {after}, {told.stages[after].name}" if after >= 0 else ""
+        return Failure(0, name, f"{crash.message}{where}", errors, kind="tool")
+    return None

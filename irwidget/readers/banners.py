@@ -1,0 +1,136 @@
+"""Finds the dumps in a log of MLIR's and LLVM's own printing, in all their spellings, in one pass over the file.
+
+Both are found by the one thing that all banners have, ` IR `; what stands between the end of a dump and the next banner
+is somebody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from irwidget.readers import llvm, mlir
+from irwidget.readers.found import Printed, Said, When
+from irwidget.readers.log import Log
+from irwidget.trace import WHOLE, Scope
+
+NEEDLE = b" IR "
+_LONGEST = 1 << 16
+"""Bytes of a line that may be a banner."""
+_LARGEST = 1 << 26
+"""Bytes of a dump in which its end is looked for; a larger one is taken as it is, up to the next banner."""
+
+_Banner = mlir.Banner | llvm.Banner
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    start: int
+    """Of the line, or of where on it the banner begins."""
+    stop: int
+    banner: _Banner
+
+
+def scan(log: Log, start: int = 0) -> Iterator[Printed | Said]:
+    """The dumps of a log from byte `start` on, and what is between them."""
+    before: _Found | None = None
+    for one in found(log, start):
+        yield from _region(log, before, start, one.start, last=False)
+        before, start = one, one.stop
+    yield from _region(log, before, start, log.size, last=True)
+
+
+def found(log: Log, start: int = 0) -> Iterator[_Found]:
+    """The banners of a log, with their places."""
+    fresh = True
+    """Whether the window begins with a line."""
+    for offset, data in log.windows(start):
+        at = 0
+        while (hit := data.find(NEEDLE, at)) >= 0:
+            if data[hit - 3 : hit] != b"***" and data[hit + 4 : hit + 8] != b"Dump":
+                at = hit + len(NEEDLE)
+                continue
+            begin = data.rfind(b"\n", at, hit) + 1 or at
+            end = data.find(b"\n", hit)
+            at = end = len(data) if end < 0 else end
+            if end - begin <= _LONGEST and (begin or fresh) and (banner := _banner(data[begin:end])):
+                column = banner.column if isinstance(banner, mlir.Banner) else 0
+                yield _Found(offset + begin + column, offset + min(end + 1, len(data)), banner)
+        fresh = data.endswith(b"\n")
+
+
+@lru_cache(1024)
+def _banner(line: bytes) -> _Banner | None:
+    line = line.rstrip(b"\r")
+    return llvm.banner(line) if b"*** IR " in line and b"// ***" not in line else mlir.banner(line)
+
+
+def _region(log: Log, found: _Found | None, start: int, stop: int, *, last: bool) -> Iterator[Printed | Said]:
+    """What stands between two banners: the dump of the first, and what was printed after it."""
+    if found is None:
+        if stop > start:
+            yield Said(start, stop)
+        return
+    data = log.read(start, min(stop, start + _LARGEST))
+    if isinstance(found.banner, mlir.Banner):
+        yield from _mlir(found.banner, data, start, stop, last=last)
+    else:
+        yield from _llvm(found.banner, data, start, stop, last=last)
+
+
+def _mlir(banner: mlir.Banner, data: bytes, start: int, stop: int, *, last: bool) -> Iterator[Printed | Said]:
+    body = mlir.body(data)
+    if body.start:
+        yield Said(start, start + body.start)
+    whole = mlir.is_module(body.operation) or not body.operation
+    when: When = "failed" if banner.failed else "before" if banner.when == "Before" else "after"
+    if banner.inside:
+        when = "inside"
+    scope = Scope(anchor=banner.anchor) if whole else Scope(function=body.symbol or body.operation)
+    end = stop if len(data) < stop - start else start + _trimmed(data, body.stop)
+    yield Printed(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=body.cut and last)
+    yield from _rest(data, start, end, stop, last=last)
+
+
+def _llvm(banner: llvm.Banner, data: bytes, start: int, stop: int, *, last: bool) -> Iterator[Printed | Said]:
+    if not banner.has_text:
+        options = banner.reason if banner.reason != "omitted because no change" else ""
+        yield Printed(banner.name, start, start, "same", "mir" if banner.machine else "llvm", banner.scope, options)
+        yield from _rest(data, start, start, stop, last=last)
+        return
+    machine = banner.machine or llvm.is_machine(data)
+    length, cut = llvm.end(data, machine)
+    length = _trimmed(data, length)
+    end = stop if len(data) < stop - start else start + length
+    scope = banner.scope if banner.told else llvm.shows(data[:length])
+    if banner.told and scope.function and not scope.loop and llvm.module_id(data[:length]):
+        scope = Scope(anchor=str(scope.function))  # -print-module-scope
+    elif banner.told and scope.loop and llvm.module_id(data[:length]):
+        scope = Scope(anchor=str(scope))
+    yield Printed(banner.name, start, end, banner.when, "mir" if machine else "llvm", scope, cut=cut and last)
+    yield from _rest(data, start, end, stop, last=last)
+
+
+def _trimmed(data: bytes, stop: int) -> int:
+    """The end without blank lines."""
+    while stop > 0 and data[stop - 1 : stop] in b"\r\n \t":
+        stop -= 1
+    return data.find(b"\n", stop) + 1 or stop
+
+
+def _rest(data: bytes, start: int, end: int, stop: int, *, last: bool) -> Iterator[Printed | Said]:
+    """What was printed after a dump; after the last, the module that the tool leaves is one more dump."""
+    rest = data[end - start :]
+    bare = rest.strip()
+    if not bare:
+        return
+    if last and bare.startswith(b"; ModuleID = "):
+        yield Printed("output", end, stop, "output", "llvm", WHOLE)
+    elif last and bare.startswith((b"#", b"module", b"builtin.module")) and mlir.is_module(mlir.body(rest).operation):
+        body = mlir.body(rest)
+        yield Printed("output", end + body.start, end + body.stop, "output", "mlir", WHOLE)
+        if rest[body.stop :].strip():
+            yield Said(end + body.stop, stop)
+    else:
+        yield Said(end, stop)

@@ -1,0 +1,99 @@
+"""What a reader is: it recognises a format by its content, and makes traces of it.
+
+Most formats are one log in which a compiler prints its IR after each pass: `BannerReader` needs a regular expression
+for the line before each dump, `LogReader` a function that says where the dumps are. Whatever is not such a log derives from
+`Reader`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irwidget.readers.assembling import assembled
+from irwidget.readers.found import Printed, Said, When
+from irwidget.readers.log import Log
+from irwidget.trace import Scope, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What there is to read: a log, or a folder."""
+
+    name: str
+    """What messages and lowerings without a name of their own call it."""
+    log: Log | None = None
+    folder: Path | None = None
+
+
+class Reader:
+    """Reads one format."""
+
+    name: str
+    """What `format=` calls it."""
+    summary: str = ""
+    """What it reads, in a line."""
+
+    def recognises(self, given: Given) -> bool:
+        """Whether this is of the format, by its content; looks at as little of it as will do."""
+        raise NotImplementedError
+
+    def read(self, given: Given) -> Sequence[Trace]:
+        """The lowerings in it; none where there is none. Raises UsageError for what it cannot make sense of."""
+        raise NotImplementedError
+
+
+class LogReader(Reader):
+    """Reads a log that texts are printed into one after the other."""
+
+    language = "mlir"
+    """Of dumps and in tables: what most of its texts are."""
+
+    def scan(self, log: Log, start: int = 0) -> Iterator[Printed | Said]:
+        """The dumps from byte `start` on, and what stands between them, in order."""
+        raise NotImplementedError
+
+    def read(self, given: Given) -> Sequence[Trace]:
+        return [] if given.log is None else assembled(given.log, self.scan(given.log), given.name)
+
+
+class BannerReader(LogReader):
+    """Reads a log in which each dump is the text below a banner, up to the next.
+
+    `banner` matches a line, as bytes. Its named groups are what the line says: `name` (the pass; required), `options`,
+    `function`, `kernel`, `seconds`, and `lowering`, which names what is compiled where a log has several.
+    """
+
+    banner: re.Pattern[bytes]
+    when: When = "after"
+
+    def recognises(self, given: Given) -> bool:
+        return given.log is not None and any(map(self.banner.search, given.log.head.splitlines()))
+
+    def scan(self, log: Log, start: int = 0) -> Iterator[Printed | Said]:
+        found: re.Match[bytes] | None = None
+        begin = start
+        for offset, data in log.windows(start):
+            at = 0
+            for line in data.splitlines(keepends=True):
+                if (match := self.banner.search(line.rstrip(b"\r\n"))) is not None:
+                    yield from self._between(found, begin, offset + at)
+                    found, begin = match, offset + at + len(line)
+                at += len(line)
+        yield from self._between(found, begin, log.size)
+
+    def _between(self, found: re.Match[bytes] | None, begin: int, end: int) -> Iterator[Printed | Said]:
+        if found is None:
+            if end > begin:
+                yield Said(begin, end)
+            return
+        said = {name: value.decode(errors="replace") for name, value in found.groupdict(b"").items()}
+        scope = Scope(kernel=said.get("kernel", ""), function=said.get("function", ""))
+        try:
+            seconds = float(said.get("seconds", "") or 0)
+        except ValueError:
+            seconds = 0.0
+        options, group = said.get("options", ""), said.get("lowering", "")
+        yield Printed(said.get("name", ""), begin, end, self.when, self.language, scope, options, seconds, group)

@@ -1,0 +1,160 @@
+"""Which dumps of a log belong together: it may have several compilations, of kernels or modules, one after the other.
+
+Told by what the dumps define, unless the log says it: a module that shares no symbol with the one before it is another;
+so is one with which the passes begin again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+
+from irwidget.readers import llvm, mlir
+from irwidget.readers.found import Printed, Said
+from irwidget.readers.log import Log
+
+_STEP = 2
+"""Blanks by which what is in a module is indented."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A dump with what telling compilations apart takes."""
+
+    printed: Printed
+    digest: bytes
+    """Of its bytes; empty where it has none."""
+    operation: str = ""
+    """Of MLIR: the outermost operation."""
+    symbol: str = ""
+    defines: frozenset[str] = frozenset()
+    """The functions in it."""
+    inner: frozenset[str] = frozenset()
+    """Of MLIR: those that are in a module of the module."""
+    kinds: frozenset[str] = frozenset()
+    """Of MLIR: the operations that functions are written with, `tt.func`."""
+    module: str = ""
+    """Of LLVM IR: the module's name."""
+    child: str = ""
+    """Of MLIR, not of a module that is part of no other: a symbol in it, which tells it from others."""
+    nested: bool = False
+    """Whether it shows a module that is part of another."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it shows a module that is part of no other."""
+        return self.printed.scope.whole and not self.nested
+
+
+@dataclass(slots=True)
+class Compilation:
+    """The dumps of one compilation, and what was said between them."""
+
+    pieces: list[Piece] = field(default_factory=list[Piece])
+    said: list[tuple[int, Said]] = field(default_factory=list[tuple[int, Said]])
+    """With the number of pieces before each."""
+    module: Piece | None = None
+    """The last that shows a module, by which the next is judged."""
+
+
+def looked_at(log: Log, printed: Printed) -> Piece:
+    """A dump with what it defines."""
+    if printed.stop <= printed.start:
+        return Piece(printed, b"")
+    digest = blake2b(digest_size=12)
+    head = b""
+    for _, data in log.windows(printed.start, printed.stop):
+        head = head or data
+        digest.update(data)
+    if printed.language == "mlir":
+        body = mlir.body(head)
+        child = ""
+        if not printed.scope.whole:
+            child = min((one.symbol for one in mlir.definitions(head) if one.symbol != body.symbol), default="")
+            child = child or ("" if body.symbol else mlir.referred(head))
+        functions = [one for one in mlir.definitions(head) if one.operation.endswith("func")]
+        return Piece(
+            printed,
+            digest.digest(),
+            body.operation,
+            body.symbol,
+            frozenset(one.symbol for one in functions),
+            frozenset(one.symbol for one in functions if one.indent > _STEP),
+            frozenset(one.operation for one in functions) if printed.scope.whole else frozenset(),
+            child=child,
+        )
+    if printed.language == "llvm" and printed.scope.whole:
+        return Piece(printed, digest.digest(), defines=frozenset(llvm.symbols(head)), module=llvm.module_id(head))
+    return Piece(printed, digest.digest(), symbol=printed.scope.function)
+
+
+class Groups:
+    """The compilations of a log, as its dumps come in."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._named: dict[str, Compilation] = {}
+        self.all: list[Compilation] = []
+        self._early: list[Said] = []
+
+    def take(self, found: Iterable[Printed | Said]) -> None:
+        """Add what was found, in order."""
+        for one in found:
+            if isinstance(one, Said):
+                if self.all:
+                    self.all[-1].said.append((len(self.all[-1].pieces), one))
+                else:
+                    self._early.append(one)
+                continue
+            piece = looked_at(self._log, one)
+            if self.all and _is_nested(self.all[-1].module, piece):
+                piece = replace(piece, nested=True, child=min(piece.defines))
+            group = self._group(piece)
+            group.pieces.append(piece)
+            if piece.whole and piece.digest:
+                group.module = piece
+
+    def _group(self, piece: Piece) -> Compilation:
+        if piece.printed.group:
+            if piece.printed.group not in self._named:
+                self._named[piece.printed.group] = self._new()
+            return self._named[piece.printed.group]
+        current = self.all[-1] if self.all else None
+        return self._new() if current is None or _begins(current, piece) else current
+
+    def _new(self) -> Compilation:
+        made = Compilation(said=[(0, one) for one in self._early])
+        self._early = []
+        self.all.append(made)
+        return made
+
+
+def _is_nested(module: Piece | None, piece: Piece) -> bool:
+    """Whether a module is a part of the one that was printed last: what it has is deeper inside that one."""
+    if module is None or not piece.whole or piece.printed.language != "mlir" or piece.printed.scope.anchor:
+        return False
+    own = piece.defines - piece.inner
+    return bool(own & module.inner) and not own & (module.defines - module.inner)
+
+
+def _begins(current: Compilation, piece: Piece) -> bool:
+    """Whether another compilation begins with this dump."""
+    before, first = current.module, current.pieces[0]
+    if before is None or not piece.whole or not piece.digest:
+        return False
+    same_language = before.printed.language == piece.printed.language
+    if piece.printed.when == "start" and same_language:
+        return True
+    if same_language and piece.defines and before.defines and not piece.defines & before.defines:
+        return True
+    if same_language and piece.module and before.module and piece.module != before.module:
+        return True
+    again = (piece.printed.name, piece.printed.when) == (first.printed.name, first.printed.when)
+    if not again or len(current.pieces) < 2:
+        return False
+    if piece.digest == first.digest:
+        return piece.digest != before.digest
+    if piece.printed.language == "mlir" and current.pieces[-1].printed.language != "mlir":
+        return True
+    return bool(first.kinds) and piece.kinds == first.kinds and not piece.kinds & before.kinds

@@ -1,0 +1,51 @@
+"""Reader of a file that is one text of IR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irwidget.readers import places
+from irwidget.readers.base import Given, Reader
+from irwidget.readers.log import decoded
+from irwidget.toolchain import language
+from irwidget.trace import Content, Dump, Made, Trace
+
+_MOST = 1 << 27
+"""Bytes of one text at most."""
+_NOT_IR = ("text", "json", "dot")
+
+
+def kind_of(text: str) -> str:
+    """The language of a text, as dumps name it."""
+    if text.startswith("HloModule "):
+        return "hlo"
+    found = language.detect(text)
+    return "mlir" if found == "triton" else found
+
+
+class Text(Reader):
+    """A file of IR in a language that is known."""
+
+    name = "ir"
+    summary = "one text of IR: a .mlir, .ll, .ptx file"
+
+    def recognises(self, given: Given) -> bool:
+        log = given.log
+        if log is None or log.size > _MOST or b"\0" in log.head:
+            return False
+        return kind_of(decoded(log.head)) not in _NOT_IR
+
+    def read(self, given: Given) -> Sequence[Trace]:
+        log = given.log
+        if log is None or not log.size:
+            return []
+        kind = kind_of(decoded(log.head))
+
+        def content(_: int) -> Content:
+            text, lines = places.placed(kind, decoded(log.read(0, log.size)))
+            return Content(text, True, lines)
+
+        return [Trace(kind, (Dump("input", -1, kind, Made(content)),), name=given.name)]
+
+
+READERS = (Text(),)

@@ -1,0 +1,119 @@
+"""What LLVM prints: the banners of its optimiser and its code generator, and where the text below them ends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from irwidget.readers.found import When
+from irwidget.toolchain.llvm_passes import scope_of
+from irwidget.trace import WHOLE, Scope
+
+_BANNER = re.compile(r"(?P<mark>[;#] )?\*\*\* IR (?P<said>Dump|Pass|Deleted) (?P<rest>.*?) \*\*\*:?\s*")
+_SAME = re.compile(r"(?P<of>.*) (?:omitted because no change|filtered out|ignored|invalidated|\(invalidated\))")
+_ON = re.compile(r"(?P<pass>\S.*?) on (?P<unit>\[module\]|\(.*\)|loop .*|%.*|\S+)")
+_NAMED = re.compile(r"(?P<title>.+?) ?\((?P<name>[\w-]+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """What the line before a dump says."""
+
+    when: When
+    name: str
+    scope: Scope
+    told: bool
+    """Whether the line says what the text shows; otherwise the text does."""
+    machine: bool
+    """Whether machine IR follows."""
+    has_text: bool
+    reason: str = ""
+    """Why there is no text, as the line has it."""
+
+
+def banner(line: bytes) -> Banner | None:
+    """The banner on a line; None where there is none."""
+    found = _BANNER.fullmatch(line.decode(errors="replace"))
+    if found is None:
+        return None
+    machine = found["mark"] == "# "
+    if found["said"] == "Dump" and found["rest"] == "At Start":
+        return Banner("start", "input", WHOLE, True, machine, True)
+    when, _, rest = found["rest"].partition(" ") if found["said"] != "Pass" else ("After", "", found["rest"])
+    if when not in ("After", "Before"):
+        return None
+    same = _SAME.fullmatch(rest)
+    name, scope, told = _parts(same["of"] if same else rest)
+    if found["said"] == "Deleted":
+        return Banner("same", name, scope, told, machine, False, "deleted what it ran on")
+    if same:
+        reason = rest[len(same["of"]) :].strip(" ()")
+        return Banner("same", name, scope, told, machine, reason == "invalidated" and found["mark"] is not None, reason)
+    return Banner("before" if when == "Before" else "after", name, scope, told, machine, True)
+
+
+def _parts(text: str) -> tuple[str, Scope, bool]:
+    """The pass, what it ran on, and whether the text says that."""
+    on = _ON.fullmatch(text)
+    title, unit = (on["pass"], on["unit"]) if on else (text, "")
+    named = _NAMED.fullmatch(title)
+    return named["name"] if named else title, scope_of(unit), bool(unit)
+
+
+_LINE = (
+    rb"(?:[ \t;@%!$^{})][^\n]*|source_filename[^\n]*"
+    rb"|(?:target|declare|define|attributes|module asm|uselistorder\w*) [^\n]*"
+    rb'|(?:[\w.$-]+|"[^"\n]*"):[ \t]*(?:;[^\n]*)?|\r?)(?:\n|$)'
+)
+_LINES = re.compile(rb"(?:" + _LINE + rb")*")
+_FUNCTION = re.compile(rb'^(?:define|declare) [^\n]*?@(?:"([^"\n]*)"|([\w$.-]+))\(', re.M)
+_MODULE = re.compile(rb"^(?:; ModuleID|source_filename|target (?:triple|datalayout)) ?=?", re.M)
+_MACHINE = re.compile(rb"^# Machine code for function ([^\n]*?)(?::[^\n]*)?$", re.M)
+_MACHINE_END = re.compile(rb"^# End machine code for function [^\n]*\n?", re.M)
+_OUTPUT = re.compile(rb"^; ModuleID = ", re.M)
+
+
+def is_machine(data: bytes) -> bool:
+    """Whether a text is machine IR."""
+    return _MACHINE.search(data[:4000]) is not None
+
+
+def end(data: bytes, machine: bool) -> tuple[int, bool]:
+    """Where the text at the beginning of these bytes ends, and whether it is cut off there."""
+    if machine:
+        found = _MACHINE_END.search(data)
+        return (found.end(), False) if found else (len(data), True)
+    if again := _OUTPUT.search(data, 64):  # the module that the tool leaves, after the last dump
+        data = data[: again.start()]
+    last = data.rfind(b"\n}\n")
+    opened = data.rfind(b"\ndefine ") if last >= 0 else (0 if data.startswith(b"define ") else data.find(b"\ndefine "))
+    if opened > last and b"{" in data[opened : data.find(b"\n", opened + 1)]:
+        return len(data), True
+    rest = _LINES.match(data, last + 3 if last >= 0 else 0)
+    stop = rest.end() if rest else len(data)
+    return stop, False
+
+
+def shows(data: bytes) -> Scope:
+    """What a text shows, where its banner does not say: a module, or one function."""
+    if machine := _MACHINE.search(data[:4000]):
+        return Scope(function=machine[1].decode(errors="replace"))
+    if _MODULE.search(data[:4000]):
+        return WHOLE
+    function = _FUNCTION.search(data)
+    return Scope(function=_name(function)) if function else WHOLE
+
+
+def module_id(data: bytes) -> str:
+    """The module that a text says it is; empty where it says nothing."""
+    found = re.search(rb"^; ModuleID = '([^'\n]*)'", data[:4000], re.M)
+    return found[1].decode(errors="replace") if found else ""
+
+
+def symbols(data: bytes) -> list[str]:
+    """The functions that a text defines or declares."""
+    return [_name(found) for found in _FUNCTION.finditer(data)]
+
+
+def _name(found: re.Match[bytes]) -> str:
+    return (found[1] or found[2]).decode(errors="replace")

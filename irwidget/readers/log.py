@@ -1,0 +1,203 @@
+"""The bytes of a log, at rest: a file, or what was read from a stream. Nothing here knows what they mean."""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import os
+import tempfile
+import zlib
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from irwidget.errors import ToolError, UsageError
+
+MOST = 2**31
+"""Bytes that a compressed log may unpack to, unless its reader is told another limit."""
+_SUSPECT = 2**26
+"""Bytes from which on what is packed better than any log is refused."""
+_BEST = 500
+"""How many times smaller gzip makes a log at best; bombs are packed a thousand times."""
+WINDOW = 1 << 23
+"""Bytes that are read at once."""
+_HEAD = 1 << 18
+_GZIP = b"\x1f\x8b"
+
+
+class Log:
+    """Bytes that can be read anywhere, and may grow. They are read from the disk each time: nothing is mapped."""
+
+    def __init__(self, file: IO[bytes], name: str, path: Path | None = None) -> None:
+        self._file = file
+        self.name = name
+        """What messages call it."""
+        self.path = path
+        """Where it is; None for what was given as text or as a stream."""
+        self.size = os.fstat(file.fileno()).st_size
+
+    def refresh(self) -> bool:
+        """Look how long it is now; whether it has grown. Raises ToolError when it has become shorter."""
+        before, self.size = self.size, os.fstat(self._file.fileno()).st_size
+        if self.size < before:
+            raise ToolError(f"{self.name} has become shorter since it was opened: open it again", tool="")
+        return self.size > before
+
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` up to `stop`. Raises ToolError when the file has been cut since it was opened."""
+        parts: list[bytes] = []
+        try:
+            while start < stop:
+                part = os.pread(self._file.fileno(), min(stop - start, 1 << 30), start)
+                if not part:
+                    raise ToolError(f"{self.name} has become shorter since it was opened: open it again", tool="")
+                parts.append(part)
+                start += len(part)
+        except OSError as error:
+            raise ToolError(f"{self.name} cannot be read any more: {error.strerror or error}", tool="") from None
+        return b"".join(parts)
+
+    @property
+    def head(self) -> bytes:
+        """Its first bytes, a quarter of a MB at most: enough to tell most formats."""
+        return self.read(0, min(self.size, _HEAD))
+
+    def windows(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """All of it in pieces that end with a line, as far as lines are shorter than a piece: (where, bytes)."""
+        end = self.size if stop is None else stop
+        while start < end:
+            data = self.read(start, min(start + WINDOW, end))
+            if start + len(data) < end and (last := data.rfind(b"\n")) >= 0:
+                data = data[: last + 1]
+            yield start, data
+            start += len(data)
+
+    def has(self, what: bytes) -> bool:
+        """Whether these bytes occur anywhere on a line."""
+        return any(what in data for _, data in self.windows())
+
+
+class Joined(Log):
+    """The files of a folder as one log, end to end."""
+
+    def __init__(self, paths: Sequence[Path], name: str, folder: Path) -> None:
+        self.name, self.path = name, folder
+        self.spans: list[tuple[int, int]] = []
+        """Where each file begins and ends."""
+        self._paths = list(paths)
+        self._starts: list[int] = []
+        self.size = 0
+        for path in paths:
+            size = path.stat().st_size
+            self._starts.append(self.size)
+            self.spans.append((self.size, self.size + size))
+            self.size += size
+
+    def refresh(self) -> bool:
+        """Folders are read once: False."""
+        return False
+
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` up to `stop`. Raises ToolError when a file has been cut since it was opened."""
+        parts: list[bytes] = []
+        at = max(bisect.bisect_right(self._starts, start) - 1, 0)
+        while start < stop:
+            begin, end = self.spans[at]
+            if start < end:
+                parts.append(self._part(self._paths[at], start - begin, min(stop, end) - begin))
+                start = min(stop, end)
+            at += 1
+        return b"".join(parts)
+
+    def _part(self, path: Path, start: int, stop: int) -> bytes:
+        try:
+            with open(path, "rb") as file:
+                file.seek(start)
+                data = file.read(stop - start)
+        except OSError as error:
+            raise ToolError(f"{path} cannot be read any more: {error.strerror or error}", tool="") from None
+        if len(data) != stop - start:
+            raise ToolError(f"{path} has become shorter since it was opened: open it again", tool="")
+        return data
+
+
+def of_bytes(data: bytes, name: str, most: int = MOST) -> Log:
+    """A log of what is given. Raises UsageError for a gzip bomb."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
+    file.write(data)
+    file.flush()
+    return _unpacked(Log(file, name), most)
+
+
+def of_file(path: Path, most: int = MOST) -> Log:
+    """A log that is a file. Raises UsageError when it cannot be read, and for a gzip bomb."""
+    try:
+        file = open(path, "rb")  # noqa: SIM115  # it stays open as long as the log
+        return _unpacked(Log(file, str(path), path), most)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def of_stream(stream: Any, name: str, most: int = MOST) -> Log:
+    """A log of all that a stream gives, text or bytes. Raises UsageError when it gives something else."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
+    while part := stream.read(1 << 20):
+        if not isinstance(part, str | bytes):
+            raise UsageError(f"{name} gives {type(part).__name__}, neither text nor bytes")
+        file.write(part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part)
+    file.flush()
+    return _unpacked(Log(file, name), most)
+
+
+def _unpacked(log: Log, most: int) -> Log:
+    """The log itself, or what it is packed of."""
+    if log.read(0, min(log.size, 2)) != _GZIP:
+        return log
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the log
+    made, packed = 0, zlib.decompressobj(wbits=31)
+    for start in range(0, log.size, WINDOW):
+        data = log.read(start, min(start + WINDOW, log.size))
+        while data:
+            try:
+                part = packed.decompress(data, 1 << 22)
+            except zlib.error:
+                data = b""  # damaged: what came before is still a log
+                break
+            file.write(part)
+            made += len(part)
+            if made > most or (made > _SUSPECT and made > _BEST * log.size):
+                raise UsageError(
+                    f"{log.name} unpacks to more than {made / 2**20:.0f} MB from {log.size / 2**20:.2g} MB: more than "
+                    "a log may (most= is the limit, in bytes), or nothing that a compiler wrote. Unpack it yourself"
+                )
+            data = packed.unconsumed_tail
+            if packed.eof:  # another member may follow
+                data, packed = packed.unused_data, zlib.decompressobj(wbits=31)
+                if not data.startswith(_GZIP[: len(data)]):
+                    data = b""
+    file.flush()
+    unpacked = Log(file, log.name)
+    unpacked.path = log.path
+    return unpacked
+
+
+def lines_before(log: Log, stop: int, since: tuple[int, int] = (0, 1)) -> int:
+    """The number of the line that byte `stop` is on, from 1; `since` is a byte before it with its line."""
+    start, line = since
+    return line + sum(data.count(b"\n") for _, data in log.windows(start, stop))
+
+
+def decoded(data: bytes) -> str:
+    """Bytes as text; what is not UTF-8 stays what it is, in Python's way, and lines end with a newline alone."""
+    if b"\r\n" in data:
+        data = data.replace(b"\r\n", b"\n")
+    return data.decode("utf-8", "surrogateescape")
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Generator[None]:
+    """Errors of the system as ours, with the file's name."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None

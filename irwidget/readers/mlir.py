@@ -1,0 +1,184 @@
+"""What MLIR prints: the banner before a dump, and where the operation below it ends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BANNER = re.compile(rb"// -----// IR Dump (Before|After) (.*?)(?: \('([\w.$-]+)' operation(?:: (.*?))?\))? //----- //")
+_OLD_BANNER = re.compile(rb"// \*\*\* IR Dump (Before|After) (.*?) \*\*\*")
+_INSIDE = re.compile(rb"// -----// (.*?) internal IR Dump (After|Before): (.*)")
+_FAILED = re.compile(r" Failed(?=$|:| \([\w.-]*\)$)")
+_NEW_NAME = re.compile(r"(?P<kind>.+?): (?P<name>[\w.-]+)(?:\{(?P<options>.*)\})?", re.S)
+_OLD_NAME = re.compile(r"(?P<kind>.*?) ?\((?P<name>[\w.-]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """What the line before a dump says."""
+
+    when: str
+    """`Before` or `After`."""
+    name: str
+    options: str
+    failed: bool
+    anchor: str
+    """The operation that the pass ran on, with its symbol; empty where the dump shows just that."""
+    column: int
+    """Where on the line it begins: others may have printed before it."""
+    inside: bool = False
+    """Whether a pass printed it at its own work."""
+
+
+def banner(line: bytes) -> Banner | None:
+    """The banner on a line; None where there is none."""
+    found = _BANNER.search(line) or _OLD_BANNER.search(line)
+    if found is None:
+        return _inside(line)
+    words, failed = _FAILED.subn("", found[2].decode(errors="replace").strip(), count=1)
+    name, options = named(words)
+    operation, symbol = (found[3], found[4]) if found.re is _BANNER else (None, None)
+    anchor = " ".join(part.decode(errors="replace") for part in (operation, symbol) if part)
+    return Banner(found[1].decode(), name, options, failed > 0, anchor, found.start())
+
+
+def _inside(line: bytes) -> Banner | None:
+    """The banner of a pass that prints its own work, as Triton's pipeliner does."""
+    found = _INSIDE.search(line)
+    if found is None:
+        return None
+    name = f"{found[1].decode(errors='replace')}: {found[3].decode(errors='replace').strip()}"
+    return Banner(found[2].decode(), name, "", False, "", found.start(), inside=True)
+
+
+def named(text: str) -> tuple[str, str]:
+    """Name and options of a pass, as pipelines have them: `Canonicalizer (canonicalize)` or `CanonicalizerPass:
+    canonicalize{max-iterations=10}`; its class where it has no such name.
+    """
+    if found := _NEW_NAME.fullmatch(text):
+        return found["name"], " ".join((found["options"] or "").split())
+    if found := _OLD_NAME.fullmatch(text):
+        return found["name"] or found["kind"].rpartition("::")[2] or text, ""
+    return text.rpartition("::")[2] or text, ""
+
+
+_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*+(?:"|$)', re.M)
+_PRELUDE = re.compile(rb"(?:[ \t\r]*(?://[^\n]*)?\n|[#!][\w.$-]+ = [^\n]*\n)*")
+_OPERATION = re.compile(rb'^(?:%[^=\n]{1,200} = )?"?([A-Za-z_][\w$]*(?:\.[\w$]+)*)"?(?=[ (<{\r\n]|$)(?![ ]*:)', re.M)
+_EPILOGUE = re.compile(rb"(?:[ \t\r]*\n|[#!][\w.$-]+ = [^\n]*(?:\n|$))*(?:\{-#.*?#-\}[ \t\r]*(?:\n|$))?", re.S)
+_LINES = 40
+"""Lines of others that may stand between a banner and its dump."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Where the operation of a dump is, in the bytes below its banner."""
+
+    start: int
+    """Its aliases included."""
+    stop: int
+    cut: bool
+    """Whether it does not end."""
+    operation: str
+    """`func.func`; empty where there is none."""
+    symbol: str
+    """What it defines; empty where nothing."""
+
+
+def body(data: bytes) -> Body:
+    """The operation in these bytes, one of MLIR's modules, functions ..., with its aliases before and after it."""
+    start, at = 0, _past(data, 0)
+    first = _OPERATION.match(data, at)
+    for _ in range(_LINES):
+        if first is not None or at >= len(data):
+            break
+        start = data.find(b"\n", at) + 1 or len(data)
+        at = _past(data, start)
+        first = _OPERATION.match(data, at)
+    if first is None:
+        return Body(0, len(data), bool(data.strip()) and not data.endswith(b"\n"), "", "")
+    line = _line(data, at)
+    end = at + len(line)
+    ended = data[end : end + 1] == b"\n"
+    if _opens(line):
+        end, ended = _closed(data, end)
+    trail = _EPILOGUE.match(data, min(end + 1, len(data)))
+    stop = trail.end() if trail and ended else len(data)
+    return Body(start, stop, not ended, first[1].decode(), symbol_of(line))
+
+
+def _past(data: bytes, at: int) -> int:
+    """The place after blank lines, comments and aliases."""
+    found = _PRELUDE.match(data, at)
+    return found.end() if found else at
+
+
+def _line(data: bytes, at: int) -> bytes:
+    end = data.find(b"\n", at)
+    return data[at:] if end < 0 else data[at:end]
+
+
+def _opens(line: bytes) -> bool:
+    """Whether more braces open than close on a line."""
+    bare = _STRING.sub(b"", line)
+    return bare.count(b"{") > bare.count(b"}")
+
+
+_CLOSE = re.compile(rb"\n\}(?:[^\n]*[^{\s])?[ \t\r]*$", re.M)
+"""A line that closes what was open, and opens nothing."""
+
+
+def _closed(data: bytes, at: int) -> tuple[int, bool]:
+    """The end of the line that closes what is open at `at`; False where none does."""
+    found = _CLOSE.search(data, at)
+    return (found.end(), True) if found else (len(data), False)
+
+
+_SYMBOL = re.compile(
+    rb'\s*"?[\w$.]+"?(?: (?:[a-z_]+ |"[a-z]*" )*@(?:"([^"\n]*)"|([\w$.-]+))|\([^\n]*?\bsym_name = "([^"\n]*)")'
+)
+_WHOLE = frozenset(("module", "builtin.module"))
+
+
+def symbol_of(line: bytes) -> str:
+    """What an operation's first line defines."""
+    found = _SYMBOL.match(line)
+    return (found[1] or found[2] or found[3] or b"").decode(errors="replace") if found else ""
+
+
+def is_module(operation: str) -> bool:
+    """Whether the operation is a module, which may have all others in it."""
+    return operation in _WHOLE
+
+
+_DEFINED = re.compile(
+    rb'^([ \t]*)"?((?:[\w$]+\.)*(?:func|module|global|executable|variant|export|source))"?'
+    rb'(?: (?:[a-z_]+ |"[a-z]*" )*@(?:"([^"\n]*)"|([\w$.-]+))|\([^\n]{0,400}?sym_name = "([^"\n]*)")',
+    re.M,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """An operation that defines a symbol."""
+
+    operation: str
+    symbol: str
+    indent: int
+
+
+def definitions(data: bytes) -> list[Definition]:
+    """What a text defines, functions, globals, modules, in order."""
+    return [
+        Definition(found[2].decode(), (found[3] or found[4] or found[5] or b"").decode(errors="replace"), len(found[1]))
+        for found in _DEFINED.finditer(data)
+    ]
+
+
+_REFERRED = re.compile(rb"@([\w$.-]+)")
+
+
+def referred(data: bytes) -> str:
+    """The symbol that a text names last; empty where it names none."""
+    found = _REFERRED.findall(data)
+    return found[-1].decode(errors="replace") if found else ""

@@ -1,0 +1,195 @@
+"""Puts the dump of one function, or of one nested module, back into the module that it belongs to.
+
+A compiler that prints only what a pass ran on leaves texts that are no neighbours; put back, each dump is the whole
+module, and differs from the one before by what its pass did.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from irwidget.trace import Location
+
+Places = tuple[Location | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with the places of its lines, of which there may be none."""
+
+    text: str
+    places: Places = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is replaced: an operation of MLIR by its name and symbol, or a function of LLVM."""
+
+    language: str
+    operation: str
+    symbol: str
+    child: str = ""
+    """A symbol in it, which tells it from others of the same name."""
+
+    def __str__(self) -> str:
+        if self.language != "mlir":
+            return self.symbol
+        name = f" @{self.symbol}" if self.symbol else ""
+        return f"{self.operation}{name}" + (f" of @{self.child}" if self.child and not name else "")
+
+
+def put(whole: Text, part: Text, target: Target) -> Text | None:
+    """The whole with the part in the place of what it is a newer text of; None where that is not there, or twice."""
+    found = span(whole.text, target)
+    if found is None:
+        return None
+    start, stop, indent = found
+    aliases, body = _apart(part.text) if target.language == "mlir" else ("", part.text)
+    kept = part.places[aliases.count("\n") :][: body.count("\n")] if part.places else ()
+    added, renamed = _aliases(whole.text, aliases, body)
+    if target.operation in _MODULE:  # as the whole spells it
+        word = whole.text[start : whole.text.find("module", start)].strip() + "module"
+        renamed = re.sub(r"^(?:builtin\.)?module", word, renamed, count=1)
+    if indent:
+        renamed = re.sub(r"^(?=[^\n])", indent, renamed, flags=re.M)
+    if not renamed.endswith("\n"):
+        renamed += "\n"
+    text = f"{added}{whole.text[:start]}{renamed}{whole.text[stop:]}"
+    if not whole.places and not kept:
+        return Text(text)
+    lines = whole.text.count("\n", 0, start)
+    gone = whole.text.count("\n", start, stop)
+    before = whole.places or (None,) * (whole.text.count("\n") + 1)
+    new = (*kept, *(None,) * (renamed.count("\n") - len(kept)))[: renamed.count("\n")]
+    return Text(text, ((None,) * added.count("\n") + before[:lines] + new + before[lines + gone :]))
+
+
+def span(text: str, target: Target) -> tuple[int, int, str] | None:
+    """Where the target is in a text, and how far it is indented; None where it is not there, or not once."""
+    found = list(_spans(text, target))
+    if target.child and len(found) > 1:
+        inside = re.compile(rf"@{re.escape(target.child)}(?![\w$.-])")
+        found = [one for one in found if inside.search(text, one[0], one[1])]
+    return found[0] if len(found) == 1 else None
+
+
+def _spans(text: str, target: Target) -> Iterator[tuple[int, int, str]]:
+    for found in _heads(text, target):
+        indent = found[1] if target.language == "mlir" else ""
+        if target.language == "mlir" and not indent:
+            continue  # the module itself
+        start, end = found.span()
+        if target.language == "mlir" and not _opens(found[0]):
+            yield start, min(end + 1, len(text)), indent
+        elif (close := re.compile(rf"\n{indent}\}}(?:[^\n]*[^{{\s])?[ \t]*$", re.M).search(text, end)) is not None:
+            yield _with_attributes(text, start), min(close.end() + 1, len(text)), indent
+
+
+def _with_attributes(text: str, start: int) -> int:
+    """The place of a function of LLVM with the comment above it."""
+    above = text.rfind("\n", 0, max(start - 1, 0)) + 1
+    return above if text.startswith("; Function Attrs:", above) else start
+
+
+def _heads(text: str, target: Target) -> Iterator[re.Match[str]]:
+    """The lines that what the target names may begin with."""
+    if not target.symbol:
+        yield from (found for found in _NAMELESS.finditer(text) if _named(found, target))
+        return
+    seen = -1
+    pattern = _LLVM if target.language == "llvm" else _MLIR
+    for sign in (f"@{target.symbol}", f'@"{target.symbol}"', f'sym_name = "{target.symbol}"'):
+        at = -1
+        while (at := text.find(sign, at + 1)) >= 0:
+            start = text.rfind("\n", 0, at) + 1
+            found = pattern.match(text, start) if start > seen else None
+            if found is not None and _named(found, target):
+                seen = start
+                yield found
+
+
+_LLVM = re.compile(r'^define [^\n@]*@(?:([\w$.-]+)|"([^"\n]*)")\([^\n]*\{[^\n]*$', re.M)
+_MLIR = re.compile(
+    r'^([ ]*)(?:([\w$.]+) (?:[a-z_]+ |"[a-z]*" )*@(?:([\w$.-]+)|"([^"\n]*)")'
+    r'|"([\w$.]+)"\([^\n]*?sym_name = "([^"\n]*)")[^\n]*$',
+    re.M,
+)
+_NAMELESS = re.compile(r"^([ ]*)([\w$]+(?:\.[\w$]+)*)(?= )(?! (?:[a-z_]+ )*@)[^\n]*$", re.M)
+_MODULE = ("module", "builtin.module")
+
+
+def _named(found: re.Match[str], target: Target) -> bool:
+    """Whether a line defines what the target names."""
+    if target.language == "llvm":
+        return target.symbol in (found[1], found[2])
+    if target.symbol:
+        operation, symbol = (found[5], found[6]) if found[5] else (found[2], found[3] or found[4])
+    else:
+        operation, symbol = found[2], ""
+    same = operation == target.operation or (operation in _MODULE and target.operation in _MODULE)
+    return same and symbol == target.symbol
+
+
+def defined(text: str, language: str) -> Counter[tuple[str, str]]:
+    """How often each operation with its symbol is in a module, so that not every one has to be looked for."""
+    if language == "llvm":
+        return Counter(("", found[1] or found[2]) for found in _LLVM.finditer(text))
+    return Counter(
+        (found[5], found[6]) if found[5] else (found[2], found[3] or found[4])
+        for found in _MLIR.finditer(text)
+        if found[1]
+    )
+
+
+def _opens(line: str) -> bool:
+    bare = re.sub(r'"(?:[^"\\\n]|\\.)*+(?:"|$)', "", line)
+    return bare.count("{") > bare.count("}")
+
+
+_ALIAS = re.compile(r"^([#!][\w.$-]+) = (.*)$", re.M)
+_PRELUDE = re.compile(r"(?:[ \t]*\n|[#!][\w.$-]+ = [^\n]*\n)*")
+_USE = re.compile(r'"(?:[^"\\\n]|\\.)*+(?:"|$)|(?<![\w#!])([#!][A-Za-z_][\w$-]*)', re.M)
+
+
+def _apart(text: str) -> tuple[str, str]:
+    """The aliases before an operation, and the operation."""
+    found = _PRELUDE.match(text)
+    at = found.end() if found else 0
+    return text[:at], text[at:].rstrip("\n") + "\n"
+
+
+def _aliases(whole: str, aliases: str, body: str) -> tuple[str, str]:
+    """The part with the whole's names for what both have an alias for, and the aliases that the whole lacks."""
+    head = _PRELUDE.match(whole)
+    known = {found[2]: found[1] for found in _ALIAS.finditer(whole, 0, head.end() if head else 0)}
+    for meaning in sorted(known, key=len, reverse=True):  # spelt out where a function has it once
+        if meaning.endswith((">", "}", ")")):
+            body = body.replace(meaning, known[meaning])
+    if not aliases.strip():
+        return "", body
+    taken = set(known.values())
+    names: dict[str, str] = {}
+    added: list[str] = []
+
+    def renamed(text: str) -> str:
+        return _USE.sub(lambda found: names.get(found[1], found[0]) if found[1] else found[0], text)
+
+    for found in _ALIAS.finditer(aliases):
+        meaning = renamed(found[2])
+        name = known.get(meaning)
+        if name is None:
+            name = _free(found[1], taken)
+            taken.add(name)
+            added.append(f"{name} = {meaning}\n")
+        names[found[1]] = name
+    return "".join(added), renamed(body)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    if name not in taken:
+        return name
+    stem = name.rstrip("0123456789")
+    return next(one for i in range(1, len(taken) + 2) if (one := f"{stem}{i}") not in taken)

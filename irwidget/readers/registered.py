@@ -1,0 +1,17 @@
+"""The readers that irwidget brings, in the order in which they are asked: what is told at a glance first."""
+
+from __future__ import annotations
+
+from irwidget.readers import gcc, inductor, ir, irtrace, printed, tilelang, tree, triton, xla
+
+READERS = (
+    *irtrace.READERS,
+    *inductor.READERS,
+    *xla.READERS,
+    *tilelang.READERS,
+    *triton.READERS,
+    *tree.READERS,
+    *gcc.READERS,
+    *printed.READERS,
+    *ir.READERS,
+)

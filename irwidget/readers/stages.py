@@ -1,0 +1,145 @@
+"""From what a log has of one compilation to its dumps, in order: what each is called, and where its text is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from irwidget.readers.grouping import Compilation, Piece
+from irwidget.trace import WHOLE, Diagnostic, Scope
+
+_JOINED = 4
+"""Names of passes that one dump is called by at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A dump to be."""
+
+    name: str
+    piece: Piece
+    """Whose text it has; where `like` is given, who says that nothing changed."""
+    scope: Scope
+    step: int = 0
+    """-1 for an input."""
+    options: str = ""
+    like: int = -1
+    """The stage whose text it has, too."""
+
+
+@dataclass(slots=True)
+class Told:
+    """The stages of a compilation."""
+
+    stages: list[Stage] = field(default_factory=list[Stage])
+    numbers: list[int] = field(default_factory=list[int])
+    """For each piece, the stage that it became, or the last before it; -1 before the first."""
+    failed: Piece | None = None
+    running: str = ""
+    """The pass that had begun, of a log that has the text before it and ends there."""
+    remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+
+def stages(compilation: Compilation) -> Told:
+    """The stages of one compilation."""
+    after = {_family(piece) for piece in compilation.pieces if piece.printed.when in ("after", "failed", "same")}
+    told = Told()
+    pending: dict[Scope, Piece] = {}
+    last: dict[tuple[str, Scope], tuple[bytes, int]] = {}
+    for piece in compilation.pieces:
+        when = piece.printed.when
+        scope = _scope(piece)
+        key = (_family(piece), _bare(scope))
+        if when == "before" and key[0] not in after:
+            _before_only(told, piece, pending)
+        elif when == "before":
+            told.running = piece.printed.name
+            if last.get(key, (b"", 0))[0] != piece.digest and (not told.stages or key in last):
+                called = f"before {piece.printed.name}" if told.stages else "input"
+                told.stages.append(Stage(called, piece, scope, -1))
+        elif when == "same":
+            told.running = ""
+            _unchanged(told, piece, key, last)
+        elif when == "inside":
+            told.stages.append(Stage(piece.printed.name, piece, scope))
+        else:
+            told.running = ""
+            told.failed = piece if when == "failed" else told.failed
+            step = -1 if when == "start" else 0
+            cut = " (cut off)" if piece.printed.cut else ""
+            told.stages.append(Stage(piece.printed.name + cut, piece, scope, step, piece.printed.options))
+        told.numbers.append(len(told.stages) - 1)
+        if piece.digest and told.stages:
+            last[key] = piece.digest, len(told.stages) - 1
+            if scope.whole:  # what was known of its functions is older than it
+                last = {one: known for one, known in last.items() if one[0] != key[0] or one == key}
+    if pending:
+        names = _joined(pending.values())
+        told.running = names
+        said = f"The log has the IR before passes only: what {names} made of it, the last, is not in it"
+        told.remarks.append(Diagnostic("remark", said))
+    return told
+
+
+def _scope(piece: Piece) -> Scope:
+    """What a dump shows; operations without a symbol are told apart by one in them."""
+    if piece.nested or (piece.child and not piece.symbol and piece.printed.scope.function):
+        return Scope(function=f"{piece.operation} of @{piece.child}")
+    return piece.printed.scope
+
+
+def _family(piece: Piece) -> str:
+    return "mlir" if piece.printed.language == "mlir" else "llvm"
+
+
+def _bare(scope: Scope) -> Scope:
+    return Scope(scope.kernel, scope.function, scope.loop)
+
+
+def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
+    """The text before a pass is that after the one before it, of the same function where only that is printed."""
+    scope = _bare(_scope(piece))
+    if not pending:
+        told.stages.append(
+            Stage("input" if not told.stages else f"before {piece.printed.name}", piece, _scope(piece), -1)
+        )
+    elif scope == WHOLE:
+        first = next(iter(pending.values()))
+        ran = first.printed.scope if len(pending) == 1 else WHOLE
+        options = first.printed.options if len(pending) == 1 else ""
+        told.stages.append(Stage(_joined(pending.values()), piece, ran if ran.whole else WHOLE, 0, options))
+        pending.clear()
+    elif scope in pending:
+        ran = pending.pop(scope)
+        told.stages.append(Stage(ran.printed.name, piece, _scope(piece), 0, ran.printed.options))
+    elif WHOLE in pending:
+        told.stages.append(Stage(pending[WHOLE].printed.name, piece, _scope(piece)))
+    else:
+        told.stages.append(Stage(f"before {piece.printed.name}", piece, _scope(piece), -1))
+    pending[scope] = piece
+
+
+def _joined(pieces: Iterable[Piece]) -> str:
+    names = list(dict.fromkeys(piece.printed.name for piece in pieces))
+    return " + ".join(names[:_JOINED]) + (f" and {len(names) - _JOINED} more" if len(names) > _JOINED else "")
+
+
+def _unchanged(
+    told: Told, piece: Piece, key: tuple[str, Scope], last: dict[tuple[str, Scope], tuple[bytes, int]]
+) -> None:
+    """A pass without a text: what it left is known where the log says that nothing changed, and what was before it."""
+    if piece.printed.options:
+        if piece.printed.options in ("deleted what it ran on", "invalidated"):
+            said = f"{piece.printed.name} on {piece.printed.scope}: {piece.printed.options}; the log has no text of it"
+            told.remarks.append(Diagnostic("remark", said))
+        return
+    known = last.get(key) or next((last[one] for one in _around(key) if one in last), None)
+    if known is not None:
+        told.stages.append(Stage(piece.printed.name, piece, _scope(piece), 0, like=known[1]))
+
+
+def _around(key: tuple[str, Scope]) -> Iterable[tuple[str, Scope]]:
+    scope: Scope | None = key[1]
+    while scope is not None:
+        yield key[0], scope
+        scope = scope.outer

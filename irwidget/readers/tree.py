@@ -1,0 +1,42 @@
+"""Reader of the folder that `--mlir-print-ir-tree-dir` makes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from irwidget.readers import mlir
+from irwidget.readers.folders import FolderReader
+from irwidget.readers.found import Printed
+from irwidget.trace import Scope
+
+_HEAD = 1 << 16
+
+
+class Tree(FolderReader):
+    """A folder for each operation that passes ran on, and a file for each pass; numbers give the order."""
+
+    name = "mlir-tree"
+    summary = "the folder of --mlir-print-ir-tree-dir"
+    tool = "mlir"
+    file = re.compile(r"(?P<folder>(?:[^/]+/)*)(?P<counters>\d+(?:_\d+)*)_(?P<pass>[^/]+)\.mlir")
+
+    def order(self, found: re.Match[str]) -> object:
+        return tuple(map(int, found["counters"].split("_"))), found["folder"]
+
+    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> Printed:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD)
+        line = head[: head.find(b"\n") + 1]
+        banner = mlir.banner(line)
+        body = mlir.body(head[len(line) :] if banner else head)
+        whole = mlir.is_module(body.operation) or not body.operation
+        ran_on = found["folder"].rstrip("/").split("/")[-1] if "/" in found["folder"].rstrip("/") else ""
+        scope = Scope(anchor=ran_on) if whole else Scope(function=body.symbol or body.operation)
+        if banner is None:
+            return Printed(found["pass"], start, stop, "after", "mlir", scope)
+        when = "failed" if banner.failed else "after"
+        return Printed(banner.name, start + len(line), stop, when, "mlir", scope, banner.options)
+
+
+READERS = (Tree(),)

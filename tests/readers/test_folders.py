@@ -1,0 +1,164 @@
+"""Folders and traces that compilers leave: real ones, kept in `data`, or made by the tools that are here."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import irwidget
+from irwidget.trace import Location
+
+DATA = Path(__file__).parent / "data"
+
+
+def test_xla(tmp_path):
+    zipfile.ZipFile(DATA / "xla.zip").extractall(tmp_path)
+    found = irwidget.open(tmp_path)
+    (low,) = found
+    assert (found.format, low.name) == ("xla", "module_0006.jit_f")
+    names = [dump.name for dump in low.dumps]
+    assert names[0] == "input"
+    assert names[-3:] == ["after optimizations", "ir-no-opt", "ir-with-opt"]
+    fused = names.index("fusion")
+    assert low.trace.step_of(low.dumps[fused]).name == "HLO_passes_after_layout_assignment"
+    assert [dump.language for dump in low.dumps[-3:]] == ["hlo", "llvm", "llvm"]
+    text = (tmp_path / "module_0006.jit_f.before_optimizations.txt").read_text()
+    assert low.dumps[0].text == text
+    line = next(i for i, one in enumerate(text.split("\n")) if "%dot_general" in one)
+    where = low.dumps[0].locations[line]
+    assert (where.file, where.line, where.column) == ("/home/me/j.py", 2, 29)
+    assert where.caller == Location("/home/me/j.py", 3, 6)
+
+
+def test_older_hlo_names_its_lines_itself():
+    (low,) = irwidget.open(
+        "HloModule m\n\nENTRY e {\n"
+        '  ROOT x = f32[] add(a, b), metadata={op_name="f" source_file="f.py" source_line=7}\n}\n'
+    )
+    assert low.dumps[0].language == "hlo"
+    assert low.dumps[0].locations[3] == Location("f.py", 7)
+
+
+def test_gcc(tmp_path):
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    (tmp_path / "x.c").write_text("int g(int x) { return x * 2; }\nint f(int n) { return g(n) + 1; }\n")
+    command = ["gcc", "-O2", "-fdump-tree-all", "-fdump-rtl-all", "-c", "x.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    (low,) = irwidget.open(tmp_path)
+    assert low.name == "x.c"
+    names = [dump.name for dump in low.dumps]
+    assert names[0] == "original"
+    assert names.index("gimple") < names.index("ssa") < names.index("optimized") < names.index("expand")
+    assert {dump.language for dump in low.dumps} == {"gimple", "rtl"}
+    assert [step.name for step in low.steps] == ["tree", "rtl"]
+    (file,) = tmp_path.glob("x.c.*t.ssa")
+    assert low.dumps[names.index("ssa")].text == file.read_text()
+
+
+@pytest.mark.external
+def test_mlir_tree(tmp_path):
+    from tests.readers.test_printed import MODULE, said
+
+    flags = ("--mlir-print-ir-after-all", f"--mlir-print-ir-tree-dir={tmp_path / 'tree'}", "--mlir-disable-threading")
+    pipeline = "--pass-pipeline=builtin.module(symbol-privatize,func.func(canonicalize,cse),inline)"
+    said("mlir-opt", MODULE, *flags, pipeline)
+    (tree,) = irwidget.open(tmp_path / "tree")
+    (log,) = irwidget.open(said("mlir-opt", MODULE, "--mlir-print-ir-after-all", "--mlir-disable-threading", pipeline))
+    assert tree.dumps[0].name == "symbol-privatize"
+    assert {(dump.name, dump.scope.anchor) for dump in tree.dumps} >= {
+        ("canonicalize", "func.func @f"), ("cse", "func.func @g"),
+    }  # fmt: skip
+    assert tree.text.strip() == log.text.strip()
+
+
+def test_tilelang(tmp_path):
+    run = tmp_path / "mine" / ".run_records" / "run_20261122_1"
+    for phase, name, text in (
+        ("pipeline_c", "00_BindTarget_before.tir", "a\n"), ("pipeline_c", "00_BindTarget_after.tir", "b\n"),
+        ("pipeline_c", "01_Simplify_before.tir", "b\n"), ("pipeline_c", "01_Simplify_after.tir", "b\n"),
+        ("codegen", "10_codegen_before.tir", "c\n"), ("codegen", "10_codegen_after.cpp", "int x;\n"),
+    ):  # fmt: skip
+        (run / phase).mkdir(parents=True, exist_ok=True)
+        (run / phase / name).write_text(text)
+    (low,) = irwidget.open(tmp_path)
+    shown = [(dump.name, dump.text, dump.changed) for dump in low.dumps]
+    assert shown == [
+        ("input", "a\n", True), ("BindTarget", "b\n", True), ("Simplify", "b\n", False),
+        ("before codegen", "c\n", True), ("codegen", "int x;\n", True),
+    ]  # fmt: skip
+    assert [step.name for step in low.steps] == ["pipeline_c", "codegen"]
+
+
+def test_torch_trace(tmp_path):
+    found = irwidget.open(DATA / "torch_trace.log.gz")
+    assert found.format == "torch-trace"
+    assert [low.name for low in found] == ["[0/0]", "[0/1]"]
+    low = found[0]
+    assert [dump.name for dump in low.dumps[:2]] == ["dynamo_output_graph", "before_pre_grad_graph"]
+    assert low.dumps[-1].name == "inductor_output_code"
+    assert low.dumps[0].text.startswith("class GraphModule(torch.nn.Module):\n    def forward(")
+    assert not any(line.startswith("\t") for line in low.text.split("\n"))
+    assert [dump.language for dump in (low.dumps[0], low.dumps[-1])] == ["fx", "python"]
+
+
+def test_torch_compile_debug(tmp_path):
+    folder = tmp_path / "run_1" / "torchinductor" / "model__0_inference_0.0"
+    folder.mkdir(parents=True)
+    for name in (
+        "output_code.py",
+        "ir_post_fusion.txt",
+        "fx_graph_transformed.py",
+        "ir_pre_fusion.txt",
+        "fx_graph_readable.py",
+    ):
+        (folder / name).write_text(f"{name}\n")
+    (low,) = irwidget.open(tmp_path)
+    assert low.name == "model__0_inference_0.0"
+    names = ["fx_graph", "fx_graph_transformed", "ir_pre_fusion", "ir_post_fusion", "output_code"]
+    assert [dump.name for dump in low.dumps] == names
+
+
+def test_triton_prints_several_kernels_before_each_pass():
+    found = irwidget.open(DATA / "triton.log.gz")
+    assert [low.name for low in found] == ["add_kernel", "add_kernel", "scale_kernel", "scale_kernel"]
+    for low in found:
+        assert (low.dumps[0].name, low.dumps[0].step) == ("input", -1)
+        assert low.dumps[1].name == "inline"
+        assert "tt.func public" in low.dumps[0].text
+        assert "llvm.func" in low.text
+        inside = [dump.name for dump in low.dumps if dump.name.startswith("SoftwarePipeliner: ")]
+        assert inside == ["SoftwarePipeliner: LowerLoops", "SoftwarePipeliner: ExpandLoops"]
+        assert any(place and place.file.endswith(".py") for place in low.dumps[0].locations)
+    blocks = ["64" if "dense" in low.dumps[0].text and "tensor<64x" in low.dumps[0].text else "128" for low in found]
+    assert blocks == ["64", "128", "64", "128"]
+
+
+def test_tritonparse():
+    found = irwidget.open(DATA / "tritonparse.ndjson.gz")
+    assert found.format == "tritonparse"
+    assert [low.name for low in found] == ["add_kernel", "add_kernel", "scale_kernel", "scale_kernel"]
+    low = found[0]
+    assert [dump.name for dump in low.dumps] == ["ttir", "ttgir", "llir", "ptx"]
+    ((file, code),) = low.trace.sources.items()
+    place = next(one for one in low.dumps[0].locations if one)
+    assert place.file == file
+    assert "def add_kernel" in code
+    assert low.trace.facts["num_warps"] == 4
+
+
+def test_iree_is_one_lowering_whose_parts_are_put_back():
+    found = irwidget.open(DATA / "iree.log.gz")
+    (low,) = found
+    assert low.name == "scale"
+    assert len(low.dumps) > 700
+    whole = [dump for dump in low.dumps if dump.scope.whole]
+    assert len(whole) > 0.9 * len(low.dumps)
+    anchors = {dump.scope.anchor.split(" ")[0] for dump in low.dumps}
+    assert {"util.func", "hal.executable", "module", "func.func"} <= anchors
+    options = next(dump.options for dump in low.dumps if dump.name == "canonicalize")
+    assert options.startswith("cse-between-iterations=false max-iterations=")

@@ -1,0 +1,138 @@
+"""Logs that nobody should have to read: cut, mixed, mutated, packed too well. An error of ours, or a partial result."""
+
+from __future__ import annotations
+
+import gzip
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import irwidget
+from tests.readers.test_open import BANNER, LOG
+
+DATA = Path(__file__).parent / "data"
+SEEDS = [LOG.encode(), *(gzip.decompress(path.read_bytes())[:8000] for path in sorted(DATA.glob("*.gz")))]
+TOKENS = [
+    BANNER.format("A (a)").encode(),
+    b"; *** IR Dump After X on f ***\n",
+    b"*** IR Dump At Start ***\n",
+    b"\0",
+    b"\xff\xfe",
+    b"# *** IR Dump After I (i) ***:\n",
+    b"define i32 @f() {\n",
+    b"}\n",
+    b"{",
+    b'"',
+    b" loc(",
+    b"#loc = loc(#loc)\n",
+    b"\r\n",
+    b"*** IR Deleted After X on f ***\n",
+    b"*** IR Pass X on loop invalidated ***\n",
+    b"Stack dump:\n",
+    b"  module {\n",
+    BANNER.format("Before").replace("After", "Before", 1).encode(),
+    b'loc("a":1:',
+    b"{-#",
+    b"#map = ",
+    b"\t",
+]
+
+
+@st.composite
+def mutated(draw) -> bytes:
+    data = bytearray(draw(st.sampled_from(SEEDS)))
+    for _ in range(draw(st.integers(1, 8))):
+        at = draw(st.integers(0, len(data)))
+        match draw(st.integers(0, 4)):
+            case 0:
+                del data[at : at + draw(st.integers(1, 2000))]
+            case 1:
+                data[at:at] = draw(st.sampled_from(TOKENS))
+            case 2:
+                data[at:at] = draw(st.binary(min_size=1, max_size=20))
+            case 3:
+                start = draw(st.integers(0, len(data)))
+                data[at:at] = data[start : start + draw(st.integers(1, 2000))]
+            case _:
+                data[at:at] = draw(st.sampled_from(SEEDS))[: draw(st.integers(1, 2000))]
+    return bytes(data)
+
+
+def looked_at(data: bytes) -> int:
+    """Open it, and look at everything; the number of dumps. Raises only errors of ours that are not a defect's."""
+    count = 0
+    try:
+        for low in irwidget.open(data):
+            low.to_dict()
+            count += len(low.dumps)
+    except irwidget.IRWidgetError as error:
+        if error.__cause__ is not None:
+            raise error.__cause__ from None
+    return count
+
+
+@settings(max_examples=60, deadline=None)
+@given(mutated())
+def test_mutated_logs(data):
+    looked_at(data)
+
+
+@pytest.mark.parametrize("where", range(0, len(LOG), 23))
+def test_cut_anywhere(where):
+    looked_at(LOG.encode()[:where])
+
+
+def test_bytes_that_are_no_text_stay_what_they_are():
+    (low,) = irwidget.open(LOG.encode().replace(b"x.y", b"\xff\0"))
+    assert "\udcff\0" in low.dumps[1].text
+    assert irwidget.open(LOG.replace("\n", "\r\n"))[0].dumps[1].text == irwidget.open(LOG)[0].dumps[1].text
+
+
+def test_two_processes_in_one_log():
+    lines = LOG.encode().splitlines(keepends=True)
+    mixed = b"".join(one + b"[1] step 3: loss 0.5\n" for one in lines)
+    assert looked_at(mixed) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BANNER.format("A (a)") + "module {\n" + "x" * 3_000_000 + "\n}\n",
+        BANNER.format("A (a)") + 'module "' + '\\"' * 1_000_000,
+        "*** IR \n" * 200_000,
+        BANNER.format("A (a)") + "module {\n" + "  a loc((((" * 50_000 + "\n}\n",
+        BANNER.format("A (a)") + "%" + " = " * 500_000 + "\n",
+        "HloModule x\n" + "metadata={" * 200_000,
+        '{"event_type": "compilation", "a":' + "[" * 500_000,
+        "*** IR Dump At Start ***\n" + "define @" * 200_000 + "\n",
+    ],
+)  # fmt: skip
+def test_never_more_than_a_second_per_megabyte(text):
+    data = text.encode()
+    began = time.process_time()
+    looked_at(data)
+    assert time.process_time() - began < max(1.0, len(data) / 1e6)
+
+
+def test_gzip(tmp_path):
+    whole = gzip.compress(LOG.encode()) + gzip.compress(BANNER.format("Z (z)").encode() + b"module {\n}\n")
+    assert [dump.name for dump in irwidget.open(whole)[0].dumps] == ["a", "c", "b", "z"]
+    assert looked_at(whole[:150]) >= 1  # what came before the cut
+    with pytest.raises(irwidget.UsageError):
+        irwidget.open(b"\x1f\x8b garbage")
+
+
+def test_a_gzip_bomb_is_refused():
+    packer = zlib.compressobj(9, wbits=31)
+    block = b"\0" * (1 << 20)
+    bomb = b"".join([*(packer.compress(block) for _ in range(120)), packer.flush()])
+    began = time.process_time()
+    with pytest.raises(irwidget.UsageError, match="unpacks to more than"):
+        irwidget.open(bomb)
+    assert time.process_time() - began < 2
+    with pytest.raises(irwidget.UsageError, match="unpacks to more than"):
+        irwidget.open(gzip.compress(LOG.encode() * 50), most=10_000)

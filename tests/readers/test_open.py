@@ -1,0 +1,196 @@
+"""`irwidget.open`: what it recognises, what it says of logs that are not whole, what it reads and when."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import irwidget
+from irwidget import cli, display, opened, registry
+from irwidget.readers.base import BannerReader
+from irwidget.trace import predecessors
+
+DATA = Path(__file__).parent / "data"
+BANNER = "// -----// IR Dump After {} //----- //\n"
+
+
+def module(*functions: str) -> str:
+    return "module {\n" + "".join(f"  func.func @{one}() {{\n    return\n  }}\n" for one in functions) + "}\n\n"
+
+
+def function(name: str, line: str = "return") -> str:
+    return f"func.func @{name}() {{\n  {line}\n}}\n\n"
+
+
+LOG = (
+    BANNER.format("A (a)") + module("f", "g") + BANNER.format("CPass: c{max=3 top-down=true}") + function("g", "x.y")
+    + "in.mlir:3:4: warning: odd\nsomething else\n" + BANNER.format("B (b)") + module("f").replace("f", "f", 1)
+)  # fmt: skip
+
+
+def test_both_spellings_options_scopes_and_what_is_between():
+    (low,) = irwidget.open(LOG)
+    assert [(dump.name, dump.options) for dump in low.dumps] == [("a", ""), ("c", "max=3 top-down=true"), ("b", "")]
+    assert [str(dump.scope) for dump in low.dumps] == ["module", "func.func @g", "module"]
+    assert low.dumps[1].text == module("f", "g").replace("@g() {\n    return", "@g() {\n    x.y").strip() + "\n"
+    assert low.dumps[2].text == module("f").strip() + "\n"
+    (said,) = low.diagnostics
+    assert (said.severity, said.location.file, said.location.line, said.location.column) == ("warning", "in.mlir", 3, 4)
+    assert said.message == "odd\nsomething else"
+    assert str(said.notes[0]) == "note: printed after c, dump 1"
+
+
+def test_a_module_without_a_common_symbol_is_another_lowering():
+    lows = irwidget.open(BANNER.format("A (a)") + module("f") + BANNER.format("A (a)") + module("h"))
+    assert [low.name for low in lows] == ["f", "h"]
+    again = irwidget.open((BANNER.format("A (a)") + module("f") + BANNER.format("B (b)") + function("f", "x.y")) * 2)
+    assert [len(low.dumps) for low in again] == [4]  # the state never went back in a module's own text
+    twice = (BANNER.format("A (a)") + module("f") + BANNER.format("B (b)") + module("f", "g")) * 2
+    assert [len(low.dumps) for low in irwidget.open(twice)] == [2, 2]
+
+
+def test_what_nothing_is_known_of_is_not_compared():
+    (low,) = irwidget.open(BANNER.format("A (a)") + function("f") + BANNER.format("A (a)") + function("g"))
+    assert predecessors(low.dumps) == [-1, -1]
+    (alone,) = irwidget.open(BANNER.format("A (a)") + function("f"))
+    assert "0  a, not compared" in display.text([alone])
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_a_cut_log_opens_up_to_there_and_says_so(cut):
+    (low,) = irwidget.open(LOG.rstrip()[:-cut])
+    assert [dump.name for dump in low.dumps] == ["a", "c", "b (cut off)"]
+    assert any("ends in the middle of the IR after b" in one.message for one in low.diagnostics)
+
+
+def test_a_crash_is_the_failure():
+    tail = (
+        'PLEASE submit a bug report to us\nStack dump:\n0.\tArguments: opt\n1.\tRunning pass "licm" on function "f"\n'
+    )
+    (low,) = irwidget.open(LOG + tail)
+    assert (low.failure.kind, low.failure.pass_name) == ("tool", "licm")
+    assert low.failure.message == "PLEASE submit a bug report to us; the last dump is 2, b"
+    assert len(low.dumps) == 3
+
+
+def test_ways_to_give_it(tmp_path, monkeypatch):
+    path = tmp_path / "x.log"
+    path.write_text(LOG)
+    packed = tmp_path / "x.log.gz"
+    packed.write_bytes(gzip.compress(LOG.encode()))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(LOG))
+    ways = [path, str(path), LOG, LOG.encode(), io.BytesIO(LOG.encode()), io.StringIO(LOG), packed, "-"]
+    found = [irwidget.open(way) for way in ways]
+    assert {tuple(dump.text for dump in one[0].dumps) for one in found} == {tuple(d.text for d in found[0][0].dumps)}
+    assert {one.format for one in found} == {"passes"}
+    kept = found[0].save(tmp_path / "x.irtrace")
+    again = irwidget.open(kept)
+    assert again.format == "irtrace"
+    assert [dump.text for dump in again[0].dumps] == [dump.text for dump in found[0][0].dumps]
+
+
+def test_texts_are_read_when_they_are_looked_at(tmp_path):
+    path = tmp_path / "x.log"
+    path.write_text(LOG)
+    (low,) = irwidget.open(path)
+    os.truncate(path, 100)
+    assert len(low.dumps) == 3
+    with pytest.raises(irwidget.ToolError, match="has become shorter since it was opened: open it again"):
+        _ = low.text
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("/no/such.log", "There is no file or folder /no/such.log"),
+        (b"", "is empty"),
+        (b"hello\nworld\n", "no dump that a reader knows"),
+        (b"\0\1\2\n", "no dump that a reader knows"),
+        ("a\0b", "There is no file or folder"),
+        (3, "takes a path, text, bytes or a stream, not a int"),
+    ],
+)
+def test_what_is_no_dump_is_refused(what, message):
+    with pytest.raises(irwidget.UsageError, match=re.escape(message)):
+        irwidget.open(what)
+
+
+def test_formats_by_name():
+    with pytest.raises(irwidget.UsageError, match=r"Unknown format 'pases'. Did you mean passes"):
+        irwidget.open(LOG, format="pases")
+    with pytest.raises(irwidget.UsageError, match="has no dump that the reader 'xla' finds"):
+        irwidget.open(LOG, format="xla")
+    assert set(opened.formats()) >= {"passes", "irtrace", "xla", "gcc", "mlir-tree", "tritonparse", "torch-trace", "ir"}
+
+
+class Mine(BannerReader):
+    """A company's own format."""
+
+    name = "mine"
+    summary = "what mine-cc prints"
+    language = "llvm"
+    banner = re.compile(rb"^==> (?P<name>[\w-]+)(?: in (?P<function>\w+))?(?: took (?P<seconds>[\d.]+) s)?$")
+
+
+def test_a_reader_of_ones_own():
+    text = "start\n==> fold took 0.5 s\na\n==> split in f\nb\nc\n"
+    with pytest.raises(irwidget.UsageError, match="no dump that a reader knows"):
+        irwidget.open(text)
+    with registry.readers.trying(Mine()):
+        (low,) = irwidget.open(text)
+    shown = [(dump.name, dump.seconds, str(dump.scope), dump.language, dump.text) for dump in low.dumps]
+    assert shown == [("fold", 0.5, "module", "llvm", "a\n"), ("split", 0.0, "f", "llvm", "b\nc\n")]
+    assert [one.message for one in low.diagnostics] == ["start"]
+
+
+class Broken(Mine):
+    """One that fails."""
+
+    name = "broken"
+
+    def scan(self, log, start=0):
+        raise KeyError("oops")
+
+
+def test_a_reader_that_fails_is_an_error_of_ours():
+    with registry.readers.trying(Broken()), pytest.raises(irwidget.UsageError, match="'broken' cannot read"):
+        irwidget.open("==> fold\na\n", format="broken")
+
+
+def test_command_line(tmp_path, capsys):
+    path = tmp_path / "x.log"
+    path.write_text(LOG)
+    assert cli.main(["open", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("x.log -> mlir: 3 passes\n")
+    assert cli.main(["open", str(path), "--html", str(tmp_path / "x.html")]) == 0
+    assert "irw-view" in (tmp_path / "x.html").read_text()
+    assert cli.main(["open", str(tmp_path / "y.log")]) == 2
+    assert "There is no file or folder" in capsys.readouterr().err
+
+
+def test_magic(tmp_path, capsys):
+    from IPython.testing.globalipapp import start_ipython
+
+    path = tmp_path / "x.log"
+    path.write_text(LOG)
+    shell = start_ipython()
+    from irwidget.magic import LowerMagics
+
+    shell.register_magics(LowerMagics)
+    shell.run_line_magic("lower", f"--open {path} --text")
+    assert "x.log -> mlir: 3 passes" in capsys.readouterr().out
+    assert shell.user_ns["_lowering"].dumps[1].name == "c"
+
+
+def test_a_pipeline_goes_on_from_a_dump():
+    pytest.importorskip("torch_mlir")
+    (low,) = irwidget.open(BANNER.format("A (a)") + module("f"))
+    made = irwidget.lower(low.dumps[0], to="raw_ir", pipeline="mlir-opt --symbol-privatize --symbol-dce", isolate=False)
+    assert made.text.split() == ["module", "{", "}"]

@@ -1,0 +1,197 @@
+"""What MLIR's and LLVM's pass managers print, by the real tools: what is put together is what they print whole."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import irwidget
+
+MODULE = """
+#map = affine_map<(d0) -> (d0)>
+module {
+  func.func private @ext(i32) -> i32
+  func.func @f(%a: i32, %b: tensor<4xf32>) -> (i32, tensor<4xf32>) {
+    %c0 = arith.constant 0 : i32
+    %0 = arith.addi %a, %c0 : i32
+    %1 = call @g(%0) : (i32) -> i32
+    %2 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+        ins(%b : tensor<4xf32>) outs(%b : tensor<4xf32>) {
+    ^bb0(%x: f32, %y: f32):
+      %z = arith.addf %x, %x : f32
+      linalg.yield %z : f32
+    } -> tensor<4xf32>
+    return %1, %2 : i32, tensor<4xf32>
+  }
+  func.func @g(%a: i32) -> i32 {
+    %c1 = arith.constant 1 : i32
+    %0 = arith.muli %a, %c1 : i32
+    return %0 : i32
+  }
+}
+"""
+PIPELINE = (
+    "builtin.module(func.func(canonicalize,cse),inline,func.func(canonicalize,convert-linalg-to-loops,cse),"
+    "convert-scf-to-cf,func.func(canonicalize,cse),symbol-dce)"
+)
+PROGRAM = """
+target triple = "x86_64-unknown-linux-gnu"
+@g = global i32 3
+define i32 @f(i32 %n, ptr %p) {
+entry:
+  %s = alloca i32
+  store i32 0, ptr %s
+  br label %loop
+loop:
+  %i = phi i32 [0, %entry], [%i2, %loop]
+  %q = getelementptr i32, ptr %p, i32 %i
+  %v = load i32, ptr %q
+  %t = load i32, ptr %s
+  %u = add i32 %t, %v
+  store i32 %u, ptr %s
+  %i2 = add i32 %i, 1
+  %c = icmp slt i32 %i2, %n
+  br i1 %c, label %loop, label %exit
+exit:
+  %r = load i32, ptr %s
+  ret i32 %r
+}
+define internal i32 @h(i32 %x) {
+  %y = mul i32 %x, 2
+  ret i32 %y
+}
+define i32 @k(i32 %x) {
+  %y = call i32 @h(i32 %x)
+  ret i32 %y
+}
+"""
+
+
+def said(tool: str, text: str, *flags: str) -> str:
+    """What a tool of LLVM prints on stderr; its output is thrown away."""
+    program = shutil.which(f"{tool}-22") or f"/usr/lib/llvm-22/bin/{tool}"
+    if not Path(program).exists():
+        pytest.skip(f"needs {tool} of LLVM 22")
+    ran = subprocess.run([program, *flags, "-o", "/dev/null"], input=text, capture_output=True, text=True, check=False)
+    return ran.stderr
+
+
+def mlir(*flags: str, text: str = MODULE, pipeline: str = PIPELINE) -> irwidget.Lowering:
+    printed = said("mlir-opt", text, f"--pass-pipeline={pipeline}", "--mlir-disable-threading", *flags)
+    (low,) = irwidget.open(printed)
+    return low
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("extra", [(), ("--mlir-print-debuginfo",), ("--mlir-print-ir-before-all",)])
+def test_functions_put_back_are_what_mlir_prints_of_the_module(extra):
+    apart = mlir("--mlir-print-ir-after-all", *extra)
+    whole = mlir("--mlir-print-ir-after-all", "--mlir-print-ir-module-scope", *extra)
+    passes = [[dump for dump in low.dumps if dump.step >= 0] for low in (apart, whole)]
+    assert [dump.name for dump in passes[0]] == [dump.name for dump in passes[1]]
+    known = [(one, other) for one, other in zip(*passes, strict=True) if one.scope.whole]
+    assert len(known) > 15
+    assert [one.text for one, _ in known] == [other.text for _, other in known]
+    if "--mlir-print-debuginfo" in extra:
+        assert [one.locations for one, _ in known] == [other.locations for _, other in known]
+    assert {one.scope.anchor for one, _ in known} >= {"func.func @f", "func.func @g"}
+
+
+@pytest.mark.external
+def test_functions_before_the_first_module_stay_by_themselves():
+    low = mlir("--mlir-print-ir-after-all")
+    assert [str(dump.scope) for dump in low.dumps[:2]] == ["ext", "ext"]
+    from irwidget.trace import predecessors
+
+    first = {str(dump.scope): i for i, dump in reversed(list(enumerate(low.dumps))) if not dump.scope.whole}
+    assert [predecessors(low.dumps)[i] for i in first.values()] == [-1] * len(first)
+
+
+@pytest.mark.external
+def test_before_all_is_shifted_to_what_each_pass_made():
+    flat = PIPELINE.replace("inline,", "")  # which runs passes of its own
+    before, after = (mlir(flag, "--mlir-print-ir-module-scope", pipeline=flat) for flag in BEFORE_AFTER)
+    assert before.dumps[0].name == "input"
+    assert before.dumps[0].step == -1
+    assert [(dump.name, dump.text) for dump in before.dumps[1:]] == [(d.name, d.text) for d in after.dumps[:-1]]
+    assert any("before passes only" in one.message and "symbol-dce" in one.message for one in before.diagnostics)
+
+
+BEFORE_AFTER = ("--mlir-print-ir-before-all", "--mlir-print-ir-after-all")
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("flag", ["--mlir-print-ir-after-failure", "--mlir-print-ir-after-all"])
+def test_a_failed_pass_is_the_failure(flag):
+    text = 'func.func @f() -> tensor<4xf32> { %0 = "test.x"() : () -> tensor<4xf32> return %0 : tensor<4xf32> }'
+    flags = ("--allow-unregistered-dialect", "--mlir-disable-threading", "--canonicalize", "--one-shot-bufferize", flag)
+    (low,) = irwidget.open(said("mlir-opt", text, *flags, "--mlir-print-ir-after-failure"))
+    assert low.failure
+    assert (low.failure.pass_name, low.failure.kind) == ("one-shot-bufferize", "pass")
+    assert "op was not bufferized" in low.failure.message
+    assert low.failure.diagnostics[0].location.file == "<stdin>"
+    assert low.dumps[-1].name == "one-shot-bufferize"
+
+
+@pytest.mark.external
+def test_llvm_functions_put_back_are_the_module_but_for_declarations():
+    (apart,) = irwidget.open(said("opt", PROGRAM, "-O2", "-S", "-print-after-all"))
+    (whole,) = irwidget.open(said("opt", PROGRAM, "-O2", "-S", "-print-after-all", "-print-module-scope"))
+    assert [dump.name for dump in apart.dumps] == [dump.name for dump in whole.dumps]
+
+    def defined(text: str) -> dict[str, str]:
+        """The functions: one that is printed alone brings no declarations with it."""
+        return {found[1]: found[0] for found in re.finditer(r"^define [^\n]*@(\w+)\(.*?^}$", text, re.M | re.S)}
+
+    compared = [(one, other) for one, other in zip(apart.dumps, whole.dumps, strict=True) if one.scope.whole]
+    assert len(compared) > 200
+    for one, other in compared:
+        names = [one.scope.anchor] if one.scope.anchor else defined(other.text)
+        for name in names:  # the inliner empties functions that it does not print
+            assert defined(one.text)[name] == defined(other.text)[name], one.name
+    assert sum(bool(dump.scope.loop) for dump in apart.dumps) > 5
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("flag", ["-print-changed", "-print-changed=quiet"])
+def test_changed_only(flag):
+    (low,) = irwidget.open(said("opt", PROGRAM, "-O2", "-S", flag))
+    (every,) = irwidget.open(said("opt", PROGRAM, "-O2", "-S", "-print-after-all"))
+    changed = [dump.name for dump in low.dumps if dump.changed]
+    if flag == "-print-changed":
+        assert (low.dumps[0].name, low.dumps[0].step) == ("input", -1)
+        assert len(low.dumps) > 200
+        assert [dump.name for dump in low.dumps[1:]] == [dump.name for dump in every.dumps]
+    else:
+        assert all(dump.changed for dump in low.dumps)
+    assert {"SROAPass", "InstCombinePass"} <= set(changed)
+
+
+@pytest.mark.external
+def test_the_code_generator_prints_two_languages():
+    (low,) = irwidget.open(said("llc", PROGRAM, "-print-after-all"))
+    languages = [dump.language for dump in low.dumps]
+    assert {"llvm", "mir"} == set(languages)
+    machine = [dump for dump in low.dumps if dump.language == "mir"]
+    assert {dump.scope.function for dump in machine} == {"f", "h", "k"}
+    assert machine[0].text.startswith("# Machine code for function ")
+    assert machine[0].text.endswith("# End machine code for function f.\n")
+    assert "init-undef" in [dump.name for dump in machine]
+    assert not low.diagnostics
+
+
+@pytest.mark.external
+def test_what_the_tool_leaves_is_the_last_dump():
+    program = shutil.which("opt-22")
+    ran = subprocess.run(
+        [str(program), "-O1", "-S", "-print-after-all"], input=PROGRAM, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=True,
+    )  # fmt: skip
+    (low,) = irwidget.open(ran.stdout)
+    assert low.dumps[-1].name == "output"
+    assert low.text.startswith("; ModuleID")
+    assert "define" in low.text
