@@ -1,0 +1,246 @@
+"""Run torch.compile on the user's objects in a copy of the kernel, and send back what every pass left."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+import time
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from irwidget.errors import UnsupportedError
+from irwidget.inductor import printing, private
+from irwidget.inductor.data import Break, Captured, Phase, Stopped
+from irwidget.toolchain.locations import is_user_file
+from irwidget.toolchain.triton_archs import find
+from irwidget.trace import Location
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be compiled, and how."""
+
+    obj: Any
+    inputs: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    arch: str | None = None
+    """The GPU; None for the CPU."""
+    mode: str | None = None
+    dynamic: bool | None = None
+    fullgraph: bool = False
+    patches: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Settings of torch._inductor.config."""
+    grad: bool | None = None
+    """Whether gradients are wanted; None: as the kernel's mode says."""
+    backend: Any = None
+    """A backend of the user's in place of Inductor."""
+    watched: bool = True
+    """Whether the passes are looked at; otherwise only the output code is kept, for comparison."""
+
+
+def capture(asked: Asked) -> Captured:
+    """Compile, in this process, which does not survive it in a state to be used for anything else."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
+        _settings(folder)
+        if asked.arch:
+            from irwidget.inductor import gpu
+
+            gpu.install(find(asked.arch))
+        captured = _Capture(asked).run()
+    from dataclasses import replace
+
+    return replace(captured, seconds=time.perf_counter() - started)
+
+
+def _settings(folder: str) -> None:
+    """No caches but our own, one process, no pools of compilers."""
+    import os
+
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    os.environ["TRITON_CACHE_DIR"] = folder
+    inductor = private.config(private.INDUCTOR)
+    inductor.force_disable_caches = True
+    inductor.compile_threads = 1
+    inductor.cpp.vec_isa_ok = True
+    private.put("backward_now", True)
+    private.get("dynamo_reset")()
+    joint, post = private.get("joint_lazy_init"), private.get("post_grad_lazy_init")
+    warm(joint, post)
+    private.put("joint_lazy_init", lambda *_: None)
+    private.put("post_grad_lazy_init", lambda *_: None)
+
+
+def warm(joint: Any = None, post: Any = None) -> None:
+    """Have Inductor trace its patterns, which every compilation of a process shares."""
+    import torch
+
+    (joint or private.get("joint_lazy_init"))(torch.device("cpu"))
+    (post or private.get("post_grad_lazy_init"))()
+
+
+class _Capture:
+    def __init__(self, asked: Asked) -> None:
+        from irwidget.inductor.recorder import Recorder
+
+        self.asked = asked
+        self.recorder = Recorder()
+        self.guards: list[str] = []
+        self.codes: list[tuple[types.CodeType, types.CodeType]] = []
+
+    def run(self) -> Captured:
+        import torch
+
+        asked, recorder = self.asked, self.recorder
+        private.wrap("create_graph", self._moved_graphs)
+        private.wrap("module_of_lines", _not_built)
+        if asked.watched:
+            recorder.watch()
+        hook = private.get("register_bytecode_hook")(self._bytecode)
+        stopped: Stopped | None = None
+        code = _code_of(asked.obj)
+        if code is not None:
+            recorder.add("bytecode", "bytecode", printing.bytecode(code), "text")
+        options: dict[str, Any] = {"backend": self._backend, "dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
+        gradients = torch.is_grad_enabled() if asked.grad is None else asked.grad
+        try:
+            with torch.set_grad_enabled(gradients), contextlib.redirect_stdout(None):
+                torch.compile(asked.obj, **options)(*asked.inputs, **asked.kwargs)
+        except Exception as error:
+            stopped = self._stopped(error)
+        finally:
+            hook.remove()
+        return self._captured(stopped)
+
+    # What is compiled
+
+    def _backend(self, module: Any, inputs: Sequence[Any]) -> Any:
+        """Dynamo's backend: let Inductor compile, and give Dynamo the graph itself to run, on the user's tensors."""
+        import copy
+
+        import torch
+
+        kept = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+        with contextlib.ExitStack() as stack:
+            given = list(inputs)
+            if self.asked.arch:
+                from irwidget.inductor import gpu
+
+                given = stack.enter_context(gpu.moved(module, given))
+            self.recorder.begin_graph(module, given)
+            self._compile(module, given)
+        return kept.forward
+
+    def _compile(self, module: Any, inputs: list[Any]) -> None:
+        asked = self.asked
+        patches = {**private.get("list_mode_options")(asked.mode or "default", asked.dynamic), **asked.patches}
+        backend = asked.backend or private.get("compile_fx")
+        if asked.backend is None:
+            backend(module, inputs, config_patches=patches)
+        else:
+            with private.config(private.INDUCTOR).patch(patches):
+                backend(module, inputs)
+
+    def _moved_graphs(self, original: Any) -> Any:
+        """AOTAutograd's graph, whose constants were traced on the CPU, on the GPU with the rest."""
+
+        def create(*args: Any, **kwargs: Any) -> Any:
+            made = original(*args, **kwargs)
+            if self.asked.arch:
+                from irwidget.inductor import gpu
+
+                gpu.relabel(made)
+            return made
+
+        return create
+
+    def _bytecode(self, before: types.CodeType, after: types.CodeType) -> None:
+        self.codes.append((before, after))
+
+    # What is known at the end
+
+    def _captured(self, stopped: Stopped | None) -> Captured:
+        recorder = self.recorder
+        ops = tuple(op for schedule in recorder.drawn for op in schedule.ops)
+        files = {
+            place.file: None
+            for stage in recorder.stages
+            for place in stage.content.places
+            if place is not None
+        }
+        return Captured(
+            tuple(recorder.stages),
+            tuple(recorder.kernels),
+            ops,
+            tuple(recorder.refusals),
+            recorder.fusions,
+            self._breaks(),
+            tuple(self.guards),
+            tuple(recorder.memory),
+            stopped,
+            (),
+            printing.sources(files),
+        )
+
+    def _breaks(self) -> tuple[Break, ...]:
+        from irwidget.private_torch import counters
+
+        return tuple(_break(reason) for reason in counters["graph_break"])
+
+    def _stopped(self, error: Exception) -> Stopped:
+        recorder = self.recorder
+        place = printing.node_place(recorder.node) if recorder.node is not None else _user_line(error)
+        phase: Phase = recorder.phase if recorder.graph >= 0 else "dynamo"
+        return Stopped(_message(error), phase, place, recorder.lowered)
+
+
+def _not_built(original: Any) -> Any:
+    """The output code is kept, and not compiled: Dynamo runs the graph instead."""
+
+    def module(graph: Any, code: Any) -> Any:
+        return SimpleNamespace(call=lambda inputs: (), runner=None, __file__="output_code.py")
+
+    return module
+
+
+def _code_of(obj: Any) -> types.CodeType | None:
+    import torch
+
+    function = obj.forward if isinstance(obj, torch.nn.Module) else obj
+    function = getattr(function, "__func__", function)
+    return getattr(function, "__code__", None)
+
+
+_REASON = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def _break(reason: str) -> Break:
+    lines = [Location(file, int(line)) for file, line in _REASON.findall(reason)]
+    ours = [line for line in lines if is_user_file(line.file)]
+    return Break(reason.strip(), ours[-1] if ours else None)
+
+
+def _message(error: Exception) -> str:
+    """What torch says, without its advice on environment variables."""
+    text = str(error).split("\n\nSet TORCHDYNAMO_VERBOSE")[0].split("\n\nYou can suppress")[0]
+    return f"{type(error).__name__}: {text.strip()}"
+
+
+def _user_line(error: BaseException) -> Location | None:
+    from irwidget.frontends.torch import user_line
+
+    stack = getattr(error, "real_stack", None)
+    ours = [frame for frame in stack or () if is_user_file(frame.filename)]
+    return Location(ours[-1].filename, ours[-1].lineno) if ours else user_line(error)
+
+
+def check_machine() -> None:
+    """Raises UnsupportedError where a process cannot be copied: all of this changes torch, which the user goes on using."""
+    from irwidget.toolchain import forked
+
+    if not forked.available(cuda=False):
+        raise UnsupportedError("torch.compile is opened in a copy of the process, which takes Linux")
