@@ -132,6 +132,10 @@ class _Capture:
 
                 given = stack.enter_context(gpu.moved(module, given))
             self.recorder.begin_graph(module, given)
+            if self.asked.arch:
+                from irwidget.inductor import attention
+
+                attention.put(module)
             self._compile(module, given)
         return kept.forward
 

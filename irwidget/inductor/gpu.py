@@ -16,7 +16,9 @@ from typing import Any
 
 import torch
 from torch.fx.node import map_aggregate
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.inductor import private
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
@@ -107,6 +109,7 @@ def install(arch: Arch) -> None:
     version.cuda, version.hip = (None, "6.4.0") if arch.backend == "hip" else ("12.8", None)
     setattr(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, _driver(arch))
     private.put("set_driver_to_gpu", lambda: None)
+    private.wrap("fold_constants", _folding)
     _fakes()
 
 
@@ -119,6 +122,21 @@ def _driver(arch: Arch) -> Any:
         get_device_interface=lambda: torch.cuda,
         get_benchmarker=lambda: None,
     )
+
+
+class _OnCpu(TorchDispatchMode):
+    """What is computed for real, constants that are folded, is computed on the CPU."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*map(on_cpu, args), **on_cpu_kwargs(kwargs))
+
+
+def _folding(original: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with _OnCpu():
+            return original(*args, **kwargs)
+
+    return run
 
 
 _moved = [0]

@@ -246,6 +246,15 @@ origins_of = _origins
 # Code
 
 
+_ASSIGNED = re.compile(r"(?:auto )?(tmp\d+) =")
+
+
+def assigned(line: str) -> str:
+    """What a line of a kernel defines: names of arguments change after it was written, those of values do not."""
+    found = _ASSIGNED.match(line)
+    return f"{found[1]} =" if found else ""
+
+
 _BEGINS = re.compile(r"def |extern ")
 """How the function begins whose lines are the kernel's."""
 
@@ -257,7 +266,7 @@ def placed(text: str, noted: Mapping[str, list[Location | None]], whole: Locatio
     inside = False
     for line in text.split("\n"):
         key = line.strip()
-        known = noted.get(key)
+        known = noted.get(key) or noted.get(assigned(key))
         if not inside or not key or key.startswith(("#", "//")):
             inside = inside or _BEGINS.match(line) is not None
             places.append(None)

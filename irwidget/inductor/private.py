@@ -42,6 +42,8 @@ SITES: Mapping[str, tuple[str, str]] = {
     "post_grad_lazy_init": ("torch._inductor.fx_passes.post_grad", "lazy_init"),
     # loops, schedule, code
     "run_node": ("torch._inductor.graph", "GraphLowering.run_node"),
+    "ir_node_made": ("torch._inductor.ir", "IRNode.__post_init__"),
+    "loop_tracer": ("torch._inductor.loop_body", "LightTracer.create_proxy"),
     "log_ir_pre_fusion": ("torch._inductor.debug", "log_ir_pre_fusion"),
     "log_ir_post_fusion": ("torch._inductor.debug", "log_ir_post_fusion"),
     "fuse_nodes_once": ("torch._inductor.scheduler", "Scheduler.fuse_nodes_once"),
@@ -64,6 +66,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "fake_dispatch": (_FAKE, "FakeTensor.__torch_dispatch__"),
     "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),
     "init_gpu_context": (_FAKE, "init_gpu_context"),
+    "fold_constants": ("torch._inductor.constant_folding", "ConstantFolder.run"),
     "set_driver_to_gpu": ("torch._inductor.runtime.triton_helpers", "set_driver_to_gpu"),
     "cuda_interface": ("torch._dynamo.device_interface", "CudaInterface"),
 }

@@ -13,6 +13,7 @@ from irwidget.inductor import private, printing
 from irwidget.inductor.data import Direction, Kernel, Memory, Phase, Refusal, Stage, Stopped, Text
 from irwidget.inductor.kernels import found
 from irwidget.inductor.memory import estimated
+from irwidget.inductor.origins import Origins
 from irwidget.inductor.schedule import Drawn, drawn
 from irwidget.trace import Location
 
@@ -36,6 +37,7 @@ class Recorder:
         self.lowered = ""
         """Its line, when it is the one that cannot be lowered."""
         self.stopped: Stopped | None = None
+        self._origins = Origins()
         self._round = 0
         self._began = time.perf_counter()
         self._root: Any = None
@@ -70,6 +72,7 @@ class Recorder:
 
     def watch(self) -> None:
         """Look on from now on, for the rest of this process."""
+        self._origins.watch()
         self._watch_graphs()
         self._watch_passes()
         self._watch_scheduler()
@@ -172,12 +175,15 @@ class Recorder:
         def lowering(original: Callable[..., Any]) -> Callable[..., Any]:
             def run(graph: Any, node: Any) -> Any:
                 self.phase = "loops"
+                before, self._origins.lowering = self._origins.lowering, node
                 try:
                     return original(graph, node)
                 except Exception:
                     if not self.lowered:
                         self.lowered, self.node = node.format_node() or str(node), node
                     raise
+                finally:
+                    self._origins.lowering = before
 
             return run
 
@@ -306,9 +312,13 @@ class Recorder:
         if name not in self._ops:
             self._ops[name] = printing.origins_place(printing.origins_of(node))
         self._noted_ops.setdefault(name)
+        origin = self._origins.current()
+        place = (printing.node_place(origin) if origin is not None else None) or self._ops[name]
         for line in text.split("\n") if isinstance(text, str) else ():
             if key := line.strip():
-                self._noted.setdefault(key, []).append(self._ops[name])
+                self._noted.setdefault(key, []).append(place)
+                if value := printing.assigned(key):
+                    self._noted.setdefault(value, []).append(place)
 
     def _finish(self, graph: Any, code: Any) -> None:
         """The output code is there: keep it, its kernels, the schedule and its memory."""
