@@ -74,16 +74,14 @@ def _bias(mask: Any, query: Any) -> Any:
     return mask.expand(query.shape[0], query.shape[1], mask.shape[-2], mask.shape[-1])
 
 
-def put(module: Any) -> bool:
-    """Have a graph of Dynamo's call it. Whether there was attention in it."""
-    import torch.nn.functional as F
+_EAGER = torch.nn.functional.scaled_dot_product_attention
 
-    found = False
+
+def put(module: Any) -> None:
+    """Have a graph of Dynamo's call it."""
     for part in module.modules():
         if isinstance(part, torch.fx.GraphModule):
             for node in part.graph.nodes:
-                if node.op == "call_function" and node.target is F.scaled_dot_product_attention:
-                    node.target, found = scaled_dot_product_attention, True
-            if found:
-                part.recompile()
-    return found
+                if node.op == "call_function" and node.target is _EAGER:
+                    node.target = scaled_dot_product_attention
+            part.recompile()

@@ -68,6 +68,7 @@ def _settings(folder: str) -> None:
     inductor.compile_threads = 1
     inductor.cpp.vec_isa_ok = True
     private.put("backward_now", True)
+    private.put("is_of_modules", lambda translator: False)
     private.get("dynamo_reset")()
     joint, post = private.get("joint_lazy_init"), private.get("post_grad_lazy_init")
     warm(joint, post)
@@ -89,7 +90,7 @@ class _Capture:
 
         self.asked = asked
         self.recorder = Recorder()
-        self.guards: list[str] = []
+        self.outputs: list[str] = []
         self.codes: list[tuple[types.CodeType, types.CodeType]] = []
 
     def run(self) -> Captured:
@@ -97,7 +98,7 @@ class _Capture:
 
         asked, recorder = self.asked, self.recorder
         private.wrap("create_graph", self._moved_graphs)
-        private.wrap("module_of_lines", _not_built)
+        private.wrap("module_of_lines", self._not_built)
         if asked.watched:
             recorder.watch()
         hook = private.get("register_bytecode_hook")(self._bytecode)
@@ -108,7 +109,7 @@ class _Capture:
         options: dict[str, Any] = {"backend": self._backend, "dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
         gradients = torch.is_grad_enabled() if asked.grad is None else asked.grad
         try:
-            with torch.set_grad_enabled(gradients), contextlib.redirect_stdout(None):
+            with torch.set_grad_enabled(gradients):
                 torch.compile(asked.obj, **options)(*asked.inputs, **asked.kwargs)
         except Exception as error:
             stopped = self._stopped(error)
@@ -162,6 +163,22 @@ class _Capture:
 
         return create
 
+    def _not_built(self, original: Any) -> Any:
+        """The output code is kept, and not compiled: Dynamo runs the graph instead."""
+
+        def module(graph: Any, code: Any) -> Any:
+            self.outputs.append(code.value)
+            return SimpleNamespace(call=lambda inputs: (), runner=None, __file__="output_code.py")
+
+        return module
+
+    def _guards(self) -> tuple[str, ...]:
+        """What Dynamo's graphs hold for: when one of these is not true, it compiles again."""
+        entries = private.get("cache_entries")
+        found = [part for before, _ in self.codes for entry in entries(before) for part in
+                 getattr(entry.guard_manager, "code_parts", ())]  # fmt: skip
+        return tuple(dict.fromkeys(re.sub(r"0x[0-9a-f]+|\b\d{12,}\b", "...", part) for part in found))
+
     def _bytecode(self, before: types.CodeType, after: types.CodeType) -> None:
         self.codes.append((before, after))
 
@@ -183,12 +200,21 @@ class _Capture:
             tuple(recorder.refusals),
             recorder.fusions,
             self._breaks(),
-            tuple(self.guards),
+            self._guards(),
             tuple(recorder.memory),
             stopped,
-            (),
+            self._remarks(),
+            tuple(self.outputs),
             printing.sources(files),
         )
+
+    def _remarks(self) -> tuple[str, ...]:
+        from irwidget.inductor import attention
+
+        counts = {kernel: attention.chosen.count(kernel) for kernel in dict.fromkeys(attention.chosen)}
+        said = [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch} ({count} times)"
+                for kernel, count in counts.items()]  # fmt: skip
+        return tuple(said)
 
     def _breaks(self) -> tuple[Break, ...]:
         from irwidget.private_torch import counters
@@ -200,15 +226,6 @@ class _Capture:
         place = printing.node_place(recorder.node) if recorder.node is not None else _user_line(error)
         phase: Phase = recorder.phase if recorder.graph >= 0 else "dynamo"
         return Stopped(_message(error), phase, place, recorder.lowered)
-
-
-def _not_built(original: Any) -> Any:
-    """The output code is kept, and not compiled: Dynamo runs the graph instead."""
-
-    def module(graph: Any, code: Any) -> Any:
-        return SimpleNamespace(call=lambda inputs: (), runner=None, __file__="output_code.py")
-
-    return module
 
 
 def _code_of(obj: Any) -> types.CodeType | None:

@@ -68,6 +68,8 @@ class Op:
     kernel: str
     """The kernel that runs it, or what is called; empty when it makes no code."""
     kind: Literal["loops", "template", "extern", "fallback", "none"]
+    group: str
+    """The scheduler's node that it ended up in: operations of one group are one launch."""
     graph: int
     direction: Direction
     origins: tuple[str, ...]
@@ -144,6 +146,8 @@ class Captured:
     memory: tuple[Memory, ...] = ()
     stopped: Stopped | None = None
     remarks: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    """Inductor's output code of each graph, forward and backward, in the order in which it was written."""
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     """The text of the files that lines point into."""
     seconds: float = 0.0

@@ -15,6 +15,7 @@ from irwidget.inductor.options import Patches, patches
 from irwidget.registry import Target, option
 from irwidget.toolchain import triton_archs
 from irwidget.toolchain.run import Options
+from irwidget.trace import Trace, Verdict, not_checked
 
 if TYPE_CHECKING:
     from irwidget.inductor.data import Captured
@@ -138,6 +139,9 @@ class _Compilation(KernelBegun):
 
     def kept(self, made: Made) -> Mapping[str, Any]:
         return made.results
+
+    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+        return not_checked(f"{target.name} is read, not executed: neither its graphs nor its code are run")
 
 
 class Inductor(FrontEnd):

@@ -19,7 +19,7 @@ from torch.fx.node import map_aggregate
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from irwidget.devices import on_cpu, on_cpu_kwargs
-from irwidget.inductor import private
+from irwidget.inductor import attention, private
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 
@@ -190,9 +190,12 @@ def moved(module: Any, inputs: list[Any]) -> Generator[list[Any]]:
         given.append(on_gpu(one))
     relabel(module)
     _moved[0] += 1
+    F: Any = torch.nn.functional
+    attend, F.scaled_dot_product_attention = F.scaled_dot_product_attention, attention.scaled_dot_product_attention
     try:
         yield given
     finally:
+        F.scaled_dot_product_attention = attend
         _moved[0] -= 1
         mode.from_tensor = from_tensor
 

@@ -123,6 +123,8 @@ def trace(captured: Captured, target: str, arch: str | None, given: Given, optio
         sources=captured.sources,
         facts=_facts(captured, arch),
     )
+    if last in ("loops", "code") and captured.ops:
+        made = _with_report(made, captured)
     if failure is not None:
         return made
     if not any(stage.phase != "bytecode" for stage in kept):
@@ -174,6 +176,19 @@ def _joined(made: Trace, stages: Sequence[Stage], target: str) -> Trace:
     parts = [(_title(graph, direction), stage.content.text, stage.content.places) for (graph, direction), stage in
              last.items()]  # fmt: skip
     return _with_all(made, parts, made.dumps[-1].language, "all graphs")
+
+
+def _with_report(made: Trace, captured: Captured) -> Trace:
+    """With the answers to why, as a text of its own after the schedule."""
+    from irwidget.inductor.why import Compilation
+
+    lines = list(Compilation(captured).report())
+    text = "\n".join(line for line, _ in lines) + "\n"
+    step = _STEP_OF["loops"]
+    report = dump("why", text, step=step, language="text", locations=tuple(place for _, place in lines),
+                  scope=Scope("why"))  # fmt: skip
+    at = next((i for i, one in enumerate(made.dumps) if one.step > step), len(made.dumps))
+    return replace(made, dumps=(*made.dumps[:at], report, *made.dumps[at:]))
 
 
 def _title(graph: int, direction: str) -> str:

@@ -17,14 +17,12 @@ _CUDA = "torch.cuda"
 
 SITES: Mapping[str, tuple[str, str]] = {
     # Dynamo
-    "call_user_compiler": ("torch._dynamo.output_graph", "OutputGraph.call_user_compiler"),
     "register_bytecode_hook": ("torch._dynamo.convert_frame", "register_bytecode_hook"),
-    "compile_inner": ("torch._dynamo.convert_frame", "ConvertFrameAssert.__call__"),
+    "cache_entries": ("torch._dynamo.eval_frame", "_debug_get_cache_entry_list"),
     "dynamo_reset": ("torch._dynamo", "reset"),
-    "GuardManager": ("torch._dynamo.guards", "CheckFunctionManager.__init__"),
     "innermost_fn": ("torch._dynamo.eval_frame", "innermost_fn"),
+    "is_of_modules": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.is_co_filename_from_nn_modules"),
     "TracingContext": ("torch._guards", "TracingContext"),
-    "unimplemented_log": ("torch._dynamo.utils", "counters"),
     # AOTAutograd
     "create_graph": ("torch._functorch._aot_autograd.graph_capture", "_create_graph"),
     "backward_now": ("torch._functorch.config", "force_non_lazy_backward_lowering"),
@@ -51,6 +49,8 @@ SITES: Mapping[str, tuple[str, str]] = {
     "merge_loops": ("torch._inductor.scheduler", "Scheduler.merge_loops"),
     "combo_kernels": ("torch._inductor.scheduler", "Scheduler.create_combo_kernel_nodes"),
     "reorder_for_peak_memory": ("torch._inductor.memory", "reorder_for_peak_memory"),
+    "can_fuse": ("torch._inductor.scheduler", "Scheduler.can_fuse"),
+    "loop_text": ("torch._inductor.loop_body", "LoopBodyBlock.debug_str"),
     "why_no_fuse": ("torch._inductor.scheduler", "WhyNoFuse"),
     "writeline": ("torch._inductor.utils", "IndentedBuffer.writeline"),
     "define_kernel": ("torch._inductor.codegen.wrapper", "PythonWrapperCodegen.define_kernel"),

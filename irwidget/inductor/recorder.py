@@ -18,6 +18,9 @@ from irwidget.inductor.schedule import Drawn, drawn
 from irwidget.trace import Location
 
 
+_UNSAID = "the back end refuses the pair and does not say why"
+
+
 class Recorder:
     """What has been seen of one compilation so far."""
 
@@ -235,6 +238,7 @@ class Recorder:
 
             return run
 
+        private.wrap("loop_text", _remembered)
         private.wrap("run_node", lowering)
         private.wrap("log_ir_pre_fusion", shows("lowering to loops", first=True))
         private.wrap("fuse_nodes_once", fusing)
@@ -260,7 +264,19 @@ class Recorder:
             said = reason % args if args else reason
             self.refusals.append(Refusal(first, second, said, self._round, self.graph, self.direction))
 
+        def asked(original: Callable[..., Any]) -> Callable[..., Any]:
+            def can_fuse(scheduler: Any, first: Any, second: Any, *args: Any, **kwargs: Any) -> Any:
+                said = len(self.refusals)
+                answer = original(scheduler, first, second, *args, **kwargs)
+                if not answer and len(self.refusals) == said:  # the back end for C++ does not say why
+                    names = tuple(first.get_operation_names()), tuple(second.get_operation_names())
+                    self.refusals.append(Refusal(*names, _UNSAID, self._round, self.graph, self.direction))
+                return answer
+
+            return can_fuse
+
         why.__init__, why.__call__ = begun, refused
+        private.wrap("can_fuse", asked)
 
     # Code
 
@@ -339,6 +355,19 @@ class Recorder:
             self.kernels.append(kernel)
             places[line : line + len(kernel.source.places)] = kernel.source.places
         return Text(text, tuple(places))
+
+
+def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The text of a loop nest, made once: each dump shows most of those that the one before has shown."""
+
+    def debug_str(block: Any, name: str = "block") -> str:
+        key = (name, len(block.graph.nodes))
+        texts = block.graph.__dict__.setdefault("_irwidget_texts", {})
+        if key not in texts:
+            texts[key] = original(block, name)
+        return texts[key]
+
+    return debug_str
 
 
 def _calls(text: str, contexts: Sequence[tuple[int, Location | None]]) -> list[Location | None]:

@@ -34,11 +34,13 @@ class Drawn:
 
 def drawn(graph: Any, index: int, direction: Direction) -> Drawn:
     """The operations of a graph that has been scheduled, in their order."""
-    ops = [_op(one, index, direction) for node in graph.scheduler.nodes for one in node.get_nodes()]
+    ops = [
+        _op(one, node.get_name(), index, direction) for node in graph.scheduler.nodes for one in node.get_nodes()
+    ]
     return Drawn(index, direction, ops)
 
 
-def _op(node: Any, graph: int, direction: Direction) -> Op:
+def _op(node: Any, group: str, graph: int, direction: Direction) -> Op:
     kind, called = _kind(node)
     origins = sorted(printing.origins_of(node), key=lambda one: getattr(one, "_sort_key", (0,)))
     places = dict.fromkeys(place for one in origins if (place := printing.node_place(one)))
@@ -46,6 +48,7 @@ def _op(node: Any, graph: int, direction: Direction) -> Op:
         node.get_name(),
         called,
         kind,
+        group,
         graph,
         direction,
         tuple(one.name for one in origins),
