@@ -187,12 +187,7 @@ class _Capture:
     def _captured(self, stopped: Stopped | None) -> Captured:
         recorder = self.recorder
         ops = tuple(op for schedule in recorder.drawn for op in schedule.ops)
-        files = {
-            place.file: None
-            for stage in recorder.stages
-            for place in stage.content.places
-            if place is not None
-        }
+        files = {place.file: None for stage in recorder.stages for place in stage.content.places if place is not None}
         return Captured(
             tuple(recorder.stages),
             tuple(recorder.kernels),
@@ -260,7 +255,7 @@ def _user_line(error: BaseException) -> Location | None:
 
 
 def check_machine() -> None:
-    """Raises UnsupportedError where a process cannot be copied: all of this changes torch, which the user goes on using."""
+    """Raises UnsupportedError where a process cannot be copied: all of this changes the torch of its process."""
     from irwidget.toolchain import forked
 
     if not forked.available(cuda=False):

@@ -1,4 +1,4 @@
-"""torch.compile as irwidget registers it: the front end, the options and the IR types. Imports neither torch nor Triton."""
+"""torch.compile as irwidget registers it: front end, options and IR types. Imports neither torch nor Triton."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from irwidget.errors import UsageError
 from irwidget.frontends import base
 from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
-from irwidget.inductor.options import Patches, patches
+from irwidget.inductor.options import arch_of, patches
 from irwidget.registry import Target, option
-from irwidget.toolchain import triton_archs
 from irwidget.toolchain.run import Options
 from irwidget.trace import Trace, Verdict, not_checked
 
@@ -28,9 +26,14 @@ class CompileOptions:
     arch: str | None = option(
         None, "the GPU: sm_80, sm_90, gfx942 ...; the CPU when not given", says="a text, as in 'sm_90'", metavar="ARCH"
     )
-    mode: Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs"] = option("default", "torch.compile's mode")
+    mode: Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs"] = option(
+        "default", "torch.compile's mode"
+    )
     dynamic: bool | None = option(
-        None, "dynamic shapes: yes or no; as torch.compile decides when not given", read=lambda word: _yes(word), bare=True
+        None,
+        "dynamic shapes: yes or no; as torch.compile decides when not given",
+        read=lambda word: _yes(word),
+        bare=True,
     )
     fullgraph: bool = option(False, "one graph, or an error")
     grad: bool | None = option(
@@ -85,31 +88,6 @@ TARGETS = (
     _target("inductor_sass", "sass", "SASS of Inductor's Triton kernels", "triton"),
 )
 NAMES = frozenset(target.name for target in TARGETS)
-TRITON = {
-    "inductor_triton": "",
-    "inductor_ttgir": "triton_gpu_ir",
-    "inductor_ptx": "triton_nvptx",
-    "inductor_amdgcn": "triton_amdgpu",
-    "inductor_sass": "triton_sass",
-}
-"""Those that are for a GPU, with the IR type of Triton's that they go on to."""
-_MAKERS = {"inductor_ptx": "cuda", "inductor_sass": "cuda", "inductor_amdgcn": "hip"}
-
-
-def arch_of(target: str, options: Mapping[str, Any]) -> str | None:
-    """The GPU that an IR type is made for; None for the CPU. Raises UsageError for one that it cannot be made for."""
-    given = options.get("arch")
-    if target == "inductor_cpp":
-        if given:
-            raise UsageError(f"inductor_cpp is for the CPU, and --arch {given} is a GPU: lower to inductor_triton")
-        return None
-    if target not in TRITON:
-        return triton_archs.find(given).name if given else None
-    arch = triton_archs.find(given or ("gfx942" if target == "inductor_amdgcn" else triton_archs.DEFAULT))
-    if _MAKERS.get(target, arch.backend) != arch.backend:
-        other = "inductor_amdgcn" if arch.backend == "hip" else "inductor_ptx or inductor_sass"
-        raise UsageError(f"{target} cannot be made for {arch.name}: lower to {other}")
-    return arch.name
 
 
 class _Compilation(KernelBegun):
@@ -172,7 +150,7 @@ class Inductor(FrontEnd):
         return _Compilation(self, given)
 
     def watched(self, source: str, note: base.Note) -> AbstractContextManager[object]:
-        """Where a cell is lowered to one of our IR types, what torch.compile makes says its inputs when it is called."""
+        """Where a cell is lowered to an IR type of ours, what torch.compile makes says its inputs when called."""
         from irwidget.inductor import cells
 
         magic = source.split("\n", 1)[0]
@@ -182,4 +160,3 @@ class Inductor(FrontEnd):
 
 
 FRONT_END = Inductor()
-__all__ = ["FRONT_END", "NAMES", "TARGETS", "CompileOptions", "Patches", "arch_of"]

@@ -39,7 +39,7 @@ def found(
 
 
 def launched(source: str, name: str) -> dict[str, Any]:
-    """What Inductor's own launcher says of a Triton kernel: signature, constants, facts of arguments, configurations."""
+    """What Inductor's launcher says of a Triton kernel: signature, constants, facts of arguments, configurations."""
     tuner: Any = getattr(private.get("load_kernel")(source), name, None)
     if tuner is None:
         return {}

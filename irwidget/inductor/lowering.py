@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.base import Given
 from irwidget.inductor import private
 from irwidget.inductor.data import PHASES, Captured, Kernel, Phase, Stage
-from irwidget.inductor.options import check_names, patches
+from irwidget.inductor.options import TRITON, check_names, patches
 from irwidget.toolchain import budget, forked
 from irwidget.toolchain.run import Options
 from irwidget.trace import Diagnostic, Dump, Failure, Location, Scope, Step, Trace, dump
@@ -217,7 +218,6 @@ def _with_kernels(
 ) -> Trace:
     """With the generated kernels, and what Triton makes of each."""
     from irwidget.inductor import onward
-    from irwidget.inductor.entry import TRITON
 
     kernels = distinct(captured.kernels, "text" if target == "inductor_cpp" else "python")
     if not kernels:
@@ -273,8 +273,6 @@ def _tools() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"torch": version("torch")}
-    try:
+    with contextlib.suppress(PackageNotFoundError):
         found["triton"] = version("triton")
-    except PackageNotFoundError:
-        pass
     return found

@@ -12,7 +12,7 @@ from irwidget.errors import PassError, ToolError, UsageError
 from irwidget.frontends import triton
 from irwidget.inductor.data import Kernel
 from irwidget.toolchain.run import Options
-from irwidget.trace import Content, Dump, Failure, Location, Scope, Texts, Trace, dump, renumbered
+from irwidget.trace import Content, Dump, Failure, Location, Texts, Trace, dump, renumbered
 
 
 def lowered(
@@ -176,6 +176,3 @@ def _attachments(kernel: Kernel, one: Trace) -> dict[str, bytes]:
 def _facts(one: Trace) -> dict[str, Any]:
     left_out = ("specialization", "signature", "grid", "launched_at", "arch", "config")
     return {name: value for name, value in one.facts.items() if name not in left_out}
-
-
-_ = Scope

@@ -73,10 +73,20 @@ SITES: Mapping[str, tuple[str, str]] = {
 """Our name -> module and name of torch."""
 INDUCTOR = "torch._inductor.config"
 DYNAMO = "torch._dynamo.config"
-WARM = ("torch._dynamo", _FX, "torch._inductor.scheduler", "torch._inductor.codegen.triton", "torch._inductor.codegen.cpp",
-        "torch._inductor.codegen.simd", "torch._inductor.select_algorithm", "torch._inductor.kernel.mm",
-        "torch._inductor.fx_passes.fuse_attention", "torch._inductor.fx_passes.pad_mm",
-        "torch._inductor.runtime.triton_heuristics", "torch._inductor.mkldnn_lowerings")  # fmt: skip
+WARM = (
+    "torch._dynamo",
+    _FX,
+    "torch._inductor.scheduler",
+    "torch._inductor.codegen.triton",
+    "torch._inductor.codegen.cpp",
+    "torch._inductor.codegen.simd",
+    "torch._inductor.select_algorithm",
+    "torch._inductor.kernel.mm",
+    "torch._inductor.fx_passes.fuse_attention",
+    "torch._inductor.fx_passes.pad_mm",
+    "torch._inductor.runtime.triton_heuristics",
+    "torch._inductor.mkldnn_lowerings",
+)
 """What torch.compile imports as it runs: imported once in the kernel, so that its copies have it."""
 
 

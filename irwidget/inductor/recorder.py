@@ -9,14 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irwidget.inductor import private, printing
+from irwidget.inductor import printing, private
 from irwidget.inductor.data import Direction, Kernel, Memory, Phase, Refusal, Stage, Stopped, Text
 from irwidget.inductor.kernels import found
 from irwidget.inductor.memory import estimated
 from irwidget.inductor.origins import Origins
 from irwidget.inductor.schedule import Drawn, drawn
 from irwidget.trace import Location
-
 
 _UNSAID = "the back end refuses the pair and does not say why"
 
@@ -52,13 +51,14 @@ class Recorder:
         """Operation -> the kernel that is launched for it."""
         self._ops: dict[str, Location | None] = {}
 
-    def add(self, name: str, phase: Phase, content: Text, language: str = "fx", **more: Any) -> None:
-        """Keep a text as the IR after a pass."""
+    def add(
+        self, name: str, phase: Phase, content: Text, language: str = "fx", *, seconds: float = -1, options: str = ""
+    ) -> None:
+        """Keep a text as the IR after a pass. Without `seconds`, it took as long as has passed since the last one."""
         self.phase = phase
-        now = time.perf_counter()
-        more.setdefault("seconds", now - self._began)
-        where = {"graph": max(self.graph, 0), "direction": self.direction, **more}
-        self.stages.append(Stage(name, phase, language, content, **where))
+        took = seconds if seconds >= 0 else time.perf_counter() - self._began
+        stage = Stage(name, phase, language, content, max(self.graph, 0), self.direction, took, options)
+        self.stages.append(stage)
         self._began = time.perf_counter()
 
     def add_graph(self, name: str, phase: Phase, module: Any, **more: Any) -> None:
@@ -108,9 +108,10 @@ class Recorder:
         def partition(original: Callable[..., Any]) -> Callable[..., Any]:
             def run(module: Any, *args: Any, **kwargs: Any) -> Any:
                 forward, backward = original(module, *args, **kwargs)
-                for direction, part in (("forward", forward), ("backward", backward)):
-                    self.direction = direction
-                    self.add_graph("partition", "partition", part)
+                self.direction = "forward"
+                self.add_graph("partition", "partition", forward)
+                self.direction = "backward"
+                self.add_graph("partition", "partition", backward)
                 self.direction = ""
                 return forward, backward
 
@@ -339,7 +340,7 @@ class Recorder:
     def _finish(self, graph: Any, code: Any) -> None:
         """The output code is there: keep it, its kernels, the schedule and its memory."""
         schedule = drawn(graph, max(self.graph, 0), self.direction)
-        schedule.assign({op: kernel for op, kernel in self._runs.items()})
+        schedule.assign(self._runs)
         self.drawn.append(schedule)
         if (memory := estimated(graph, schedule)) is not None:
             self.memory.append(memory)

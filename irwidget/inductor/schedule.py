@@ -34,9 +34,7 @@ class Drawn:
 
 def drawn(graph: Any, index: int, direction: Direction) -> Drawn:
     """The operations of a graph that has been scheduled, in their order."""
-    ops = [
-        _op(one, node.get_name(), index, direction) for node in graph.scheduler.nodes for one in node.get_nodes()
-    ]
+    ops = [_op(one, node.get_name(), index, direction) for node in graph.scheduler.nodes for one in node.get_nodes()]
     return Drawn(index, direction, ops)
 
 
@@ -65,7 +63,9 @@ def _kind(node: Any) -> tuple[Kind, str]:
     if node.is_template():
         return "template", ""
     if node.is_extern():
-        called = getattr(inner, "python_kernel_name", None) or getattr(inner, "op_overload", None) or type(inner).__name__
+        called = (
+            getattr(inner, "python_kernel_name", None) or getattr(inner, "op_overload", None) or type(inner).__name__
+        )
         return "fallback" if type(inner).__name__ == "FallbackKernel" else "extern", str(called)
     return ("loops", "") if hasattr(node, "_body") or node.is_foreach() else ("none", "")
 

@@ -1,5 +1,7 @@
 """Programs that torch.compile is opened on; line numbers in them are compared, so each has its lines counted."""
 
+from pathlib import Path
+
 import torch
 
 
@@ -59,5 +61,5 @@ def unlowerable(x):
 def line(function, text):
     """The number of the line of a function that has this text."""
     code = getattr(function, "forward", function).__code__
-    lines = open(code.co_filename).read().split("\n")
+    lines = Path(code.co_filename).read_text().split("\n")
     return next(n for n in range(code.co_firstlineno, len(lines) + 1) if text in lines[n - 1])

@@ -14,6 +14,8 @@ from tests.inductor import programs
 from tests.inductor.programs import line
 
 X, W = torch.randn(64, 64), torch.randn(64, 64)
+COMPUTES = re.compile(r"\s+(?:@\S+ )?(?:add|mul|sub|fma|ex2|max|div|ld\.global|st\.global)\S*\s")
+"""Instructions of PTX."""
 GPU = ["dynamo_fx", "inductor_fx", "inductor_loop_ir", "inductor_python", "inductor_triton", "inductor_ptx"]
 
 
@@ -52,7 +54,7 @@ def test_every_stage_has_its_dumps_in_order(on_gpu):
 
 def test_the_graph_is_on_the_gpu(on_gpu):
     text = on_gpu["inductor_fx"].text
-    assert 'aten.mm.default(' in text
+    assert "aten.mm.default(" in text
     assert all("cuda:0" in line for line in text.split("\n") if '"f32[' in line)
 
 
@@ -68,7 +70,7 @@ def test_lines_of_a_triton_kernel_come_from_the_lines_that_they_compute(on_gpu):
 def test_every_instruction_of_ptx_that_computes_leads_to_the_user(on_gpu):
     content = on_gpu["inductor_ptx"].dumps[-1].content
     pairs = list(zip(content.text.split("\n"), content.locations, strict=False))
-    computing = [(code, place) for code, place in pairs if re.match(r"\s+(?:@\S+ )?(?:add|mul|sub|fma|ex2|max|div|ld\.global|st\.global)\S*\s", code)]  # fmt: skip
+    computing = [(code, place) for code, place in pairs if COMPUTES.match(code)]
     placed = [place for _, place in computing if place is not None]
     assert len(computing) > 20
     assert len(placed) >= 0.95 * len(computing)
