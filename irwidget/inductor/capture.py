@@ -97,6 +97,7 @@ class _Capture:
         import torch
 
         asked, recorder = self.asked, self.recorder
+        private.get("graph_breaks").clear()
         private.wrap("create_graph", self._moved_graphs)
         private.wrap("module_of_lines", self._not_built)
         if asked.watched:
@@ -167,7 +168,7 @@ class _Capture:
         """The output code is kept, and not compiled: Dynamo runs the graph instead."""
 
         def module(graph: Any, code: Any) -> Any:
-            self.outputs.append(code.value)
+            self.outputs.append(printing.output_code(code.value))
             return SimpleNamespace(call=lambda inputs: (), runner=None, __file__="output_code.py")
 
         return module
@@ -212,9 +213,7 @@ class _Capture:
         return tuple(said)
 
     def _breaks(self) -> tuple[Break, ...]:
-        from irwidget.private_torch import counters
-
-        return tuple(_break(reason) for reason in counters["graph_break"])
+        return tuple(dict.fromkeys(_break(one) for one in private.get("graph_breaks")))
 
     def _stopped(self, error: Exception) -> Stopped:
         recorder = self.recorder
@@ -231,13 +230,11 @@ def _code_of(obj: Any) -> types.CodeType | None:
     return getattr(function, "__code__", None)
 
 
-_REASON = re.compile(r'File "([^"]+)", line (\d+)')
-
-
-def _break(reason: str) -> Break:
-    lines = [Location(file, int(line)) for file, line in _REASON.findall(reason)]
-    ours = [line for line in lines if is_user_file(line.file)]
-    return Break(reason.strip(), ours[-1] if ours else None)
+def _break(reason: Any) -> Break:
+    """One of Dynamo's reasons why it ended a graph, with the innermost line of the user's."""
+    frames = [Location(frame.filename, frame.lineno or 0) for frame in reason.user_stack or ()]
+    ours = [frame for frame in frames if is_user_file(frame.file)]
+    return Break(str(reason.reason).strip(), (ours or frames or [None])[-1])
 
 
 def _message(error: Exception) -> str:

@@ -180,7 +180,7 @@ def _joined(made: Trace, stages: Sequence[Stage], target: str) -> Trace:
 
 
 def _with_report(made: Trace, captured: Captured) -> Trace:
-    """With the answers to why, as a text of its own after the schedule."""
+    """With the answers to why, as a text of its own before the last schedule."""
     from irwidget.inductor.why import Compilation
 
     lines = list(Compilation(captured).report())
@@ -188,7 +188,7 @@ def _with_report(made: Trace, captured: Captured) -> Trace:
     step = _STEP_OF["loops"]
     report = dump("why", text, step=step, language="text", locations=tuple(place for _, place in lines),
                   scope=Scope("why"))  # fmt: skip
-    at = next((i for i, one in enumerate(made.dumps) if one.step > step), len(made.dumps))
+    at = max((i for i, one in enumerate(made.dumps) if one.step == step), default=len(made.dumps))
     return replace(made, dumps=(*made.dumps[:at], report, *made.dumps[at:]))
 
 

@@ -7,10 +7,10 @@ import functools
 import linecache
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from irwidget.inductor.data import Lines, Text
+from irwidget.inductor.data import Text
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
@@ -279,13 +279,15 @@ def placed(text: str, noted: Mapping[str, list[Location | None]], whole: Locatio
     return Text(text, tuple(places))
 
 
-def padded(content: Text) -> Lines:
-    """The places, one for each line of the text."""
-    count = content.text.count("\n") + 1
-    return (*content.places, *([None] * (count - len(content.places))))[:count]
+_KERNEL_PATH = re.compile(r"^(# kernel path: ).*[/\\]", re.M)
 
 
-def sources(names: Iterable[str], extra: Callable[[str], bool] = is_user_file) -> dict[str, str]:
+def output_code(text: str) -> str:
+    """Inductor's output code without the folder of the cache, which is another each time."""
+    return _KERNEL_PATH.sub(r"\1", text)
+
+
+def sources(names: Iterable[str]) -> dict[str, str]:
     """The text of files that lines point into."""
     found = {name: "".join(linecache.getlines(name)) for name in dict.fromkeys(names)}
     return {name: text for name, text in found.items() if text}

@@ -20,6 +20,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "register_bytecode_hook": ("torch._dynamo.convert_frame", "register_bytecode_hook"),
     "cache_entries": ("torch._dynamo.eval_frame", "_debug_get_cache_entry_list"),
     "dynamo_reset": ("torch._dynamo", "reset"),
+    "graph_breaks": ("torch._dynamo.output_graph", "graph_break_reasons"),
     "innermost_fn": ("torch._dynamo.eval_frame", "innermost_fn"),
     "is_of_modules": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.is_co_filename_from_nn_modules"),
     "TracingContext": ("torch._guards", "TracingContext"),

@@ -350,7 +350,7 @@ class Recorder:
 
     def _output_code(self, code: Any, schedule: Drawn) -> Text:
         """The module that Inductor writes: the lines of its kernels, and those of the calls."""
-        text: str = code.value
+        text = printing.output_code(code.value)
         places = _calls(text, [(number, printing.node_place(node)) for number, node in code.line_map])
         for kernel, line in found(text, self._defined, schedule, max(self.graph, 0), self.direction):
             self.kernels.append(kernel)

@@ -44,7 +44,7 @@ def places(low):
 def test_every_stage_has_its_dumps_in_order(on_gpu):
     names = [dump.name for dump in on_gpu["inductor_triton"].dumps]
     order = ["bytecode", "dynamo", "pre-grad passes", "aot autograd", "joint-graph passes", "post-grad passes",
-             "lowering to loops", "fusion round 1", "schedule", "why", "output code", "kernels"]  # fmt: skip
+             "lowering to loops", "fusion round 1", "why", "schedule", "output code", "kernels"]  # fmt: skip
     assert [name for name in names if name in order] == order
     assert {"remove_noop_ops", "stable_sort", "reinplace_inplaceable_ops"} <= set(names)
     assert "dynamo" in on_gpu["dynamo_fx"].dumps[-1].name
