@@ -5,8 +5,8 @@
 
 The table is of the programs of the support table, and with `--models` of five models of Hugging Face's transformers
 (where that is installed) with random weights. A cell says how many kernels Inductor generates and how many it calls;
-with `--assemble` each Triton kernel also goes to machine code. Whether the output code is that of an unwatched Inductor,
-text for text, is said for every cell.
+with `--assemble` each Triton kernel also goes to machine code. Whether the output code is that of an unwatched
+Inductor, text for text, is said for every cell.
 """
 
 from __future__ import annotations

@@ -59,6 +59,12 @@ class Kernel:
     configs: tuple[Mapping[str, Any], ...] = ()
     """Block sizes, warps and pipeline stages to choose from; the first is taken."""
 
+    @property
+    def title(self) -> str:
+        """Its name; with its graph and half where there are others, which may have kernels of that name."""
+        graph = f", graph {self.graph}" if self.graph else ""
+        return f"{self.name}{graph}{', ' + self.direction if self.direction else ''}"
+
 
 @dataclass(frozen=True)
 class Op:

@@ -39,10 +39,14 @@ LAST: Mapping[str, Phase] = {
 
 def captured(given: Given, arch: str | None) -> Captured:
     """What torch.compile does to an object. Raises UsageError, ToolError, UnsupportedError."""
+    import torch
+
     from irwidget.inductor import capture
     from irwidget.inductor.cells import Compiled
 
     capture.check_machine()
+    if given.dynamic_shapes is not None:
+        raise UsageError("dynamic_shapes is torch.export's. torch.compile has dynamic=True, or --dynamic yes")
     with budget.uncounted("the import of torch.compile"):
         imports.wait(private.WARM)
     options = dict(given.options)
@@ -55,6 +59,7 @@ def captured(given: Given, arch: str | None) -> Captured:
         obj = obj.obj
     obj = private.get("innermost_fn")(obj) if hasattr(obj, "_torchdynamo_orig_callable") else obj
     obj = getattr(obj, "_orig_mod", obj)
+    obj = obj.module() if isinstance(obj, torch.export.ExportedProgram) else obj
     _check(obj, given)
     asked = capture.Asked(
         obj,
@@ -69,7 +74,8 @@ def captured(given: Given, arch: str | None) -> Captured:
         options.get("backend"),
     )
     try:
-        capture.warm()
+        if not torch.cuda.is_available():  # they are made once for each process, for the device that it has
+            capture.warm()
         return forked.call(lambda: capture.capture(asked), cuda=False)
     except forked.Died as death:
         raise ToolError(f"torch.compile crashed on {given.called}: the process {death}", tool="torch.compile") from None
@@ -88,7 +94,7 @@ def _said(options: Mapping[str, Any]) -> dict[str, Any]:
 def _check(obj: Any, given: Given) -> None:
     from irwidget.frontends import torch as export
 
-    if isinstance(obj, str) or not export.is_model(obj) or not callable(obj):
+    if isinstance(obj, str) or not export.is_model(obj):
         raise UsageError(f"torch.compile takes a torch.nn.Module or a function, not {type(obj).__name__}")
     if error := export.bind_error(obj, given.inputs, given.kwargs):
         raise error
@@ -222,7 +228,7 @@ def _with_kernels(
     kernels = distinct(captured.kernels, "text" if target == "inductor_cpp" else "python")
     if not kernels:
         return _with_none(made, captured, target)
-    parts = [(f"kernel {one.name}", one.source.text, one.source.places) for one in kernels]
+    parts = [(f"kernel {one.title}", one.source.text, one.source.places) for one in kernels]
     language = kernels[0].language
     made = _with_all(made, parts, language, "kernels", "//" if target == "inductor_cpp" else "#")
     to = TRITON.get(target)

@@ -40,9 +40,9 @@ def lowered(
         tools={**made.tools, **first.tools},
         failure=failure,
         attachments={name: data for kernel, one in traces for name, data in _attachments(kernel, one).items()},
-        facts={**made.facts, "kernels": {kernel.name: _facts(one) for kernel, one in traces}},
+        facts={**made.facts, "kernels": {kernel.title: _facts(one) for kernel, one in traces}},
     )
-    return joined if failure else _with_all(joined, [(kernel.name, dumps_of(kernel, one)) for kernel, one in traces])
+    return joined if failure else _with_all(joined, [(kernel.title, dumps_of(kernel, one)) for kernel, one in traces])
 
 
 def dumps_of(kernel: Kernel, one: Trace) -> Dump:
@@ -83,7 +83,7 @@ def _of_kernel(kernel: Kernel, to: str, arch: str, config: str | int | None, opt
         launch = Launch(jit_function(kernel), (), given, arch, config=said)
         return triton.lower(launch, to=to, arch=arch, run=options)
     except (PassError, ToolError, UsageError) as error:
-        step = Failure(-1, "ast-to-ttir", f"{kernel.name}: {error}", tool="triton")
+        step = Failure(-1, "ast-to-ttir", f"{kernel.title}: {error}", tool="triton")
         return Trace(to, (), failure=step, name=kernel.name)
 
 
@@ -109,7 +109,7 @@ def chosen_config(kernel: Kernel, wanted: str | int | None) -> Mapping[str, Any]
 
 def file_of(kernel: Kernel) -> str:
     """The name under which a kernel's source is known to Python and Triton."""
-    return f"<inductor: {kernel.name}.py>"
+    return f"<inductor: {kernel.title}.py>"
 
 
 _LAUNCHER = re.compile(r"^@triton_heuristics\..*?(?=^@triton\.jit)", re.M | re.S)
@@ -163,14 +163,15 @@ def _moved(kernel: Kernel, one: Trace, count: int) -> list[Dump]:
             each,
             texts=_Relocated(each.texts, place),
             step=each.step if each.step >= 0 else count - 1,
-            scope=replace(each.scope, kernel=kernel.name) if not each.scope.kernel else each.scope,
+            scope=replace(each.scope, kernel=kernel.title) if not each.scope.kernel else each.scope,
         )
         for each in renumbered(one.dumps, count)
     ]
 
 
 def _attachments(kernel: Kernel, one: Trace) -> dict[str, bytes]:
-    return {f"{kernel.name}.{name.rsplit('.', 1)[-1]}": data for name, data in one.attachments.items()}
+    stem = kernel.title.replace(", ", "-").replace(" ", "")
+    return {f"{stem}.{name.rsplit('.', 1)[-1]}": data for name, data in one.attachments.items()}
 
 
 def _facts(one: Trace) -> dict[str, Any]:
