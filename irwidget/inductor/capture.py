@@ -210,6 +210,10 @@ class _Capture:
         counts = {kernel: attention.chosen.count(kernel) for kernel in dict.fromkeys(attention.chosen)}
         said = [f"scaled_dot_product_attention is taken to the {kernel} kernel of {self.asked.arch} ({count} times)"
                 for kernel, count in counts.items()]  # fmt: skip
+        if self.asked.arch:
+            from irwidget.inductor import gpu
+
+            said += [f"{name} is the first of several templates: without a GPU none is timed" for name in gpu.untimed]
         return tuple(said)
 
     def _breaks(self) -> tuple[Break, ...]:

@@ -110,6 +110,11 @@ def install(arch: Arch) -> None:
     setattr(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, _driver(arch))
     private.put("set_driver_to_gpu", lambda: None)
     private.wrap("fold_constants", _folding)
+    private.put("make_benchmark_fn", lambda *_, **__: _untimed)
+    private.put("make_precompile_fn", lambda *_, **__: dict)
+    for name in ("cudagraph_post_compile", "cudagraph_partition_post_compile"):
+        private.put(name, nothing)
+    private.config(private.INDUCTOR).benchmark_epilogue_fusion = False
     _fakes()
 
 
@@ -122,6 +127,18 @@ def _driver(arch: Arch) -> Any:
         get_device_interface=lambda: torch.cuda,
         get_benchmarker=lambda: None,
     )
+
+
+untimed: list[str] = []
+"""What was taken among several ways to compute one operation, without a GPU to time them on."""
+
+
+def _untimed(choices: Any) -> dict[Any, float]:
+    """Timings by which the first of Triton's templates wins, where there is one."""
+    templates = [one for one in choices if "Extern" not in type(one).__name__]
+    order = [*templates, *(one for one in choices if one not in templates)]
+    untimed.append(str(getattr(order[0], "name", "")))
+    return {one: float(number + 1) for number, one in enumerate(order)}
 
 
 class _OnCpu(TorchDispatchMode):

@@ -135,11 +135,18 @@ def trace(captured: Captured, target: str, arch: str | None, given: Given, optio
     if failure is not None:
         return made
     if not any(stage.phase != "bytecode" for stage in kept):
-        raise ExportError(f"Dynamo makes no graph of {name}: nothing in it computes with tensors")
+        raise _no_graph(name, captured)
     _has(captured, target)
     if target.startswith("inductor_") and last == "code" and target != "inductor_python":
         return _with_kernels(made, captured, target, arch, given, options)
     return _joined(made, kept, target)
+
+
+def _no_graph(name: str, captured: Captured) -> ExportError:
+    """The error where Dynamo runs everything as it is."""
+    why = "; ".join(" ".join(one.reason.split()) for one in captured.breaks)
+    cause = why or "it leaves such modules to eager PyTorch, or nothing in it computes with tensors"
+    return ExportError(f"Dynamo makes no graph of {name}: {cause}")
 
 
 def _has(captured: Captured, target: str) -> None:

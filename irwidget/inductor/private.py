@@ -68,6 +68,10 @@ SITES: Mapping[str, tuple[str, str]] = {
     "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),
     "init_gpu_context": (_FAKE, "init_gpu_context"),
     "fold_constants": ("torch._inductor.constant_folding", "ConstantFolder.run"),
+    "make_benchmark_fn": ("torch._inductor.select_algorithm", "AlgorithmSelectorCache.make_benchmark_fn"),
+    "make_precompile_fn": ("torch._inductor.select_algorithm", "AlgorithmSelectorCache.make_precompile_fn"),
+    "cudagraph_post_compile": ("torch._inductor.output_code", "cudagraph_post_compile"),
+    "cudagraph_partition_post_compile": ("torch._inductor.output_code", "cudagraph_partition_post_compile"),
     "set_driver_to_gpu": ("torch._inductor.runtime.triton_helpers", "set_driver_to_gpu"),
     "cuda_interface": ("torch._dynamo.device_interface", "CudaInterface"),
 }
