@@ -5,6 +5,7 @@ Each `_watch_...` puts itself around functions of PyTorch's (`private.SITES`), w
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -352,10 +353,19 @@ class Recorder:
         """The module that Inductor writes: the lines of its kernels, and those of the calls."""
         text = printing.output_code(code.value)
         places = _calls(text, [(number, printing.node_place(node)) for number, node in code.line_map])
+        launched = {op.kernel: op.places[-1] for op in schedule.ops if op.places and op.kind in ("loops", "template")}
+        for number, line in enumerate(text.split("\n")):
+            call = _RUN.match(line)
+            if call and places[number] is None:  # CUDA graphs cut the calls into functions without contexts
+                places[number] = launched.get(call[1])
         for kernel, line in found(text, self._defined, schedule, max(self.graph, 0), self.direction):
             self.kernels.append(kernel)
             places[line : line + len(kernel.source.places)] = kernel.source.places
         return Text(text, tuple(places))
+
+
+_RUN = re.compile(r"\s+(\w+)(?:\.run)?\(")
+"""A kernel that the output code launches."""
 
 
 def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -375,7 +385,8 @@ def _calls(text: str, contexts: Sequence[tuple[int, Location | None]]) -> list[L
     """For each line of the output code that calls something, the line that the wrapper wrote it for."""
     lines = text.split("\n")
     places: list[Location | None] = [None] * len(lines)
-    for (first, place), (after, _) in zip(contexts, [*contexts[1:], (len(lines) + 1, None)], strict=True):
+    ends = [number for number, _ in contexts[1:]]
+    for (first, place), after in zip(contexts, [*ends, len(lines) + 1], strict=False):
         for number in range(first, min(after, len(lines) + 1)):
             line = lines[number - 1].strip()
             if line.startswith("return "):

@@ -187,3 +187,27 @@ def test_nothing_is_left_behind(on_gpu, trained):
 def test_what_is_wrong_is_said_before_anything_is_compiled(options, message):
     with pytest.raises(UsageError, match=message):
         irwidget.lower(programs.apart, X, **options)
+
+
+@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune-no-cudagraphs"])
+def test_other_modes_are_compiled_without_a_gpu(mode):
+    low = irwidget.lower(
+        programs.attended, torch.randn(256, 256), torch.randn(256, 256), to="inductor_triton", mode=mode
+    )
+    names = {kernel.name for kernel in low.results["compilation"].captured.kernels}
+    remarks = [str(one) for one in low.diagnostics]
+    if mode == "reduce-overhead":
+        assert any(name.startswith("triton_per_fused") for name in names)
+        code = next(dump for dump in low.dumps if dump.name == "output code")
+        runs = [place for text, place in zip(code.text.split("\n"), code.locations, strict=False) if ".run(" in text]
+        assert runs
+        assert all(runs)
+    else:
+        assert any(name.startswith("triton_tem") for name in names)
+        assert any("without a GPU none is timed" in remark for remark in remarks)
+
+
+def test_shapes_can_be_dynamic():
+    low = irwidget.lower(programs.apart, torch.randn(32, 48), to="inductor_triton", dynamic=True)
+    assert "ks0" in low.text
+    assert "Sym(s" in "".join(dump.text for dump in low.dumps) or "s77" in "".join(dump.text for dump in low.dumps)
