@@ -115,6 +115,18 @@ class Lowering:
         made.origin = self.origin
         return made
 
+    def why(self, *asked: Any) -> Any:
+        """Of what torch.compile made: whether two kernels, operations or lines are one kernel, and if not, why.
+
+        Each is a name (`triton_poi_fused_add_0`, `op3`), a line's number or a piece of the line; one alone asks what
+        became of it. Raises UsageError for what is none, and for other IR types.
+        """
+        self._needs_object("why()")
+        answers = next((one for one in self.results.values() if hasattr(one, "why")), None)
+        if answers is None:
+            raise UsageError(f"why() is of what torch.compile makes, inductor_triton for one, and not of {self.target}")
+        return answers.why(*asked)
+
     def run(self, *tensors: Any) -> Any:
         """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.
 

@@ -26,6 +26,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "triton": "irwidget.frontends.triton.entry:FRONT_END",
         "helion": "irwidget.helion.entry:FRONT_END",
         "spyre": "irwidget.spyre.entry:FRONT_END",
+        "inductor": "irwidget.inductor.entry:FRONT_END",
         "raw": "irwidget.frontends.raw:FRONT_END",
     },
     "irwidget.targets": {
@@ -34,6 +35,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "triton": "irwidget.frontends.triton.entry:TARGETS",
         "helion": "irwidget.helion.entry:TARGETS",
         "spyre": "irwidget.spyre.entry:TARGETS",
+        "inductor": "irwidget.inductor.entry:TARGETS",
         "raw": "irwidget.frontends.raw:TARGETS",
     },
     "irwidget.tools": {"toolchain": "irwidget.toolchain.tools:TOOLS"},

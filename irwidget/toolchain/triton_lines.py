@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from irwidget.toolchain import locations
 from irwidget.toolchain.locations import is_user_file
@@ -117,9 +118,26 @@ _CALLER = re.compile(r"@\[ (\S+?):(\d+):(\d+)")
 _NO_CODE = re.compile(r"^\s*(?:$|//|;|\.|\$?L?[\w$.]+:)")
 
 
+_Position = tuple[str | Any, ...]
+"""File, line and column of a `.loc`, as it writes them."""
+
+
+def _callers(lines: Sequence[str]) -> dict[_Position, _Position]:
+    """Where each position of PTX that is inlined is inlined at first."""
+    found: dict[_Position, _Position] = {}
+    for match in filter(None, map(_LOC.match, lines)):
+        if inlined := _INLINED.search(match[4]):
+            found.setdefault(match.group(1, 2, 3), inlined.group(1, 2, 3))
+    return found
+
+
 def assembly(text: str) -> Lines:
-    """Lines of PTX or AMDGCN by their `.file` and `.loc` directives; directives and labels have none."""
+    """Lines of PTX or AMDGCN by their `.file` and `.loc` directives; directives and labels have none.
+
+    PTX names only the next caller of what is inlined; the caller's own is the one that was last said of its position.
+    """
     lines = text.splitlines()
+    callers = _callers(lines)
     files = {m[1]: os.path.join(m[2], m[3]) if m[3] else m[2] for m in map(_FILE.match, lines) if m}
     by_name = {os.path.basename(path): path for path in files.values()}
     found: list[Location | None] = []
@@ -128,7 +146,12 @@ def assembly(text: str) -> Lines:
         if match := _LOC.match(line):
             stack = [Location(files.get(match[1], ""), int(match[2]), int(match[3]))]
             if inlined := _INLINED.search(match[4]):
-                stack.append(Location(files.get(inlined[1], ""), int(inlined[2]), int(inlined[3])))
+                callers[match.group(1, 2, 3)] = at = inlined.group(1, 2, 3)
+                seen: set[_Position] = set()
+                while at not in seen:
+                    seen.add(at)
+                    stack.append(Location(files.get(at[0], ""), int(at[1]), int(at[2])))
+                    at = callers.get(at, at)
             else:
                 stack += [
                     Location(by_name.get(os.path.basename(name), name), int(row), int(column))

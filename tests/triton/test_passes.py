@@ -19,7 +19,7 @@ from triton.experimental.gluon import language as gl
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.launch import backend_of
-from irwidget.toolchain import client, triton_archs, triton_opt
+from irwidget.toolchain import client, triton_archs, triton_lines, triton_opt
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step
 from tests.triton import kernels
@@ -432,3 +432,17 @@ def test_a_crash_of_the_compiler_costs_no_dump_before_it():
     assert trace.dumps[-1].name == "link-extern-libs"
     assert "define ptx_kernel void @dropout_kernel" in trace.dumps[-1].text
     assert frontend.lower(launch, to="triton_nvptx").failure is None
+
+
+def test_ptx_leads_through_every_caller_of_what_is_inlined():
+    text = """
+.file 1 "/home/me/kernel.py"
+.file 2 "/usr/lib/python3/dist-packages/triton/language/standard.py"
+.loc 2 293 12, function_name $L__info_string0, inlined_at 1 46 13
+add.f32 %r1, %r2, %r3;
+.loc 2 263 12, function_name $L__info_string0, inlined_at 2 293 12
+add.f32 %r4, %r5, %r6;
+.loc 1 50 1
+ret;
+"""
+    assert [place.line for place in triton_lines.assembly(text) if place] == [46, 46, 46, 46, 50, 50]

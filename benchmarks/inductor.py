@@ -1,0 +1,144 @@
+"""torch.compile, opened: what can be, and what it costs to look on.
+
+    python -m benchmarks.inductor [--rounds N]                     time with every pass captured against none
+    python -m benchmarks.inductor --table [PROGRAM ...] [--devices cpu,sm_90,gfx942] [--assemble] [--models]
+
+The table is of the programs of the support table, and with `--models` of five models of Hugging Face's transformers
+(where that is installed) with random weights. A cell says how many kernels Inductor generates and how many it calls;
+with `--assemble` each Triton kernel also goes to machine code. Whether the output code is that of an unwatched
+Inductor, text for text, is said for every cell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+import irwidget
+from irwidget import imports
+from irwidget.errors import IRWidgetError
+from irwidget.inductor import capture, private
+from irwidget.inductor.data import Captured
+from irwidget.toolchain import forked
+from tests.llvm.programs import PROGRAMS
+
+Made = tuple[str, Callable[[], tuple[Any, tuple[Any, ...]]]]
+TRANSFORMERS = ("bert", "gpt2", "llama", "t5", "vit")
+
+
+def compiled(asked: capture.Asked) -> Captured:
+    """One compilation, in a copy of this process."""
+    return forked.call(lambda: capture.capture(asked), cuda=False)
+
+
+def cell(model: Any, inputs: tuple[Any, ...], device: str, *, assemble: bool) -> str:
+    """What becomes of a program on a device, in short."""
+    arch = None if device == "cpu" else device
+    try:
+        target = "inductor_cpp" if arch is None else "inductor_triton"
+        if assemble and arch is not None:
+            target = "inductor_amdgcn" if arch.startswith("gfx") else "inductor_ptx"
+        low = irwidget.lower(model, *inputs, to=target, **({"arch": arch} if arch else {}))
+    except IRWidgetError as error:
+        return str(error).split("\n")[0][:160].replace("|", "\\|")
+    watched: Captured = low.results["compilation"].captured
+    bare = compiled(capture.Asked(model, inputs, arch=arch, watched=False))
+    calls = sum(op.kind in ("extern", "fallback") for op in watched.ops)
+    same = "equal" if bare.outputs == watched.outputs else "DIFFERS"
+    return f"{len(watched.kernels)} + {calls}, {same}"
+
+
+def programs(names: list[str], models: bool) -> Iterator[Made]:
+    for program in PROGRAMS:
+        if not names or program.name in names:
+            yield program.name, program.make
+    for name in TRANSFORMERS if models else ():
+        yield name, lambda name=name: transformer(name)
+
+
+def transformer(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """A small model of transformers with random weights, and its input."""
+    import transformers as hf  # pyright: ignore[reportMissingImports]
+
+    small = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+    configs: dict[str, Any] = {
+        "bert": lambda: hf.BertModel(hf.BertConfig(**small)),
+        "gpt2": lambda: hf.GPT2Model(hf.GPT2Config(n_embd=64, n_layer=2, n_head=4)),
+        "llama": lambda: hf.LlamaModel(hf.LlamaConfig(**small, num_key_value_heads=4, vocab_size=1000)),
+        "t5": lambda: hf.T5EncoderModel(hf.T5Config(d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4)),
+        "vit": lambda: hf.ViTModel(hf.ViTConfig(**small, image_size=32, patch_size=8)),
+    }
+    image = name == "vit"
+    return configs[name]().eval(), (torch.randn(1, 3, 32, 32) if image else torch.randint(0, 1000, (1, 16)),)
+
+
+def table(names: list[str], devices: list[str], *, assemble: bool, models: bool) -> None:
+    print("| program | " + " | ".join(devices) + " |")
+    print("|---" * (len(devices) + 1) + "|")
+    for name, make in programs(names, models):
+        torch.manual_seed(0)
+        model, inputs = make()
+        with torch.no_grad():
+            cells = [cell(model, inputs, device, assemble=assemble) for device in devices]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def layers(count: int) -> tuple[Any, tuple[Any, ...]]:
+    """An encoder of so many layers, for training, and its input."""
+    layer = torch.nn.TransformerEncoderLayer(128, 4, 256, batch_first=True)
+    return torch.nn.Sequential(*(layer if count == 1 else _again(layer) for _ in range(count))), (
+        torch.randn(2, 16, 128),
+    )
+
+
+def _again(layer: torch.nn.Module) -> torch.nn.Module:
+    import copy
+
+    return copy.deepcopy(layer)
+
+
+def speed(rounds: int, devices: list[str]) -> None:
+    """Seconds with all passes captured, and with none, in turn; then ten layers against one."""
+    print("| program | device | captured, s | bare, s | ratio |")
+    print("|---|---|---|---|---|")
+    for device in devices:
+        arch = None if device == "cpu" else device
+        for count in (1, 10):
+            model, inputs = layers(count)
+            times: dict[bool, list[float]] = {True: [], False: []}
+            for _ in range(rounds):
+                for watched in (False, True):
+                    began = time.perf_counter()
+                    compiled(capture.Asked(model, inputs, arch=arch, watched=watched))
+                    times[watched].append(time.perf_counter() - began)
+            ours, bare = statistics.median(times[True]), statistics.median(times[False])
+            name = f"encoder, {count} layer{'s' if count > 1 else ''}, forward and backward"
+            print(f"| {name} | {device} | {ours:.2f} | {bare:.2f} | {ours / bare:.2f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", nargs="*")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--models", action="store_true")
+    parser.add_argument("--assemble", action="store_true")
+    parser.add_argument("--devices", default="cpu,sm_90,gfx942")
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    imports.wait(private.WARM)
+    capture.warm()
+    if given.table:
+        table(given.programs, given.devices.split(","), assemble=given.assemble, models=given.models)
+    else:
+        speed(given.rounds, [device for device in given.devices.split(",") if not device.startswith("gfx")])
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

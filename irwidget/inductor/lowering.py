@@ -1,0 +1,291 @@
+"""From an object to a trace: torch.compile in a copy of the kernel, then Triton's own route for each kernel."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from irwidget import imports
+from irwidget.errors import ExportError, ToolError, UsageError
+from irwidget.frontends.base import Given
+from irwidget.inductor import private
+from irwidget.inductor.data import PHASES, Captured, Kernel, Phase, Stage
+from irwidget.inductor.options import TRITON, check_names, patches
+from irwidget.toolchain import budget, forked
+from irwidget.toolchain.run import Options
+from irwidget.trace import Diagnostic, Dump, Failure, Location, Scope, Step, Trace, dump
+
+STEPS: tuple[tuple[Step, tuple[Phase, ...]], ...] = (
+    (Step("torch.compile", "Dynamo", "Dynamo"), ("bytecode", "dynamo")),
+    (Step("torch.compile", "pre-grad passes", "pre-grad"), ("pre_grad",)),
+    (Step("torch.compile", "AOTAutograd", "AOTAutograd"), ("joint", "partition")),
+    (Step("torch.compile", "post-grad passes", "post-grad"), ("post_grad",)),
+    (Step("torch.compile", "lowering, fusion, schedule", "loop IR"), ("loops",)),
+    (Step("torch.compile", "code generation", "code"), ("code",)),
+)
+_STEP_OF = {phase: number for number, (_, phases) in enumerate(STEPS) for phase in phases}
+LAST: Mapping[str, Phase] = {
+    "dynamo_fx": "dynamo",
+    "aot_joint": "joint",
+    "aot_forward": "partition",
+    "aot_backward": "partition",
+    "inductor_fx": "post_grad",
+    "inductor_loop_ir": "loops",
+}
+"""IR type -> the last phase that it shows; all of them for code."""
+
+
+def captured(given: Given, arch: str | None) -> Captured:
+    """What torch.compile does to an object. Raises UsageError, ToolError, UnsupportedError."""
+    import torch
+
+    from irwidget.inductor import capture
+    from irwidget.inductor.cells import Compiled
+
+    capture.check_machine()
+    if given.dynamic_shapes is not None:
+        raise UsageError("dynamic_shapes is torch.export's. torch.compile has dynamic=True, or --dynamic yes")
+    with budget.uncounted("the import of torch.compile"):
+        imports.wait(private.WARM)
+    options = dict(given.options)
+    settings = patches(options.get("patches"))
+    check_names(settings, private.config(private.INDUCTOR))
+    obj = given.obj
+    if isinstance(obj, Compiled):
+        options = {**_said(obj.options), **{name: value for name, value in options.items() if value is not None}}
+        settings = {**(obj.options.get("options") or {}), **settings}
+        obj = obj.obj
+    obj = private.get("innermost_fn")(obj) if hasattr(obj, "_torchdynamo_orig_callable") else obj
+    obj = getattr(obj, "_orig_mod", obj)
+    obj = obj.module() if isinstance(obj, torch.export.ExportedProgram) else obj
+    _check(obj, given)
+    asked = capture.Asked(
+        obj,
+        given.inputs,
+        given.kwargs,
+        arch,
+        options.get("mode"),
+        options.get("dynamic"),
+        bool(options.get("fullgraph")),
+        settings,
+        options.get("grad"),
+        options.get("backend"),
+    )
+    try:
+        if not torch.cuda.is_available():  # they are made once for each process, for the device that it has
+            capture.warm()
+        return forked.call(lambda: capture.capture(asked), cuda=False)
+    except forked.Died as death:
+        raise ToolError(f"torch.compile crashed on {given.called}: the process {death}", tool="torch.compile") from None
+    except MemoryError:
+        raise ToolError(f"torch.compile ran out of memory on {given.called}", tool="torch.compile") from None
+
+
+def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call of torch.compile says."""
+    found = {name: options[name] for name in ("mode", "dynamic", "fullgraph") if options.get(name) is not None}
+    if callable(options.get("backend")):
+        found["backend"] = options["backend"]
+    return found
+
+
+def _check(obj: Any, given: Given) -> None:
+    from irwidget.frontends import torch as export
+
+    if isinstance(obj, str) or not export.is_model(obj):
+        raise UsageError(f"torch.compile takes a torch.nn.Module or a function, not {type(obj).__name__}")
+    if error := export.bind_error(obj, given.inputs, given.kwargs):
+        raise error
+
+
+# Traces
+
+
+def trace(captured: Captured, target: str, arch: str | None, given: Given, options: Options) -> Trace:
+    """The trace up to an IR type. What failed after it is not its concern. Raises ExportError, UsageError."""
+    name = given.called if not hasattr(given.obj, "obj") or given.name else given.obj.name
+    last = LAST.get(target, "code")
+    kept = [stage for stage in captured.stages if PHASES.index(stage.phase) <= PHASES.index(last)]
+    if target in ("aot_forward", "aot_backward"):
+        kept = [stage for stage in kept if stage.direction in ("", target.removeprefix("aot_"))]
+    many = len({stage.graph for stage in captured.stages}) > 1
+    dumps = list(_dumps(kept, many))
+    stopped = captured.stopped
+    failure = None
+    if stopped is not None and PHASES.index(stopped.phase) <= PHASES.index(last):
+        where = (Diagnostic("error", stopped.message, stopped.place),) if stopped.place else ()
+        message = stopped.message + (f"\n  node {stopped.node}" if stopped.node else "")
+        failure = Failure(_STEP_OF[stopped.phase], STEPS[_STEP_OF[stopped.phase]][0].name, message, where,
+                          tool="torch.compile")  # fmt: skip
+    made = Trace(
+        target,
+        tuple(dumps),
+        tuple(step for step, _ in STEPS[: _STEP_OF[last] + 1]),
+        diagnostics=tuple(_diagnostics(captured)),
+        tools=_tools(),
+        failure=failure,
+        name=name,
+        sources=captured.sources,
+        facts=_facts(captured, arch),
+    )
+    if last in ("loops", "code") and captured.ops:
+        made = _with_report(made, captured)
+    if failure is not None:
+        return made
+    if not any(stage.phase != "bytecode" for stage in kept):
+        raise _no_graph(name, captured)
+    _has(captured, target)
+    if target.startswith("inductor_") and last == "code" and target != "inductor_python":
+        return _with_kernels(made, captured, target, arch, given, options)
+    return _joined(made, kept, target)
+
+
+def _no_graph(name: str, captured: Captured) -> ExportError:
+    """The error where Dynamo runs everything as it is."""
+    why = "; ".join(" ".join(one.reason.split()) for one in captured.breaks)
+    cause = why or "it leaves such modules to eager PyTorch, or nothing in it computes with tensors"
+    return ExportError(f"Dynamo makes no graph of {name}: {cause}")
+
+
+def _has(captured: Captured, target: str) -> None:
+    trained = any(stage.direction == "backward" for stage in captured.stages)
+    if target in ("aot_joint", "aot_backward") and not trained:
+        raise UsageError(
+            f"{target} is of training, and this is compiled for inference: no input or parameter wants a gradient, or "
+            "gradients are switched off (torch.no_grad, --grad no)"
+        )
+
+
+def _dumps(stages: Sequence[Stage], many: bool) -> Iterator[Dump]:
+    before: dict[Scope, str] = {}
+    for stage in stages:
+        scope = Scope(f"graph {stage.graph}" if many and stage.phase != "bytecode" else "", stage.direction)
+        text = stage.content.text
+        yield dump(
+            stage.name,
+            text,
+            step=_STEP_OF[stage.phase],
+            language=stage.language,
+            changed=before.get(scope) != text,
+            locations=stage.content.places,
+            options=stage.options,
+            seconds=stage.seconds,
+            scope=scope,
+        )
+        before[scope] = text
+
+
+def _joined(made: Trace, stages: Sequence[Stage], target: str) -> Trace:
+    """With a last dump of all graphs, where there are several."""
+    last: dict[tuple[int, str], Stage] = {}
+    for stage in stages:
+        if stage.phase == LAST.get(target, "code"):
+            last[stage.graph, stage.direction] = stage
+    if target == "aot_joint":
+        last = {key: stage for key, stage in last.items() if not key[1]}
+    if len(last) < 2:
+        return made
+    parts = [(_title(graph, direction), stage.content.text, stage.content.places) for (graph, direction), stage in
+             last.items()]  # fmt: skip
+    return _with_all(made, parts, made.dumps[-1].language, "all graphs")
+
+
+def _with_report(made: Trace, captured: Captured) -> Trace:
+    """With the answers to why, as a text of its own before the last schedule."""
+    from irwidget.inductor.why import Compilation
+
+    lines = list(Compilation(captured).report())
+    text = "\n".join(line for line, _ in lines) + "\n"
+    step = _STEP_OF["loops"]
+    report = dump("why", text, step=step, language="text", locations=tuple(place for _, place in lines),
+                  scope=Scope("why"))  # fmt: skip
+    at = max((i for i, one in enumerate(made.dumps) if one.step == step), default=len(made.dumps))
+    return replace(made, dumps=(*made.dumps[:at], report, *made.dumps[at:]))
+
+
+def _title(graph: int, direction: str) -> str:
+    return f"graph {graph}{', ' + direction if direction else ''}"
+
+
+_COMMENT = {"ptx": "//", "amdgcn": ";", "sass": "//", "mlir": "//", "text": "//"}
+
+
+def _with_all(made: Trace, parts: Sequence[tuple[str, str, Sequence[Location | None]]], language: str, name: str,
+              comment: str = "") -> Trace:  # fmt: skip
+    """With one more dump, of several texts under their names."""
+    text: list[str] = []
+    places: list[Location | None] = []
+    mark = comment or _COMMENT.get(language, "#")
+    for title, one, lines in parts:
+        text.append(f"{mark} {title}\n{one.rstrip()}\n\n")
+        count = text[-1].count("\n") - 1
+        places += [None, *(*lines, *[None] * count)[:count]]
+    last = dump(name, "".join(text), step=len(made.steps) - 1, language=language, locations=tuple(places))
+    return replace(made, dumps=(*made.dumps, last))
+
+
+def _with_kernels(
+    made: Trace, captured: Captured, target: str, arch: str | None, given: Given, options: Options
+) -> Trace:
+    """With the generated kernels, and what Triton makes of each."""
+    from irwidget.inductor import onward
+
+    kernels = distinct(captured.kernels, "text" if target == "inductor_cpp" else "python")
+    if not kernels:
+        return _with_none(made, captured, target)
+    parts = [(f"kernel {one.title}", one.source.text, one.source.places) for one in kernels]
+    language = kernels[0].language
+    made = _with_all(made, parts, language, "kernels", "//" if target == "inductor_cpp" else "#")
+    to = TRITON.get(target)
+    return onward.lowered(made, kernels, to, arch or "", given.options.get("config"), options) if to else made
+
+
+def distinct(kernels: Sequence[Kernel], language: str) -> list[Kernel]:
+    """Each kernel once: graphs may share one."""
+    found = {(one.name, one.source.text): one for one in kernels if one.language == language}
+    return list(found.values())
+
+
+def _with_none(made: Trace, captured: Captured, target: str) -> Trace:
+    """Where all is done by kernels that are called, not generated: said, not left empty."""
+    called = list(dict.fromkeys(op.kernel for op in captured.ops if op.kind in ("extern", "fallback")))
+    kind = "C++" if target == "inductor_cpp" else "Triton"
+    said = f"Inductor generates no {kind} kernel: {', '.join(called) or 'nothing'} is called instead"
+    language = {"inductor_cpp": "text", "inductor_triton": "python"}.get(target, "text")
+    mark = "//" if target == "inductor_cpp" else "#"
+    last = dump("kernels", f"{mark} {said}\n", step=len(made.steps) - 1, language=language)
+    return replace(made, dumps=(*made.dumps, last), diagnostics=(*made.diagnostics, Diagnostic("warning", said)))
+
+
+def _diagnostics(captured: Captured) -> Iterator[Diagnostic]:
+    for one in captured.breaks:
+        yield Diagnostic("warning", f"graph break: {one.reason}", one.place)
+    for remark in captured.remarks:
+        yield Diagnostic("remark", remark)
+
+
+def _facts(captured: Captured, arch: str | None) -> dict[str, Any]:
+    generated = [kernel.name for kernel in captured.kernels]
+    called = [op for op in captured.ops if op.kind in ("extern", "fallback")]
+    return {
+        "device": arch or "cpu",
+        "graphs": len({stage.graph for stage in captured.stages}),
+        "graph breaks": len(captured.breaks),
+        "kernels generated": len(generated),
+        "kernels called": len(called),
+        "fusions": captured.fusions,
+        "peak memory": {
+            f"{_title(one.graph, one.direction)}": f"{one.peak} bytes, as Inductor estimates" for one in captured.memory
+        },
+    }
+
+
+def _tools() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"torch": version("torch")}
+    with contextlib.suppress(PackageNotFoundError):
+        found["triton"] = version("triton")
+    return found

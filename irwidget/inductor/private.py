@@ -1,0 +1,136 @@
+"""PyTorch's private names that the capture of torch.compile hangs on, in one place.
+
+They are looked up, and replaced, in a copy of the kernel only. `tests/inductor/test_contract.py` names each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from irwidget.errors import UnsupportedError
+
+_FX = "torch._inductor.compile_fx"
+_FAKE = "torch._subclasses.fake_tensor"
+_CUDA = "torch.cuda"
+
+SITES: Mapping[str, tuple[str, str]] = {
+    # Dynamo
+    "register_bytecode_hook": ("torch._dynamo.convert_frame", "register_bytecode_hook"),
+    "cache_entries": ("torch._dynamo.eval_frame", "_debug_get_cache_entry_list"),
+    "dynamo_reset": ("torch._dynamo", "reset"),
+    "graph_breaks": ("torch._dynamo.output_graph", "graph_break_reasons"),
+    "innermost_fn": ("torch._dynamo.eval_frame", "innermost_fn"),
+    "is_of_modules": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.is_co_filename_from_nn_modules"),
+    "TracingContext": ("torch._guards", "TracingContext"),
+    # AOTAutograd
+    "create_graph": ("torch._functorch._aot_autograd.graph_capture", "_create_graph"),
+    "backward_now": ("torch._functorch.config", "force_non_lazy_backward_lowering"),
+    # Inductor's FX passes
+    "compile_fx": (_FX, "compile_fx"),
+    "list_mode_options": ("torch._inductor", "list_mode_options"),
+    "run_pre_grad_passes": (_FX, "run_pre_grad_passes"),
+    "joint_graph_passes": (_FX, "_recursive_joint_graph_passes"),
+    "post_grad_passes": (_FX, "_recursive_post_grad_passes"),
+    "partition_fn": (_FX, "partition_fn"),
+    "compile_fx_forward": (_FX, "compile_fx_forward"),
+    "compile_fx_backward": (_FX, "compile_fx_backward"),
+    "observer": ("torch.fx.passes.graph_transform_observer", "GraphTransformObserver"),
+    "joint_lazy_init": ("torch._inductor.fx_passes.joint_graph", "lazy_init"),
+    "post_grad_lazy_init": ("torch._inductor.fx_passes.post_grad", "lazy_init"),
+    # loops, schedule, code
+    "run_node": ("torch._inductor.graph", "GraphLowering.run_node"),
+    "ir_node_made": ("torch._inductor.ir", "IRNode.__post_init__"),
+    "loop_tracer": ("torch._inductor.loop_body", "LightTracer.create_proxy"),
+    "log_ir_pre_fusion": ("torch._inductor.debug", "log_ir_pre_fusion"),
+    "log_ir_post_fusion": ("torch._inductor.debug", "log_ir_post_fusion"),
+    "fuse_nodes_once": ("torch._inductor.scheduler", "Scheduler.fuse_nodes_once"),
+    "fuse_two_nodes": ("torch._inductor.scheduler", "Scheduler.fuse_two_nodes"),
+    "merge_loops": ("torch._inductor.scheduler", "Scheduler.merge_loops"),
+    "combo_kernels": ("torch._inductor.scheduler", "Scheduler.create_combo_kernel_nodes"),
+    "reorder_for_peak_memory": ("torch._inductor.memory", "reorder_for_peak_memory"),
+    "can_fuse": ("torch._inductor.scheduler", "Scheduler.can_fuse"),
+    "loop_text": ("torch._inductor.loop_body", "LoopBodyBlock.debug_str"),
+    "why_no_fuse": ("torch._inductor.scheduler", "WhyNoFuse"),
+    "writeline": ("torch._inductor.utils", "IndentedBuffer.writeline"),
+    "define_kernel": ("torch._inductor.codegen.wrapper", "PythonWrapperCodegen.define_kernel"),
+    "generate_kernel_call": ("torch._inductor.codegen.wrapper", "PythonWrapperCodegen.generate_kernel_call"),
+    "module_of_lines": ("torch._inductor.graph", "GraphLowering._compile_to_module_lines"),
+    "virtualized": ("torch._inductor.virtualized", "V"),
+    "freeable_inputs": ("torch._inductor.memory", "get_freeable_input_buf"),
+    "memory_planning": ("torch._inductor.memory", "assign_memory_planning_info_for_scheduler_buffers"),
+    "estimate_peak_memory": ("torch._inductor.memory", "estimate_peak_memory"),
+    "load_kernel": ("torch._inductor.codecache", "PyCodeCache.load"),
+    # a GPU that is not there
+    "normalize_fake_device": (_FAKE, "FakeTensor._normalize_fake_device"),
+    "fake_dispatch": (_FAKE, "FakeTensor.__torch_dispatch__"),
+    "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),
+    "init_gpu_context": (_FAKE, "init_gpu_context"),
+    "fold_constants": ("torch._inductor.constant_folding", "ConstantFolder.run"),
+    "make_benchmark_fn": ("torch._inductor.select_algorithm", "AlgorithmSelectorCache.make_benchmark_fn"),
+    "make_precompile_fn": ("torch._inductor.select_algorithm", "AlgorithmSelectorCache.make_precompile_fn"),
+    "cudagraph_post_compile": ("torch._inductor.output_code", "cudagraph_post_compile"),
+    "cudagraph_partition_post_compile": ("torch._inductor.output_code", "cudagraph_partition_post_compile"),
+    "set_driver_to_gpu": ("torch._inductor.runtime.triton_helpers", "set_driver_to_gpu"),
+    "cuda_interface": ("torch._dynamo.device_interface", "CudaInterface"),
+}
+"""Our name -> module and name of torch."""
+INDUCTOR = "torch._inductor.config"
+DYNAMO = "torch._dynamo.config"
+WARM = (
+    "torch._dynamo",
+    _FX,
+    "torch._inductor.scheduler",
+    "torch._inductor.codegen.triton",
+    "torch._inductor.codegen.cpp",
+    "torch._inductor.codegen.simd",
+    "torch._inductor.select_algorithm",
+    "torch._inductor.kernel.mm",
+    "torch._inductor.fx_passes.fuse_attention",
+    "torch._inductor.fx_passes.pad_mm",
+    "torch._inductor.runtime.triton_heuristics",
+    "torch._inductor.mkldnn_lowerings",
+)
+"""What torch.compile imports as it runs: imported once in the kernel, so that its copies have it."""
+
+
+def _holder(name: str) -> tuple[Any, str]:
+    """The object that has a name, and its attribute there. Raises UnsupportedError where PyTorch has it no more."""
+    module, path = SITES[name]
+    try:
+        found: Any = import_module(module)
+        *outer, last = path.split(".")
+        for part in outer:
+            found = getattr(found, part)
+        getattr(found, last)
+    except (ImportError, AttributeError) as error:
+        import torch
+
+        raise UnsupportedError(
+            f"torch {torch.__version__} has no {module}.{path}, which opening torch.compile needs. "
+            "toolchain.lock names the version that irwidget is tested with"
+        ) from error
+    return found, last
+
+
+def get(name: str) -> Any:
+    """What a name of `SITES` stands for. Raises UnsupportedError where this PyTorch does not have it."""
+    holder, last = _holder(name)
+    return getattr(holder, last)
+
+
+def put(name: str, value: Any) -> None:
+    """Put something in its place. Only ever in a copy of the kernel. Raises as `get`."""
+    holder, last = _holder(name)
+    setattr(holder, last, value)
+
+
+def wrap(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Put `make(original)` in its place. Raises as `get`."""
+    put(name, make(get(name)))
+
+
+def config(module: str) -> Any:
+    """One of torch's modules of settings."""
+    return import_module(module)

@@ -1,0 +1,81 @@
+"""The final schedule as data: which kernel runs which operations, what each reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from irwidget.inductor import printing
+from irwidget.inductor.data import Direction, Op
+from irwidget.trace import Location
+
+Kind = Literal["loops", "template", "extern", "fallback", "none"]
+
+
+@dataclass
+class Drawn:
+    """The schedule of one graph."""
+
+    graph: int
+    direction: Direction
+    ops: list[Op]
+
+    def assign(self, kernels: Mapping[str, str]) -> None:
+        """Name the kernel of each operation."""
+        self.ops = [replace(op, kernel=kernels.get(op.name, op.kernel)) for op in self.ops]
+
+    def places(self, ops: Iterable[str]) -> Location | None:
+        """The user's line that some operations compute in the end."""
+        wanted = set(ops)
+        found = [op.places[-1] for op in self.ops if op.name in wanted and op.places]
+        return found[-1] if found else None
+
+
+def drawn(graph: Any, index: int, direction: Direction) -> Drawn:
+    """The operations of a graph that has been scheduled, in their order."""
+    ops = [_op(one, node.get_name(), index, direction) for node in graph.scheduler.nodes for one in node.get_nodes()]
+    return Drawn(index, direction, ops)
+
+
+def _op(node: Any, group: str, graph: int, direction: Direction) -> Op:
+    kind, called = _kind(node)
+    origins = sorted(printing.origins_of(node), key=lambda one: getattr(one, "_sort_key", (0,)))
+    places = dict.fromkeys(place for one in origins if (place := printing.node_place(one)))
+    return Op(
+        node.get_name(),
+        called,
+        kind,
+        group,
+        graph,
+        direction,
+        tuple(one.name for one in origins),
+        tuple(dict.fromkeys(printing.target_name(one.target) for one in origins)),
+        tuple(places),
+        _sizes(node.read_writes.reads),
+        _sizes(node.read_writes.writes),
+    )
+
+
+def _kind(node: Any) -> tuple[Kind, str]:
+    """What sort of code an operation becomes, and what is called where that is not generated."""
+    inner = getattr(node, "node", None)
+    if node.is_template():
+        return "template", ""
+    if node.is_extern():
+        called = (
+            getattr(inner, "python_kernel_name", None) or getattr(inner, "op_overload", None) or type(inner).__name__
+        )
+        return "fallback" if type(inner).__name__ == "FallbackKernel" else "extern", str(called)
+    return ("loops", "") if hasattr(node, "_body") or node.is_foreach() else ("none", "")
+
+
+def _sizes(deps: Iterable[Any]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for dep in deps:
+        try:
+            size = int(dep.numbytes_hint())
+        except Exception:  # a size that is no number, or a dependency that only orders
+            size = -1
+        found[dep.name] = max(size, found.get(dep.name, -1))
+    return dict(sorted(found.items()))

@@ -1,0 +1,65 @@
+"""Programs that torch.compile is opened on; line numbers in them are compared, so each has its lines counted."""
+
+from pathlib import Path
+
+import torch
+
+
+def attended(x, w):
+    z = x @ w
+    y = torch.relu(z)
+    y = y + 1
+    return y.softmax(-1) * 2
+
+
+def broken(x):
+    y = x.sin() + 1
+    print("here")
+    return y.cos() * 2
+
+
+def apart(x):
+    a = (x + 1).sum(0)
+    b = (x * 2).sum(1)
+    return a, b
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear1 = torch.nn.Linear(32, 64)
+        self.norm = torch.nn.LayerNorm(64)
+
+    def forward(self, x):
+        y = torch.nn.functional.gelu(self.linear1(x))
+        return self.norm(y)
+
+
+class Stack(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([Block()])
+
+    def forward(self, x):
+        return self.layers[0](x).sum()
+
+
+def attention(q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+
+@torch.library.custom_op("irwidget_tests::without_fake", mutates_args=())
+def without_fake(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+def unlowerable(x):
+    y = x.sin()
+    return torch.linalg.eigvals(y.view(8, 8)[:4, :4] + 1).real.sort(dim=5)[0]
+
+
+def line(function, text):
+    """The number of the line of a function that has this text."""
+    code = getattr(function, "forward", function).__code__
+    lines = Path(code.co_filename).read_text().split("\n")
+    return next(n for n in range(code.co_firstlineno, len(lines) + 1) if text in lines[n - 1])

@@ -1,0 +1,64 @@
+"""Cells that call torch.compile themselves, and training steps."""
+
+import io
+from contextlib import redirect_stdout
+
+import pytest
+from IPython.terminal.interactiveshell import TerminalInteractiveShell
+
+
+@pytest.fixture(scope="module")
+def shell():
+    made = TerminalInteractiveShell.instance()
+    made.run_line_magic("load_ext", "irwidget")
+    yield made
+    TerminalInteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def run(shell):
+    def run(cell):
+        shell.user_ns.pop("_lowering", None)
+        with redirect_stdout(io.StringIO()):
+            shell.run_cell(cell).raise_error()
+        return shell.user_ns["_lowering"]
+
+    return run
+
+
+def test_what_the_cell_compiles_and_calls_is_lowered(shell, run):
+    low = run(
+        "%%lower --to inductor_triton --arch gfx942 --text\n"
+        "import torch\n"
+        "@torch.compile(dynamic=False)\n"
+        "def scaled(x):\n"
+        "    return x.sin() * 2\n"
+        "y = scaled(torch.ones(32))\n"
+        "original = torch.compile\n"
+    )
+    assert low.name == "scaled"
+    assert low.trace.facts["device"] == "gfx942"
+    (kernel,) = low.results["compilation"].captured.kernels
+    assert "tl_math.sin" in kernel.source.text or "libdevice.sin" in kernel.source.text
+    assert "type='hip'" in kernel.source.text
+    assert {place.line for place in kernel.source.places if place} == {5}
+    assert float(shell.user_ns["y"][0]) == pytest.approx(1.682942)
+    import torch
+
+    assert torch.compile is not shell.user_ns["original"]
+
+
+def test_a_training_step_is_lowered_forward_and_backward(shell, run):
+    low = run(
+        "%%lower --to inductor_triton --text\n"
+        "import torch\n"
+        "net = torch.nn.Linear(8, 8)\n"
+        "def step(x):\n"
+        "    loss = torch.relu(net(x)).sum()\n"
+        "    loss.backward()\n"
+        "    return loss\n"
+        "torch.compile(step)(torch.randn(4, 8))\n"
+    )
+    directions = {kernel.direction for kernel in low.results["compilation"].captured.kernels}
+    assert directions == {"forward", "backward"}
+    assert shell.user_ns["net"].weight.grad is not None

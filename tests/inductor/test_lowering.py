@@ -1,0 +1,213 @@
+"""torch.compile, opened: what is dumped, where its lines come from, what is left as it was."""
+
+import os
+import re
+
+import pytest
+import torch
+
+import irwidget
+from irwidget.errors import UsageError
+from irwidget.inductor import capture
+from irwidget.toolchain import forked
+from tests.inductor import programs
+from tests.inductor.programs import line
+
+X, W = torch.randn(64, 64), torch.randn(64, 64)
+COMPUTES = re.compile(r"\s+(?:@\S+ )?(?:add|mul|sub|fma|ex2|max|div|ld\.global|st\.global)\S*\s")
+"""Instructions of PTX."""
+GPU = ["dynamo_fx", "inductor_fx", "inductor_loop_ir", "inductor_python", "inductor_triton", "inductor_ptx"]
+
+
+@pytest.fixture(scope="module")
+def on_gpu():
+    return irwidget.lower(programs.attended, X, W, to=GPU, arch="sm_90")
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return irwidget.lower(
+        programs.Stack(), torch.randn(8, 32), to=["aot_joint", "aot_forward", "aot_backward", "inductor_triton"]
+    )
+
+
+@pytest.fixture(scope="module")
+def on_cpu():
+    return irwidget.lower(programs.apart, torch.randn(32, 48), to="inductor_cpp")
+
+
+def places(low):
+    content = low.dumps[-1].content
+    return dict(zip(content.text.split("\n"), content.locations, strict=False))
+
+
+def test_every_stage_has_its_dumps_in_order(on_gpu):
+    names = [dump.name for dump in on_gpu["inductor_triton"].dumps]
+    order = ["bytecode", "dynamo", "pre-grad passes", "aot autograd", "joint-graph passes", "post-grad passes",
+             "lowering to loops", "fusion round 1", "why", "schedule", "output code", "kernels"]  # fmt: skip
+    assert [name for name in names if name in order] == order
+    assert {"remove_noop_ops", "stable_sort", "reinplace_inplaceable_ops"} <= set(names)
+    assert "dynamo" in on_gpu["dynamo_fx"].dumps[-1].name
+    assert on_gpu["inductor_fx"].dumps[-1].name == "post-grad passes"
+    assert on_gpu["inductor_loop_ir"].text.startswith("op0: ExternKernelSchedulerNode")
+
+
+def test_the_graph_is_on_the_gpu(on_gpu):
+    text = on_gpu["inductor_fx"].text
+    assert "aten.mm.default(" in text
+    assert all("cuda:0" in line for line in text.split("\n") if '"f32[' in line)
+
+
+def test_lines_of_a_triton_kernel_come_from_the_lines_that_they_compute(on_gpu):
+    found = {text.strip(): place.line for text, place in places(on_gpu["inductor_triton"]).items() if place}
+    by_code = {re.sub(r"tmp\d+", "t", text): number for text, number in found.items()}
+    assert by_code["t = triton_helpers.maximum(t, t)"] == line(programs.attended, "relu")
+    assert by_code["t = tl.full([1, 1], 1.0, tl.float32)"] == line(programs.attended, "+ 1")
+    assert by_code["t = libdevice.exp(t)"] == line(programs.attended, "softmax")
+    assert {place.file for place in places(on_gpu["inductor_triton"]).values() if place} == {programs.__file__}
+
+
+def test_every_instruction_of_ptx_that_computes_leads_to_the_user(on_gpu):
+    content = on_gpu["inductor_ptx"].dumps[-1].content
+    pairs = list(zip(content.text.split("\n"), content.locations, strict=False))
+    computing = [(code, place) for code, place in pairs if COMPUTES.match(code)]
+    placed = [place for _, place in computing if place is not None]
+    assert len(computing) > 20
+    assert len(placed) >= 0.95 * len(computing)
+    assert {place.file for place in placed} == {programs.__file__}
+    assert line(programs.attended, "softmax") in {place.line for place in placed}
+
+
+def test_kernels_and_calls_are_counted(on_gpu):
+    facts = on_gpu["inductor_ptx"].trace.facts
+    assert (facts["kernels generated"], facts["kernels called"], facts["device"]) == (1, 1, "sm_90")
+    (kernel,) = facts["kernels"]
+    assert facts["kernels"][kernel]["num_warps"] >= 1
+    assert [name.rsplit(".", 1)[1] for name in on_gpu["inductor_ptx"].trace.attachments] == ["cubin"]
+
+
+def test_ours_is_the_code_that_an_unwatched_inductor_writes(on_gpu, trained, on_cpu):
+    for low, asked in (
+        (on_gpu["inductor_python"], capture.Asked(programs.attended, (X, W), arch="sm_90", watched=False)),
+        (on_cpu, capture.Asked(programs.apart, (torch.randn(32, 48),), watched=False)),
+    ):
+        unwatched = forked.call(lambda asked=asked: capture.capture(asked), cuda=False)
+        assert not [stage for stage in unwatched.stages if stage.name not in ("bytecode", "dynamo")]
+        assert unwatched.outputs == low.results["compilation"].captured.outputs != ()
+
+
+def test_training_has_a_joint_graph_and_two_halves(trained):
+    assert "tangents_1" in trained["aot_joint"].text
+    assert "tangents_1" not in trained["aot_forward"].text
+    assert "tangents_1" in trained["aot_backward"].text
+    scopes = {dump.scope.function for dump in trained["inductor_triton"].dumps}
+    assert {"forward", "backward"} <= scopes
+    ops = trained["inductor_triton"].results["compilation"].captured.ops
+    assert {op.direction for op in ops} == {"forward", "backward"}
+
+
+def test_lines_know_their_module(trained):
+    names = {place.name for place in trained["aot_joint"].dumps[-1].locations if place}
+    assert {"layers.0.linear1", "layers.0.norm"} <= names
+
+
+def test_inference_has_no_backward():
+    with torch.no_grad(), pytest.raises(UsageError, match="aot_backward is of training"):
+        irwidget.lower(programs.Stack(), torch.randn(8, 32), to="aot_backward")
+
+
+def test_cpp_for_the_cpu(on_cpu):
+    assert 'extern "C"' in on_cpu.text
+    code = [(text, place) for text, place in places(on_cpu).items() if re.match(r"\s*(?:auto )?tmp", text)]
+    assert code
+    assert all(place is not None for _, place in code)
+    assert {place.line for _, place in code} == {line(programs.apart, ".sum(0)"), line(programs.apart, ".sum(1)")}
+
+
+def test_a_graph_break_makes_two_graphs_and_is_told(capfd):
+    low = irwidget.lower(programs.broken, torch.randn(16), to="inductor_triton")
+    kernels = {op.kernel for op in low.results["compilation"].captured.ops}
+    assert len(kernels) == 2
+    (broken,) = low.results["compilation"].captured.breaks
+    assert broken.place.line == line(programs.broken, "print")
+    assert "print" in broken.reason
+    assert {dump.scope.kernel for dump in low.dumps} >= {"graph 0", "graph 1"}
+
+
+def test_attention_takes_the_kernel_of_a_gpu():
+    half = [torch.randn(1, 2, 16, 32, dtype=torch.float16) for _ in range(3)]
+    low = irwidget.lower(programs.attention, *half, to="inductor_triton", arch="sm_90")
+    assert low.text.startswith("# Inductor generates no Triton kernel")
+    assert "_scaled_dot_product_flash_attention" in low.text
+
+
+def test_what_fails_keeps_what_came_before():
+    with pytest.raises(irwidget.IRWidgetError) as caught:
+        irwidget.lower(programs.unlowerable, torch.randn(64), to="inductor_triton")
+    assert "sort" in str(caught.value) or "Dimension" in str(caught.value)
+    assert caught.value.lowering.dumps[0].name == "bytecode"
+
+
+def test_a_pass_of_the_users_is_shown_and_a_failing_one_named():
+    def add_nothing(graph):
+        for node in graph.nodes:
+            node.meta["seen"] = True
+
+    def fails(graph):
+        raise RuntimeError("this pass is wrong")
+
+    low = irwidget.lower(programs.apart, X, to="inductor_fx", patches={"post_grad_custom_post_pass": add_nothing})
+    assert any("custom_post_pass" in dump.name for dump in low.dumps)
+    with pytest.raises(irwidget.IRWidgetError, match="this pass is wrong") as caught:
+        irwidget.lower(programs.apart, X, to="inductor_python", patches={"post_grad_custom_post_pass": fails})
+    assert caught.value.lowering.dumps[-1].name not in ("bytecode", "dynamo")
+
+
+def test_nothing_is_left_behind(on_gpu, trained):
+    from torch._inductor import config
+
+    assert config.force_disable_caches is False
+    assert config.compile_threads != 1 or "TORCHINDUCTOR_COMPILE_THREADS" in os.environ
+    assert not torch.cuda.is_available()
+    assert "TRITON_CACHE_DIR" not in os.environ or "irwidget-inductor" not in os.environ["TRITON_CACHE_DIR"]
+    assert programs.attended(X, W).device.type == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"to": "inductor_cpp", "arch": "sm_90"}, "inductor_cpp is for the CPU"),
+        ({"to": "inductor_ptx", "arch": "gfx942"}, "lower to inductor_amdgcn"),
+        ({"to": "inductor_triton", "arch": "sm_99"}, "unknown architecture"),
+        ({"to": "inductor_fx", "patches": "epilogue_fusions=False"}, "no setting 'epilogue_fusions'"),
+        ({"to": "inductor_fx", "patches": "nonsense"}, "settings by name"),
+        ({"to": "inductor_fx", "mode": "fast"}, "mode is"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_compiled(options, message):
+    with pytest.raises(UsageError, match=message):
+        irwidget.lower(programs.apart, X, **options)
+
+
+@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune-no-cudagraphs"])
+def test_other_modes_are_compiled_without_a_gpu(mode):
+    low = irwidget.lower(
+        programs.attended, torch.randn(256, 256), torch.randn(256, 256), to="inductor_triton", mode=mode
+    )
+    names = {kernel.name for kernel in low.results["compilation"].captured.kernels}
+    remarks = [str(one) for one in low.diagnostics]
+    if mode == "reduce-overhead":
+        assert any(name.startswith("triton_per_fused") for name in names)
+        code = next(dump for dump in low.dumps if dump.name == "output code")
+        runs = [place for text, place in zip(code.text.split("\n"), code.locations, strict=False) if ".run(" in text]
+        assert runs
+        assert all(runs)
+    else:
+        assert any(name.startswith("triton_tem") for name in names)
+        assert any("without a GPU none is timed" in remark for remark in remarks)
+
+
+def test_shapes_can_be_dynamic():
+    low = irwidget.lower(programs.apart, torch.randn(32, 48), to="inductor_triton", dynamic=True)
+    assert "ks0" in low.text
+    assert "Sym(s" in "".join(dump.text for dump in low.dumps) or "s77" in "".join(dump.text for dump in low.dumps)
