@@ -91,10 +91,9 @@ class HelionLowering:
             return verify.strict(self.mlir)
         return None
 
-    @cached_property
-    def program(self) -> execute.Executable:
+    def program(self, *, check_bounds: bool = False) -> execute.Executable:
         """The module with what it takes to run it."""
-        steps = _llvm_steps(self)
+        steps = _llvm_steps(self, check_bounds=check_bounds)
         return execute.Executable(
             self.binding.name,
             mlir.bytecode(_AsModule(self.module)),
@@ -103,19 +102,22 @@ class HelionLowering:
             self.emission.scalars,
         )
 
-    def run(self, *tensors: Any, timeout: float = execute.TIMEOUT, opt_level: int = 2) -> Any:
+    def run(
+        self, *tensors: Any, timeout: float = execute.TIMEOUT, opt_level: int = 2, check_bounds: bool = False
+    ) -> Any:
         """Run the module on the CPU inside Helion's generated host function. Returns what the kernel returns.
 
         Without arguments, runs on those that the kernel was bound to. One bound with
         `static_shapes=False` takes other sizes, too, where no tile's shape depends
-        on them. `opt_level` is LLVM's; 0 compiles ten times faster.
+        on them. `opt_level` is LLVM's; 0 compiles ten times faster. With
+        `check_bounds`, every access of memory is checked to lie inside its buffer.
 
         Raises:
             UsageError: meta tensors, or shapes that the module is not made for.
             PassError: the module cannot be taken to LLVM.
-            ToolError: the kernel crashed or took longer than `timeout` seconds.
+            ToolError: the kernel crashed, took longer than `timeout` seconds, or left a buffer.
         """
-        program = replace(self.program, opt_level=opt_level)
+        program = replace(self.program(check_bounds=check_bounds), opt_level=opt_level)
         return execute.run(program, self.binding, tensors or self.binding.arguments, timeout)
 
     def as_raw(self) -> HelionLowering:
@@ -148,8 +150,9 @@ class _AsModule:
         return self.operation.context
 
 
-def _llvm_steps(lowering: HelionLowering) -> tuple[Step, ...]:
-    return pipelines.llvm_steps(lowering.aten, deallocate=pipelines.NOT_DEALLOCATED not in lowering.mlir)
+def _llvm_steps(lowering: HelionLowering, *, check_bounds: bool = False) -> tuple[Step, ...]:
+    deallocate = pipelines.NOT_DEALLOCATED not in lowering.mlir
+    return pipelines.llvm_steps(lowering.aten, deallocate=deallocate, check_bounds=check_bounds)
 
 
 def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:

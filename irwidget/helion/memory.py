@@ -79,7 +79,7 @@ def _to_shape(emitter: Emitter, value: ir.Value, shape: list[int]) -> ir.Value:
 class _StridedView:
     """The part of a host tensor that a regular subscript covers."""
 
-    def __init__(self, host: HostTensor, subscript: Subscript) -> None:
+    def __init__(self, subscript: Subscript) -> None:
         self.offsets: list[Size] = []
         self.sizes: list[Size] = []
         self.steps: list[int] = []
@@ -90,16 +90,16 @@ class _StridedView:
         """Sizes of the kept dims without masked lanes."""
         self.single: list[tuple[int, TileIndex]] = []
         """Kept dims that a wide tile walks though memory has one element there."""
-        for dim, (_, index) in enumerate(subscript.memory):
-            self._add(host, dim, index)
+        for _, index in subscript.memory:
+            self._add(index)
 
-    def _add(self, host: HostTensor, dim: int, index: Any) -> None:
+    def _add(self, index: Any) -> None:
         match index:
             case ScalarIndex():
                 self._place(index.position, 1, 1, None)
             case SliceIndex():
                 self._place(index.start, index.valid, index.step, index.size)
-            case TileIndex() if host.shape[dim] == 1 and index.size != 1:
+            case TileIndex(single=True):
                 self.single.append((len(self.full), index))
                 self._place(0, 1, 1, 1)
             case _:
@@ -167,12 +167,14 @@ def to_tensor(emitter: Emitter, buffer: ir.Value, *, snapshot: bool) -> ir.Value
 def _load_view(emitter: Emitter, host: HostTensor, subscript: Subscript) -> ir.Value:
     """Read a strided view; lanes past the end of their loop are 0."""
     builder = emitter.builder
-    view = _StridedView(host, subscript)
+    view = _StridedView(subscript)
     value = to_tensor(emitter, view.subview(emitter, host), snapshot=host.written)
     if view.padded:
         value = _pad(emitter, value, view)
     full = list(view.full)
     for dim, index in view.single:
+        if index.size == 1:
+            continue
         full[dim] = index.size
         shape = list(value.type.shape)
         shape[dim] = index.size
@@ -299,7 +301,7 @@ def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[i
 def _store_view(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value) -> None:
     """Write the valid part of a tile into a strided view."""
     builder = emitter.builder
-    view = _StridedView(host, subscript)
+    view = _StridedView(subscript)
     shape = [size for index, size in _dims(subscript) if not isinstance(index, NewAxis)]
     value = builder.reshape(value, shape)
     if view.padded or view.single:

@@ -55,6 +55,9 @@ _BUFFERS = (
 NOT_DEALLOCATED = "memref.generic_atomic_rmw"
 """MLIR's deallocation does not know this op; modules with it keep their buffers to the end."""
 
+_ASSERT = "generate-runtime-verification,"
+"""Asserts before every access of memory that it lies inside its buffer."""
+
 _LLVM = (
     "builtin.module(func.func(refback-munge-memref-copy),func.func(convert-linalg-to-loops,"
     "math-extend-to-supported-types,arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}),"
@@ -114,14 +117,18 @@ def node_steps(aten: str) -> tuple[Step, ...]:
     )
 
 
-def llvm_steps(aten: str, *, deallocate: bool = True) -> tuple[Step, ...]:
-    """The steps from an output type to the LLVM dialect; `raw` goes by linalg."""
+def llvm_steps(aten: str, *, deallocate: bool = True, check_bounds: bool = False) -> tuple[Step, ...]:
+    """The steps from an output type to the LLVM dialect; `raw` goes by linalg.
+
+    With `check_bounds`, what is made of it ends with a message where an access lies outside of its buffer.
+    """
     check(aten)
     first = steps("linalg-on-tensors") if aten == "raw" else ()
     if aten in _TO_LINALG:
         first = (Step("torch-mlir-opt", _TO_LINALG[aten], "to linalg"),)
     buffers = _BUFFERS if deallocate else _BUFFERS.replace("buffer-deallocation-pipeline,", "")
-    return (*first, Step("mlir-opt", buffers, "bufferize"), Step("mlir-opt", _LLVM, "to llvm"))
+    llvm = _LLVM.replace("builtin.module(", f"builtin.module({_ASSERT}", 1) if check_bounds else _LLVM
+    return (*first, Step("mlir-opt", buffers, "bufferize"), Step("mlir-opt", llvm, "to llvm"))
 
 
 LEFTOVERS = ("torch.", "torch_c.", "chlo.", "tm_tensor.")

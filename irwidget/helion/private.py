@@ -180,6 +180,12 @@ def canonical_block(env: Any, block_id: int) -> int:
     return canonical(block_id) if canonical is not None else block_id
 
 
+def block_behind(env: Any, size: Any) -> int | None:
+    """The block that a size of a tile is of, found through what the size is computed from too; None for others."""
+    resolve = getattr(env, "resolve_block_id", None) or env.get_block_id  # the first since Helion 1.1
+    return resolve(size)
+
+
 def jagged_parents(env: Any, block_id: int) -> tuple[int, ...]:
     """The blocks whose lanes say how long a `hl.jagged_tile` is; none for other tiles."""
     return tuple(env.jagged_tile_parent_ids.get(block_id, ()))
