@@ -163,11 +163,20 @@ def run_file(checkout: Path, file: Path, options: argparse.Namespace) -> list[di
             **os.environ, _SETTINGS: json.dumps(settings), "PYTHONPATH": paths, "HELION_AUTOTUNE_EFFORT": "none",
             "TORCHINDUCTOR_CACHE_DIR": folder,
         }  # fmt: skip
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "benchmarks.helion_conformance", "-p", "no:cacheprovider"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "benchmarks.helion_conformance",
+            "-p",
+            "no:cacheprovider",
+        ]
         command += ["-p", "no:xdist", "--rootdir", str(checkout), str(file)]
         command += ["-k", options.select] if options.select else []
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if not out.exists():
+        if not out.exists() or done.returncode not in (0, 1, 5):
             print(f"{file.name}: {done.stdout[-400:]} {done.stderr[-400:]}")
             return []
         if options.verbose:
@@ -195,7 +204,10 @@ def main() -> None:
         everything += outcomes
         counts = collections.Counter(outcome["outcome"] for outcome in outcomes)
         if outcomes:
-            print(f"{file.name:36} " + "  ".join(f"{kind} {counts[kind]}" for kind in OUTCOMES if counts[kind]), flush=True)
+            print(
+                f"{file.name:36} " + "  ".join(f"{kind} {counts[kind]}" for kind in OUTCOMES if counts[kind]),
+                flush=True,
+            )
         for outcome in outcomes:
             if outcome["outcome"] != "equal":
                 why = " ".join(outcome["why"].split())[:220]

@@ -138,6 +138,10 @@ def normalise(emitter: Emitter, node: Any) -> AtenCall:
     args, kwargs = restored_arguments(node)
     fake = node.meta.get("val")
     sizes = fake.shape if isinstance(fake, torch.Tensor) and broadcasting.by_block(node.target) else None
+    if isinstance(fake, torch.Tensor) and sizes is None and broadcasting.unlike_blocks(emitter, node):
+        emitter.remark(
+            f"{private.target_name(node.target)} takes a tile of fewer dims for the last ones, as Triton does"
+        )
     arguments = _Arguments(emitter, sizes)
     converted = tuple(arguments.convert(argument) for argument in args)
     converted_kwargs = {name: arguments.convert(value) for name, value in kwargs.items()}

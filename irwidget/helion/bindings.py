@@ -79,6 +79,11 @@ if TYPE_CHECKING:
 
         class Location(_Open): ...
 
+        class MLIRError(Exception):
+            """What the bindings raise, with what was said of each operation."""
+
+            error_diagnostics: list[Any]
+
         class MemRefType(_Open): ...
 
         class Module(_Open): ...

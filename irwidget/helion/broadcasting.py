@@ -25,6 +25,19 @@ def by_block(target: Any) -> bool:
     return torch.Tag.pointwise in getattr(target, "tags", ()) and private.target_name(target) not in _AS_TRITON
 
 
+def unlike_blocks(emitter: Emitter, node: Any) -> bool:
+    """Whether an operand of fewer dims that Triton broadcasts would, by its blocks, go to other dims than the last."""
+    if private.target_name(node.target) not in _AS_TRITON:
+        return False
+    fakes = [operand.meta.get("val") for operand in node.args if isinstance(operand, torch.fx.Node)]
+    shapes = [fake.shape for fake in fakes if isinstance(fake, torch.Tensor)]
+    widest = max(shapes, key=len)
+    short = [shape for shape in shapes if 0 < len(shape) < len(widest)]
+    return any(
+        sorted(_places(emitter, shape, widest)) != list(range(len(widest) - len(shape), len(widest))) for shape in short
+    )
+
+
 def aligned(emitter: Emitter, value: ir.Value, own: Sequence[Any], wanted: Sequence[Any]) -> ir.Value:
     """A tile with dims of 1 where the result has dims that the tile has not.
 

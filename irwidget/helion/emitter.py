@@ -66,6 +66,8 @@ class Emitter:
         self.scalars: dict[str, HostScalar] = {}
         self.normalised: list[str] = []
         self.nodes: dict[str, Node] = {}
+        self.remarks: list[Diagnostic] = []
+        """What is to be said of nodes that are lowered in another way than one may expect."""
         self._frames = [_Frame("host", self._kernel_location())]
         self._entry: ir.Block | None = None
         self._used_names: set[str] = set()
@@ -95,7 +97,14 @@ class Emitter:
             self.nodes,
             time.perf_counter() - started,
             self.importer.imported,
+            tuple(self.remarks),
         )
+
+    def remark(self, message: str) -> None:
+        """Say something of the node that is being emitted."""
+        said = Diagnostic("remark", message, self._frames[-1].location)
+        if said not in self.remarks:
+            self.remarks.append(said)
 
     def _function(self, module: ir.Module) -> ir.Operation:
         function = func.FuncOp(self.binding.name, ([], []), ip=ir.InsertionPoint(module.body))

@@ -46,7 +46,10 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
     host = _require_host(emitter, source)
     subscript = classify(emitter, host, node.args[1])
     jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
-    if subscript.regular and mask is None and not jagged:
+    if host.empty:  # MLIR has no view of what has no elements
+        zero = emitter.builder.constant(0, emitter.builder.element(host.dtype))
+        value = emitter.builder.fill(zero, subscript.shape)
+    elif subscript.regular and mask is None and not jagged:
         value = _load_view(emitter, host, subscript)
     else:
         value = gather(emitter, host, subscript, None if mask is None else emitter.tensor(mask))
@@ -268,6 +271,8 @@ def _clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
 @register_handler("store")
 def _store(emitter: Emitter, node: Any) -> None:
     host = _require_host(emitter, emitter.value(node.args[0]))
+    if host.empty:
+        return
     subscript = classify(emitter, host, node.args[1])
     mask = node.args[3] if len(node.args) > 3 else None
     value = stored_value(emitter, host, node.args[2], subscript.shape)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import operator
 import sys
 import threading
@@ -92,6 +93,24 @@ def saved_arguments() -> Generator[None]:
             yield
         finally:
             lowering.prepare_node_lowering = prepare
+
+
+_LOGGERS = ("torch._subclasses.fake_tensor", "helion.runtime.kernel")
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Keep what is raised as an error from being logged as pages of tracebacks, too."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    with _patching:
+        before = [logger.disabled for logger in loggers]
+        for logger in loggers:
+            logger.disabled = True
+        try:
+            yield
+        finally:
+            for logger, value in zip(loggers, before, strict=True):
+                logger.disabled = value
 
 
 PROCESSORS = 132

@@ -27,6 +27,11 @@ _OPERATORS = {
     "floordiv": "floordiv",
     "mod": "mod",
     "truediv": "truediv",
+    "lshift": "lshift",
+    "rshift": "rshift",
+    "and_": "and",
+    "or_": "or",
+    "xor": "xor",
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
