@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
 
+_WORD = range(-(1 << 31), 1 << 31)
+"""The integers that torch-mlir takes to tosa as literals."""
+
 _DROPPED = ("_extra_args", "_extra_deps", "pin_memory", "layout", "memory_format", "requires_grad")
 
 
@@ -98,6 +101,10 @@ class _Arguments:
             return self._node(argument)
         if isinstance(argument, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self._number(self.emitter.value(argument), argument)
+        if self.sizes is not None and isinstance(argument, int) and not _WORD.start <= argument < _WORD.stop:
+            self.runtime = True
+            constant = self.emitter.builder.constant(argument, self.emitter.builder.i64)
+            return self.add(self.emitter.builder.from_scalar(constant), torch.int64)
         return argument
 
     def _node(self, node: Any) -> Any:

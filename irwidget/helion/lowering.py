@@ -239,18 +239,18 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
 
     What has run through the worker does not crash, so the second run is safe.
     """
-    raw = emission.module
+    raw, wide = legalization.prepared(emission.module, emission.nodes, aten)
     steps = pipelines.steps(aten)
-    source = Source(mlir.bytecode(raw), name="import", seconds=emission.seconds)
+    source = Source(mlir.bytecode(_AsModule(raw)), name="import", seconds=emission.seconds)
     trace = source.run(steps, options, target="helion_mlir")
-    remarks = emission.remarks
+    remarks = (*emission.remarks, *wide)
     if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
         remarks += legalization.taken_to_linalg(source, steps, options, emission.nodes, aten)
         steps = pipelines.steps(aten, instead=True)
         trace = source.run(steps, options, target="helion_mlir")
     if trace.failure is not None:
         raise legalization.failed(trace.failure, source, options, emission.nodes, aten)
-    module = raw.operation.clone()
+    module = raw.clone()
     run_steps(module, steps)
     left = verify.leftovers(module) if aten != "raw" else []
     if left:

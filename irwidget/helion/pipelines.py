@@ -47,7 +47,7 @@ _TO_LINALG = {
 }
 
 _BUFFERS = (
-    "builtin.module(canonicalize,cse,one-shot-bufferize{bufferize-function-boundaries "
+    "builtin.module(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse,one-shot-bufferize{bufferize-function-boundaries "
     "allow-return-allocs-from-loops=true function-boundary-type-conversion=identity-layout-map},"
     "func.func(scf-forall-to-for),buffer-deallocation-pipeline,canonicalize,cse)"
 )

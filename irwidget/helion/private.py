@@ -120,16 +120,20 @@ PROCESSORS = 132
 @contextmanager
 def pretended_gpu() -> Generator[None]:
     """Without a GPU, tell how many multiprocessors it has, and have what is made on it made on the CPU."""
+    import torch
+
     from irwidget import devices
 
     runtime = module("runtime")
     with _patching, devices.without_gpu():
-        real = runtime.get_num_sm
+        real, accelerator = runtime.get_num_sm, torch.accelerator.current_accelerator
         runtime.get_num_sm = lambda *_args, **_options: PROCESSORS
+        if accelerator() is None:  # the host function draws seeds on it
+            torch.accelerator.current_accelerator = lambda *_args, **_options: devices.CPU
         try:
             yield
         finally:
-            runtime.get_num_sm = real
+            runtime.get_num_sm, torch.accelerator.current_accelerator = real, accelerator
 
 
 # --- kernels ---------------------------------------------------------------------
@@ -165,6 +169,11 @@ def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]
 def host_function(bound: Any, config: Any) -> Any:
     """The host function that Helion generates, which takes the kernel's arguments and `_launcher`."""
     return bound.compile_config(config, allow_print=False)
+
+
+def seed_expression(slot: int) -> str:
+    """How the generated host function names the seed that it draws for `torch.rand` number `slot` of a kernel."""
+    return f"int(_rng_seed_buffer[{slot}])"
 
 
 # --- top-level loops ---------------------------------------------------------------
