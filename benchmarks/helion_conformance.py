@@ -16,7 +16,7 @@ A test that launches no kernel is not counted. Of the others:
 * *other*: the values were equal where they were compared, and the test asks for something else, as a line of Triton.
 """
 
-# ruff: noqa: E402 - the path comes first
+
 from __future__ import annotations
 
 import argparse

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import ExportError, UsageError
-from irwidget.helion import private
+from irwidget.helion import configuration, private
 from irwidget.helion.bound import Binding
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.triton import launches
@@ -25,8 +25,8 @@ from irwidget.trace import Location
 def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     """Bind `kernel` to `args` (CPU or meta tensors, numbers).
 
-    `config` is a `helion.Config` or a dict of its fields; Helion's default
-    configuration for these shapes without it.
+    `config` is a `helion.Config`, a dict of its fields, or a text of them, see
+    `configuration.choose`; without it the decorator's, else Helion's default for these shapes.
 
     Raises:
         UsageError: not a Helion kernel, wrong arguments, a configuration that does not fit.
@@ -44,7 +44,8 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
             arguments, bound = private.bind(copied, arguments)
     except Exception as error:
         raise _binding_error(owner, error) from error
-    binding = Binding(copied, bound, arguments, _configuration(bound, config, owner), owner.fn.__name__)
+    chosen = configuration.choose(bound, owner, config)
+    binding = Binding(copied, bound, arguments, chosen, owner.fn.__name__)
     with binding.entered():
         binding.free = _free_symbols(binding)
         binding.block_sizes.update(_block_sizes(binding))
@@ -64,22 +65,6 @@ def _check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
         raise UsageError(
             f"{kernel.fn.__name__}{signature} does not take these {len(args)} arguments: {error}."
         ) from error
-
-
-def _configuration(bound: Any, config: Any, kernel: Any) -> Any:
-    if config is None:
-        config = kernel.configs[0] if len(kernel.configs) == 1 else bound.config_spec.default_config()
-    config_type = private.config_type()
-    if isinstance(config, dict):
-        config = config_type(**config)
-    if not isinstance(config, config_type):
-        raise UsageError(f"A configuration of {kernel.fn.__name__} is a helion.Config or a dict, not {config!r}")
-    config = config_type(**dict(config.config))  # normalize() writes into it
-    try:
-        bound.config_spec.normalize(config)
-    except Exception as error:
-        raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {error}") from error
-    return config
 
 
 def _free_symbols(binding: Binding) -> frozenset[Any]:

@@ -151,7 +151,7 @@ class _AsModule:
 
 
 def _llvm_steps(lowering: HelionLowering, *, check_bounds: bool = False) -> tuple[Step, ...]:
-    deallocate = pipelines.NOT_DEALLOCATED not in lowering.mlir
+    deallocate = pipelines.NOT_DEALLOCATED not in str(lowering.module)
     return pipelines.llvm_steps(lowering.aten, deallocate=deallocate, check_bounds=check_bounds)
 
 
@@ -179,7 +179,8 @@ def lower_kernel(
         kernel: what `@helion.kernel()` returns.
         args: CPU or meta tensors and numbers, as the kernel takes them.
         aten: how ATen nodes end up: `raw`, `linalg-on-tensors`, `tosa` or `stablehlo`.
-        config: a `helion.Config` or dict; Helion's default for these shapes without it.
+        config: a `helion.Config`, a dict or text of its fields, or the number of one of the
+            decorator's; without it the decorator's first, else Helion's default for these shapes.
         options: `isolate`, `timeout`, `dumps`, `elide` of the pass runner.
 
     Raises:
@@ -268,6 +269,7 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
         steps=(*_STAGES, *trace.steps),
         diagnostics=(*trace.diagnostics, *remarks),
         tools={**trace.tools, **_versions()},
+        facts={**binding.facts, **trace.facts},
     ), module
 
 
@@ -341,4 +343,6 @@ def lowered(
         text = triton.source(binding)
         dumps = (device_ir, dump("to-triton", text, step=1, language="python"))
         steps = (*steps, Step("helion", "to_triton_code", "Triton"))
-    return Trace(to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources), None
+    return Trace(
+        to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources, facts=binding.facts
+    ), None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import logging
 import operator
 import sys
@@ -147,6 +148,24 @@ def kernel_type() -> Any:
 def config_type() -> Any:
     """The class of configurations."""
     return module("runtime.config").Config
+
+
+@functools.cache
+def config_fields() -> tuple[str, ...]:
+    """The names of a configuration's fields."""
+    given = inspect.signature(config_type().__init__).parameters
+    return tuple(name for name, one in given.items() if one.kind is one.KEYWORD_ONLY)
+
+
+def config_value(spec: Any, config: Any, name: str, block_id: int) -> Any:
+    """What a field that has one entry for each loop says of the loop of a block; None where it says nothing."""
+    loops, values = getattr(spec, name, None), config.config.get(name)
+    if loops is None or not values:
+        return None
+    try:
+        return loops.config_get(values, block_id)
+    except (KeyError, IndexError):
+        return None
 
 
 def eager_mode() -> Any:
