@@ -18,7 +18,7 @@ _NODE_OP = re.compile(r'(?:^|= )"?(torch\.(?:aten|prims|operator)[\w.]*)')
 
 
 def prepared(module: Any, nodes: Mapping[str, Node], aten: str) -> tuple[Any, tuple[Diagnostic, ...]]:
-    """A raw module (an operation) as the passes to `aten` take it, and a remark for each node that is another for it."""
+    """A raw module (an operation) as the passes to `aten` take it, and a remark for each node that is changed."""
     if aten != "tosa":
         return module.operation, ()
     changed = module.operation.clone()

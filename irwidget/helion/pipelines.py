@@ -47,7 +47,8 @@ _TO_LINALG = {
 }
 
 _BUFFERS = (
-    "builtin.module(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse,one-shot-bufferize{bufferize-function-boundaries "
+    "builtin.module(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse,"
+    "one-shot-bufferize{bufferize-function-boundaries "
     "allow-return-allocs-from-loops=true function-boundary-type-conversion=identity-layout-map},"
     "func.func(scf-forall-to-for),buffer-deallocation-pipeline,canonicalize,cse)"
 )
@@ -70,6 +71,11 @@ _LLVM = (
 
 def check(aten: str) -> None:
     """Raise UsageError for an output type that does not exist."""
+    if not isinstance(aten, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(
+            f"The output type is one of {', '.join(ATEN)}, not a {type(aten).__name__}; "
+            "a kernel's arguments are one tuple: lower_kernel(kernel, (x, y))."
+        )
     if aten not in ATEN:
         raise UsageError(f"There is no output type {aten!r} for ATen nodes. {near(aten, ATEN)}")
 

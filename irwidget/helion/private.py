@@ -187,7 +187,8 @@ def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]
 
 def host_function(bound: Any, config: Any) -> Any:
     """The host function that Helion generates, which takes the kernel's arguments and `_launcher`."""
-    return bound.compile_config(config, allow_print=False)
+    with quiet():
+        return bound.compile_config(config, allow_print=False)
 
 
 def seed_expression(slot: int) -> str:

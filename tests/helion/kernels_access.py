@@ -36,7 +36,7 @@ def grids(x: torch.Tensor, row: torch.Tensor) -> list[torch.Tensor]:
 @helion.kernel()
 def whole(x: torch.Tensor) -> list[torch.Tensor]:
     """Whole dims, slices of them, and reductions."""
-    m, n = x.size()
+    m = x.size(0)
     total = torch.empty([m], dtype=x.dtype, device=x.device)
     largest = torch.empty([m, 1], dtype=x.dtype, device=x.device)
     centred = torch.empty_like(x)

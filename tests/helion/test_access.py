@@ -6,6 +6,7 @@ Helion generates differ. Every run asserts that no access leaves its buffer.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def lengths(shape: Shape) -> Tensors:
 
 
 def eager_jagged(x: torch.Tensor, bounds: torch.Tensor) -> list[torch.Tensor]:
-    return [torch.tensor([x[a:b].sum() for a, b in zip(bounds, bounds[1:], strict=False)])]
+    return [torch.tensor([x[a:b].sum() for a, b in itertools.pairwise(bounds)])]
 
 
 PROGRAMS = {
