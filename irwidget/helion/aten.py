@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import private, scalars
+from irwidget.helion import broadcasting, private, scalars
 from irwidget.helion.bindings import arith, ir, math
 from irwidget.helion.builder import Builder
 from irwidget.helion.dtypes import WIDER, is_float
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 aten: Any = torch.ops.aten
 prims: Any = torch.ops.prims
+
+_WORD = range(-(1 << 31), 1 << 31)
+"""The integers that torch-mlir takes to tosa as literals."""
 
 _DROPPED = ("_extra_args", "_extra_deps", "pin_memory", "layout", "memory_format", "requires_grad")
 
@@ -70,8 +73,10 @@ def _masked_inputs(node: Any) -> dict[Any, Any]:
 class _Arguments:
     """Collects tensor operands while literals are made static."""
 
-    def __init__(self, emitter: Emitter) -> None:
+    def __init__(self, emitter: Emitter, sizes: Sequence[Any] | None) -> None:
         self.emitter = emitter
+        self.sizes = sizes
+        """Of the result, where Helion broadcasts the operands to it by their blocks."""
         self.operands: list[tuple[ir.Value, torch.dtype]] = []
         self.runtime = False
         """Whether a number became a 0-d tensor because only run time knows it."""
@@ -96,13 +101,20 @@ class _Arguments:
             return self._node(argument)
         if isinstance(argument, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return self._number(self.emitter.value(argument), argument)
+        if self.sizes is not None and isinstance(argument, int) and not _WORD.start <= argument < _WORD.stop:
+            self.runtime = True
+            constant = self.emitter.builder.constant(argument, self.emitter.builder.i64)
+            return self.add(self.emitter.builder.from_scalar(constant), torch.int64)
         return argument
 
     def _node(self, node: Any) -> Any:
         value = self.emitter.value(node)
         fake = node.meta.get("val")
         if isinstance(fake, torch.Tensor):
-            return self.add(self.emitter.tensor(node), fake.dtype)
+            tile = self.emitter.tensor(node)
+            if self.sizes is not None:
+                tile = broadcasting.aligned(self.emitter, tile, fake.shape, self.sizes)
+            return self.add(tile, fake.dtype)
         return self._number(value, fake)
 
     def _number(self, value: Any, fake: Any) -> Any:
@@ -131,7 +143,13 @@ def emit_aten(emitter: Emitter, node: Any) -> Any:
 def normalise(emitter: Emitter, node: Any) -> AtenCall:
     """A node as a call that stands by itself: static literals, restored tensors, CPU."""
     args, kwargs = restored_arguments(node)
-    arguments = _Arguments(emitter)
+    fake = node.meta.get("val")
+    sizes = fake.shape if isinstance(fake, torch.Tensor) and broadcasting.by_block(node.target) else None
+    if isinstance(fake, torch.Tensor) and sizes is None and broadcasting.unlike_blocks(emitter, node):
+        emitter.remark(
+            f"{private.target_name(node.target)} takes a tile of fewer dims for the last ones, as Triton does"
+        )
+    arguments = _Arguments(emitter, sizes)
     converted = tuple(arguments.convert(argument) for argument in args)
     converted_kwargs = {name: arguments.convert(value) for name, value in kwargs.items()}
     target = _tensor_overload(node.target) if arguments.runtime else node.target
@@ -235,8 +253,15 @@ def _static_shape(position: int) -> Callable[[Emitter, Any], Any]:
     return emit
 
 
-for _target in (aten.view.default, aten.reshape.default, aten._unsafe_view.default, aten.expand.default):  # pyright: ignore[reportPrivateUsage]
+for _target in (aten.view.default, aten.reshape.default, aten._unsafe_view.default):  # pyright: ignore[reportPrivateUsage]
     register_handler(_target, _static_shape(1))
+
+
+@register_handler(aten.expand.default)
+def _expand(emitter: Emitter, node: Any) -> ir.Value:
+    source = restored_arguments(node)[0][0]
+    value = broadcasting.aligned(emitter, emitter.tensor(source), source.meta["val"].shape, node.meta["val"].shape)
+    return emitter.builder.broadcast(value, emitter.shape_of(node))
 
 
 def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:

@@ -56,7 +56,8 @@ def _atomic(name: str) -> Callable[[Emitter, Any], Any]:
             if old is not None:
                 memref.store(before, old, lanes)
 
-        each_lane(emitter, host, subscript, values[0], None, write)
+        if not host.empty:
+            each_lane(emitter, host, subscript, values[0], None, write)
         if old is None:
             return None
         result = to_tensor(emitter, old, snapshot=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -15,18 +16,21 @@ from typing import Any
 import torch
 
 from irwidget.errors import ExportError, UsageError
-from irwidget.helion import private
+from irwidget.helion import configuration, private
 from irwidget.helion.bound import Binding
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.triton import launches
 from irwidget.trace import Location
 
+LINES = 8
+"""How many lines of an error of Helion's are told."""
+
 
 def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     """Bind `kernel` to `args` (CPU or meta tensors, numbers).
 
-    `config` is a `helion.Config` or a dict of its fields; Helion's default
-    configuration for these shapes without it.
+    `config` is a `helion.Config`, a dict of its fields, or a text of them, see
+    `configuration.choose`; without it the decorator's, else Helion's default for these shapes.
 
     Raises:
         UsageError: not a Helion kernel, wrong arguments, a configuration that does not fit.
@@ -36,15 +40,19 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
         raise UsageError(f"{kernel!r} is not a Helion kernel: decorate a function with @helion.kernel().")
     started = time.perf_counter()
     owner = getattr(kernel, "kernel", kernel)
+    if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        name = owner.fn.__name__
+        raise UsageError(f"The arguments of {name} are one tuple, as in ({name}, (x, y)), not {_kind(args)}.")
     arguments = tuple(args)
-    _check_arguments(owner, arguments)
+    check_arguments(owner, arguments)
     copied = private.copied_kernel(owner)
     try:
-        with private.saved_arguments(), private.pretended_gpu():
+        with private.quiet(), private.saved_arguments(), private.pretended_gpu():
             arguments, bound = private.bind(copied, arguments)
     except Exception as error:
         raise _binding_error(owner, error) from error
-    binding = Binding(copied, bound, arguments, _configuration(bound, config, owner), owner.fn.__name__)
+    chosen = configuration.choose(bound, owner, config)
+    binding = Binding(copied, bound, arguments, chosen, owner.fn.__name__)
     with binding.entered():
         binding.free = _free_symbols(binding)
         binding.block_sizes.update(_block_sizes(binding))
@@ -56,30 +64,29 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     return binding
 
 
-def _check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
+def check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
+    """Raise UsageError for arguments whose number or kinds are not the kernel's."""
     signature = inspect.signature(kernel.fn)
+    name = f"{kernel.fn.__name__}({', '.join(signature.parameters)})"
     try:
-        signature.bind(*args)
+        given = signature.bind(*args).arguments
     except TypeError as error:
-        raise UsageError(
-            f"{kernel.fn.__name__}{signature} does not take these {len(args)} arguments: {error}."
-        ) from error
+        count = f"{len(args)} argument" + "s" * (len(args) != 1)
+        raise UsageError(f"{name} does not take {count}: {error}.") from error
+    hints = inspect.get_annotations(kernel.fn, eval_str=False)
+    for parameter, value in given.items():
+        tensor = hints.get(parameter) in (torch.Tensor, "torch.Tensor", "Tensor")
+        if tensor and not isinstance(value, torch.Tensor):
+            raise UsageError(f"{name} takes a tensor as {parameter}, not {_kind(value)}.")
+        if isinstance(value, torch.Tensor) and hints.get(parameter) in (int, float, bool, str, "int", "float", "bool"):
+            raise UsageError(f"{name} takes a number as {parameter}, not {_kind(value)}.")
 
 
-def _configuration(bound: Any, config: Any, kernel: Any) -> Any:
-    if config is None:
-        config = kernel.configs[0] if len(kernel.configs) == 1 else bound.config_spec.default_config()
-    config_type = private.config_type()
-    if isinstance(config, dict):
-        config = config_type(**config)
-    if not isinstance(config, config_type):
-        raise UsageError(f"A configuration of {kernel.fn.__name__} is a helion.Config or a dict, not {config!r}")
-    config = config_type(**dict(config.config))  # normalize() writes into it
-    try:
-        bound.config_spec.normalize(config)
-    except Exception as error:
-        raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {error}") from error
-    return config
+def _kind(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    return f"{value!r:.60} ({type(value).__name__})"
 
 
 def _free_symbols(binding: Binding) -> frozenset[Any]:
@@ -160,7 +167,7 @@ def _binding_error(kernel: Any, error: Exception) -> ExportError:
     """Say which line of the kernel Helion refuses, and why."""
     code = kernel.fn.__code__
     place = Location(code.co_filename, code.co_firstlineno)
-    message = f"{type(error).__name__}: {error}".strip()
+    message = _shortened(f"{type(error).__name__}: {error}".strip())
     location = getattr(error, "location", None)
     if location is not None and getattr(location, "lineno", None):
         place = Location(location.filename, location.lineno)
@@ -170,12 +177,25 @@ def _binding_error(kernel: Any, error: Exception) -> ExportError:
     return ExportError(f"{place}: Helion cannot bind {kernel.fn.__name__}: {message}{hint}")
 
 
+def _speaks_of(message: str, name: str, value: object) -> bool:
+    """Whether a message names a global, or the type of its value."""
+    words = re.findall(r"\w+", message)
+    return name in words or type(value).__name__ in words
+
+
+def _shortened(message: str) -> str:
+    """The first lines of a message, which may go on for pages."""
+    lines = [line for line in message.splitlines() if line.strip()]
+    return "\n".join([*lines[:LINES], "..."] if len(lines) > LINES else lines)
+
+
 def _shadowing_hint(kernel: Any, message: str) -> str:
     """Helion resolves names of a kernel's body against module globals first."""
     if not any(word in message for word in ("unsupported argument type", "CannotModifyHostVariable", "InternalError")):
         return ""
-    local = set(kernel.fn.__code__.co_varnames)
-    clashes = sorted(local & set(kernel.fn.__globals__))
+    names = kernel.fn.__globals__
+    local = [name for name in kernel.fn.__code__.co_varnames if name in names]
+    clashes = sorted(name for name in local if _speaks_of(message, name, names[name]))
     if not clashes:
         return ""
     names = ", ".join(clashes)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irwidget.helion import private
+from irwidget.helion.configuration import Chosen
 from irwidget.lazy import cached_property
 
 
@@ -27,7 +28,7 @@ class Binding:
     kernel: Any
     bound: Any
     arguments: tuple[Any, ...]
-    config: Any
+    chosen: Chosen
     name: str
     block_sizes: dict[int, int] = field(default_factory=dict[int, int])
     """Tile size of each block that the configuration or the shapes decide."""
@@ -35,6 +36,17 @@ class Binding:
     """Symbols of a dynamically bound kernel that stay open: those that no tile's shape depends on."""
     seconds: float = 0.0
     """How long it took."""
+
+    @property
+    def config(self) -> Any:
+        """The configuration, every field filled in."""
+        return self.chosen.config
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the configuration says, and the lanes of each tile."""
+        sizes = {f"block_size_{block}": size for block, size in sorted(self.block_sizes.items())}
+        return {**self.chosen.facts, **sizes}
 
     @property
     def env(self) -> Any:

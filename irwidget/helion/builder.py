@@ -102,6 +102,24 @@ class Builder:
             layout = ir.StridedLayoutAttr.get(offset, list(strides), self.context)
         return ir.MemRefType.get(list(shape), element, layout=layout, loc=self._unknown)
 
+    def attribute(self, value: Any) -> ir.Attribute:
+        """Plain data as an attribute: numbers, texts, None (as unit), lists and mappings of them."""
+        match value:
+            case None:
+                return ir.UnitAttr.get(self.context)
+            case bool():
+                return ir.BoolAttr.get(value, self.context)
+            case int():
+                return ir.IntegerAttr.get(self.i64, value)
+            case float():
+                return ir.FloatAttr.get(self.f64, value)
+            case list() | tuple():
+                return ir.ArrayAttr.get([self.attribute(item) for item in value], self.context)
+            case dict():
+                return ir.DictAttr.get({str(k): self.attribute(v) for k, v in value.items()}, self.context)
+            case _:
+                return ir.StringAttr.get(str(value), self.context)
+
     # --- scalars ------------------------------------------------------------------
 
     def constant(self, value: float | bool, element: ir.Type) -> ir.Value:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import private
+from irwidget.helion import configuration, private
 from irwidget.helion.bindings import ir, scf
 from irwidget.helion.builder import Size
 from irwidget.helion.handlers import register_handler
@@ -55,7 +55,10 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
         return [as_type(emitter, outputs[p], inits[i].type) for i, p in enumerate(positions)]
 
     saved = dict(emitter.loops)
-    results = _loop_nest(emitter, node, info, begins, ends, steps, inits, body)
+    blocks = list(info.block_ids)
+    order = configuration.loop_order(emitter.binding.env, emitter.binding.config, blocks)
+    nest = [(blocks[i], begins[i], ends[i], steps[i]) for i in order]
+    results = _loop_nest(emitter, node, nest, inits, body)
     emitter.loops = saved
     return _outputs(info, positions, results)
 
@@ -129,28 +132,20 @@ def as_type(emitter: Emitter, value: Any, kind: ir.Type) -> ir.Value:
 def _loop_nest(
     emitter: Emitter,
     node: Any,
-    info: Any,
-    begins: list[Size],
-    ends: list[Size],
-    steps: list[int],
+    nest: Sequence[tuple[int, Size, Size, int]],
     inits: list[ir.Value],
     body: Callable[[list[ir.Value]], list[ir.Value]],
 ) -> list[ir.Value]:
-    """One `scf.for` per block, the carried values threaded through."""
+    """One `scf.for` per block, each with begin, end and step, the carried values threaded through."""
     builder = emitter.builder
-    block_id = info.block_ids[len(info.block_ids) - len(steps)]
+    (block_id, begin, end, step), *inner = nest
     parents = private.jagged_parents(emitter.binding.env, block_id)
     parent = emitter.value(node.args[3][0]) if parents else None
-    bounds = [builder.size(begins[0]), builder.size(ends[0]), builder.size(steps[0])]
-    made = scf.ForOp(*bounds, inits)
+    made = scf.ForOp(builder.size(begin), builder.size(end), builder.size(step), inits)
     with ir.InsertionPoint(made.body):
-        emitter.enter_loop(block_id, made.induction_variable, begins[0], ends[0], steps[0], parent, parents)
+        emitter.enter_loop(block_id, made.induction_variable, begin, end, step, parent, parents)
         values = list(made.inner_iter_args)
-        if len(steps) > 1:
-            results = _loop_nest(emitter, node, info, begins[1:], ends[1:], steps[1:], values, body)
-        else:
-            results = body(values)
-        scf.yield_(results)
+        scf.yield_(_loop_nest(emitter, node, inner, values, body) if inner else body(values))
     return list(made.results)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import aten, atomics, control, dot_scaled, memory, reductions, scans, sorting, tiles
+from irwidget.helion import aten, atomics, control, dot_scaled, memory, reductions, scans, sorting, tiles, verify
 from irwidget.helion.bound import Binding
 from irwidget.helion.emitter import Emission, Emitter
 from irwidget.helion.passes import shared_context
@@ -16,12 +16,28 @@ RULES = (aten, atomics, control, dot_scaled, memory, reductions, scans, sorting,
 
 
 def emit(binding: Binding) -> Emission:
-    """The raw module: with open sizes where Helion left them open, unless an op needs their numbers."""
+    """The raw module, verified: with open sizes where Helion left them open, unless an op needs their numbers.
+
+    Raises:
+        UnsupportedError: an op has no form in stock MLIR, or the module does not verify; names the node.
+    """
     try:
-        return Emitter(binding, shared_context()).emit()
+        return _verified(Emitter(binding, shared_context()).emit())
     except UnsupportedError as error:
         if not binding.free:
             raise
         reason = f"the sizes are those that the kernel was bound with: {error}"
     binding.free = frozenset()
-    return replace(Emitter(binding, shared_context()).emit(), remarks=(Diagnostic("remark", reason),))
+    emission = _verified(Emitter(binding, shared_context()).emit())
+    return replace(emission, remarks=(*emission.remarks, Diagnostic("remark", reason)))
+
+
+def _verified(emission: Emission) -> Emission:
+    found = verify.complaint(emission.module.operation)
+    if found is None:
+        return emission
+    message, place = found
+    node = emission.nodes.get(place.name) if place else None
+    what = f"{node.target} (node {node.name})" if node else "the kernel"
+    where = f"{place}: " if place else ""
+    raise UnsupportedError(f"{where}{what} cannot be lowered to MLIR: what irwidget makes of it is refused: {message}")

@@ -6,24 +6,26 @@ so far, the loops around the current place, and the function's arguments.
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import private, scalars
-from irwidget.helion.bindings import func, ir, memref, scf
-from irwidget.helion.bound import Binding, LoopRange
+from irwidget.helion import grid, private, scalars
+from irwidget.helion.bindings import func, ir, memref
+from irwidget.helion.bound import Binding
 from irwidget.helion.builder import DYNAMIC, Builder, Size
 from irwidget.helion.handlers import ANY_ATEN, Handler, handler_for
 from irwidget.helion.nodes import AtenImporter
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.values import HostScalar, HostTensor, TileLoop
 from irwidget.trace import Diagnostic, Location, Node
+
+CONFIGURATION = "helion.config"
+"""The attribute of a module that has the configuration, as far as it says something."""
 
 
 @dataclass
@@ -66,6 +68,8 @@ class Emitter:
         self.scalars: dict[str, HostScalar] = {}
         self.normalised: list[str] = []
         self.nodes: dict[str, Node] = {}
+        self.remarks: list[Diagnostic] = []
+        """What is to be said of nodes that are lowered in another way than one may expect."""
         self._frames = [_Frame("host", self._kernel_location())]
         self._entry: ir.Block | None = None
         self._used_names: set[str] = set()
@@ -79,6 +83,7 @@ class Emitter:
         location = self._note(self.binding.name, "kernel", self._kernel_location())
         with self.binding.entered(), location:
             module = ir.Module.create()
+            module.operation.attributes[CONFIGURATION] = self.builder.attribute(self.binding.chosen.fields)
             function = self._function(module)
             with ir.InsertionPoint(self._block):
                 self._read_sizes()
@@ -95,7 +100,14 @@ class Emitter:
             self.nodes,
             time.perf_counter() - started,
             self.importer.imported,
+            tuple(self.remarks),
         )
+
+    def remark(self, message: str) -> None:
+        """Say something of the node that is being emitted."""
+        said = Diagnostic("remark", message, self._frames[-1].location)
+        if said not in self.remarks:
+            self.remarks.append(said)
 
     def _function(self, module: ir.Module) -> ir.Operation:
         function = func.FuncOp(self.binding.name, ([], []), ip=ir.InsertionPoint(module.body))
@@ -117,7 +129,7 @@ class Emitter:
         info = self.binding.device_ir.graphs[graph_id]
         blocks = self.binding.device_ir.grid_block_ids[position]
         location = self._note(str(info.name), "tile loop", self._loop_line(position))
-        with location, self._grid_loop(blocks, self.binding.ranges(position)):
+        with location, grid.tile_loop(self, blocks, self.binding.ranges(position)):
             self.run_graph(info, [])
 
     def _loop_line(self, position: int) -> Location:
@@ -166,6 +178,7 @@ class Emitter:
         try:
             with self._mlir_location(name, location):
                 result = self._handler(node, target)(self, node)
+            self.nodes[name] = replace(self.nodes[name], text=self._text(node, result))
         except PlacedError:
             raise
         except UnsupportedError as error:
@@ -177,6 +190,16 @@ class Emitter:
             raise PlacedError(self._refusal(node, location, reason)) from error
         self.values[node] = result
         self._remember_symbol(node, result)
+
+    def _text(self, node: Any, result: Any) -> str:
+        """A node as a line: with the dtype and shape of its tile, or the number that its symbol is."""
+        text, fake = private.node_text(node), node.meta.get("val")
+        if isinstance(fake, torch.Tensor):
+            sizes = ", ".join("?" if (s := self.static(size)) is None else str(s) for size in fake.shape)
+            return text.replace(" = ", f": {str(fake.dtype).removeprefix('torch.')}[{sizes}] = ", 1)
+        if isinstance(result, (bool, int, float)) and isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return f"{text}  # {result}"
+        return text
 
     def _handler(self, node: Any, target: str) -> Handler:
         """What emits a node: the rule for its op, or the importer of ATen ops."""
@@ -278,21 +301,6 @@ class Emitter:
 
     # --- loops ----------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _grid_loop(self, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
-        """A top-level loop: one `scf.forall` whose induction variables are the tiles' origins."""
-        begins = [scalars.as_index(self, self.value(r.begin)) for r in ranges]
-        ends = [scalars.as_index(self, self.value(r.end)) for r in ranges]
-        steps = [self.tile_size(block) for block in blocks]
-        made = scf.ForallOp(begins, ends, steps)
-        outer = dict(self.loops)
-        with ir.InsertionPoint(made.body):
-            for loop in zip(blocks, made.body.arguments, begins, ends, steps, strict=True):
-                self.enter_loop(*loop)
-            yield
-            scf.InParallelOp()
-        self.loops = outer
-
     def tile_size(self, block_id: int) -> int:
         """The lanes of a block's tile.
 
@@ -318,9 +326,10 @@ class Emitter:
     ) -> None:
         """Note that a tile loop is around what follows, and how many lanes of its tile are valid.
 
-        `index` is the block argument where the tile begins; `begin`, `end` and `step` count elements.
+        `index` is where the tile begins; `begin`, `end` and `step` count elements.
         """
-        index.set_location(ir.Location.name(f"tile_{block_id}", ir.Location.current))
+        if isinstance(index, ir.BlockArgument):
+            index.set_location(ir.Location.name(f"tile_{block_id}", ir.Location.current))
         exact = isinstance(begin, int) and isinstance(end, int) and (end - begin) % step == 0
         valid: Size = step if exact or step == 1 else self.builder.minimum([step], [(index, -1)], end)
         loop = TileLoop(block_id, index, begin, end, step, valid, parent, tuple(parent_blocks))

@@ -34,7 +34,10 @@ class HelionOptions:
         says="a text, as in 'linalg-on-tensors'",
     )
     config: Any = option(
-        None, "which of an autotuner's configurations: its number, or BLOCK=128", read=str, flag="--config"
+        None,
+        "the configuration: its number in the decorator, or fields, as block_sizes=[16,16]",
+        read=str,
+        flag="--config",
     )
 
 

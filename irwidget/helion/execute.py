@@ -7,8 +7,10 @@ caller down.
 
 from __future__ import annotations
 
+import inspect
 import json
 import mmap
+import re
 import signal
 import sys
 import tempfile
@@ -21,11 +23,18 @@ import torch
 
 from irwidget.errors import ExportError, PassError, ToolError, UsageError
 from irwidget.helion import private
+from irwidget.helion.binding import check_arguments
 from irwidget.helion.bound import Binding
 from irwidget.helion.jit import PASS_FAILED
 from irwidget.helion.runner import runner
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.values import HostScalar, HostTensor
+from irwidget.toolchain import locations
+
+_OUTSIDE = re.compile(
+    r"^ERROR: Runtime op verification failed\n(?P<op>.*)\n\^ (?P<what>.*)\nLocation: (?P<place>.*)", re.M
+)
+"""What an assertion about an access says: the op, what is wrong with it, and where."""
 
 TIMEOUT = 120.0
 """Seconds that one launch may take by default."""
@@ -85,9 +94,11 @@ def _evaluate(expression: str, scope: dict[str, Any]) -> Any:
 
 def _check(binding: Binding, arguments: Sequence[Any]) -> None:
     """Refuse what the module was not made for: dims that stayed open take any size, equal ones the same."""
+    check_arguments(binding.kernel, tuple(arguments))
     sizes: dict[Any, int] = {}
     replace = binding.env.shape_env.replace
-    for fake, given in zip(binding.bound.fake_args, arguments, strict=False):
+    names = list(inspect.signature(binding.kernel.fn).parameters)
+    for number_of, (fake, given) in enumerate(zip(binding.bound.fake_args, arguments, strict=False)):
         if not isinstance(given, torch.Tensor) or not isinstance(fake, torch.Tensor):
             continue
         if given.device.type == "meta":
@@ -101,8 +112,10 @@ def _check(binding: Binding, arguments: Sequence[Any]) -> None:
         if not fits:
             shape = ", ".join("?" if number is None else str(number) for number in wanted) + "," * (len(wanted) == 1)
             opened = " (? is any size but 0 and 1)" if "?" in shape else ""
+            of = f"{names[number_of]} of shape " if number_of < len(names) else ""
             raise UsageError(
-                f"The kernel was lowered for ({shape}) {fake.dtype}{opened}, not {tuple(given.shape)} {given.dtype}."
+                f"The kernel was lowered for {of}({shape}) {fake.dtype}{opened}, "
+                f"not {tuple(given.shape)} {given.dtype}."
             )
 
 
@@ -209,6 +222,11 @@ def _launch(program: Executable, folder: Path, timeout: float) -> None:
             tool="mlir-opt",
             pass_name=failure["pass"],
         )
+    if found := _OUTSIDE.search(done.stdout):
+        place = next(locations.frames(found["place"]), None)
+        where = f"{place}: " if place else ""
+        node = f"node {place.name}" if place and place.name else program.name
+        raise ToolError(f"{where}{node} reaches outside of a buffer: {found['what']}: {found['op']}", tool="jit")
     if done.status:
         code = done.status
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"

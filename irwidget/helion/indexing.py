@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,6 +29,8 @@ class TileIndex:
     valid: Size
     symbol: Any
     """Helion's size of the tile, by which masks know its block."""
+    single: bool = False
+    """Whether memory has one element there, which every lane reads and writes."""
 
 
 @dataclass
@@ -128,8 +130,24 @@ def classify(emitter: Emitter, host: HostTensor, subscript: Sequence[Any]) -> Su
 
 
 def _classify_one(emitter: Emitter, host: HostTensor, item: Any, dim: int) -> Index:
+    """What an index selects of a dim. Of one with a single element it is that, whatever the index, as in Helion."""
     if item is None:
         return NewAxis()
+    index = _of_dim(emitter, host, item, dim)
+    if host.shape[dim] == 1:
+        match index:
+            case TileIndex():
+                return replace(index, begin=0, single=True)
+            case ScalarIndex():
+                return ScalarIndex(0)
+            case SliceIndex(size=1):
+                return replace(index, start=0)
+            case _:
+                pass  # an index tensor gives the tile its shape; `positions` knows where it points
+    return index
+
+
+def _of_dim(emitter: Emitter, host: HostTensor, item: Any, dim: int) -> Index:
     if isinstance(item, slice):
         return _slice(emitter, host, item, dim)
     symbol = item.meta.get("val") if isinstance(item, torch.fx.Node) else item
@@ -266,10 +284,8 @@ def positions(
     where: list[ir.Value] = []
     for dim, (position, index) in enumerate(subscript.memory):
         if isinstance(index, TileIndex):
-            if host.shape[dim] == 1 and index.size != 1:
-                where.append(builder.size(0))
-            else:
-                where.append(builder.size(builder.add(index.begin, lane(subscript.dims[position]))))
+            offset = 0 if index.single else lane(subscript.dims[position])
+            where.append(builder.size(builder.add(index.begin, offset)))
         elif isinstance(index, ScalarIndex):
             where.append(builder.size(index.position))
         elif isinstance(index, SliceIndex):

@@ -11,6 +11,7 @@ imports torch.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -127,6 +128,13 @@ def launch(folder: Path) -> None:
         del kept
 
 
+def _unbuffered() -> None:
+    """Have C's stdout written at once: what an assertion says there is lost otherwise when it ends the process."""
+    library = ctypes.CDLL(None)
+    with contextlib.suppress(ValueError):  # a C library that names it in another way
+        library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), None, 2, 0)
+
+
 def _launch_here(folder: Path) -> int:
     """A launch with its output in files; the exit status."""
     for name, descriptor_number in (("stdout", 1), ("stderr", 2)):
@@ -134,6 +142,7 @@ def _launch_here(folder: Path) -> int:
         os.dup2(opened, descriptor_number)
         os.close(opened)
     status = 0
+    _unbuffered()
     try:
         launch(folder)
     except SystemExit as error:

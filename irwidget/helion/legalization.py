@@ -8,13 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UnsupportedError
-from irwidget.helion import pipelines
+from irwidget.helion import pipelines, wide_integers
 from irwidget.toolchain import locations
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Diagnostic, Failure, Node, Step
 
 _REFUSED = re.compile(r"failed to legalize operation '((?:torch|tm_tensor)\.[\w.]+)'")
 _NODE_OP = re.compile(r'(?:^|= )"?(torch\.(?:aten|prims|operator)[\w.]*)')
+
+
+def prepared(module: Any, nodes: Mapping[str, Node], aten: str) -> tuple[Any, tuple[Diagnostic, ...]]:
+    """A raw module (an operation) as the passes to `aten` take it, and a remark for each node that is changed."""
+    if aten != "tosa":
+        return module.operation, ()
+    changed = module.operation.clone()
+    places = [next(locations.frames(place), None) for place in wide_integers.to_linalg(changed)]
+    named = dict.fromkeys(place.name for place in places if place and place.name in nodes)
+    said = "of 64-bit integers became linalg: torch-mlir's tosa form adds 32 bits"
+    return changed, tuple(Diagnostic("remark", f"{nodes[n].target} {said}", nodes[n].location) for n in named)
 
 
 def taken_to_linalg(

@@ -91,10 +91,9 @@ class HelionLowering:
             return verify.strict(self.mlir)
         return None
 
-    @cached_property
-    def program(self) -> execute.Executable:
+    def program(self, *, check_bounds: bool = False) -> execute.Executable:
         """The module with what it takes to run it."""
-        steps = _llvm_steps(self)
+        steps = _llvm_steps(self, check_bounds=check_bounds)
         return execute.Executable(
             self.binding.name,
             mlir.bytecode(_AsModule(self.module)),
@@ -103,19 +102,22 @@ class HelionLowering:
             self.emission.scalars,
         )
 
-    def run(self, *tensors: Any, timeout: float = execute.TIMEOUT, opt_level: int = 2) -> Any:
+    def run(
+        self, *tensors: Any, timeout: float = execute.TIMEOUT, opt_level: int = 2, check_bounds: bool = False
+    ) -> Any:
         """Run the module on the CPU inside Helion's generated host function. Returns what the kernel returns.
 
         Without arguments, runs on those that the kernel was bound to. One bound with
         `static_shapes=False` takes other sizes, too, where no tile's shape depends
-        on them. `opt_level` is LLVM's; 0 compiles ten times faster.
+        on them. `opt_level` is LLVM's; 0 compiles ten times faster. With
+        `check_bounds`, every access of memory is checked to lie inside its buffer.
 
         Raises:
             UsageError: meta tensors, or shapes that the module is not made for.
             PassError: the module cannot be taken to LLVM.
-            ToolError: the kernel crashed or took longer than `timeout` seconds.
+            ToolError: the kernel crashed, took longer than `timeout` seconds, or left a buffer.
         """
-        program = replace(self.program, opt_level=opt_level)
+        program = replace(self.program(check_bounds=check_bounds), opt_level=opt_level)
         return execute.run(program, self.binding, tensors or self.binding.arguments, timeout)
 
     def as_raw(self) -> HelionLowering:
@@ -148,8 +150,9 @@ class _AsModule:
         return self.operation.context
 
 
-def _llvm_steps(lowering: HelionLowering) -> tuple[Step, ...]:
-    return pipelines.llvm_steps(lowering.aten, deallocate=pipelines.NOT_DEALLOCATED not in lowering.mlir)
+def _llvm_steps(lowering: HelionLowering, *, check_bounds: bool = False) -> tuple[Step, ...]:
+    deallocate = pipelines.NOT_DEALLOCATED not in str(lowering.module)
+    return pipelines.llvm_steps(lowering.aten, deallocate=deallocate, check_bounds=check_bounds)
 
 
 def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
@@ -176,7 +179,8 @@ def lower_kernel(
         kernel: what `@helion.kernel()` returns.
         args: CPU or meta tensors and numbers, as the kernel takes them.
         aten: how ATen nodes end up: `raw`, `linalg-on-tensors`, `tosa` or `stablehlo`.
-        config: a `helion.Config` or dict; Helion's default for these shapes without it.
+        config: a `helion.Config`, a dict or text of its fields, or the number of one of the
+            decorator's; without it the decorator's first, else Helion's default for these shapes.
         options: `isolate`, `timeout`, `dumps`, `elide` of the pass runner.
 
     Raises:
@@ -236,18 +240,18 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
 
     What has run through the worker does not crash, so the second run is safe.
     """
-    raw = emission.module
+    raw, wide = legalization.prepared(emission.module, emission.nodes, aten)
     steps = pipelines.steps(aten)
-    source = Source(mlir.bytecode(raw), name="import", seconds=emission.seconds)
+    source = Source(mlir.bytecode(_AsModule(raw)), name="import", seconds=emission.seconds)
     trace = source.run(steps, options, target="helion_mlir")
-    remarks = emission.remarks
+    remarks = (*emission.remarks, *wide)
     if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
         remarks += legalization.taken_to_linalg(source, steps, options, emission.nodes, aten)
         steps = pipelines.steps(aten, instead=True)
         trace = source.run(steps, options, target="helion_mlir")
     if trace.failure is not None:
         raise legalization.failed(trace.failure, source, options, emission.nodes, aten)
-    module = raw.operation.clone()
+    module = raw.clone()
     run_steps(module, steps)
     left = verify.leftovers(module) if aten != "raw" else []
     if left:
@@ -265,6 +269,7 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
         steps=(*_STAGES, *trace.steps),
         diagnostics=(*trace.diagnostics, *remarks),
         tools={**trace.tools, **_versions()},
+        facts={**binding.facts, **trace.facts},
     ), module
 
 
@@ -338,4 +343,6 @@ def lowered(
         text = triton.source(binding)
         dumps = (device_ir, dump("to-triton", text, step=1, language="python"))
         steps = (*steps, Step("helion", "to_triton_code", "Triton"))
-    return Trace(to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources), None
+    return Trace(
+        to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources, facts=binding.facts
+    ), None

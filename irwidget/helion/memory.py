@@ -46,7 +46,10 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
     host = _require_host(emitter, source)
     subscript = classify(emitter, host, node.args[1])
     jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
-    if subscript.regular and mask is None and not jagged:
+    if host.empty:  # MLIR has no view of what has no elements
+        zero = emitter.builder.constant(0, emitter.builder.element(host.dtype))
+        value = emitter.builder.fill(zero, subscript.shape)
+    elif subscript.regular and mask is None and not jagged:
         value = _load_view(emitter, host, subscript)
     else:
         value = gather(emitter, host, subscript, None if mask is None else emitter.tensor(mask))
@@ -79,7 +82,7 @@ def _to_shape(emitter: Emitter, value: ir.Value, shape: list[int]) -> ir.Value:
 class _StridedView:
     """The part of a host tensor that a regular subscript covers."""
 
-    def __init__(self, host: HostTensor, subscript: Subscript) -> None:
+    def __init__(self, subscript: Subscript) -> None:
         self.offsets: list[Size] = []
         self.sizes: list[Size] = []
         self.steps: list[int] = []
@@ -90,16 +93,16 @@ class _StridedView:
         """Sizes of the kept dims without masked lanes."""
         self.single: list[tuple[int, TileIndex]] = []
         """Kept dims that a wide tile walks though memory has one element there."""
-        for dim, (_, index) in enumerate(subscript.memory):
-            self._add(host, dim, index)
+        for _, index in subscript.memory:
+            self._add(index)
 
-    def _add(self, host: HostTensor, dim: int, index: Any) -> None:
+    def _add(self, index: Any) -> None:
         match index:
             case ScalarIndex():
                 self._place(index.position, 1, 1, None)
             case SliceIndex():
                 self._place(index.start, index.valid, index.step, index.size)
-            case TileIndex() if host.shape[dim] == 1 and index.size != 1:
+            case TileIndex(single=True):
                 self.single.append((len(self.full), index))
                 self._place(0, 1, 1, 1)
             case _:
@@ -167,12 +170,14 @@ def to_tensor(emitter: Emitter, buffer: ir.Value, *, snapshot: bool) -> ir.Value
 def _load_view(emitter: Emitter, host: HostTensor, subscript: Subscript) -> ir.Value:
     """Read a strided view; lanes past the end of their loop are 0."""
     builder = emitter.builder
-    view = _StridedView(host, subscript)
+    view = _StridedView(subscript)
     value = to_tensor(emitter, view.subview(emitter, host), snapshot=host.written)
     if view.padded:
         value = _pad(emitter, value, view)
     full = list(view.full)
     for dim, index in view.single:
+        if index.size == 1:
+            continue
         full[dim] = index.size
         shape = list(value.type.shape)
         shape[dim] = index.size
@@ -266,6 +271,8 @@ def _clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
 @register_handler("store")
 def _store(emitter: Emitter, node: Any) -> None:
     host = _require_host(emitter, emitter.value(node.args[0]))
+    if host.empty:
+        return
     subscript = classify(emitter, host, node.args[1])
     mask = node.args[3] if len(node.args) > 3 else None
     value = stored_value(emitter, host, node.args[2], subscript.shape)
@@ -299,7 +306,7 @@ def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[i
 def _store_view(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value) -> None:
     """Write the valid part of a tile into a strided view."""
     builder = emitter.builder
-    view = _StridedView(host, subscript)
+    view = _StridedView(subscript)
     shape = [size for index, size in _dims(subscript) if not isinstance(index, NewAxis)]
     value = builder.reshape(value, shape)
     if view.padded or view.single:

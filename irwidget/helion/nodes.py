@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import _disable_current_modes  # pyright: igno
 from torch_mlir.extras.fx_importer import FxImporter
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import decompositions
+from irwidget.helion import decompositions, private
 from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Builder
 from irwidget.helion.inline import splice
@@ -149,7 +149,7 @@ class AtenImporter:
         """
         args, kwargs = call.filled(inputs)
         try:
-            with _disable_current_modes(), _fakes().mode:
+            with private.quiet(), _disable_current_modes(), _fakes().mode:
                 return call.target(*args, **kwargs)
         except Exception as error:
             raise UnsupportedError(f"PyTorch refuses {call}: {type(error).__name__}: {error}") from error

@@ -47,13 +47,17 @@ _TO_LINALG = {
 }
 
 _BUFFERS = (
-    "builtin.module(canonicalize,cse,one-shot-bufferize{bufferize-function-boundaries "
+    "builtin.module(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse,"
+    "one-shot-bufferize{bufferize-function-boundaries "
     "allow-return-allocs-from-loops=true function-boundary-type-conversion=identity-layout-map},"
     "func.func(scf-forall-to-for),buffer-deallocation-pipeline,canonicalize,cse)"
 )
 
 NOT_DEALLOCATED = "memref.generic_atomic_rmw"
 """MLIR's deallocation does not know this op; modules with it keep their buffers to the end."""
+
+_ASSERT = "generate-runtime-verification,"
+"""Asserts before every access of memory that it lies inside its buffer."""
 
 _LLVM = (
     "builtin.module(func.func(refback-munge-memref-copy),func.func(convert-linalg-to-loops,"
@@ -67,6 +71,11 @@ _LLVM = (
 
 def check(aten: str) -> None:
     """Raise UsageError for an output type that does not exist."""
+    if not isinstance(aten, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(
+            f"The output type is one of {', '.join(ATEN)}, not a {type(aten).__name__}; "
+            "a kernel's arguments are one tuple: lower_kernel(kernel, (x, y))."
+        )
     if aten not in ATEN:
         raise UsageError(f"There is no output type {aten!r} for ATen nodes. {near(aten, ATEN)}")
 
@@ -114,14 +123,18 @@ def node_steps(aten: str) -> tuple[Step, ...]:
     )
 
 
-def llvm_steps(aten: str, *, deallocate: bool = True) -> tuple[Step, ...]:
-    """The steps from an output type to the LLVM dialect; `raw` goes by linalg."""
+def llvm_steps(aten: str, *, deallocate: bool = True, check_bounds: bool = False) -> tuple[Step, ...]:
+    """The steps from an output type to the LLVM dialect; `raw` goes by linalg.
+
+    With `check_bounds`, what is made of it ends with a message where an access lies outside of its buffer.
+    """
     check(aten)
     first = steps("linalg-on-tensors") if aten == "raw" else ()
     if aten in _TO_LINALG:
         first = (Step("torch-mlir-opt", _TO_LINALG[aten], "to linalg"),)
     buffers = _BUFFERS if deallocate else _BUFFERS.replace("buffer-deallocation-pipeline,", "")
-    return (*first, Step("mlir-opt", buffers, "bufferize"), Step("mlir-opt", _LLVM, "to llvm"))
+    llvm = _LLVM.replace("builtin.module(", f"builtin.module({_ASSERT}", 1) if check_bounds else _LLVM
+    return (*first, Step("mlir-opt", buffers, "bufferize"), Step("mlir-opt", llvm, "to llvm"))
 
 
 LEFTOVERS = ("torch.", "torch_c.", "chlo.", "tm_tensor.")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
+import logging
 import operator
 import sys
 import threading
@@ -94,6 +96,24 @@ def saved_arguments() -> Generator[None]:
             lowering.prepare_node_lowering = prepare
 
 
+_LOGGERS = ("torch._subclasses.fake_tensor", "helion.runtime.kernel")
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Keep what is raised as an error from being logged as pages of tracebacks, too."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    with _patching:
+        before = [logger.disabled for logger in loggers]
+        for logger in loggers:
+            logger.disabled = True
+        try:
+            yield
+        finally:
+            for logger, value in zip(loggers, before, strict=True):
+                logger.disabled = value
+
+
 PROCESSORS = 132
 """Multiprocessors of the GPU that persistent kernels are laid out for where there is none."""
 
@@ -101,16 +121,20 @@ PROCESSORS = 132
 @contextmanager
 def pretended_gpu() -> Generator[None]:
     """Without a GPU, tell how many multiprocessors it has, and have what is made on it made on the CPU."""
+    import torch
+
     from irwidget import devices
 
     runtime = module("runtime")
     with _patching, devices.without_gpu():
-        real = runtime.get_num_sm
+        real, accelerator = runtime.get_num_sm, torch.accelerator.current_accelerator
         runtime.get_num_sm = lambda *_args, **_options: PROCESSORS
+        if accelerator() is None:  # the host function draws seeds on it
+            torch.accelerator.current_accelerator = lambda *_args, **_options: devices.CPU
         try:
             yield
         finally:
-            runtime.get_num_sm = real
+            runtime.get_num_sm, torch.accelerator.current_accelerator = real, accelerator
 
 
 # --- kernels ---------------------------------------------------------------------
@@ -124,6 +148,24 @@ def kernel_type() -> Any:
 def config_type() -> Any:
     """The class of configurations."""
     return module("runtime.config").Config
+
+
+@functools.cache
+def config_fields() -> tuple[str, ...]:
+    """The names of a configuration's fields."""
+    given = inspect.signature(config_type().__init__).parameters
+    return tuple(name for name, one in given.items() if one.kind is one.KEYWORD_ONLY)
+
+
+def config_value(spec: Any, config: Any, name: str, block_id: int) -> Any:
+    """What a field that has one entry for each loop says of the loop of a block; None where it says nothing."""
+    loops, values = getattr(spec, name, None), config.config.get(name)
+    if loops is None or not values:
+        return None
+    try:
+        return loops.config_get(values, block_id)
+    except (KeyError, IndexError):
+        return None
 
 
 def eager_mode() -> Any:
@@ -145,7 +187,13 @@ def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]
 
 def host_function(bound: Any, config: Any) -> Any:
     """The host function that Helion generates, which takes the kernel's arguments and `_launcher`."""
-    return bound.compile_config(config, allow_print=False)
+    with quiet():
+        return bound.compile_config(config, allow_print=False)
+
+
+def seed_expression(slot: int) -> str:
+    """How the generated host function names the seed that it draws for `torch.rand` number `slot` of a kernel."""
+    return f"int(_rng_seed_buffer[{slot}])"
 
 
 # --- top-level loops ---------------------------------------------------------------
@@ -178,6 +226,12 @@ def canonical_block(env: Any, block_id: int) -> int:
     """The block that a block is an alias of, itself where it is none."""
     canonical = getattr(env, "canonical_block_id", None)
     return canonical(block_id) if canonical is not None else block_id
+
+
+def block_behind(env: Any, size: Any) -> int | None:
+    """The block that a size of a tile is of, found through what the size is computed from too; None for others."""
+    resolve = getattr(env, "resolve_block_id", None) or env.get_block_id  # the first since Helion 1.1
+    return resolve(size)
 
 
 def jagged_parents(env: Any, block_id: int) -> tuple[int, ...]:

@@ -146,7 +146,7 @@ def promote(scope: SymbolScope, *values: Any) -> list[ir.Value]:
 
 
 def arithmetic(scope: SymbolScope, name: str, *operands: Any) -> Any:
-    """`add`, `sub`, `mul`, `floordiv`, `mod`, `truediv`, `min` or `max` of numbers and SSA scalars."""
+    """`add`, `sub`, `mul`, `floordiv`, `mod`, `truediv`, `min`, `max`, a shift or a bitwise op."""
     values = promote(scope, *operands)
     builder = scope.builder
     if name == "truediv":
@@ -165,6 +165,11 @@ _INDEX_OPS = {
     "min": arith.minsi,
     "max": arith.maxsi,
     "floordiv": arith.floordivsi,
+    "lshift": arith.shli,
+    "rshift": arith.shrsi,
+    "and": arith.andi,
+    "or": arith.ori,
+    "xor": arith.xori,
 }
 _FLOAT_OPS = {
     "add": arith.addf,

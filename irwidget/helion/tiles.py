@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import scalars, symbols
+from irwidget.helion import private, scalars, symbols
 from irwidget.helion.aten import aten, aten_call, cast, conform, filled, matmul, restored_arguments
 from irwidget.helion.bindings import arith, ir, tensor
 from irwidget.helion.handlers import mark_unsupported, register_handler
@@ -27,6 +27,11 @@ _OPERATORS = {
     "floordiv": "floordiv",
     "mod": "mod",
     "truediv": "truediv",
+    "lshift": "lshift",
+    "rshift": "rshift",
+    "and_": "and",
+    "or_": "or",
+    "xor": "xor",
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
@@ -344,7 +349,6 @@ mark_unsupported(
 )
 mark_unsupported(
     "its values come from the device's random number generator",
-    "_rng_seed",
     "rand",
     "rand4x",
     "randint",
@@ -374,4 +378,19 @@ mark_unsupported(
     "wait_send_async_remote_copy",
     "wait_recv_async_remote_copy",
 )
-mark_unsupported("it only exists on the device", "device_print", "pdl_wait", "pdl_launch_dependents", "breakpoint")
+
+
+@register_handler("device_print")
+def _device_print(emitter: Emitter, node: Any) -> None:
+    emitter.remark("device_print is left out: MLIR's stock dialects do not print tiles")
+
+
+@register_handler("_rng_seed")
+def _rng_seed(emitter: Emitter, node: Any) -> ir.Value:
+    """A seed that the host function draws, as a number that it passes to the kernel."""
+    builder = emitter.builder
+    seed = emitter.host_scalar(private.seed_expression(node.args[0]), builder.index)
+    return builder.from_scalar(builder.convert(seed, builder.element(node.meta["val"].dtype)))
+
+
+mark_unsupported("it only exists on the device", "pdl_wait", "pdl_launch_dependents", "breakpoint")

@@ -32,7 +32,8 @@ def source(binding: Binding) -> str:
         ExportError: Helion cannot generate it, or its backend is not installed.
     """
     try:
-        with_config: Any = binding.bound.to_triton_code(binding.config)
+        with private.quiet():
+            with_config: Any = binding.bound.to_triton_code(binding.config)
     except Exception as error:
         raise ExportError(
             f"Helion cannot generate code for {binding.name} with this configuration: {type(error).__name__}: {error}"

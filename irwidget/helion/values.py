@@ -49,6 +49,11 @@ class HostTensor:
     written: bool
     """Whether the kernel writes to this memory, by this name or another."""
 
+    @property
+    def empty(self) -> bool:
+        """Whether it is known to have no elements."""
+        return 0 in self.shape
+
 
 @dataclass
 class HostScalar:

@@ -9,7 +9,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from irwidget.helion.bindings import ir
 from irwidget.helion.pipelines import LEFTOVERS
+from irwidget.toolchain import locations
+from irwidget.trace import Location
 
 STRICT = ("linalg-on-tensors", "tosa")
 """Output types whose dialects stock mlir-opt knows."""
@@ -45,6 +48,17 @@ def strict(text: str) -> str | None:
         raise FileNotFoundError("mlir-opt of LLVM 22 or newer")
     done = subprocess.run([tool, "-", "-o", "/dev/null"], input=text, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else done.stderr.strip()
+
+
+def complaint(operation: Any) -> tuple[str, Location | None] | None:
+    """What the verifier says of an operation, and of which place; None where it accepts it."""
+    try:
+        return None if operation.verify() else ("the verifier refuses it", None)
+    except ir.MLIRError as error:
+        first = next(iter(error.error_diagnostics), None)
+        if first is None:
+            return str(error), None
+        return str(first.message), next(locations.frames(str(first.location)), None)
 
 
 def leftovers(operation: Any) -> list[str]:

@@ -1,0 +1,220 @@
+"""Helion's own tests with every launch replaced by our MLIR: `python benchmarks/helion_conformance.py CHECKOUT`.
+
+CHECKOUT is a clone of pytorch/helion; nothing of it is changed. Arguments after
+it pick files of its `test` folder (`test_examples.py`, without which all that
+launch kernels), `--aten TYPE` an output type (linalg-on-tensors), `--limit` the
+seconds that one test may take (60), `-k` tests by name as in pytest, `--json`
+a file for all outcomes. Each file is a pytest of its own, in which compiled
+configurations are our modules, run on the CPU with their accesses checked.
+
+A test that launches no kernel is not counted. Of the others:
+
+* *equal*: the test passes, what the kernel computes and all that it says of it;
+* *wrong*: its values differ from those that the test expects, or an access lies outside of a buffer;
+* *refused*: the kernel is not lowered, with the reason;
+* *failed*: a pass or the run failed; *too slow*: over the limit;
+* *other*: the values were equal where they were compared, and the test asks for something else, as a line of Triton.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+_SETTINGS = "IRWIDGET_CONFORMANCE"
+"""The environment variable by which a pytest is told what to do, as JSON."""
+_ELSEWHERE = (
+    *("amd", "autotun", "cute", "dashboard", "dist", "flash", "llm", "metal", "pallas", "mtia", "tileir", "ptxas"),
+    *("benchmark", "cache.py", "compile_time", "search_space", "best_available", "triton_overrides", "aot"),
+)
+"""Words in the names of files about other backends, or about tuning and timing."""
+OUTCOMES = ("equal", "refused", "wrong", "failed", "too slow", "other")
+
+
+class TooSlow(BaseException):
+    """A test has taken longer than it may."""
+
+
+class _Plugin:
+    """Counts what becomes of tests that launch kernels."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.launches = 0
+        self.error: str = ""
+        self.kind = ""
+        self.outcomes: list[dict[str, Any]] = []
+
+    def launch(self, bound: Any, config: Any, arguments: tuple[Any, ...]) -> Any:
+        """Run a bound kernel on arguments, lowered by us."""
+        from irwidget.errors import IRWidgetError, UnsupportedError
+        from irwidget.helion import emit_kernel
+
+        self.launches += 1
+        try:
+            kernel = emit_kernel(bound.kernel, arguments, config)
+            lowering = kernel.lower(self.settings["aten"], dumps=False)
+            return lowering.run(*arguments, opt_level=1, timeout=self.settings["limit"], check_bounds=True)
+        except IRWidgetError as error:
+            self.error = str(error)
+            outside = "outside of a buffer" in self.error
+            self.kind = "refused" if isinstance(error, UnsupportedError) else "wrong" if outside else "failed"
+            raise
+
+    def pytest_runtest_protocol(self, item: Any) -> None:
+        self.launches, self.error, self.kind = 0, "", ""
+
+    def pytest_runtest_call(self, item: Any) -> None:
+        signal.setitimer(signal.ITIMER_REAL, self.settings["limit"])
+
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        if call.when != "call":
+            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if not self.launches:
+            return
+        error = call.excinfo
+        kind, why = "equal", ""
+        if error is not None and error.typename in ("Skipped", "SkipTest"):
+            return
+        if error is not None:
+            text = f"{error.typename}: {error.value}"
+            kind, why = self._kind(error.typename, text)
+        taken = round(call.stop - call.start, 2)
+        self.outcomes.append({"test": item.nodeid, "outcome": kind, "why": why, "seconds": taken})
+
+    def _kind(self, name: str, text: str) -> tuple[str, str]:
+        if name == "TooSlow" or "ran longer than" in self.error:
+            return "too slow", ""
+        if self.kind:
+            return self.kind, self.error
+        values = any(word in text for word in ("not close", "Mismatched", "not equal", "nan", "False is not true"))
+        source = "def " in text or "tl." in text
+        return ("wrong" if values and not source else "other"), text
+
+    def pytest_sessionfinish(self) -> None:
+        Path(self.settings["out"]).write_text(json.dumps(self.outcomes))
+
+
+def pytest_configure(config: Any) -> None:
+    """Pytest's hook: this file is a plugin of the pytests that it starts."""
+    plugin = _Plugin(json.loads(os.environ[_SETTINGS]))
+    config.pluginmanager.register(plugin)
+    import torch
+
+    from irwidget.helion import private
+
+    testing, bound_type = private.module("_testing"), private.module("runtime.kernel").BoundKernel
+    testing.DEVICE = torch.device("cpu")
+    checkout = Path(plugin.settings["checkout"])
+    testing.EXAMPLES_DIR, testing.PRETUNED_KERNELS_DIR = checkout / "examples", checkout / "pretuned_kernels"
+    original: Any = bound_type.compile_config
+    own = {"depth": 0}
+
+    def compile_config(bound: Any, chosen: Any = None, **options: Any) -> Any:
+        if own["depth"]:
+            return original(bound, chosen, **options)
+        chosen = bound._require_implicit_config() if chosen is None else chosen
+
+        def run(*arguments: Any, **_: Any) -> Any:
+            own["depth"] += 1
+            try:
+                return plugin.launch(bound, chosen, arguments)
+            finally:
+                own["depth"] -= 1
+
+        return run
+
+    bound_type.compile_config = compile_config
+    bound_type.autotune = lambda bound, arguments, **_: _take_default(bound)
+    entered = private.pretended_gpu()
+    entered.__enter__()
+    signal.signal(signal.SIGALRM, _too_slow)
+
+
+def _take_default(bound: Any) -> Any:
+    config = bound.config_spec.default_config()
+    bound.set_config(config)
+    return config
+
+
+def _too_slow(*_: Any) -> None:
+    raise TooSlow
+
+
+def run_file(checkout: Path, file: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The outcomes of one file of Helion's tests, in a pytest of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "outcomes.json"
+        settings = {"checkout": str(checkout), "aten": options.aten, "limit": options.limit, "out": str(out)}
+        paths = os.pathsep.join([str(ROOT), str(checkout), os.environ.get("PYTHONPATH", "")])
+        environment = {
+            **os.environ, _SETTINGS: json.dumps(settings), "PYTHONPATH": paths, "HELION_AUTOTUNE_EFFORT": "none",
+            "TORCHINDUCTOR_CACHE_DIR": folder,
+        }  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "benchmarks.helion_conformance",
+            "-p",
+            "no:cacheprovider",
+        ]
+        command += ["-p", "no:xdist", "--rootdir", str(checkout), str(file)]
+        command += ["-k", options.select] if options.select else []
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if not out.exists() or done.returncode not in (0, 1, 5):
+            print(f"{file.name}: {done.stdout[-400:]} {done.stderr[-400:]}")
+            return []
+        if options.verbose:
+            print(done.stdout[-20000:])
+        return json.loads(out.read_text())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--aten", default="linalg-on-tensors")
+    parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("-k", dest="select", default="")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    checkout = options.checkout.resolve()
+    files = [checkout / "test" / name for name in options.files] or sorted(
+        file for file in (checkout / "test").glob("test_*.py") if not any(word in file.name for word in _ELSEWHERE)
+    )
+    everything: list[dict[str, Any]] = []
+    for file in files:
+        outcomes = run_file(checkout, file, options)
+        everything += outcomes
+        counts = collections.Counter(outcome["outcome"] for outcome in outcomes)
+        if outcomes:
+            print(
+                f"{file.name:36} " + "  ".join(f"{kind} {counts[kind]}" for kind in OUTCOMES if counts[kind]),
+                flush=True,
+            )
+        for outcome in outcomes:
+            if outcome["outcome"] != "equal":
+                why = " ".join(outcome["why"].split())[:220]
+                print(f"    {outcome['outcome']}: {outcome['test'].rpartition('::')[2]} ({outcome['seconds']} s) {why}")
+    counts = collections.Counter(outcome["outcome"] for outcome in everything)
+    print(f"{options.aten}, {len(everything)} tests: " + ", ".join(f"{counts[kind]} {kind}" for kind in OUTCOMES))
+    if options.json:
+        options.json.write_text(json.dumps(everything, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""The configuration that a kernel is lowered with: which one it is, what it says, and what of it MLIR shows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irwidget.errors import UsageError, near
+from irwidget.helion import private
+
+DEFAULT = "Helion's default"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A configuration (`helion.Config`, every field filled in) and where it comes from, in words."""
+
+    config: Any
+    origin: str
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields that say something: lists of nothing but None, 0, False and empty texts are left out."""
+        return {name: value for name, value in dict(self.config.config).items() if _says(value)}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The fields as facts of a lowering, with `configuration` for where they come from."""
+        return {"configuration": self.origin, **{name: _shown(value) for name, value in self.fields.items()}}
+
+    @property
+    def text(self) -> str:
+        """As `--config` takes it: `block_sizes=[16, 16], num_warps=4`."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.fields.items())
+
+
+def choose(bound: Any, kernel: Any, given: Any) -> Chosen:
+    """The configuration that is asked for, else the first of the kernel's decorator, else Helion's default.
+
+    `given` is a `helion.Config`, a dict of its fields, a number of one of the
+    decorator's, or a text: that number, or fields as in
+    `"block_sizes=[16, 16], num_warps=8"`. Fields that are left out are Helion's default.
+
+    Raises:
+        UsageError: it does not fit the kernel; says which fields there are.
+    """
+    own = list(kernel.configs)
+    if given is None and not own:
+        return Chosen(bound.config_spec.default_config(), DEFAULT)
+    if given is None:
+        others = f", the first of its {len(own)} (0 to {len(own) - 1})" if len(own) > 1 else ""
+        return Chosen(_filled(bound, kernel, own[0]), f"the decorator's{others}")
+    if isinstance(given, str):
+        given = _read(given.strip(), kernel)
+    if isinstance(given, int) and not isinstance(given, bool):
+        if not 0 <= given < len(own):
+            listed = "".join(f"\n  {i}: {dict(c.config)}" for i, c in enumerate(own)) or " none in its decorator."
+            raise UsageError(f"{kernel.fn.__name__} has no configuration {given}. It has:{listed}")
+        return Chosen(_filled(bound, kernel, own[given]), f"number {given} of the decorator's {len(own)}")
+    return Chosen(_filled(bound, kernel, given), "as given")
+
+
+def _read(text: str, kernel: Any) -> Any:
+    """A number, or the fields that a text gives."""
+    if text.isdigit():
+        return int(text)
+    inside = text.removeprefix("helion.").removeprefix("Config(").removesuffix(")") if "Config(" in text else text
+    try:
+        call: Any = ast.parse(f"f({inside})", mode="eval").body
+        if call.args or not call.keywords:
+            raise ValueError
+        return {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (SyntaxError, ValueError):
+        raise UsageError(
+            f"A configuration of {kernel.fn.__name__} is a number, or fields of helion.Config as in "
+            f"'block_sizes=[16, 16], num_warps=8', not {text!r}."
+        ) from None
+
+
+def _filled(bound: Any, kernel: Any, given: Any) -> Any:
+    """A copy with every field, those that are not given as in Helion's default."""
+    kind = private.config_type()
+    if not isinstance(given, (dict, kind)):
+        raise UsageError(f"A configuration of {kernel.fn.__name__} is a helion.Config or a dict, not {given!r}.")
+    fields: dict[str, Any] = dict(given if isinstance(given, dict) else given.config)
+    default: dict[str, Any] = dict(bound.config_spec.default_config().config)
+    for name in fields:
+        known = private.config_fields()
+        if name not in default and name not in known:
+            raise UsageError(f"A configuration of {kernel.fn.__name__} has no field {name!r}. {near(name, known)}")
+    if "block_sizes" in default:
+        fields.setdefault("block_sizes", default["block_sizes"])
+    config = kind(**fields)  # normalize() writes into it
+    try:
+        bound.config_spec.normalize(config)
+    except Exception as error:
+        raise UsageError(f"The configuration does not fit {kernel.fn.__name__}: {error}") from None
+    return config
+
+
+def _says(value: Any) -> bool:
+    return any(map(_says, value)) if isinstance(value, (list, tuple)) else value not in (None, 0, False, "")
+
+
+def _shown(value: Any) -> Any:
+    return value if isinstance(value, (int, str)) else str(value)
+
+
+# --- what MLIR shows of it ----------------------------------------------------------------
+
+
+def loop_order(env: Any, config: Any, blocks: Sequence[int]) -> list[int]:
+    """The positions of a loop's blocks in the order of the configuration."""
+    order = private.config_value(env.config_spec, config, "loop_orders", blocks[0]) if len(blocks) > 1 else None
+    return list(order) if order and len(order) == len(blocks) else list(range(len(blocks)))
+
+
+def l2_grouping(env: Any, config: Any, blocks: Sequence[int]) -> int:
+    """How many programs along the first dim follow one another before the second dim goes on; 1 for no groups."""
+    grouping = private.config_value(env.config_spec, config, "l2_groupings", blocks[0]) if len(blocks) > 1 else None
+    return int(grouping or 1)
+
+
+def persistent(config: Any) -> str:
+    """`interleaved` or `blocked` where a program takes several tiles, else nothing."""
+    kind = str(config.config.get("pid_type", "flat"))
+    return kind.removeprefix("persistent_") if kind.startswith("persistent_") else ""

@@ -1,0 +1,122 @@
+"""Top-level tile loops: which program computes which tiles, as the configuration says.
+
+A flat grid is one `scf.forall` over the tiles, its dims in the loop order of
+the configuration, of which Helion runs the first fastest. A persistent one is
+an `scf.forall` over the multiprocessors with an `scf.for` over the tiles of
+each, whose numbers are taken apart as Helion does, in groups for the L2 cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from irwidget.helion import configuration, private
+from irwidget.helion.bindings import arith, ir, scf
+from irwidget.helion.bound import LoopRange
+from irwidget.helion.builder import Size
+from irwidget.helion.scalars import as_index
+
+if TYPE_CHECKING:
+    from irwidget.helion.emitter import Emitter
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The dims of a top-level loop, the one that runs fastest first."""
+
+    blocks: list[int]
+    begins: list[Size]
+    ends: list[Size]
+    steps: list[int]
+
+
+@contextlib.contextmanager
+def tile_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
+    """A top-level loop over the tiles of blocks; what is emitted meanwhile is its body."""
+    binding, outer = emitter.binding, dict(emitter.loops)
+    order = configuration.loop_order(binding.env, binding.config, blocks)
+    grid = _Grid(
+        [blocks[i] for i in order],
+        [as_index(emitter, emitter.value(ranges[i].begin)) for i in order],
+        [as_index(emitter, emitter.value(ranges[i].end)) for i in order],
+        [emitter.tile_size(blocks[i]) for i in order],
+    )
+    yield from _persistent(emitter, grid) if configuration.persistent(binding.config) else _flat(emitter, grid)
+    emitter.loops = outer
+
+
+def _flat(emitter: Emitter, grid: _Grid) -> Generator[None]:
+    """A program for each tile."""
+    made = scf.ForallOp(grid.begins, grid.ends, grid.steps)
+    with ir.InsertionPoint(made.body):
+        _enter(emitter, grid, list(made.body.arguments))
+        yield
+        scf.InParallelOp()
+
+
+def _persistent(emitter: Emitter, grid: _Grid) -> Generator[None]:
+    """A program for each multiprocessor, which takes every so many-th tile, or as many that follow one another."""
+    builder, config = emitter.builder, emitter.binding.config
+    programs = private.PROCESSORS * int(config.config.get("num_sm_multiplier") or 1)
+    counts = [_count(emitter, *dim) for dim in zip(grid.begins, grid.ends, grid.steps, strict=True)]
+    total = functools.reduce(builder.multiply, counts)
+    made = scf.ForallOp([0], [programs], [1])
+    with ir.InsertionPoint(made.body):
+        begin, end, step = made.body.arguments[0], builder.size(total), builder.size(programs)
+        if configuration.persistent(config) == "blocked":
+            share = arith.ceildivsi(end, step)
+            begin = arith.muli(begin, share)
+            end, step = arith.minsi(end, arith.addi(begin, share)), builder.size(1)
+        loop = scf.ForOp(begin, end, step)
+        with ir.InsertionPoint(loop.body):
+            _enter(emitter, grid, _origins(emitter, grid, loop.induction_variable, counts))
+            yield
+            scf.yield_([])
+        scf.InParallelOp()
+
+
+def _enter(emitter: Emitter, grid: _Grid, origins: Sequence[ir.Value]) -> None:
+    for loop in zip(grid.blocks, origins, grid.begins, grid.ends, grid.steps, strict=True):
+        emitter.enter_loop(*loop)
+
+
+def _count(emitter: Emitter, begin: Size, end: Size, step: int) -> Size:
+    """How many tiles a dim has."""
+    extent = emitter.builder.subtract(end, begin)
+    if isinstance(extent, int):
+        return max(0, -(-extent // step))
+    zero = emitter.builder.size(0)
+    return arith.maxsi(zero, arith.ceildivsi(extent, emitter.builder.size(step)))
+
+
+def _origins(emitter: Emitter, grid: _Grid, number: ir.Value, counts: list[Size]) -> list[ir.Value]:
+    """Where the tile of a number begins, dim by dim."""
+    builder = emitter.builder
+    places: list[Any] = []
+    rest = number
+    for count in counts[:-1]:
+        places.append(arith.remsi(rest, builder.size(count)))
+        rest = arith.divsi(rest, builder.size(count))
+    places.append(rest)
+    group = configuration.l2_grouping(emitter.binding.env, emitter.binding.config, sorted(grid.blocks))
+    if group > 1:
+        inner = number if len(counts) == 2 else arith.remsi(number, builder.size(builder.multiply(*counts[:2])))
+        places[:2] = _grouped(emitter, inner, counts, group)
+    return [
+        builder.size(builder.add(builder.multiply(place, step), begin))
+        for place, step, begin in zip(places, grid.steps, grid.begins, strict=True)
+    ]
+
+
+def _grouped(emitter: Emitter, number: ir.Value, counts: list[Size], group: int) -> list[ir.Value]:
+    """The place of a tile along the first two dims, when `group` tiles along the first follow one another."""
+    builder = emitter.builder
+    in_group = builder.size(builder.multiply(counts[1], group))
+    first = arith.muli(arith.divsi(number, in_group), builder.size(group))
+    size = arith.minsi(arith.subi(builder.size(counts[0]), first), builder.size(group))
+    within = arith.remsi(number, in_group)
+    return [arith.addi(first, arith.remsi(within, size)), arith.divsi(within, size)]

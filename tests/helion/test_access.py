@@ -1,0 +1,156 @@
+"""Every access on every shape: dims of one, none and prime sizes, tiles of one lane to more than the dim has.
+
+The reference is plain PyTorch: where a dim of one meets a mask or an index, Helion's eager mode and the kernels that
+Helion generates differ. Every run asserts that no access leaves its buffer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+from irwidget.helion import emit_kernel
+from tests.helion import kernels_access as kernels
+from tests.helion.cases import difference
+
+ATEN = ("linalg-on-tensors", "tosa", "stablehlo", "raw")
+SIZES = (0, 1, 1, 2, 3, 5, 7, 8, 13)
+BLOCKS = (1, 2, 4, 8, 16)
+Tensors = tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes that a program is made for; `one_row` and `one_column` shrink the operands that may be broadcast."""
+
+    m: int
+    n: int
+    k: int
+    one_row: bool
+    one_column: bool
+
+    @property
+    def narrow(self) -> tuple[int, int]:
+        return 1 if self.one_row else self.m, 1 if self.one_column else self.n
+
+
+@dataclass(frozen=True)
+class Program:
+    kernel: Any
+    blocks: int
+    inputs: Callable[[Shape], Tensors]
+    expected: Callable[..., list[torch.Tensor]]
+
+
+def r(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape)
+
+
+def eager_whole(x: torch.Tensor) -> list[torch.Tensor]:
+    total = x.sum(1)
+    return [total, x.amax(1, keepdim=True), x - total[:, None]]
+
+
+def eager_gathers(x: torch.Tensor, index: torch.Tensor, row: torch.Tensor) -> list[torch.Tensor]:
+    m, n = len(index), x.size(1)
+    back = torch.zeros(len(x), n)
+    back[index] = x[index] + row
+    inside = (torch.arange(m) % 2 == 0)[:, None] & (torch.arange(n) < n - 1)[None, :]
+    return [x[index], back, torch.where(inside, row + 1, 0.0)]
+
+
+def eager_atomics(x: torch.Tensor, narrow: torch.Tensor, index: torch.Tensor) -> list[torch.Tensor]:
+    hits = torch.zeros(len(x)).index_add_(0, index, x.sum(1))
+    added = (
+        narrow + x.sum([d for d in (0, 1) if narrow.size(d) != x.size(d)] or [], keepdim=True)
+        if narrow.shape != x.shape
+        else narrow + x
+    )
+    top = torch.cat([torch.full((1, x.size(1)), -9.0), x]).amax(0, keepdim=True)
+    return [x.sum(0, keepdim=True), x.sum().reshape(1), added, hits, top]
+
+
+def lengths(shape: Shape) -> Tensors:
+    each = torch.randint(0, 8, (shape.m,))
+    bounds = torch.cat([torch.zeros(1, dtype=torch.int64), each.cumsum(0)])
+    return r(max(1, int(bounds[-1]))), bounds
+
+
+def eager_jagged(x: torch.Tensor, bounds: torch.Tensor) -> list[torch.Tensor]:
+    return [torch.tensor([x[a:b].sum() for a, b in itertools.pairwise(bounds)])]
+
+
+PROGRAMS = {
+    "tiles": Program(
+        kernels.tiles, 2,
+        lambda s: (r(s.m, s.n), r(s.narrow[0], s.n), r(s.m, s.narrow[1]), r(*s.narrow)),
+        lambda x, row, column, one: [x + row * column - one, (x + row * column).T],
+    ),
+    "grids": Program(
+        kernels.grids, 1,
+        lambda s: (r(s.m, s.n), r(s.narrow[0], s.n)),
+        lambda x, row: [x * row, x.flip(0) + row[:1]],
+    ),
+    "whole": Program(kernels.whole, 1, lambda s: (r(s.m, max(1, s.n)),), eager_whole),
+    "scaled": Program(
+        kernels.scaled, 2,
+        lambda s: (r(s.m, s.n), r(s.m), r(s.n)),
+        lambda x, scale, shift: [x * scale[:, None] + shift, x + shift],
+    ),
+    "gathers": Program(
+        kernels.gathers, 2,
+        lambda s: (r(max(1, s.m), s.n), torch.randperm(max(1, s.m))[: s.m], r(*s.narrow)),
+        eager_gathers,
+    ),
+    "atomics": Program(
+        kernels.atomics, 2,
+        lambda s: (r(s.m, s.n), r(*s.narrow), torch.randint(0, max(1, s.m), (s.m,))),
+        eager_atomics,
+    ),
+    "products": Program(
+        kernels.products, 3,
+        lambda s: (r(s.m, s.k), r(s.k, s.n), r(s.narrow[0], s.n)),
+        lambda x, y, bias: [x @ y + bias],
+    ),
+    "jagged": Program(kernels.jagged, 2, lengths, eager_jagged),
+}  # fmt: skip
+
+
+def sample(seed: int) -> tuple[str, Shape, list[int]]:
+    """A program, a shape and block sizes."""
+    drawn = random.Random(seed)
+    name = list(PROGRAMS)[seed % len(PROGRAMS)]
+    shape = Shape(*(drawn.choice(SIZES) for _ in range(3)), drawn.random() < 0.5, drawn.random() < 0.5)
+    if 0 in (shape.m, shape.n):
+        shape = Shape(shape.m, shape.n, shape.k, False, False)
+    return name, shape, [drawn.choice(BLOCKS) for _ in range(PROGRAMS[name].blocks)]
+
+
+def agree(seed: int, atens: tuple[str, ...]) -> None:
+    """Lower a sample to output types, run each with its accesses checked, and compare with PyTorch."""
+    name, shape, blocks = sample(seed)
+    torch.manual_seed(seed)
+    program = PROGRAMS[name]
+    inputs = program.inputs(shape)
+    expected = program.expected(*inputs)
+    kernel = emit_kernel(program.kernel, inputs, {"block_sizes": blocks})
+    for aten in atens:
+        found = kernel.lower(aten, dumps=False).run(*inputs, opt_level=0, check_bounds=True)
+        assert difference(found, expected) < 1e-4, (name, shape, blocks, aten)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_accesses_of_sampled_shapes_equal_pytorch(seed: int):
+    agree(seed, (ATEN[(seed // len(PROGRAMS)) % len(ATEN)],))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(1000, 1400))
+def test_accesses_of_many_shapes_equal_pytorch_in_all_output_types(seed: int):
+    agree(seed, ATEN)

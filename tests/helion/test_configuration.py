@@ -1,0 +1,121 @@
+"""Which configuration a kernel is lowered with, where that is said, and what of it is in the MLIR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import helion
+import helion.language as hl
+import pytest
+import torch
+
+import irwidget
+from irwidget.errors import UsageError
+from irwidget.helion import lower_kernel
+
+X = torch.randn(37, 21)
+
+
+@helion.kernel(
+    configs=[
+        helion.Config(block_sizes=[16, 8], num_warps=8),
+        helion.Config(block_sizes=[8, 4], loop_orders=[[1, 0]], l2_groupings=[2], pid_type="persistent_interleaved"),
+    ]
+)
+def shifted(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows, columns in hl.tile(x.size()):
+        out[rows, columns] = x[rows, columns] + 1
+    return out
+
+
+@helion.kernel()
+def counted(x: torch.Tensor) -> torch.Tensor:
+    """How often each element is reached: once, however the tiles are given to programs."""
+    out = torch.zeros_like(x)
+    for a, b, c in hl.tile(x.size()):
+        hl.atomic_add(out, [a, b, c], x[a, b, c])
+    return out
+
+
+@helion.kernel()
+def summed(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0)], dtype=x.dtype)
+    for rows in hl.tile(x.size(0)):
+        acc = hl.zeros([rows], dtype=torch.float32)
+        for a, b in hl.tile([x.size(1), x.size(2)]):
+            acc = acc + x[rows, a, b].sum(-1).sum(-1)
+        out[rows] = acc
+    return out
+
+
+@pytest.mark.parametrize(
+    ("given", "origin", "sizes"),
+    [
+        (None, "the decorator's, the first of its 2 (0 to 1)", (16, 8)),
+        ("1", "number 1 of the decorator's 2", (8, 4)),
+        (0, "number 0 of the decorator's 2", (16, 8)),
+        ({"block_sizes": [4, 32]}, "as given", (4, 32)),
+        (helion.Config(block_sizes=[2, 2]), "as given", (2, 2)),
+        ("block_sizes=[32, 2], num_warps=2", "as given", (32, 2)),
+        ("helion.Config(block_sizes=[32, 2])", "as given", (32, 2)),
+    ],
+)
+def test_a_configuration_is_taken_and_named(given: Any, origin: str, sizes: tuple[int, int]):
+    facts = irwidget.lower(shifted, X, to="helion_device_ir", config=given).trace.facts
+    assert facts["configuration"] == origin
+    assert (facts["block_size_0"], facts["block_size_1"]) == sizes
+
+
+def test_without_one_it_is_helions_default_and_says_so():
+    low = irwidget.lower(counted, torch.ones(3, 4, 5), to="helion_device_ir")
+    assert low.trace.facts["configuration"] == "Helion's default"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("7", "has no configuration 7. It has:\n  0: "),
+        ("block_size=[4, 4]", "has no field 'block_size'. Did you mean block_sizes"),
+        ("quick", "not 'quick'"),
+        ({"block_sizes": [4]}, "expected 2 block sizes"),
+        (3.5, "is a helion.Config or a dict, not 3.5"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_words(given: Any, said: str):
+    with pytest.raises(UsageError) as raised:
+        lower_kernel(shifted, (X,), config=given)
+    assert said in str(raised.value)
+
+
+def test_module_nodes_and_twin_show_it():
+    low = irwidget.lower(shifted, X, to="helion_mlir", config=1)
+    assert 'helion.config = {block_sizes = [8, 4], indexing = ["pointer", "pointer"], l2_groupings = [2]' in low.text
+    texts = {node.name.rpartition(".")[2]: node.text for node in low.trace.nodes}
+    assert texts["load"] == "load: float32[8, 4] = load(x, [block_size_0, block_size_1])"
+    assert texts["block_size_1"].endswith("  # 4")
+    assert "persistent_interleaved" in low.to_html()
+    assert low.results["kernel"].verify() is None
+
+
+def test_the_loop_order_is_that_of_the_dims():
+    text = lower_kernel(shifted, (X,), config={"block_sizes": [16, 8], "loop_orders": [[1, 0]]}).mlir
+    assert "= (0, 0) to (21, 37) step (8, 16)" in text
+    plain = lower_kernel(summed, (torch.ones(4, 6, 10),), config={"block_sizes": [4, 2, 4]}).mlir
+    turned = lower_kernel(
+        summed, (torch.ones(4, 6, 10),), config={"block_sizes": [4, 2, 4], "loop_orders": [[1, 0]]}
+    ).mlir
+    ends = [
+        [line.split(" to ")[1].split(" ")[0] for line in t.splitlines() if "scf.for %" in line] for t in (plain, turned)
+    ]
+    assert ends == [["%c6", "%c10"], ["%c10", "%c6"]]
+
+
+@pytest.mark.parametrize("kind", ["persistent_interleaved", "persistent_blocked"])
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_persistent_programs_reach_every_tile_once(kind: str, order: list[int]):
+    config = {"block_sizes": [2, 1, 4], "loop_orders": [order], "l2_groupings": [4], "pid_type": kind}
+    x = torch.ones(9, 11, 13)
+    lowering = lower_kernel(counted, (x,), config=config)
+    assert torch.equal(lowering.run(x, opt_level=0, check_bounds=True), x)
+    assert "scf.forall (%blk_arg0) in (132)" in lowering.mlir

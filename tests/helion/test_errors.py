@@ -1,0 +1,77 @@
+"""What is wrong is said in words: arguments, accesses, IR that does not verify."""
+
+from __future__ import annotations
+
+import helion
+import helion.language as hl
+import pytest
+import torch
+
+from irwidget.errors import ExportError, ToolError, UnsupportedError, UsageError
+from irwidget.helion import lower_kernel
+from irwidget.helion.bindings import ir
+from irwidget.helion.handlers import _handlers
+from tests.helion import kernels_matmul as mm
+from tests.helion import kernels_pointwise as pw
+
+X, Y = torch.randn(20, 30), torch.randn(30, 12)
+total = 3  # also a local name of a kernel below
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def past_the_end(x: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        out[rows] = x[rows] + first[rows.begin]
+    return out
+
+
+@helion.kernel()
+def shadowed(x: torch.Tensor) -> torch.Tensor:
+    total = torch.empty_like(x)  # noqa: F841
+    for rows in hl.tile(x.size(0)):
+        unknown_name(x[rows])  # noqa: F821  # pyright: ignore
+    return x
+
+
+def test_arguments_that_are_no_tuple_swapped_or_too_few():
+    lowering = lower_kernel(mm.matmul, (X, Y))
+    attempts = {
+        "arguments are one tuple": lambda: lower_kernel(mm.matmul, X, Y),
+        "matmul are one tuple": lambda: lower_kernel(mm.matmul, X),
+        "missing a required argument: 'y'": lambda: lower_kernel(mm.matmul, (X,)),
+        "x, y) takes a tensor as y, not 3 (int)": lambda: lower_kernel(mm.matmul, (X, 3)),
+        "lowered for x of shape (20, 30) torch.float32, not (30, 12)": lambda: lowering.run(Y, X),
+        "does not take 1 argument": lambda: lowering.run(X),
+    }
+    for said, attempt in attempts.items():
+        with pytest.raises(UsageError) as raised:
+            attempt()
+        assert said in str(raised.value)
+
+
+def test_an_access_outside_of_its_buffer_ends_a_checked_run():
+    x, first = torch.ones(8), torch.ones(2)
+    lowering = lower_kernel(past_the_end, (x, first))
+    with pytest.raises(ToolError, match="outside of a buffer"):
+        lowering.run(check_bounds=True, opt_level=0)
+
+
+def test_ir_that_does_not_verify_names_the_node(monkeypatch: pytest.MonkeyPatch):
+    def wrong(emitter, node):  # type: ignore[no-untyped-def]
+        value = emitter.tensor(node.args[0])
+        other = emitter.builder.tensor_type([3], value.type.element_type)
+        return ir.Operation.create("math.exp", [other], [value]).result
+
+    monkeypatch.setitem(_handlers, "aten.exp.default", wrong)
+    with pytest.raises(UnsupportedError) as raised:
+        lower_kernel(pw.exp_forward, (torch.randn(40),))
+    assert "aten.exp.default (node" in str(raised.value)
+    assert "is refused: 'math.exp' op" in str(raised.value)
+
+
+def test_globals_are_blamed_only_where_the_error_speaks_of_them():
+    with pytest.raises(ExportError) as raised:
+        lower_kernel(shadowed, (X,))
+    assert "globals" not in str(raised.value)
+    assert len(str(raised.value).splitlines()) <= 10

@@ -1,0 +1,66 @@
+"""Random numbers in all output types, 64-bit integers in tosa, prints."""
+
+from __future__ import annotations
+
+import helion
+import helion.language as hl
+import pytest
+import torch
+
+from irwidget.helion import emit_kernel, lower_kernel
+
+
+@helion.kernel(config=helion.Config(block_sizes=[64]))
+def drawn(x: torch.Tensor, seed: int) -> list[torch.Tensor]:
+    out, whole = torch.empty_like(x), torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        out[rows] = x[rows] * hl.rand([rows], seed=seed)
+        whole[rows] = x[rows] * hl.randint([rows], low=0, high=10, seed=seed)
+    return [out, whole]
+
+
+@helion.kernel(config=helion.Config(block_sizes=[64]))
+def noisy(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        tile = x[rows]
+        hl.device_print("tile ", tile)
+        out[rows] = tile + torch.rand_like(tile)
+    return out
+
+
+@helion.kernel(config=helion.Config(block_sizes=[8]))
+def wide(x: torch.Tensor) -> list[torch.Tensor]:
+    added, taken, doubled = torch.empty_like(x), torch.empty_like(x), torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        tile = x[rows]
+        added[rows] = tile + 0x9E3779B9
+        taken[rows] = (tile - 7) ^ 0xBB67AE85
+        doubled[rows] = torch.add(tile, tile, alpha=3)
+    return [added, taken, doubled]
+
+
+def test_the_same_numbers_in_every_output_type():
+    kernel = emit_kernel(drawn, (torch.ones(100), 3))
+    first, *others = [kernel.lower(a, dumps=False).run(opt_level=0) for a in ("linalg-on-tensors", "tosa", "stablehlo")]
+    assert 0.4 < first[0].mean() < 0.6
+    assert set(first[1].tolist()) == set(range(10))
+    for other in others:
+        assert all(map(torch.equal, first, other))
+
+
+def test_seeds_come_from_the_host_and_a_print_is_left_out_with_a_remark():
+    lowering = lower_kernel(noisy, (torch.zeros(100),))
+    torch.manual_seed(0)
+    first, second = (lowering.run(opt_level=0) for _ in range(2))
+    assert 0.4 < first.mean() < 0.6
+    assert not torch.equal(first, second)
+    assert "device_print is left out" in str(lowering.diagnostics[0])
+
+
+@pytest.mark.parametrize("aten", ["tosa", "stablehlo"])
+def test_integers_of_64_bits_are_added_in_64_bits(aten: str):
+    x = torch.tensor([1, -1, 2**31, 2**33 + 5, -(2**35), 123456789012, 7, 0])
+    found = lower_kernel(wide, (x,), aten).run(opt_level=0)
+    for one, want in zip(found, [x + 0x9E3779B9, (x - 7) ^ 0xBB67AE85, 4 * x], strict=True):
+        assert torch.equal(one, want)
