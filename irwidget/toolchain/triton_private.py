@@ -35,6 +35,24 @@ def knobs() -> Any:
     return _module("knobs")
 
 
+def knob_groups() -> list[Any]:
+    """The groups of settings that code may depend on; each has `knob_descriptors`, by name, with the variable `key`."""
+    return [getattr(knobs(), name) for name in ("compilation", "language", "runtime", "nvidia", "amd")]
+
+
+def code_variables() -> dict[str, str]:
+    """The variables of the environment that are set and, as Triton says, change the code that it makes."""
+    return dict(_module("_C.libtriton").get_cache_invalidating_env_vars())
+
+
+def forget_settings() -> None:
+    """Have Triton's back ends read anew what they keep of the settings: the version of PTX, say."""
+    for name in ("nvidia", "amd"):
+        for value in list(vars(_module(f"backends.{name}.compiler")).values()):
+            if clear := getattr(value, "cache_clear", None):
+                clear()
+
+
 # --- back ends ---------------------------------------------------------------------------
 
 
@@ -48,10 +66,11 @@ def make_backend(arch: Arch) -> Any:
     return _module("compiler.compiler").make_backend(gpu_target(arch))
 
 
-def stages(backend: Any, options: Any) -> dict[str, Callable[[Any, dict[str, Any]], Any]]:
-    """The stage functions of a backend by their names, in their order."""
+def stages(backend: Any, options: Any, *, gluon: bool = False) -> dict[str, Callable[[Any, dict[str, Any]], Any]]:
+    """The stage functions of a backend by their names, in their order; Gluon's begin with `ttgir`."""
     found: dict[str, Callable[[Any, dict[str, Any]], Any]] = {}
-    backend.add_stages(found, options, _module("backends.compiler").Language.TRITON)
+    language = _module("backends.compiler").Language
+    backend.add_stages(found, options, language.GLUON if gluon else language.TRITON)
     return found
 
 
@@ -98,8 +117,11 @@ def packed(kernel: Any, backend: Any, keywords: Mapping[str, Any], bound: Any, f
 
 
 def ast_source(kernel: Any, signature: Any, constants: Any, attributes: Any) -> Any:
-    """A kernel to be compiled; `make_ir` gives its module."""
-    return _module("compiler.compiler").ASTSource(kernel, signature, constants, attributes)
+    """A kernel to be compiled, of Triton's or of Gluon's; `make_ir` gives its module."""
+    home, name = ("compiler.compiler", "ASTSource")
+    if kernel.is_gluon():
+        home, name = ("experimental.gluon._runtime", "GluonASTSource")
+    return getattr(_module(home), name)(kernel, signature, constants, attributes)
 
 
 def filter_traceback(error: BaseException) -> None:

@@ -34,7 +34,6 @@ MODULES = {
 KNOTS = (
     {"irwidget.editor.reproduce", "irwidget.editor.widget"},
     {"irwidget.sweeps.result", "irwidget.sweeps.view"},
-    {"irwidget.frontends.triton"} | {name for name in MODULES if name.startswith("irwidget.frontends.triton.")},
 )
 """Modules that still import one another, inside functions or for the type checker; nothing may join them."""
 

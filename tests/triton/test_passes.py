@@ -18,7 +18,7 @@ from triton.experimental.gluon import language as gl
 
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
-from irwidget.frontends.triton.launch import backend_of
+from irwidget.frontends.triton.specialization import backend_of
 from irwidget.toolchain import client, triton_archs, triton_opt
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step

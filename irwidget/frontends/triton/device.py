@@ -95,7 +95,7 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 
 
 def _address(tensor: torch.Tensor) -> int:
-    from irwidget.frontends.triton.launch import stand_in
+    from irwidget.frontends.triton.stand_ins import stand_in
 
     with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
         return stand_in(tensor).address

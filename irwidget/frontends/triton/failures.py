@@ -6,15 +6,12 @@ import linecache
 import re
 import traceback
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, UnsupportedError, UsageError
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Diagnostic, Location
-
-if TYPE_CHECKING:
-    from irwidget.frontends.triton.recorder import Launches
 
 _NO_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")
 _NO_DATA_METHODS = (
@@ -24,10 +21,10 @@ _NO_DATA_METHODS = (
 )
 
 
-def explain(error: Exception, launches: Launches) -> IRWidgetError | None:
-    """Our error for one that ended a cell; None for the user's own, and where launches were noted before it.
+def explain(error: Exception, *, launched: bool, notes: list[Diagnostic]) -> IRWidgetError | None:
+    """Our error for one that ended a cell; None for the user's own, and where it had `launched` before.
 
-    In the last case what was not run is noted in `launches.diagnostics`.
+    In the last case what was not run is put into `notes`.
     """
     if isinstance(error, IRWidgetError):
         return _with_line(error)
@@ -37,9 +34,9 @@ def explain(error: Exception, launches: Launches) -> IRWidgetError | None:
         return None
     place = user_line(error)
     reason = f"{place} needs the value of a tensor, and without a GPU tensors have shapes and types but no values"
-    if launches:
+    if launched:
         note = f"the cell was run up to here: {reason}. What was launched before is shown."
-        launches.diagnostics.append(Diagnostic("remark", note, place))
+        notes.append(Diagnostic("remark", note, place))
         return None
     return UnsupportedError(f"No kernel was launched: {reason}. Launch the kernel before that line.")
 

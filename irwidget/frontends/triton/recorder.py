@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 from irwidget.errors import UsageError
 from irwidget.frontends.triton import failures
-from irwidget.frontends.triton.launch import Launch, specialize, stand_in
-from irwidget.toolchain import triton_private
+from irwidget.frontends.triton.captured import CapturedKernel
+from irwidget.frontends.triton.kernels import kernels
+from irwidget.frontends.triton.launch import Launch
+from irwidget.frontends.triton.specialization import specialize
+from irwidget.frontends.triton.stand_ins import stand_in
+from irwidget.toolchain import triton_private, triton_settings
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
 from irwidget.toolchain.triton_state import require
@@ -38,10 +41,20 @@ class Launches(list[Launch]):
         """Whether the cell ended with an error of the user's own, which IPython has shown."""
         self.config = ""
         """The autotuner's configuration that is being launched."""
+        self.tuning = 0
+        """Which call of an autotuner is under way, counted from 1; 0 where there is none."""
+        self.later = False
+        """Whether what is launched now is compiled only when it is looked at."""
+        self.tunings = 0
+        """Calls of autotuners so far."""
         self._seen: dict[str, CapturedKernel] = {}
+        self._met: list[tuple[str, Launch]] = []
 
     def note(self, kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: Mapping[str, Any]) -> CapturedKernel:
-        """Note a launch; compiles it to TTIR, so that an error is raised at the line that launches."""
+        """Note a launch; compiles it to TTIR, so that an error is raised at the line that launches.
+
+        Raises what `Launch.compiled` raises.
+        """
         arguments = tuple(stand_in(value) for value in args)
         keywords = {name: stand_in(value) for name, value in kwargs.items()}
         special = specialize(kernel, arguments, keywords, self.arch)
@@ -57,15 +70,37 @@ class Launches(list[Launch]):
                 _dimensions(kernel, shape),
                 _calling_line(),
                 self.config,
+                self.tuning,
                 chosen=not self.real or not self.config,
+                settings=triton_settings.current(options=True),
             )
-            began = time.monotonic()
-            launch.compiled(seconds=self.seconds, memory=self.memory)
-            if self.seconds is not None:
-                self.seconds = max(0.0, self.seconds - (time.monotonic() - began))
+            if not self.later:
+                self._compile(launch)
             self.append(launch)
-            self._seen[special.key] = CapturedKernel(launch)
-        return self._seen[special.key]
+            self._seen[special.key] = CapturedKernel(launch, special)
+        captured = self._seen[special.key]
+        self._met.append((special.key, captured.launch))
+        return captured
+
+    def _compile(self, launch: Launch) -> None:
+        began = time.monotonic()
+        launch.compiled(seconds=self.seconds, memory=self.memory)
+        if self.seconds is not None:
+            self.seconds = max(0.0, self.seconds - (time.monotonic() - began))
+
+    @contextmanager
+    def tuned(self) -> Generator[None]:
+        """One call of an autotuner: its launches belong together, those too that an earlier call had noted."""
+        first, seen = len(self), set(self._seen)
+        self.tunings += 1
+        self.tuning, self._met = self.tunings, []
+        try:
+            yield
+        finally:
+            again = [one for key, one in self._met if key in seen and one.tuning]
+            if len(self) > first:
+                self[first:first] = [replace(launch, tuning=self.tuning) for launch in again]
+            self.tuning, self.config, self.later = 0, "", False
 
     def choose(self, first: int, configs: list[Any], best: Any) -> None:
         """Name the configurations of the launches from `first` on; a GPU found `best` to be the best."""
@@ -74,58 +109,6 @@ class Launches(list[Launch]):
             config = next((c for c in configs if c.all_kwargs().items() <= given.items()), None)
             if config is not None:
                 self[i] = replace(self[i], config=_named(config), chosen=config == best)
-
-
-class CapturedKernel:
-    """What a captured launch returns in place of Triton's CompiledKernel.
-
-    Compiled, in the worker, when the cell looks into it: `asm["ptx"]`, `n_regs`, `metadata.shared`.
-    """
-
-    def __init__(self, launch: Launch) -> None:
-        self._launch = launch
-        self.name = launch.name
-        self.function = self.module = self.packed_metadata = None
-
-    def __getitem__(self, grid: Any) -> Callable[..., None]:
-        return lambda *args, **kwargs: None
-
-    def run(self, *args: Any, **kwargs: Any) -> None:
-        """Launches nothing: there is no GPU."""
-
-    def _init_handles(self) -> None:
-        pass
-
-    @property
-    def asm(self) -> dict[str, Any]:
-        """The text of each stage and the binary, by Triton's names: ttir, ttgir, llir, ptx, cubin ..."""
-        from irwidget.frontends.triton.lowering import asm
-
-        return asm(self._launch)
-
-    @property
-    def metadata(self) -> Any:
-        """num_warps, num_stages, shared (bytes) ..., as attributes."""
-        facts = self._facts()
-        return SimpleNamespace(**facts, name=self.name, shared=facts.get("shared_memory", 0))
-
-    @property
-    def n_regs(self) -> int:
-        return int(self._facts().get("registers", 0))
-
-    @property
-    def n_spills(self) -> int:
-        facts = self._facts()
-        return int(facts.get("spill_stores", facts.get("vector_spills", 0)))
-
-    @property
-    def n_max_threads(self) -> int:
-        return 1024
-
-    def _facts(self) -> dict[str, Any]:
-        from irwidget.frontends.triton.lowering import binary_facts
-
-        return binary_facts(self._launch)
 
 
 def _dimensions(kernel: Any, grid: Any) -> tuple[int, ...] | None:
@@ -199,7 +182,7 @@ def recording(
             stack.enter_context(replaced(kernel, "run", run(launches, kernel.run)))
             yield launches
     except Exception as error:
-        told = failures.explain(error, launches)
+        told = failures.explain(error, launched=bool(launches), notes=launches.diagnostics)
         if told is not None:
             raise told from error
         if not failures.needs_values(error):
@@ -245,8 +228,6 @@ def run_cell(
 
 def require_launch(launches: Launches, namespace: Mapping[str, object]) -> None:
     """Raise UsageError when a cell launched nothing; names the kernels that it could launch."""
-    from irwidget.frontends.triton import kernels
-
     if launches:
         return
     known = [f"{name}[grid]({', '.join(getattr(one, 'arg_names', []))})" for name, one in kernels(namespace).items()]
@@ -280,32 +261,42 @@ def _tune(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any
 
     def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        results: list[Any] = []
+        result: Any = None
         try:
             configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
-            for config in configs:
-                if conflicts := kwargs.keys() & config.kwargs.keys():
-                    raise ValueError(
-                        f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
-                        "Make sure that you don't re-define auto-tuned symbols."
-                    )
-                chosen = config.all_kwargs()
-                if config.pre_hook is not None:
-                    config.pre_hook({**tuner.nargs, **kwargs, **chosen})
-                launches.config = _named(config)
-                try:
-                    results.append(tuner.fn.run(*args, **kwargs, **chosen))
-                except triton_private.failed_assertion() as error:  # the real autotuner skips it too
-                    if config is configs[-1] and not results:
-                        raise
-                    note = f"{tuner.base_fn.__name__} does not compile with {_named(config)}: {error}"
-                    launches.diagnostics.append(Diagnostic("remark", note))
+            with launches.tuned():
+                for config in configs:
+                    done = _try(launches, tuner, config, args, kwargs, last=config is configs[-1])
+                    if result is None and done is not None:
+                        result, tuner.best_config, launches.later = done, config, True
         finally:
             tuner.nargs = None
-            launches.config = ""
-        return results[0]
+        return result
 
     return run
+
+
+def _try(
+    launches: Launches, tuner: Any, config: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, last: bool
+) -> Any:
+    """Launch one configuration; None, and a note, where it says itself that it does not compile."""
+    if conflicts := kwargs.keys() & config.kwargs.keys():
+        raise ValueError(
+            f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
+            "Make sure that you don't re-define auto-tuned symbols."
+        )
+    chosen = config.all_kwargs()
+    if config.pre_hook is not None:
+        config.pre_hook({**tuner.nargs, **kwargs, **chosen})
+    launches.config = _named(config)
+    try:
+        return tuner.fn.run(*args, **kwargs, **chosen)
+    except triton_private.failed_assertion() as error:  # the real autotuner skips it too
+        if last and not launches.later:
+            raise
+        note = f"{tuner.base_fn.__name__} does not compile with {_named(config)}: {error}"
+        launches.diagnostics.append(Diagnostic("remark", note))
+        return None
 
 
 def _tune_on_gpu(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]:
