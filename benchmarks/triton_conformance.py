@@ -6,7 +6,7 @@
 The first runs the functions of `python/test/unit/language` as pytest does, without a GPU, and compiles every kernel
 that they launch twice: by `triton.compile`, and pass by pass. Printed is, by stage, how many texts (with the source
 line of each of their lines) and binaries are equal. `--cases` is how many parameter sets of each function are run,
-`--only` a part of a test's name.
+`--only` a part of a test's name, as `test_core.py::test_dot`.
 
 The second runs the tutorials, each as one cell, and counts them: *whole* (all that it launches is lowered, and the cell
 came to its end), *partly* (kernels are shown, then something was missing), *refused* (the tutorial says that it is not
@@ -123,12 +123,14 @@ class Suite:
 
 def run_kernels(path: Path, arch: str, cases: int, only: str) -> None:
     """The child: runs the suite under a driver that names the architecture, and prints a line for each kernel."""
-    from irwidget.frontends.triton.device import driver, replaced
+    from irwidget.frontends.triton.device import machine
 
     folder = path / "python/test/unit/language"
-    given = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(folder)]
-    config = triton_private.driver_config()
-    with replaced(config, triton_private.ACTIVE_DRIVER, driver(find(arch))), contextlib.redirect_stdout(sys.stderr):
+    file = folder / only.partition("::")[0]
+    root = path / "python/test"
+    given = ["-q", "-s", "-p", "no:cacheprovider", "-W", "ignore", f"--rootdir={root}", f"--confcutdir={root}"]
+    given.append(str(file if file.is_file() else folder))
+    with machine(find(arch)), contextlib.redirect_stdout(sys.stderr):
         pytest.main(given, plugins=[Suite(arch, cases, only)])
 
 

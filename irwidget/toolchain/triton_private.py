@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,6 +51,11 @@ def forget_settings() -> None:
         for value in list(vars(_module(f"backends.{name}.compiler")).values()):
             if clear := getattr(value, "cache_clear", None):
                 clear()
+
+
+def testing() -> Any:
+    """Triton's module of benchmarks and comparisons: `do_bench`, `do_bench_cudagraph`, `assert_close`."""
+    return _module("testing")
 
 
 # --- back ends ---------------------------------------------------------------------------
@@ -132,6 +137,25 @@ def filter_traceback(error: BaseException) -> None:
 def failed_assertion() -> Any:
     """The class of what `tl.static_assert` raises, by which the autotuner skips a configuration."""
     return _module("compiler.errors").CompileTimeAssertionFailure
+
+
+# --- the interpreter -----------------------------------------------------------------------
+
+
+def interpret(kernel: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: tuple[int, ...]) -> None:
+    """Execute a launch by Triton's interpreter, which changes the process: it is for a copy that ends afterwards.
+
+    The interpreter is made for a process in which all kernels were defined as interpreted ones; here the functions
+    that a kernel calls were compiled ones, and become interpreted when they are called.
+    """
+    interpreted = _module("runtime.interpreter").InterpretedFunction
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        return interpreted(function.fn)(*args, **kwargs)
+
+    knobs().runtime.interpret = True
+    jit_function().__call__ = call
+    interpreted(kernel.fn).run(*arguments, grid=grid, warmup=False, **keywords)
 
 
 # --- drivers ------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """A machine without a GPU, made to look like one with: for as long as a cell runs.
 
-Tensors are fake ones on the CPU (shapes and types without data) that say they
+Tensors are fake ones on the CPU (shapes and types without data), or with `values` real ones there, that say they
 are on `cuda:0`; Triton's driver names the architecture; `torch.cuda` answers.
 Tensors that were fake CUDA ones inside would abort the process in autograd.
 Everything is put back at the end.
@@ -65,10 +65,16 @@ def fake_mode() -> _FakeMode:
     return _fake
 
 
+class _Inside:
+    """How deep in torch's own code a tensor is asked."""
+
+    depth = 0
+
+
 class _Pretend(TorchFunctionMode):
     """Tensors say that they are on the GPU; what asks for the GPU gets the CPU."""
 
-    def __init__(self, fake: _FakeMode) -> None:
+    def __init__(self, fake: _FakeMode | _Inside) -> None:
         super().__init__()
         self.fake = fake
 
@@ -97,6 +103,9 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 def _address(tensor: torch.Tensor) -> int:
     from irwidget.frontends.triton.stand_ins import stand_in
 
+    if not isinstance(tensor, FakeTensor):
+        with as_it_is():
+            return tensor.data_ptr()
     with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
         return stand_in(tensor).address
 
@@ -134,6 +143,7 @@ def driver(arch: Arch) -> Any:
     base: Any = triton_private.driver_base()
 
     class PretendDriver(base):
+        pretended = True
         utils = SimpleNamespace(
             get_device_properties=lambda device: properties(arch), unload_module=lambda module: None
         )
@@ -172,14 +182,16 @@ def driver(arch: Arch) -> Any:
         def clear_cache(self, cache: Any) -> None:
             pass
 
-        def get_benchmarker(self) -> Callable[..., list[float]]:
-            def once(call: Callable[[], Any], *, quantiles: Any = None, **options: Any) -> list[float]:
-                call()
-                return [1.0] * len(quantiles or [0])
-
-            return once
+        def get_benchmarker(self) -> Callable[..., Any]:
+            return _not_measured
 
     return PretendDriver()
+
+
+def pretending() -> bool:
+    """Whether the GPU that Triton sees is one of ours."""
+    active = vars(triton_private.driver_config()).get(triton_private.ACTIVE_DRIVER)
+    return bool(getattr(active, "pretended", False))
 
 
 def capability(arch: Arch) -> tuple[int, int]:
@@ -190,8 +202,45 @@ def capability(arch: Arch) -> tuple[int, int]:
     return int(digits[:-2]), int(digits[-2], 16)
 
 
+class Unmeasured(float):
+    """A time that nobody has measured: not a number, but one where code makes an integer of it, as a count of runs."""
+
+    def __new__(cls) -> Unmeasured:
+        return super().__new__(cls, "nan")
+
+    def _with(self, other: Any) -> Unmeasured:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with
+    __floordiv__ = __rfloordiv__ = _with
+
+    def __int__(self) -> int:
+        return 1
+
+    __trunc__ = __ceil__ = __floor__ = __int__
+
+
+_measuring = 0
+
+
+def measuring() -> bool:
+    """Whether a benchmark is under way, whose launches are noted and not executed."""
+    return _measuring > 0
+
+
+def _not_measured(call: Callable[[], Any], *args: Any, quantiles: Any = None, **options: Any) -> Any:
+    """Triton's do_bench without a GPU: calls once, and says no time."""
+    global _measuring
+    _measuring += 1
+    try:
+        call()
+    finally:
+        _measuring -= 1
+    return [Unmeasured() for _ in quantiles] if quantiles and len(quantiles) > 1 else Unmeasured()
+
+
 class _Event:
-    """torch.cuda.Event without a GPU. A second passes between two events, so that benchmarks stop after one run."""
+    """torch.cuda.Event without a GPU: no time passes that could be measured."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -209,7 +258,7 @@ class _Event:
         return True
 
     def elapsed_time(self, other: Any) -> float:
-        return 1000.0
+        return Unmeasured()
 
 
 class _Stream(_Event):
@@ -322,9 +371,26 @@ def as_it_is() -> Generator[None]:
 
 
 @contextlib.contextmanager
-def pretend(arch: Arch) -> Generator[None]:
-    """Run the body as on a machine with a GPU of this architecture."""
-    fake = fake_mode()
+def machine(arch: Arch) -> Generator[None]:
+    """Triton and `torch.cuda` say that there is a GPU of this architecture; tensors are as they are."""
+    with ExitStack() as stack:
+        stack.enter_context(replaced(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, driver(arch)))
+        for name, value in _torch_cuda(arch).items():
+            stack.enter_context(replaced(torch.cuda, name, value))
+        stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
+        stack.enter_context(replaced(torch, "Generator", _Generator))
+        stack.enter_context(replaced(torch, "compile", _not_compiled))
+        for name in ("do_bench", "do_bench_cudagraph"):
+            stack.enter_context(replaced(triton_private.testing(), name, _not_measured))
+        stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))
+        stack.enter_context(replaced(torch.version, "cuda", None if arch.backend == "hip" else "13.0"))
+        yield
+
+
+@contextlib.contextmanager
+def pretend(arch: Arch, *, values: bool = False) -> Generator[None]:
+    """Run the body as on a machine with a GPU of this architecture; with `values`, its tensors have some."""
+    fake = _Inside() if values else fake_mode()
     device = FakeTensor.device
 
     def shown_device(tensor: Any) -> torch.device:
@@ -332,17 +398,12 @@ def pretend(arch: Arch) -> Generator[None]:
         return real if fake.depth or real.type != "cpu" else _CUDA
 
     with ExitStack() as stack:
-        stack.enter_context(replaced(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, driver(arch)))
-        for name, value in _torch_cuda(arch).items():
-            stack.enter_context(replaced(torch.cuda, name, value))
-        stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
-        stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
-        stack.enter_context(replaced(torch, "Generator", _Generator))
-        stack.enter_context(replaced(torch, "compile", _not_compiled))
-        stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))
-        stack.enter_context(replaced(FakeTensor, "device", property(shown_device)))
+        stack.enter_context(machine(arch))
         mode = _Pretend(fake)
         stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
-        stack.enter_context(fake)
+        if isinstance(fake, _FakeMode):
+            stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
+            stack.enter_context(replaced(FakeTensor, "device", property(shown_device)))
+            stack.enter_context(fake)
         stack.enter_context(mode)
         yield

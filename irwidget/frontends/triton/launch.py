@@ -19,6 +19,16 @@ from irwidget.toolchain.triton_settings import Settings
 from irwidget.trace import Diagnostic, Location
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of the user's own: `torch.testing.assert_close(y, x + x)`."""
+
+    place: Location | None
+    equal: bool
+    said: str = ""
+    """In what they differ."""
+
+
 @dataclass(frozen=True)
 class Launch:
     """`kernel[grid](*arguments, **keywords)`, as one specialisation."""
@@ -43,6 +53,8 @@ class Launch:
     """What there is to say of the cell that launched it."""
     settings: Settings = ()
     """Triton's settings where it was launched (see `triton_settings`)."""
+    compared: list[Comparison] = field(default_factory=list["Comparison"], repr=False, compare=False)
+    """What the cell compared with what this launch, executed by Triton's interpreter, has written."""
     sources: dict[str, tuple[Specialization, Source]] = field(
         default_factory=dict[str, "tuple[Specialization, Source]"], repr=False, compare=False
     )

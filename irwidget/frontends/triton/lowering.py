@@ -29,7 +29,8 @@ def lower(
     signature: str | Sequence[Any] = "",
     config: str | int | None = None,
     llvm_passes: bool = False,
-    run: Options | None = None,
+    how: Options | None = None,
+    values: bool = False,
     **keywords: Any,
 ) -> Trace:
     """Lower a kernel to one of Triton's IR types; every pass is a dump.
@@ -38,23 +39,25 @@ def lower(
     `.ttir` or `.ttgir` file. A kernel takes its arguments here: tensors (fake and meta ones too), numbers,
     or Triton types (`"*fp16:16"`, `"i32"`), constexprs and launch options by keyword. `signature` is the
     same as one string: `"*fp32:16, *fp32:16, i32:16, 1024"`. `config` picks one of the autotuner's
-    configurations, by number or by what it says (`"BLOCK=128"`).
+    configurations, by number or by what it says (`"BLOCK=128"`). With `values` the launch is executed, too, by
+    Triton's interpreter, on the tensors that are given; `how` says how the passes run.
 
     Failures of a pass are in `Trace.failure`. Raises UsageError, PassError when the kernel does not
     compile, ToolError without Triton.
     """
     require()
-    run = run or Options()
+    how = how or Options()
     if to not in TARGETS:
         raise UsageError(f"{to!r} is not one of Triton's IR types. {near(to, TARGETS)}")
     if isinstance(obj, str):
-        return _lower_text(obj, to, arch, llvm_passes, run, keywords)
+        return _lower_text(obj, to, arch, llvm_passes, how, keywords)
     if not isinstance(obj, Launch):
         given = (*args, *_parse_signature(signature))
-        with recording(arch or default_arch(to), seconds=run.timeout, memory=run.memory) as launches:
-            obj.run(*given, grid=grid or (1,), warmup=True, **keywords)
+        asked = arch or default_arch(to)
+        with recording(asked, seconds=how.timeout, memory=how.memory, values=values) as launches:
+            obj.run(*given, grid=grid or (1,), warmup=not values, **keywords)
         obj = select(launches, config)[0]
-    return lower_launch(obj, to, arch, llvm_passes, run)
+    return lower_launch(obj, to, arch, llvm_passes, how)
 
 
 def select(launches: Sequence[Launch], config: str | int | None = None) -> list[Launch]:

@@ -10,10 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.frontends.triton import failures
+from irwidget.frontends.triton import device, failures
 from irwidget.frontends.triton.captured import CapturedKernel
+from irwidget.frontends.triton.device import replaced
+from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.kernels import kernels
 from irwidget.frontends.triton.launch import Launch
+from irwidget.frontends.triton.references import References
 from irwidget.frontends.triton.specialization import specialize
 from irwidget.frontends.triton.stand_ins import stand_in
 from irwidget.toolchain import triton_private, triton_settings
@@ -26,8 +29,20 @@ from irwidget.trace import Diagnostic, Location
 class Launches(list[Launch]):
     """The distinct launches of a capture, in order: one for each specialisation of each kernel."""
 
-    def __init__(self, arch: Arch, real: bool, seconds: float | None = None, memory: int | None = None) -> None:
+    def __init__(
+        self,
+        arch: Arch,
+        real: bool,
+        seconds: float | None = None,
+        memory: int | None = None,
+        *,
+        values: bool = False,
+    ) -> None:
         super().__init__()
+        self.values = values
+        """Whether launches are executed by Triton's interpreter, so that tensors have values."""
+        self.references = References()
+        """What the cell compares with what launches have written."""
         self.arch = arch
         self.real = real
         """Whether a GPU ran the cell."""
@@ -49,6 +64,18 @@ class Launches(list[Launch]):
         """Calls of autotuners so far."""
         self._seen: dict[str, CapturedKernel] = {}
         self._met: list[tuple[str, Launch]] = []
+        self._grid: tuple[int, ...] | None = None
+
+    def execute(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Execute what was noted last on the values of its tensors. Raises NotExecuted."""
+        launch = captured.launch
+        began = time.monotonic()
+        written = execute(
+            kernel, args, kwargs, self._grid or (), _calling_line(), seconds=self.seconds, memory=self.memory
+        )
+        if self.seconds is not None:
+            self.seconds = max(0.1, self.seconds - (time.monotonic() - began))
+        self.references.wrote(launch.compared, written)
 
     def note(self, kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: Mapping[str, Any]) -> CapturedKernel:
         """Note a launch; compiles it to TTIR, so that an error is raised at the line that launches.
@@ -61,13 +88,14 @@ class Launches(list[Launch]):
         named = dict(zip(kernel.arg_names, args, strict=False)) | dict(kwargs)
         bound = {name: named.get(name, value) for name, value in special.bound.items()}
         shape: Any = grid(bound) if callable(grid) else grid
+        self._grid = _dimensions(kernel, shape)
         if special.key not in self._seen:
             launch = Launch(
                 kernel,
                 arguments,
                 keywords,
                 self.arch.name,
-                _dimensions(kernel, shape),
+                self._grid,
                 _calling_line(),
                 self.config,
                 self.tuning,
@@ -139,7 +167,7 @@ def _named(config: Any) -> str:
 
 def has_gpu() -> bool:
     """Whether Triton can launch kernels on this machine."""
-    return triton_private.active_backends() == 1
+    return not device.pretending() and triton_private.active_backends() == 1
 
 
 def real_arch() -> str:
@@ -150,34 +178,37 @@ def real_arch() -> str:
 
 @contextmanager
 def recording(
-    arch: str | None = None, *, seconds: float | None = None, memory: int | None = None
+    arch: str | None = None, *, seconds: float | None = None, memory: int | None = None, values: bool = False
 ) -> Generator[Launches]:
     """Note what is launched in the body.
 
-    `seconds` and `memory` (bytes) limit what Triton's front end may take for it; the body itself is the user's.
+    `seconds` and `memory` (bytes) limit what Triton's front end, and its interpreter, may take for it; the body itself
+    is the user's.
 
     Without a GPU the body runs with tensors that have no values, on a pretended
     device of that architecture (sm_90 when not given); a body that needs values
-    ends there, quietly when something was launched before. With a GPU it really runs.
+    ends there, quietly when something was launched before. With `values` tensors have
+    them, and every launch is executed by Triton's interpreter. With a GPU it really runs.
 
     Raises UsageError for an unknown architecture, PassError for a kernel that does
     not compile, UnsupportedError where values are needed before any launch.
     """
     require()
-    from irwidget.frontends.triton.device import pretend, replaced
-
     if triton_private.knobs().runtime.interpret:
         raise UsageError(
             "TRITON_INTERPRET is set: kernels run as Python and are not compiled. Unset it and define them again."
         )
     real = has_gpu()
-    launches = Launches(find(arch or (real_arch() if real else DEFAULT)), real, seconds, memory)
+    chosen = find(arch or (real_arch() if real else DEFAULT))
+    launches = Launches(chosen, real, seconds, memory, values=values and not real)
     tuner, kernel = triton_private.autotuner(), triton_private.jit_function()
     tune, run = (_tune_on_gpu, _run_on_gpu) if real else (_tune, _run)
     try:
         with ExitStack() as stack:
             if not real:
-                stack.enter_context(pretend(launches.arch))
+                stack.enter_context(device.pretend(launches.arch, values=values))
+            if launches.values:
+                stack.enter_context(launches.references.watched(_calling_line))
             stack.enter_context(replaced(tuner, "run", tune(launches, tuner.run)))
             stack.enter_context(replaced(kernel, "run", run(launches, kernel.run)))
             yield launches
@@ -185,7 +216,7 @@ def recording(
         told = failures.explain(error, launched=bool(launches), notes=launches.diagnostics)
         if told is not None:
             raise told from error
-        if not failures.needs_values(error):
+        if not failures.ends_quietly(error):
             raise
     finally:
         launches[:] = [replace(launch, notes=tuple(launches.diagnostics)) for launch in launches]
@@ -199,7 +230,13 @@ def capture(cell: Callable[[], Any], arch: str | None = None) -> Launches:
 
 
 def run_cell(
-    shell: Any, source: str, arch: str | None = None, *, seconds: float | None = None, memory: int | None = None
+    shell: Any,
+    source: str,
+    arch: str | None = None,
+    *,
+    seconds: float | None = None,
+    memory: int | None = None,
+    values: bool = False,
 ) -> Launches:
     """The launches of a notebook cell, run by IPython; see `recording`.
 
@@ -207,8 +244,6 @@ def run_cell(
     can tell better (a kernel that does not compile, a value that is not there) are not shown but raised,
     and so is an interrupt: what was launched before it is not what the user still wants.
     """
-    from irwidget.frontends.triton.device import replaced
-
     show = shell.showtraceback
 
     def show_their_own(*args: Any, **kwargs: Any) -> None:
@@ -216,7 +251,7 @@ def run_cell(
         if error is None or not failures.is_explained(error):
             show(*args, **kwargs)
 
-    with recording(arch, seconds=seconds, memory=memory) as launches:
+    with recording(arch, seconds=seconds, memory=memory, values=values) as launches:
         with replaced(shell, "showtraceback", show_their_own):
             ran = shell.run_cell(source, store_history=False)
         launches.failed = not ran.success
@@ -241,7 +276,10 @@ def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]
     def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
-        return launches.note(kernel, args, None if warmup and not callable(grid) and grid is None else grid, kwargs)
+        captured = launches.note(kernel, args, grid, kwargs)
+        if launches.values and not warmup and not launches.later and not device.measuring():
+            launches.execute(captured, kernel, args, kwargs)
+        return captured
 
     return run
 
@@ -286,8 +324,11 @@ def _try(
             "Make sure that you don't re-define auto-tuned symbols."
         )
     chosen = config.all_kwargs()
+    named = {**tuner.nargs, **kwargs, **chosen}
     if config.pre_hook is not None:
-        config.pre_hook({**tuner.nargs, **kwargs, **chosen})
+        config.pre_hook(named)
+    if launches.values and not launches.later:
+        tuner.pre_hook(named, reset_only=True)
     launches.config = _named(config)
     try:
         return tuner.fn.run(*args, **kwargs, **chosen)

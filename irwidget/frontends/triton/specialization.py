@@ -1,4 +1,4 @@
-"""What Triton compiles of a launch: the kernel with the types, constants and facts of its arguments, and its settings."""
+"""What Triton compiles of a launch: a kernel with the types, constants and facts of its arguments, and settings."""
 
 from __future__ import annotations
 

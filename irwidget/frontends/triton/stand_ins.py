@@ -85,3 +85,15 @@ def _reduced(argument: Any) -> Any:
         nbytes = argument.ptr_range() if hasattr(argument, "ptr_range") else 1 << 40
         return Pointer(argument.dtype, int(argument.data_ptr()), nbytes)
     return argument
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors in an argument: itself, those in a tuple, that of a descriptor or of a reinterpreted tensor."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [tensor for one in value for tensor in tensors(one)]  # pyright: ignore[reportUnknownVariableType]
+    base = getattr(value, "base", None)
+    return [] if base is None else tensors(base)
