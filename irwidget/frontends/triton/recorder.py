@@ -130,6 +130,11 @@ class Launches(list[Launch]):
                 self[first:first] = [replace(launch, tuning=self.tuning) for launch in again]
             self.tuning, self.config, self.later = 0, "", False
 
+    def remark(self, message: str) -> None:
+        """Note, once, what was left out of the cell."""
+        if message not in [one.message for one in self.diagnostics]:
+            self.diagnostics.append(Diagnostic("remark", message, _calling_line()))
+
     def choose(self, first: int, configs: list[Any], best: Any) -> None:
         """Name the configurations of the launches from `first` on; a GPU found `best` to be the best."""
         for i in range(first, len(self)):
@@ -206,7 +211,7 @@ def recording(
     try:
         with ExitStack() as stack:
             if not real:
-                stack.enter_context(device.pretend(launches.arch, values=values))
+                stack.enter_context(device.pretend(launches.arch, values=values, tell=launches.remark))
             if launches.values:
                 stack.enter_context(launches.references.watched(_calling_line))
             stack.enter_context(replaced(tuner, "run", tune(launches, tuner.run)))
