@@ -1,12 +1,12 @@
 """Triton's own tests and tutorials: what irwidget shows of their kernels against what Triton itself compiles.
 
     python -m benchmarks.triton_conformance CHECKOUT [--arch sm_90] [--cases 1] [--only WORD]
-    python -m benchmarks.triton_conformance CHECKOUT --tutorials [--arch sm_80 sm_90] [--only WORD]
+    python -m benchmarks.triton_conformance CHECKOUT --tutorials [--arch sm_80 sm_90] [--only WORD] [--run]
 
 The first runs the functions of `python/test/unit/language` as pytest does, without a GPU, and compiles every kernel
-that they launch twice: by `triton.compile`, and pass by pass. Printed is, by stage, how many texts (with the source
-line of each of their lines) and binaries are equal. `--cases` is how many parameter sets of each function are run,
-`--only` a part of a test's name, as `test_core.py::test_dot`.
+that they launch twice: by `triton.compile`, and pass by pass. Printed is, by stage, how many texts and binaries are
+equal, and of how many kernels all lines come from the same source lines. `--cases` is how many parameter sets of each
+function are run, `--only` a part of a test's name, as `test_core.py::test_dot`.
 
 The second runs the tutorials, each as one cell, and counts them: *whole* (all that it launches is lowered, and the cell
 came to its end), *partly* (kernels are shown, then something was missing), *refused* (the tutorial says that it is not
@@ -68,7 +68,8 @@ def compared(launch: Launch) -> dict[str, bool]:
     for stage, language in {"source": "mlir", **LANGUAGES}.items():
         if stage in real and stage in ours:
             content = triton_state.content(language, real[stage])
-            found[stage] = ours[stage].text == content.text and ours[stage].locations == content.locations
+            found[stage] = ours[stage].text == content.text
+            found["lines"] = found.get("lines", True) and ours[stage].locations == content.locations
     for kind in BINARIES:
         if kind in real:
             found[kind] = next(iter(trace.attachments.values()), b"") == real[kind]
@@ -134,7 +135,7 @@ def run_kernels(path: Path, arch: str, cases: int, only: str) -> None:
         pytest.main(given, plugins=[Suite(arch, cases, only)])
 
 
-def tutorial(path: Path, arch: str) -> dict[str, Any]:
+def tutorial(path: Path, arch: str, *, values: bool) -> dict[str, Any]:
     """One tutorial as a cell: what it launches, and how it ended."""
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -147,7 +148,7 @@ def tutorial(path: Path, arch: str) -> dict[str, Any]:
     said = io.StringIO()
     launches: Any = []
     try:
-        with contextlib.redirect_stdout(said), frontend.recording(arch) as launches:
+        with contextlib.redirect_stdout(said), frontend.recording(arch, values=values) as launches:
             ran = shell.run_cell(source, store_history=False)
             ended = ran.error_before_exec or ran.error_in_exec
     except IRWidgetError as error:
@@ -229,7 +230,7 @@ def report_tutorials(path: Path, arch: str, arguments: argparse.Namespace) -> No
         counts: collections.Counter[str] = collections.Counter()
         for file in files:
             if arguments.only in str(file):
-                given = [str(file), "--tutorials", "--arch", arch]
+                given = [str(file), "--tutorials", "--arch", arch, *(["--run"] if arguments.run else [])]
                 (found,) = child(given, arguments.timeout)
                 kind = verdict(found)
                 counts[kind] += 1
@@ -242,6 +243,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path", type=Path)
     parser.add_argument("--tutorials", action="store_true")
+    parser.add_argument("--run", action="store_true", help="tutorials: execute launches, so that tensors have values")
     parser.add_argument("--arch", nargs="+", default=[])
     parser.add_argument("--cases", type=int, default=1)
     parser.add_argument("--only", default="")
@@ -252,7 +254,7 @@ def main() -> None:
     if arguments.child:
         (arch,) = arguments.arch
         if arguments.tutorials:
-            print(json.dumps(tutorial(arguments.path, arch)), flush=True)
+            print(json.dumps(tutorial(arguments.path, arch, values=arguments.run)), flush=True)
         else:
             run_kernels(arguments.path, arch, arguments.cases, arguments.only)
         return

@@ -283,6 +283,15 @@ def diagnostics(text: str) -> tuple[Diagnostic, ...]:
     return tuple(found) or tuple(Diagnostic(severity, message) for severity, message in _PLACELESS.findall(text))
 
 
+_PTXAS = re.compile(r"^ptxas [^\n]*?, line (\d+); (?:error|fatal)\s*: (.*)$", re.M)
+_LLVM_MC = re.compile(r"^[^\n:]*:(\d+):\d+: error: (.*)$", re.M)
+
+
+def assembler_errors(said: str) -> tuple[tuple[int, str], ...]:
+    """What ptxas, or LLVM's assembler for AMD, complains of: the number of a line of assembly, and the message."""
+    return tuple((int(line), message.strip()) for line, message in (_PTXAS.findall(said) or _LLVM_MC.findall(said)))
+
+
 def failure(error: str, said: str) -> PassFailed:
     """The failure of a pass, with the compiler's words where it said any."""
     found = diagnostics(said)

@@ -22,6 +22,7 @@ from irwidget.toolchain import (
     scratch,
     triton_facts,
     triton_glue,
+    triton_lines,
     triton_names,
     triton_private,
     triton_settings,
@@ -32,7 +33,7 @@ from irwidget.toolchain.tool import Pass, Run, State, StepFailed
 from irwidget.toolchain.triton_archs import Arch, find
 from irwidget.toolchain.triton_settings import Settings
 from irwidget.toolchain.triton_state import TritonState
-from irwidget.trace import WHOLE, Step
+from irwidget.trace import WHOLE, Diagnostic, Step
 
 TOOL = "triton"
 STAGES = {
@@ -256,10 +257,14 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
         meanwhile = threading.Thread(target=state.render_waiting)
         meanwhile.start()
         try:
-            after.binary = compile_stage(state.text)
-        except triton_private.ptxas_error() as error:
-            command = shlex.join(stage.commands[-1][0]) if stage.commands else ""
-            raise _failed(str(error), tool, tool, command) from None
+            with triton_glue.captured_stderr() as said:
+                try:
+                    after.binary = compile_stage(state.text)
+                except triton_private.ptxas_error() as error:
+                    log = stage.commands[-1][1] if stage.commands else ""
+                    raise _unassembled(str(error), log, state, tool) from None
+                except RuntimeError as error:  # AMD's assembler and linker
+                    raise _unassembled(str(error), said(), state, tool) from None
         finally:
             meanwhile.join()
         return after
@@ -269,6 +274,17 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
     for _, log in stage.commands:
         after.facts.update(triton_facts.ptxas(log))
     return after
+
+
+def _unassembled(error: str, said: str, state: TritonState, tool: str) -> PassFailed:
+    """The failure of an assembler, with the user's line for each line of assembly that it names."""
+    places = triton_lines.assembly(state.text)
+    found: list[Diagnostic] = []
+    for line, message in triton_glue.assembler_errors(said):
+        place = places[line - 1] if line <= len(places) else None
+        found.append(Diagnostic("error", f"{message} (line {line} of the {state.language})", place))
+    reason = found[0].message if found else " ".join(error.split())
+    return PassFailed(f"{tool} says: {reason}", tuple(found))
 
 
 def _sass(plan: _Plan, state: TritonState) -> Passes:

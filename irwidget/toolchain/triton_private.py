@@ -108,6 +108,29 @@ def jit_functions() -> Iterator[Any]:
     yield from reversed(list(vars(_module("runtime.jit"))["_triton_jit_function_registry"].values()))
 
 
+def is_jit_callable(obj: object) -> bool:
+    """Whether an object is Python that Triton compiles, or runs meanwhile: of `jit`, `constexpr_function`, Gluon."""
+    return isinstance(obj, _module("runtime.jit").JITCallable)
+
+
+def decorator(function: Any) -> str:
+    """What makes such an object of a function, by the name that it is imported by."""
+    if isinstance(function, _module("runtime.jit").ConstexprFunction):
+        return "triton.constexpr_function"
+    return "triton.experimental.gluon.jit" if function.is_gluon() else "triton.jit"
+
+
+def expression(value: object) -> tuple[str, Any] | None:
+    """A value of Triton's own as Python says it: a `constexpr` and its value, or a `dtype` and its name; else None."""
+    language = _module("language")
+    if isinstance(value, language.constexpr):
+        return "constexpr", value.value
+    if isinstance(value, language.dtype):
+        name = {str(one): name for name, one in vars(language).items() if type(one) is language.dtype}.get(str(value))
+        return ("dtype", f"triton.language.{name}") if name else None
+    return None
+
+
 def binder(kernel: Any, backend: Any) -> Callable[..., tuple[Any, Any, Any]]:
     """What binds a launch's arguments: to them by name, what was found of each, and the options."""
     return _module("runtime.jit").create_function_from_signature(kernel.signature, kernel.params, backend)

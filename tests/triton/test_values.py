@@ -115,7 +115,9 @@ def test_a_launch_that_takes_too_long_says_so():
         launches.seconds = 0.5
         counts[(1,)](x, 1 << 30)
         raise AssertionError("not reached")
-    assert "counts was not executed: 1 programs took Triton's interpreter more than 0.5 s" in launches[0].notes[0].message
+    assert (
+        "counts was not executed: 1 programs took Triton's interpreter more than 0.5 s" in launches[0].notes[0].message
+    )
 
 
 def test_benchmarks_launch_once_and_measure_nothing():

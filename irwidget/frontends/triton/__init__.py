@@ -12,21 +12,28 @@ from irwidget.frontends.triton.kernels import is_kernel, kernels
 
 if TYPE_CHECKING:
     from irwidget.frontends.triton.cache import from_cache
-    from irwidget.frontends.triton.compiling import TARGETS, default_arch
+    from irwidget.frontends.triton.compiling import TARGETS, default_arch, lower_launch
+    from irwidget.frontends.triton.configurations import Configurations
     from irwidget.frontends.triton.launch import Launch
-    from irwidget.frontends.triton.lowering import lower, select
+    from irwidget.frontends.triton.lowering import launch_of, lower, parse_signature, select
+    from irwidget.frontends.triton.recipe import Recipe
     from irwidget.frontends.triton.recorder import Launches, capture, recording, require_launch, run_cell
 
 __all__ = [
     "TARGETS",
+    "Configurations",
     "Launch",
     "Launches",
+    "Recipe",
     "capture",
     "default_arch",
     "from_cache",
     "is_kernel",
     "kernels",
+    "launch_of",
     "lower",
+    "lower_launch",
+    "parse_signature",
     "recording",
     "require_launch",
     "run_cell",
@@ -43,7 +50,12 @@ _HOME = {
     "run_cell": "recorder",
     "TARGETS": "compiling",
     "default_arch": "compiling",
+    "launch_of": "lowering",
     "lower": "lowering",
+    "lower_launch": "compiling",
+    "parse_signature": "lowering",
+    "Configurations": "configurations",
+    "Recipe": "recipe",
     "select": "lowering",
 }
 

@@ -47,6 +47,8 @@ class Launch:
     """The autotuner's configuration: `BLOCK=128, num_warps=4`."""
     tuning: int = 0
     """Which call of an autotuner it belongs to, counted from 1; 0 where there is none."""
+    siblings: tuple[Launch, ...] = field(default=(), repr=False, compare=False)
+    """All configurations that the autotuner's call has, this one among them, in their order."""
     chosen: bool = True
     """False for a configuration that the autotuner tried on a GPU and did not choose."""
     notes: tuple[Diagnostic, ...] = ()

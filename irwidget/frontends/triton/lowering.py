@@ -51,13 +51,29 @@ def lower(
         raise UsageError(f"{to!r} is not one of Triton's IR types. {near(to, TARGETS)}")
     if isinstance(obj, str):
         return _lower_text(obj, to, arch, llvm_passes, how, keywords)
-    if not isinstance(obj, Launch):
-        given = (*args, *_parse_signature(signature))
-        asked = arch or default_arch(to)
-        with recording(asked, seconds=how.timeout, memory=how.memory, values=values) as launches:
-            obj.run(*given, grid=grid or (1,), warmup=not values, **keywords)
-        obj = select(launches, config)[0]
-    return lower_launch(obj, to, arch, llvm_passes, how)
+    given = (*args, *parse_signature(signature))
+    asked = arch or default_arch(to)
+    launch = launch_of(obj, *given, arch=asked, grid=grid, config=config, how=how, values=values, **keywords)
+    return lower_launch(launch, to, arch, llvm_passes, how)
+
+
+def launch_of(
+    obj: Any,
+    *args: Any,
+    arch: str,
+    grid: Any = None,
+    config: str | int | None = None,
+    how: Options | None = None,
+    values: bool = False,
+    **keywords: Any,
+) -> Launch:
+    """A launch as it is, or that of a kernel with its arguments; see `lower`. Raises as `recording`."""
+    if isinstance(obj, Launch):
+        return obj
+    how = how or Options()
+    with recording(arch, seconds=how.timeout, memory=how.memory, values=values) as launches:
+        obj.run(*args, grid=grid or (1,), warmup=not values, **keywords)
+    return select(launches, config)[0]
 
 
 def select(launches: Sequence[Launch], config: str | int | None = None) -> list[Launch]:
@@ -96,14 +112,14 @@ def _pick(group: list[Launch], config: str | int | None) -> Launch | None:
     if found is None or len(group) == 1:
         return found
     note = f"{found.name} is tuned; this is configuration {group.index(found)} of{listed}"
-    return replace(found, notes=(*found.notes, Diagnostic("remark", note, found.location)))
+    return replace(found, siblings=tuple(group), notes=(*found.notes, Diagnostic("remark", note, found.location)))
 
 
 def _words(config: str) -> set[str]:
     return {re.sub(r"\s*[:=]\s*", "=", word.strip()) for word in config.split(",") if word.strip()}
 
 
-def _parse_signature(signature: str | Sequence[Any]) -> list[Any]:
+def parse_signature(signature: str | Sequence[Any]) -> list[Any]:
     """`"*fp32:16, i32, 1024"` as arguments: types stay text, the rest is read as JSON where it is that."""
     if not isinstance(signature, str):
         return list(signature)

@@ -21,6 +21,11 @@ class Pointer:
     address: int
     nbytes: int
     """Of the whole storage: AMD's buffer operations need less than 2 GiB."""
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    """In elements."""
+    offset: int = 0
+    """In elements, from the beginning of the storage."""
 
     def data_ptr(self) -> int:
         return self.address
@@ -45,8 +50,15 @@ def _pointer(tensor: torch.Tensor) -> Pointer:
     # allocators align storages; a view's offset is what breaks alignment
     storage = tensor.untyped_storage()
     address = (storage._cdata << 9) % (1 << 46) or 512  # pyright: ignore[reportPrivateUsage]
-    offset = int(tensor.storage_offset()) * tensor.element_size()
-    return Pointer(tensor.dtype, address + offset, storage.nbytes())
+    offset = int(tensor.storage_offset())
+    return Pointer(
+        tensor.dtype,
+        address + offset * tensor.element_size(),
+        storage.nbytes(),
+        tuple(map(int, tensor.shape)),
+        tuple(map(int, tensor.stride())),
+        offset,
+    )
 
 
 def _type_name(text: str) -> Any:
