@@ -8,7 +8,7 @@ from typing import Any
 
 _OPERATION = re.compile(r'^\s*(?:%[\w:#, %]+ = )?"?([a-z_]\w*\.[\w.]+)"?(?=[\s<({])', re.M)
 _INSTRUCTION = {
-    "ptx": re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.]*)[^\n]*;", re.M),
+    "ptx": re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)[^\n]*;", re.M),
     "amdgcn": re.compile(r"^\t([a-z]\w*)(?=\s)", re.M),
     "sass": re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", re.M),
 }
@@ -69,7 +69,7 @@ def amdgcn(text: str) -> dict[str, int]:
     return _search(_AMDHSA, text)
 
 
-_PTX_LOAD = re.compile(r"^ld\.global(?:\.[a-z_:0-9]+)*?(?:\.v(\d))?\.[busf](\d+)$")
+_PTX_LOAD = re.compile(r"^ld\.global(?:\.[\w:]+)*?(?:\.v(\d))?\.[busf](\d+)$")
 _AMD_LOAD = re.compile(r"^(?:buffer|global|flat)_load_(?:(?:lds_)?(dword|b)(?:x?(\d+))?|[us](byte|short|8|16)\w*)")
 
 

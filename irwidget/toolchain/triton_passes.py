@@ -280,9 +280,10 @@ def _unassembled(error: str, said: str, state: TritonState, tool: str) -> PassFa
     """The failure of an assembler, with the user's line for each line of assembly that it names."""
     places = triton_lines.assembly(state.text)
     found: list[Diagnostic] = []
-    for line, message in triton_glue.assembler_errors(said):
-        place = places[line - 1] if line <= len(places) else None
-        found.append(Diagnostic("error", f"{message} (line {line} of the {state.language})", place))
+    for line, message in triton_glue.assembler_errors(said, state.text):
+        place = places[line - 1] if 0 < line <= len(places) else None
+        where = f" (line {line} of the {state.language})" if line else ""
+        found.append(Diagnostic("error", message + where, place))
     reason = found[0].message if found else " ".join(error.split())
     return PassFailed(f"{tool} says: {reason}", tuple(found))
 

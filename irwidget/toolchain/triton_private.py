@@ -120,7 +120,7 @@ def decorator(function: Any) -> str:
     return "triton.experimental.gluon.jit" if function.is_gluon() else "triton.jit"
 
 
-def expression(value: object) -> tuple[str, Any] | None:
+def expression(value: Any) -> tuple[str, Any] | None:
     """A value of Triton's own as Python says it: a `constexpr` and its value, or a `dtype` and its name; else None."""
     language = _module("language")
     if isinstance(value, language.constexpr):

@@ -122,4 +122,4 @@ def _count(found: dict[str, Any], language: str, counts: Mapping[str, int]) -> N
     if language != "sass":
         found["loads"] = dict(sorted(loads.items(), key=lambda pair: int(pair[0])))
     if products:
-        found["mma"] = products
+        found["mma"] = {**found.get("mma", {}), **products}

@@ -59,7 +59,7 @@ class Recipe:
         return {**found, "value": None if isinstance(value, TypeName) else _plain(value)}
 
     def reproducer(self, path: str | Path | None = None) -> str:
-        """A Python file that launches this kernel with stock Triton, on a GPU: with what it calls and the constants that
+        """A Python file that launches this kernel with stock Triton, on a GPU: with what it calls, the constants that
         it names, and tensors of the shapes, strides and dtypes of the launch, filled with random numbers (floats) and
         zeros. Written to `path` when given.
 
@@ -197,9 +197,9 @@ class _File:
             pairs = ", ".join(f"{key!r}: {self.written(one, name)}" for key, one in value.items())  # pyright: ignore[reportUnknownVariableType]
             return f"{{{pairs}}}"
         if triton_private.is_jit_callable(value):
-            own = value.fn.__name__
-            self.define(own, value)
-            return own
+            function: Any = value
+            self.define(function.fn.__name__, function)
+            return str(function.fn.__name__)
         if (said := triton_private.expression(value)) is not None:
             self.imports["import triton.language"] = None
             kind, inner = said
