@@ -29,7 +29,8 @@ import triton
 import triton.language as tl
 
 from irwidget.frontends.triton.front_end import ttir
-from irwidget.frontends.triton.launch import Specialization, backend_of, specialize, stand_in
+from irwidget.frontends.triton.specialization import Specialization, backend_of, specialize
+from irwidget.frontends.triton.stand_ins import stand_in
 from irwidget.toolchain import client
 from irwidget.toolchain.run import Source
 from irwidget.toolchain.triton_archs import find
@@ -87,10 +88,10 @@ def plain(what: Specialization) -> dict[str, int]:
 
 
 def irwidget(what: Specialization) -> dict[str, int]:
-    from irwidget.frontends.triton.lowering import steps
+    from irwidget.frontends.triton.compiling import steps
 
     to = "triton_amdgpu" if what.arch.backend == "hip" else "triton_nvptx"
-    trace = Source(ttir(what), "triton").run(steps(to, what.arch.name, what.given))
+    trace = Source(ttir(what), "triton").run(steps(to, what))
     if trace.failure:
         raise SystemExit(trace.failure.message)
     lines = [dump.locations for dump in trace.dumps]

@@ -46,6 +46,7 @@ def candidates(
         parsed.source,
         parsed.timeout,
         options.memory_bytes(parsed.memory),
+        bool(parsed.check),
     )
     for front_end in {target.front_end: _front_end(target) for target in targets}.values():
         if (found := front_end.candidates(asked)) is not None:

@@ -108,3 +108,38 @@ def traceback_filter(keep: Callable[[Any, Any], Any]) -> Generator[None]:
         yield
     finally:
         tracer._filter_traceback_frames = original
+
+
+def _custom_op(operator: Any) -> Any:
+    """The definition of a `torch.library.custom_op`; None for every other operator."""
+    from torch._library.custom_ops import OPDEFS
+
+    return OPDEFS.get(str(getattr(operator, "_schema", "")).partition("(")[0].partition(".")[0])
+
+
+def custom_op_function(operator: Any) -> Callable[..., Any] | None:
+    """The Python function that a `torch.library.custom_op` runs on a GPU; None for every other operator."""
+    definition = _custom_op(operator)
+    if definition is None:
+        return None
+    return definition._backend_fns.get("cuda") or definition._backend_fns.get(None) or definition._init_fn
+
+
+@contextlib.contextmanager
+def custom_op_wrapped(operator: Any, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Generator[None]:
+    """While it lasts, a `torch.library.custom_op` runs its Python functions as `wrap` gives them; others do as ever."""
+    functions: dict[Any, Any] = getattr(_custom_op(operator), "_backend_fns", {})
+    kept = dict(functions)
+    functions.update({device: wrap(function) for device, function in kept.items()})
+    try:
+        yield
+    finally:
+        functions.clear()
+        functions.update(kept)
+
+
+def plain_triton_kernels() -> contextlib.AbstractContextManager[None]:
+    """While it lasts, `torch.library.wrap_triton(kernel)` launches the kernel itself, with no operator around it."""
+    from torch._library.triton import set_wrap_triton_enabled
+
+    return set_wrap_triton_enabled(False)

@@ -57,6 +57,7 @@ def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[st
     llvm_passes: bool = ...,
     config: str | int | None = ...,
     grid: Any = ...,
+    run: bool = ...,
     signature: Any = ...,
     kwargs: Mapping[str, Any] | None = ...,
     dynamic_shapes: Any = ...,

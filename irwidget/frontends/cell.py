@@ -74,6 +74,8 @@ class Cell:
     """Seconds for all of it."""
     memory: int | None = None
     """Bytes that a process of ours may use."""
+    check: bool = False
+    """Whether what it lowers is to be executed and compared."""
 
     def run(self) -> None:
         """Run it. Raises AlreadyShown for an error of the user's own."""

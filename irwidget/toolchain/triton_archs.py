@@ -20,6 +20,12 @@ class Arch:
     """Of the largest data-centre part with this architecture."""
     registers: int
     """32-bit registers of one multiprocessor."""
+    warps: int = 0
+    """Warps that one multiprocessor holds at most; 0 where it is not known, as on AMD."""
+    blocks: int = 0
+    """Blocks that it holds at most."""
+    all_shared_memory: int = 0
+    """Bytes of shared memory that all of its blocks have together."""
 
     @property
     def backend(self) -> Literal["cuda", "hip"]:
@@ -40,8 +46,8 @@ class Arch:
         return 64 if re.fullmatch(r"gfx9\w\w", self.name) else 32
 
 
-def _nvidia(capability: int, shared_kib: int, multiprocessors: int) -> Arch:
-    return Arch(f"sm_{capability}", shared_kib * 1024, multiprocessors, 65536)
+def _nvidia(capability: int, shared_kib: int, multiprocessors: int, warps: int, blocks: int, all_kib: int) -> Arch:
+    return Arch(f"sm_{capability}", shared_kib * 1024, multiprocessors, 65536, warps, blocks, all_kib * 1024)
 
 
 def _amd(name: str, multiprocessors: int, shared_kib: int = 64) -> Arch:
@@ -49,24 +55,24 @@ def _amd(name: str, multiprocessors: int, shared_kib: int = 64) -> Arch:
     return Arch(name, shared_kib * 1024, multiprocessors, registers)
 
 
-# Shared memory per block: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability";
+# Shared memory, warps and blocks: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability";
 # AMD: 64 KiB of LDS per workgroup, 160 KiB on CDNA 4, 320 KiB on gfx1250. All were compiled for with Triton 3.8.
 _KNOWN = {
     arch.name: arch
     for arch in [
-        _nvidia(70, 96, 80),
-        _nvidia(72, 96, 8),
-        _nvidia(75, 64, 72),
-        _nvidia(80, 163, 108),
-        _nvidia(86, 99, 84),
-        _nvidia(87, 163, 16),
-        _nvidia(89, 99, 142),
-        _nvidia(90, 227, 132),
-        _nvidia(100, 227, 148),
-        _nvidia(103, 227, 148),
-        _nvidia(110, 227, 20),
-        _nvidia(120, 99, 188),
-        _nvidia(121, 99, 48),
+        _nvidia(70, 96, 80, 64, 32, 96),
+        _nvidia(72, 96, 8, 64, 32, 96),
+        _nvidia(75, 64, 72, 32, 16, 64),
+        _nvidia(80, 163, 108, 64, 32, 164),
+        _nvidia(86, 99, 84, 48, 16, 100),
+        _nvidia(87, 163, 16, 48, 16, 164),
+        _nvidia(89, 99, 142, 48, 24, 100),
+        _nvidia(90, 227, 132, 64, 32, 228),
+        _nvidia(100, 227, 148, 64, 32, 228),
+        _nvidia(103, 227, 148, 64, 32, 228),
+        _nvidia(110, 227, 20, 48, 24, 228),
+        _nvidia(120, 99, 188, 48, 24, 100),
+        _nvidia(121, 99, 48, 48, 24, 100),
         _amd("gfx906", 60),
         _amd("gfx908", 120),
         _amd("gfx90a", 104),
@@ -106,3 +112,30 @@ def find(name: str) -> Arch:
         close = near(name, _KNOWN)
         known = "" if close.startswith("Known") else f" Known: {', '.join(_KNOWN)}."
         raise UsageError(f"unknown architecture {name!r} for a Triton kernel. {close}{known}") from None
+
+
+_RESERVED = 1024
+"""Bytes of shared memory that the system takes of each block, from sm_80 on."""
+_PARTITIONS = 4
+"""Parts of a multiprocessor, each with its share of the registers."""
+
+
+def occupancy(arch: Arch, *, registers: int, shared_memory: int, num_warps: int) -> float | None:
+    """How much of a multiprocessor's warps are in use when it is full of such blocks, 0 to 1; 0: none fits.
+
+    `registers` are those of one thread, `shared_memory` is in bytes. By the rules of the CUDA Programming Guide:
+    registers come 256 to a warp, shared memory in 128 bytes. None for architectures of which no such table is known.
+    """
+    if not arch.warps:
+        return None
+    of_warp = -(-registers * 32 // 256) * 256
+    warps = arch.registers // _PARTITIONS // of_warp * _PARTITIONS if of_warp else arch.warps
+    reserved = _RESERVED if arch.capability >= 80 else 0
+    unit = 128 if arch.capability >= 80 else 256
+    of_block = -(-(shared_memory + reserved) // unit) * unit
+    fits = [arch.blocks, arch.warps // num_warps, warps // num_warps]
+    if of_block:
+        fits.append(arch.all_shared_memory // of_block)
+    if shared_memory > arch.shared_memory:
+        return 0.0
+    return min(fits) * num_warps / arch.warps

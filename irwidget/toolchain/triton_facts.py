@@ -8,7 +8,7 @@ from typing import Any
 
 _OPERATION = re.compile(r'^\s*(?:%[\w:#, %]+ = )?"?([a-z_]\w*\.[\w.]+)"?(?=[\s<({])', re.M)
 _INSTRUCTION = {
-    "ptx": re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.]*)[^\n]*;", re.M),
+    "ptx": re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)[^\n]*;", re.M),
     "amdgcn": re.compile(r"^\t([a-z]\w*)(?=\s)", re.M),
     "sass": re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", re.M),
 }
@@ -67,3 +67,20 @@ def ptxas(log: str) -> dict[str, int]:
 def amdgcn(text: str) -> dict[str, int]:
     """Registers per lane, spilled registers, bytes of scratch, from the metadata at the end of AMDGCN text."""
     return _search(_AMDHSA, text)
+
+
+_PTX_LOAD = re.compile(r"^ld\.global(?:\.[\w:]+)*?(?:\.v(\d))?\.[busf](\d+)$")
+_AMD_LOAD = re.compile(r"^(?:buffer|global|flat)_load_(?:(?:lds_)?(dword|b)(?:x?(\d+))?|[us](byte|short|8|16)\w*)")
+
+
+def load_width(language: str, name: str) -> int | None:
+    """Bits that a load from global memory reads for a thread, by its name in PTX or AMDGCN; None for what is none."""
+    if language == "ptx" and (match := _PTX_LOAD.match(name)):
+        return int(match[1] or 1) * int(match[2])
+    if language == "amdgcn" and (match := _AMD_LOAD.match(name)):
+        if match[1] == "b":
+            return int(match[2])
+        if match[1]:
+            return 32 * int(match[2] or 1)
+        return 8 if match[3] in ("byte", "8") else 16
+    return None

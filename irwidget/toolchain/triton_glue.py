@@ -283,6 +283,21 @@ def diagnostics(text: str) -> tuple[Diagnostic, ...]:
     return tuple(found) or tuple(Diagnostic(severity, message) for severity, message in _PLACELESS.findall(text))
 
 
+_PTXAS = re.compile(r"^ptxas [^\n]*?, line (\d+); (?:error|fatal)\s*: (.*)$", re.M)
+_LLVM_MC = re.compile(r"^error: (.*)\n(.+)$", re.M)
+
+
+def assembler_errors(said: str, text: str) -> tuple[tuple[int, str], ...]:
+    """What an assembler complains of in a text: the number of the line, 0 where it is not known, and the message.
+
+    ptxas names lines; LLVM's assembler, for AMD, quotes them.
+    """
+    if named := _PTXAS.findall(said):
+        return tuple((int(line), message.strip()) for line, message in named)
+    numbers = {line: number for number, line in enumerate(text.splitlines(), 1)}
+    return tuple((numbers.get(quoted, 0), message.strip()) for message, quoted in _LLVM_MC.findall(said))
+
+
 def failure(error: str, said: str) -> PassFailed:
     """The failure of a pass, with the compiler's words where it said any."""
     found = diagnostics(said)

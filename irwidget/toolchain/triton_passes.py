@@ -17,12 +17,23 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import ToolError, UsageError, near
-from irwidget.toolchain import events, scratch, triton_facts, triton_glue, triton_names, triton_private, triton_state
+from irwidget.toolchain import (
+    events,
+    scratch,
+    triton_facts,
+    triton_glue,
+    triton_lines,
+    triton_names,
+    triton_private,
+    triton_settings,
+    triton_state,
+)
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed
 from irwidget.toolchain.triton_archs import Arch, find
+from irwidget.toolchain.triton_settings import Settings
 from irwidget.toolchain.triton_state import TritonState
-from irwidget.trace import WHOLE, Step
+from irwidget.trace import WHOLE, Diagnostic, Step
 
 TOOL = "triton"
 STAGES = {
@@ -34,9 +45,19 @@ Passes = Generator[Pass, None, TritonState]
 """The passes of a stage; returns the state after the last."""
 
 
-def step(stage: str, arch: str, options: Mapping[str, Any], *, llvm_passes: bool = False) -> Step:
+def step(
+    stage: str,
+    arch: str,
+    options: Mapping[str, Any],
+    *,
+    llvm_passes: bool = False,
+    gluon: bool = False,
+    settings: Settings = (),
+) -> Step:
     """The step that runs one stage. `options` are Triton's launch options: num_warps, num_stages ..."""
     words = [stage, "--arch", arch, *(["--llvm-passes"] if llvm_passes and stage == "llir" else [])]
+    words += ["--gluon"] if gluon else []
+    words += [word for name, value in settings for word in ("--set", f"{name}={value}")]
     words += [f"{name}={json.dumps(value)}" for name, value in sorted(options.items())]
     return Step(TOOL, shlex.join(words), stage)
 
@@ -50,6 +71,8 @@ class _Plan:
     options: Mapping[str, Any]
     arguments: str
     llvm_passes: bool = False
+    gluon: bool = False
+    settings: Settings = ()
 
     @property
     def backend(self) -> Any:
@@ -59,13 +82,17 @@ class _Plan:
 
 def _plan(step: Step) -> _Plan:
     words = shlex.split(step.arguments)
-    stage, arch, options, llvm_passes = "", "", dict[str, Any](), False
+    stage, arch, options, settings = "", "", dict[str, Any](), list[tuple[str, str]]()
+    flags: set[str] = set()
     rest = iter(words)
     for word in rest:
         if word == "--arch":
             arch = next(rest, "")
-        elif word == "--llvm-passes":
-            llvm_passes = True
+        elif word in ("--llvm-passes", "--gluon"):
+            flags.add(word)
+        elif word == "--set":
+            name, _, value = next(rest, "").partition("=")
+            settings.append((name, value))
         elif "=" in word:
             name, value = word.split("=", 1)
             options[name] = _value(value)
@@ -75,7 +102,8 @@ def _plan(step: Step) -> _Plan:
     stages = STAGES[found.backend]
     if stage not in stages:
         raise _refused(f"{found.name} has no stage {stage!r}. {near(stage, stages)}")
-    return _Plan(stage, found, options, step.arguments, llvm_passes)
+    llvm_passes, gluon = "--llvm-passes" in flags, "--gluon" in flags
+    return _Plan(stage, found, options, step.arguments, llvm_passes, gluon, tuple(settings))
 
 
 def _value(text: str) -> Any:
@@ -114,7 +142,8 @@ def _compile(run: Run, state: State, step: Step) -> Iterator[Pass]:
         raise _refused(str(error)) from None
     if not isinstance(state, TritonState):
         raise _refused(f"triton starts from TTIR or TTGIR, but it was given {state.language}")
-    after = yield from _STAGES.get(plan.stage, _whole_stage)(plan, state)
+    with triton_settings.applied(plan.settings):
+        after = yield from _STAGES.get(plan.stage, _whole_stage)(plan, state)
     after.facts.update(triton_facts.metadata(after.metadata))
     counts = triton_facts.operations(after.language, after.render(True).text)
     if counts and plan.stage not in {"cubin", "hsaco"}:
@@ -135,7 +164,7 @@ def _compiler(plan: _Plan, state: TritonState, stage: triton_glue.Stage | None) 
     # what earlier stages found out (the final num_warps, say) wins over the options
     state.metadata = {**vars(options), **state.metadata}
     backend = triton_glue.backend(real, stage) if stage else real
-    functions = triton_private.stages(backend, options)
+    functions = triton_private.stages(backend, options, gluon=plan.gluon)
     return lambda source: functions[plan.stage](source, state.metadata)
 
 
@@ -183,7 +212,8 @@ def _by_pass(plan: _Plan, state: TritonState) -> Passes:
 def run_plainly(step: Step, state: TritonState) -> Any:
     """Run a stage as Triton does, without stopping at passes; returns its result."""
     plan = _plan(step)
-    return _compiler(plan, state, None)(_source(plan, state))
+    with triton_settings.applied(plan.settings):
+        return _compiler(plan, state, None)(_source(plan, state))
 
 
 def _finish(plan: _Plan, latest: TritonState, result: Any) -> Passes:
@@ -227,10 +257,14 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
         meanwhile = threading.Thread(target=state.render_waiting)
         meanwhile.start()
         try:
-            after.binary = compile_stage(state.text)
-        except triton_private.ptxas_error() as error:
-            command = shlex.join(stage.commands[-1][0]) if stage.commands else ""
-            raise _failed(str(error), tool, tool, command) from None
+            with triton_glue.captured_stderr() as said:
+                try:
+                    after.binary = compile_stage(state.text)
+                except triton_private.ptxas_error() as error:
+                    log = stage.commands[-1][1] if stage.commands else ""
+                    raise _unassembled(str(error), log, state, tool) from None
+                except RuntimeError as error:  # AMD's assembler and linker
+                    raise _unassembled(str(error), said(), state, tool) from None
         finally:
             meanwhile.join()
         return after
@@ -240,6 +274,18 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
     for _, log in stage.commands:
         after.facts.update(triton_facts.ptxas(log))
     return after
+
+
+def _unassembled(error: str, said: str, state: TritonState, tool: str) -> PassFailed:
+    """The failure of an assembler, with the user's line for each line of assembly that it names."""
+    places = triton_lines.assembly(state.text)
+    found: list[Diagnostic] = []
+    for line, message in triton_glue.assembler_errors(said, state.text):
+        place = places[line - 1] if 0 < line <= len(places) else None
+        where = f" (line {line} of the {state.language})" if line else ""
+        found.append(Diagnostic("error", message + where, place))
+    reason = found[0].message if found else " ".join(error.split())
+    return PassFailed(f"{tool} says: {reason}", tuple(found))
 
 
 def _sass(plan: _Plan, state: TritonState) -> Passes:

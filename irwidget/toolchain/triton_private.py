@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +35,29 @@ def knobs() -> Any:
     return _module("knobs")
 
 
+def knob_groups() -> list[Any]:
+    """The groups of settings that code may depend on; each has `knob_descriptors`, by name, with the variable `key`."""
+    return [getattr(knobs(), name) for name in ("compilation", "language", "runtime", "nvidia", "amd")]
+
+
+def code_variables() -> dict[str, str]:
+    """The variables of the environment that are set and, as Triton says, change the code that it makes."""
+    return dict(_module("_C.libtriton").get_cache_invalidating_env_vars())
+
+
+def forget_settings() -> None:
+    """Have Triton's back ends read anew what they keep of the settings: the version of PTX, say."""
+    for name in ("nvidia", "amd"):
+        for value in list(vars(_module(f"backends.{name}.compiler")).values()):
+            if clear := getattr(value, "cache_clear", None):
+                clear()
+
+
+def testing() -> Any:
+    """Triton's module of benchmarks and comparisons: `do_bench`, `do_bench_cudagraph`, `assert_close`."""
+    return _module("testing")
+
+
 # --- back ends ---------------------------------------------------------------------------
 
 
@@ -48,10 +71,11 @@ def make_backend(arch: Arch) -> Any:
     return _module("compiler.compiler").make_backend(gpu_target(arch))
 
 
-def stages(backend: Any, options: Any) -> dict[str, Callable[[Any, dict[str, Any]], Any]]:
-    """The stage functions of a backend by their names, in their order."""
+def stages(backend: Any, options: Any, *, gluon: bool = False) -> dict[str, Callable[[Any, dict[str, Any]], Any]]:
+    """The stage functions of a backend by their names, in their order; Gluon's begin with `ttgir`."""
     found: dict[str, Callable[[Any, dict[str, Any]], Any]] = {}
-    backend.add_stages(found, options, _module("backends.compiler").Language.TRITON)
+    language = _module("backends.compiler").Language
+    backend.add_stages(found, options, language.GLUON if gluon else language.TRITON)
     return found
 
 
@@ -84,6 +108,29 @@ def jit_functions() -> Iterator[Any]:
     yield from reversed(list(vars(_module("runtime.jit"))["_triton_jit_function_registry"].values()))
 
 
+def is_jit_callable(obj: object) -> bool:
+    """Whether an object is Python that Triton compiles, or runs meanwhile: of `jit`, `constexpr_function`, Gluon."""
+    return isinstance(obj, _module("runtime.jit").JITCallable)
+
+
+def decorator(function: Any) -> str:
+    """What makes such an object of a function, by the name that it is imported by."""
+    if isinstance(function, _module("runtime.jit").ConstexprFunction):
+        return "triton.constexpr_function"
+    return "triton.experimental.gluon.jit" if function.is_gluon() else "triton.jit"
+
+
+def expression(value: Any) -> tuple[str, Any] | None:
+    """A value of Triton's own as Python says it: a `constexpr` and its value, or a `dtype` and its name; else None."""
+    language = _module("language")
+    if isinstance(value, language.constexpr):
+        return "constexpr", value.value
+    if isinstance(value, language.dtype):
+        name = {str(one): name for name, one in vars(language).items() if type(one) is language.dtype}.get(str(value))
+        return ("dtype", f"triton.language.{name}") if name else None
+    return None
+
+
 def binder(kernel: Any, backend: Any) -> Callable[..., tuple[Any, Any, Any]]:
     """What binds a launch's arguments: to them by name, what was found of each, and the options."""
     return _module("runtime.jit").create_function_from_signature(kernel.signature, kernel.params, backend)
@@ -98,8 +145,11 @@ def packed(kernel: Any, backend: Any, keywords: Mapping[str, Any], bound: Any, f
 
 
 def ast_source(kernel: Any, signature: Any, constants: Any, attributes: Any) -> Any:
-    """A kernel to be compiled; `make_ir` gives its module."""
-    return _module("compiler.compiler").ASTSource(kernel, signature, constants, attributes)
+    """A kernel to be compiled, of Triton's or of Gluon's; `make_ir` gives its module."""
+    home, name = ("compiler.compiler", "ASTSource")
+    if kernel.is_gluon():
+        home, name = ("experimental.gluon._runtime", "GluonASTSource")
+    return getattr(_module(home), name)(kernel, signature, constants, attributes)
 
 
 def filter_traceback(error: BaseException) -> None:
@@ -110,6 +160,25 @@ def filter_traceback(error: BaseException) -> None:
 def failed_assertion() -> Any:
     """The class of what `tl.static_assert` raises, by which the autotuner skips a configuration."""
     return _module("compiler.errors").CompileTimeAssertionFailure
+
+
+# --- the interpreter -----------------------------------------------------------------------
+
+
+def interpret(kernel: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: tuple[int, ...]) -> None:
+    """Execute a launch by Triton's interpreter, which changes the process: it is for a copy that ends afterwards.
+
+    The interpreter is made for a process in which all kernels were defined as interpreted ones; here the functions
+    that a kernel calls were compiled ones, and become interpreted when they are called.
+    """
+    interpreted = _module("runtime.interpreter").InterpretedFunction
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        return interpreted(function.fn)(*args, **kwargs)
+
+    knobs().runtime.interpret = True
+    jit_function().__call__ = call
+    interpreted(kernel.fn).run(*arguments, grid=grid, warmup=False, **keywords)
 
 
 # --- drivers ------------------------------------------------------------------------------

@@ -182,6 +182,30 @@ def test_tracers_ask_which_frames_to_keep():
     assert seen
 
 
+def test_an_operator_of_the_users_own_runs_python_that_can_be_wrapped():
+    @torch.library.custom_op("irwidget_contract::plus", mutates_args=())
+    def plus(x: torch.Tensor, n: int) -> torch.Tensor:
+        return x + n
+
+    operator = torch.ops.irwidget_contract.plus.default
+    found = private.custom_op_function(operator)
+    assert found is not None
+    assert torch.equal(found(torch.ones(2), 1), torch.full((2,), 2.0))
+    assert private.custom_op_function(torch.ops.aten.add.Tensor) is None
+    assert private.custom_op_function(torch.Tensor.add) is None
+    plus(torch.ones(2), 1)  # it has its function for a device when it has run there once
+    calls = []
+    with private.custom_op_wrapped(operator, lambda function: lambda *args: calls.append(1) or function(*args)):
+        plus(torch.ones(2), 1)
+    plus(torch.ones(2), 1)
+    assert calls == [1]
+    with (
+        private.custom_op_wrapped(torch.ops.aten.add.Tensor, lambda function: function),
+        private.plain_triton_kernels(),
+    ):
+        assert torch.library.wrap_triton is not None
+
+
 def test_private_names_stay_in_one_file():
     """No other module of these reaches into `torch._...` or a tensor's private attributes."""
     wanted = [p for user in USERS for p in ([ROOT / user] if user.endswith(".py") else (ROOT / user).rglob("*.py"))]

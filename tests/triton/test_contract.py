@@ -158,6 +158,62 @@ def test_knobs_are_there():
     assert {"ptxas", "ptxas_blackwell", "nvdisasm"} <= set(dir(knobs.nvidia))
 
 
+def test_settings_are_known_by_their_variables(monkeypatch: pytest.MonkeyPatch):
+    keys = {knob.key for group in private.knob_groups() for knob in group.knob_descriptors.values()}
+    assert {"TRITON_DEFAULT_FP_FUSION", "TRITON_F32_DEFAULT", "TRITON_DISABLE_LINE_INFO", "TRITON_PTXAS_PATH"} <= keys
+    assert {"AMDGCN_USE_BUFFER_OPS", "TRITON_OVERRIDE_ARCH", "DISABLE_PTXAS_OPT"} <= keys
+    monkeypatch.setenv("DISABLE_LLVM_OPT", "1")
+    assert private.code_variables() == {"DISABLE_LLVM_OPT": "true"}
+    private.forget_settings()
+
+
+def test_gluon_has_stages_and_a_source_of_its_own(backend: Any):
+    from tests.triton.test_gluon import copy_kernel
+
+    names = list(private.stages(backend, backend.parse_options({}), gluon=True))
+    assert names[0] == "ttgir"
+    assert type(private.ast_source(copy_kernel, {}, {}, {})).__name__ == "GluonASTSource"
+    assert type(private.ast_source(add_kernel, {}, {}, {})).__name__ == "ASTSource"
+
+
+def test_functions_that_triton_compiles_are_told_apart():
+    import triton
+    from triton import language as tl
+
+    from tests.triton.test_gluon import copy_kernel
+
+    constant = triton.constexpr_function(lambda x: x)
+    assert [private.is_jit_callable(one) for one in (add_kernel, copy_kernel, constant, len)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert private.decorator(add_kernel) == "triton.jit"
+    assert private.decorator(copy_kernel) == "triton.experimental.gluon.jit"
+    assert private.decorator(constant) == "triton.constexpr_function"
+    assert private.expression(tl.float16) == ("dtype", "triton.language.float16")
+    assert private.expression(tl.constexpr(3)) == ("constexpr", 3)
+    assert private.expression(3) is None
+    assert add_kernel.src.startswith("def add_kernel(")
+
+
+def test_the_interpreter_runs_functions_that_were_defined_as_compiled_ones():
+    from irwidget.toolchain import forked
+
+    def run() -> list[float]:
+        x = torch.ones(4)
+        private.interpret(add_kernel, [x, x, x, 4], {"BLOCK": 4}, (1,))
+        return x.tolist()
+
+    assert forked.call(run) == [2.0] * 4
+    assert not private.knobs().runtime.interpret
+
+
+def test_benchmarks_and_comparisons_can_be_replaced():
+    assert {"do_bench", "do_bench_cudagraph", "assert_close"} <= set(vars(private.testing()))
+
+
 # --- drivers and torch.cuda -----------------------------------------------------------------------------
 
 

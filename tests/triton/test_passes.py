@@ -13,12 +13,10 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from triton.experimental import gluon
-from triton.experimental.gluon import language as gl
 
-from irwidget.errors import UnsupportedError, UsageError
+from irwidget.errors import UsageError
 from irwidget.frontends import triton as frontend
-from irwidget.frontends.triton.launch import backend_of
+from irwidget.frontends.triton.specialization import backend_of
 from irwidget.toolchain import client, triton_archs, triton_lines, triton_opt
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step
@@ -203,16 +201,6 @@ def test_bad_targets(to, arch, message):
 @pytest.mark.parametrize("name", ["sm_90", "sm90", "90", "9.0", "cuda:90", "sm_90a", "SM_90"])
 def test_names_of_an_architecture(name):
     assert triton_archs.find(name).name == "sm_90"
-
-
-@gluon.jit
-def gluon_kernel(x_ptr):
-    gl.store(x_ptr, 1.0)
-
-
-def test_gluon_kernels_are_refused():
-    with pytest.raises(UnsupportedError, match="gluon_kernel is a Gluon kernel"):
-        lower(gluon_kernel, "*fp32", to="triton_ir")
 
 
 # --- text

@@ -6,7 +6,7 @@ import pytest
 
 from irwidget.errors import UsageError
 from irwidget.frontends import triton as frontend
-from irwidget.frontends.triton.launch import backend_of
+from irwidget.frontends.triton.specialization import backend_of
 from irwidget.toolchain import triton_state
 from tests.triton.kernels import TUTORIALS
 

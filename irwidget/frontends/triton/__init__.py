@@ -6,27 +6,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from irwidget.toolchain import triton_private
+from irwidget.frontends.triton.kernels import is_kernel, kernels
 
 if TYPE_CHECKING:
     from irwidget.frontends.triton.cache import from_cache
+    from irwidget.frontends.triton.compiling import TARGETS, default_arch, lower_launch
+    from irwidget.frontends.triton.configurations import Configurations
     from irwidget.frontends.triton.launch import Launch
-    from irwidget.frontends.triton.lowering import TARGETS, default_arch, lower, select
+    from irwidget.frontends.triton.lowering import launch_of, lower, parse_signature, select
+    from irwidget.frontends.triton.recipe import Recipe
     from irwidget.frontends.triton.recorder import Launches, capture, recording, require_launch, run_cell
 
 __all__ = [
     "TARGETS",
+    "Configurations",
     "Launch",
     "Launches",
+    "Recipe",
     "capture",
     "default_arch",
     "from_cache",
     "is_kernel",
     "kernels",
+    "launch_of",
     "lower",
+    "lower_launch",
+    "parse_signature",
     "recording",
     "require_launch",
     "run_cell",
@@ -41,9 +48,14 @@ _HOME = {
     "recording": "recorder",
     "require_launch": "recorder",
     "run_cell": "recorder",
-    "TARGETS": "lowering",
-    "default_arch": "lowering",
+    "TARGETS": "compiling",
+    "default_arch": "compiling",
+    "launch_of": "lowering",
     "lower": "lowering",
+    "lower_launch": "compiling",
+    "parse_signature": "lowering",
+    "Configurations": "configurations",
+    "Recipe": "recipe",
     "select": "lowering",
 }
 
@@ -56,16 +68,3 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
-
-
-def is_kernel(obj: object) -> bool:
-    """Whether an object is a Triton kernel: `@triton.jit`, also under `@triton.autotune` and `@triton.heuristics`.
-
-    Without Triton imported nothing can be one, so it is not imported to find out.
-    """
-    return triton_private.is_kernel(obj)
-
-
-def kernels(namespace: Mapping[str, object]) -> dict[str, object]:
-    """The kernels of a namespace by name."""
-    return {name: value for name, value in namespace.items() if not name.startswith("_") and is_kernel(value)}

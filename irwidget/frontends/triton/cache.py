@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.frontends.triton.lowering import TARGETS
+from irwidget.frontends.triton.compiling import TARGETS
 from irwidget.toolchain import triton_facts, triton_state
 from irwidget.toolchain.tool import StepFailed
 from irwidget.trace import Dump, Step, Trace, dump

@@ -1,6 +1,6 @@
 """A machine without a GPU, made to look like one with: for as long as a cell runs.
 
-Tensors are fake ones on the CPU (shapes and types without data) that say they
+Tensors are fake ones on the CPU (shapes and types without data), or with `values` real ones there, that say they
 are on `cuda:0`; Triton's driver names the architecture; `torch.cuda` answers.
 Tensors that were fake CUDA ones inside would abort the process in autograd.
 Everything is put back at the end.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +20,9 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
+from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
+from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 
@@ -47,11 +50,22 @@ class _FakeMode(FakeTensorMode):
     depth = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function := private_torch.custom_op_function(func):  # an operator of the user's, which launches kernels
+            return self._outside(function, args, kwargs or {})
         self.depth += 1
         try:
             return super().__torch_dispatch__(func, types, args, on_cpu_kwargs(kwargs))
         finally:
             self.depth -= 1
+
+    def _outside(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Python of the user's, which torch calls, sees the same world as the cell."""
+        depth, self.depth = self.depth, 0
+        try:
+            with self, _Pretend(self):
+                return function(*args, **kwargs)
+        finally:
+            self.depth = depth
 
 
 _fake: _FakeMode | None = None
@@ -65,10 +79,16 @@ def fake_mode() -> _FakeMode:
     return _fake
 
 
+class _Inside:
+    """How deep in torch's own code a tensor is asked."""
+
+    depth = 0
+
+
 class _Pretend(TorchFunctionMode):
     """Tensors say that they are on the GPU; what asks for the GPU gets the CPU."""
 
-    def __init__(self, fake: _FakeMode) -> None:
+    def __init__(self, fake: _FakeMode | _Inside) -> None:
         super().__init__()
         self.fake = fake
 
@@ -80,7 +100,8 @@ class _Pretend(TorchFunctionMode):
             return answer(*args, **(kwargs or {}))
         self.fake.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
-            return func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
+            with private_torch.custom_op_wrapped(func, partial(_outside, self)):
+                return func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
         finally:
             self.fake.depth -= 1
 
@@ -95,20 +116,23 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 
 
 def _address(tensor: torch.Tensor) -> int:
-    from irwidget.frontends.triton.launch import stand_in
+    from irwidget.frontends.triton.stand_ins import stand_in
 
+    if not isinstance(tensor, FakeTensor):
+        with as_it_is():
+            return tensor.data_ptr()
     with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
         return stand_in(tensor).address
 
 
 def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's backward function, which the autograd engine calls, sees the same world as the cell."""
+    """Python of the user's that torch calls, as a backward function, sees the same world as the cell."""
 
-    def apply(context: Any, *args: Any) -> Any:
+    def apply(*args: Any, **kwargs: Any) -> Any:
         depth, mode.fake.depth = mode.fake.depth, 0
         try:
             with mode:
-                return function(context, *args)
+                return function(*args, **kwargs)
         finally:
             mode.fake.depth = depth
 
@@ -134,6 +158,7 @@ def driver(arch: Arch) -> Any:
     base: Any = triton_private.driver_base()
 
     class PretendDriver(base):
+        pretended = True
         utils = SimpleNamespace(
             get_device_properties=lambda device: properties(arch), unload_module=lambda module: None
         )
@@ -172,14 +197,16 @@ def driver(arch: Arch) -> Any:
         def clear_cache(self, cache: Any) -> None:
             pass
 
-        def get_benchmarker(self) -> Callable[..., list[float]]:
-            def once(call: Callable[[], Any], *, quantiles: Any = None, **options: Any) -> list[float]:
-                call()
-                return [1.0] * len(quantiles or [0])
-
-            return once
+        def get_benchmarker(self) -> Callable[..., Any]:
+            return _not_measured
 
     return PretendDriver()
+
+
+def pretending() -> bool:
+    """Whether the GPU that Triton sees is one of ours."""
+    active = vars(triton_private.driver_config()).get(triton_private.ACTIVE_DRIVER)
+    return bool(getattr(active, "pretended", False))
 
 
 def capability(arch: Arch) -> tuple[int, int]:
@@ -190,8 +217,45 @@ def capability(arch: Arch) -> tuple[int, int]:
     return int(digits[:-2]), int(digits[-2], 16)
 
 
+class Unmeasured(float):
+    """A time that nobody has measured: not a number, but one where code makes an integer of it, as a count of runs."""
+
+    def __new__(cls) -> Unmeasured:
+        return super().__new__(cls, "nan")
+
+    def _with(self, other: Any) -> Unmeasured:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _with
+    __floordiv__ = __rfloordiv__ = _with
+
+    def __int__(self) -> int:
+        return 1
+
+    __trunc__ = __ceil__ = __floor__ = __int__
+
+
+_measuring = 0
+
+
+def measuring() -> bool:
+    """Whether a benchmark is under way, whose launches are noted and not executed."""
+    return _measuring > 0
+
+
+def _not_measured(call: Callable[[], Any], *args: Any, quantiles: Any = None, **options: Any) -> Any:
+    """Triton's do_bench without a GPU: calls once, and says no time."""
+    global _measuring
+    _measuring += 1
+    try:
+        call()
+    finally:
+        _measuring -= 1
+    return [Unmeasured() for _ in quantiles] if quantiles and len(quantiles) > 1 else Unmeasured()
+
+
 class _Event:
-    """torch.cuda.Event without a GPU. A second passes between two events, so that benchmarks stop after one run."""
+    """torch.cuda.Event without a GPU: no time passes that could be measured."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -209,7 +273,7 @@ class _Event:
         return True
 
     def elapsed_time(self, other: Any) -> float:
-        return 1000.0
+        return Unmeasured()
 
 
 class _Stream(_Event):
@@ -228,6 +292,31 @@ class _Stream(_Event):
         return event or _Event()
 
 
+class _Graph:
+    """torch.cuda.CUDAGraph without a GPU: what is launched while it is captured is launched, once."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def replay(self) -> None:
+        """Does nothing where tensors have no values. Raises NotExecuted where they have."""
+        if not isinstance(torch.empty(0), FakeTensor):
+            raise NotExecuted("a CUDA graph is not replayed without a GPU")
+
+    def capture_begin(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    capture_end = reset = capture_begin
+
+    def pool(self) -> tuple[int, int]:
+        return 0, 0
+
+
+def _captured(graph: Any = None, *args: Any, **kwargs: Any) -> contextlib.AbstractContextManager[Any]:
+    """torch.cuda.graph without a GPU."""
+    return contextlib.nullcontext(graph)
+
+
 class _Generator(torch.Generator):
     """torch.Generator, on the CPU."""
 
@@ -235,9 +324,14 @@ class _Generator(torch.Generator):
         return super().__new__(cls, on_cpu(device))  # pyright: ignore[reportCallIssue]
 
 
-def _not_compiled(model: Any = None, **options: Any) -> Any:
+def _not_compiled(tell: Callable[[str], None]) -> Callable[..., Any]:
     """torch.compile that leaves functions as they are: without a GPU it has nothing to compile for."""
-    return model if model is not None else lambda function: function  # pyright: ignore[reportUnknownLambdaType]
+
+    def compile(model: Any = None, **options: Any) -> Any:
+        tell("torch.compile is left out: functions run as they are written, and its kernels are not shown")
+        return model if model is not None else lambda function: function  # pyright: ignore[reportUnknownLambdaType]
+
+    return compile
 
 
 def _apply(module: torch.nn.Module, function: Callable[[Any], Any], recurse: bool = True) -> torch.nn.Module:
@@ -252,9 +346,12 @@ def _apply(module: torch.nn.Module, function: Callable[[Any], Any], recurse: boo
     return module
 
 
-@contextlib.contextmanager
-def _nothing(*args: Any, **kwargs: Any) -> Generator[None]:
-    yield
+def _no_op() -> Callable[..., None]:
+    return lambda *args, **kwargs: None
+
+
+def _nothing() -> Callable[..., Any]:
+    return lambda *args, **kwargs: contextlib.nullcontext()
 
 
 def _torch_cuda(arch: Arch) -> dict[str, Any]:
@@ -274,9 +371,6 @@ def _torch_cuda(arch: Arch) -> dict[str, Any]:
         max_threads_per_multi_processor=2048,
         L2_cache_size=50 << 20,
     )
-
-    def no_op(*args: Any, **kwargs: Any) -> None:
-        return None
 
     quiet = [
         "synchronize",
@@ -303,12 +397,14 @@ def _torch_cuda(arch: Arch) -> dict[str, Any]:
         "memory_allocated": lambda device=None: 0,
         "max_memory_allocated": lambda device=None: 0,
         "mem_get_info": lambda device=None: (80 << 30, 80 << 30),
-        "device": _nothing,
-        "device_of": _nothing,
-        "stream": _nothing,
+        "device": _nothing(),
+        "device_of": _nothing(),
+        "stream": _nothing(),
         "Stream": _Stream,
+        "CUDAGraph": _Graph,
+        "graph": _captured,
         "Event": _Event,
-        **dict.fromkeys(quiet, no_op),
+        **{name: _no_op() for name in quiet},  # each of its own: Dynamo knows functions by identity
     }
 
 
@@ -322,9 +418,32 @@ def as_it_is() -> Generator[None]:
 
 
 @contextlib.contextmanager
-def pretend(arch: Arch) -> Generator[None]:
-    """Run the body as on a machine with a GPU of this architecture."""
-    fake = fake_mode()
+def machine(arch: Arch, tell: Callable[[str], None] = lambda _: None) -> Generator[None]:
+    """Triton and `torch.cuda` say that there is a GPU of this architecture; tensors are as they are.
+
+    `tell` is told what is left out of what code asks for.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(private_torch.plain_triton_kernels())
+        for name in ("range_push", "range_pop", "mark"):
+            stack.enter_context(replaced(torch.cuda.nvtx, name, _no_op()))
+        stack.enter_context(replaced(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, driver(arch)))
+        for name, value in _torch_cuda(arch).items():
+            stack.enter_context(replaced(torch.cuda, name, value))
+        stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
+        stack.enter_context(replaced(torch, "Generator", _Generator))
+        stack.enter_context(replaced(torch, "compile", _not_compiled(tell)))
+        for name in ("do_bench", "do_bench_cudagraph"):
+            stack.enter_context(replaced(triton_private.testing(), name, _not_measured))
+        stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))
+        stack.enter_context(replaced(torch.version, "cuda", None if arch.backend == "hip" else "13.0"))
+        yield
+
+
+@contextlib.contextmanager
+def pretend(arch: Arch, *, values: bool = False, tell: Callable[[str], None] = lambda _: None) -> Generator[None]:
+    """Run the body as on a machine with a GPU of this architecture; with `values`, its tensors have some."""
+    fake = _Inside() if values else fake_mode()
     device = FakeTensor.device
 
     def shown_device(tensor: Any) -> torch.device:
@@ -332,17 +451,12 @@ def pretend(arch: Arch) -> Generator[None]:
         return real if fake.depth or real.type != "cpu" else _CUDA
 
     with ExitStack() as stack:
-        stack.enter_context(replaced(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, driver(arch)))
-        for name, value in _torch_cuda(arch).items():
-            stack.enter_context(replaced(torch.cuda, name, value))
-        stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
-        stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
-        stack.enter_context(replaced(torch, "Generator", _Generator))
-        stack.enter_context(replaced(torch, "compile", _not_compiled))
-        stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))
-        stack.enter_context(replaced(FakeTensor, "device", property(shown_device)))
+        stack.enter_context(machine(arch, tell))
         mode = _Pretend(fake)
         stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
-        stack.enter_context(fake)
+        if isinstance(fake, _FakeMode):
+            stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
+            stack.enter_context(replaced(FakeTensor, "device", property(shown_device)))
+            stack.enter_context(fake)
         stack.enter_context(mode)
         yield

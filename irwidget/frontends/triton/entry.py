@@ -16,6 +16,7 @@ from irwidget.llvm_routes import CodeOptions
 from irwidget.registry import Target, frontends, option
 from irwidget.toolchain import client, triton_archs
 from irwidget.toolchain.run import Options
+from irwidget.trace import Trace, Verdict, not_checked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ class TritonOptions(CodeOptions):
         None, "which of an autotuner's configurations: its number, or BLOCK=128", read=str, allows=lambda _: True
     )
     grid: Any = option(None, "the grid of the launch", flag="")
+    run: bool = option(False, "have Triton's interpreter execute launches, so that tensors have values")
     signature: Any = option("", "the types of the arguments as text: '*fp32:16, i32, 1024'", flag="")
 
 
@@ -53,7 +55,38 @@ class _Kernel(KernelBegun):
                 f"{target.name} starts from a Triton kernel (@triton.jit), its launch or text, not from a {kind}"
             )
         said = {**self.given.kwargs, **self.given.options}
-        return Made(triton.lower(obj, *self.given.inputs, to=target.name, run=options, **said))
+        values = bool(said.pop("run", False))
+        if isinstance(obj, str):
+            return Made(triton.lower(obj, *self.given.inputs, to=target.name, how=options, values=values, **said))
+        return self._made(obj, target, options, values, said)
+
+    def _made(self, obj: Any, target: Target, options: Options, values: bool, said: dict[str, Any]) -> Made:
+        """Of a kernel or its launch: the trace, the launch as a recipe, and the autotuner's configurations."""
+        arch, llvm_passes = said.pop("arch", None), bool(said.pop("llvm_passes", False))
+        given = (*self.given.inputs, *triton.parse_signature(said.pop("signature", "")))
+        asked = arch or triton.default_arch(target.name)
+        launch = triton.launch_of(obj, *given, arch=asked, how=options, values=values, **said)
+        trace = triton.lower_launch(launch, target.name, arch, llvm_passes, options)
+        results: dict[str, Any] = {"recipe": triton.Recipe(launch, launch.compiled(trace.facts["arch"])[0])}
+        if launch.siblings:
+            results["configurations"] = triton.Configurations(launch.siblings, trace.facts["arch"])
+        return Made(trace, results)
+
+    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+        compared = getattr(self.given.obj, "compared", None)
+        executed = f"{target.name} is not executed"
+        if not compared:
+            return not_checked(f"{executed}, and the cell compares nothing with what {trace.name} wrote")
+        wrong = next((one for one in compared if not one.equal), None)
+        if wrong is None:
+            lines = ", ".join(dict.fromkeys(f"line {one.place.line}" for one in compared if one.place))
+            return not_checked(
+                f"{executed}; the kernel's own Python, run by Triton's interpreter, agrees with the cell's reference"
+                + (f" ({lines})" if lines else "")
+            )
+        place = f" at line {wrong.place.line}" if wrong.place else ""
+        reason = f"Triton's interpreter runs it, and the cell's own reference{place} says: {wrong.said}"
+        return Verdict("differs", "the kernel's own Python, before any pass", None, reason)
 
 
 class Triton(FrontEnd):
@@ -92,7 +125,8 @@ class Triton(FrontEnd):
         arch = cell.options.get("arch") or (triton.default_arch(names[0]) if len(names) == 1 else None)
         # A launch returns a compiled kernel, which is nothing to show.
         source = f"{cell.source}\nNone"
-        launches = triton.run_cell(cell.shell, source, arch, seconds=cell.timeout, memory=cell.memory)
+        values = bool(cell.options.get("run") or cell.check)
+        launches = triton.run_cell(cell.shell, source, arch, seconds=cell.timeout, memory=cell.memory, values=values)
         if launches.failed and not launches:
             raise AlreadyShown
         if not launches and (found := find_kernels(cell.text, cell.shell.user_ns)):

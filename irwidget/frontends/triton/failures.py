@@ -6,15 +6,17 @@ import linecache
 import re
 import traceback
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, UnsupportedError, UsageError
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Diagnostic, Location
 
-if TYPE_CHECKING:
-    from irwidget.frontends.triton.recorder import Launches
+
+class NotExecuted(UnsupportedError):
+    """A launch that the interpreter cannot execute: what comes after it in the cell has no values to go by."""
+
 
 _NO_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")
 _NO_DATA_METHODS = (
@@ -24,24 +26,29 @@ _NO_DATA_METHODS = (
 )
 
 
-def explain(error: Exception, launches: Launches) -> IRWidgetError | None:
-    """Our error for one that ended a cell; None for the user's own, and where launches were noted before it.
+def explain(error: Exception, *, launched: bool, notes: list[Diagnostic]) -> IRWidgetError | None:
+    """Our error for one that ended a cell; None for the user's own, and where it had `launched` before.
 
-    In the last case what was not run is noted in `launches.diagnostics`.
+    In the last case what was not run is put into `notes`.
     """
-    if isinstance(error, IRWidgetError):
-        return _with_line(error)
     if compilation := compile_error(error):
         return compilation
+    if isinstance(error, NotExecuted) and launched:
+        notes.append(Diagnostic("remark", f"the cell was run up to here: {error}", user_line(error)))
+        return None
+    if isinstance(error, IRWidgetError):
+        return _with_line(error)
     if not needs_values(error):
         return None
     place = user_line(error)
     reason = f"{place} needs the value of a tensor, and without a GPU tensors have shapes and types but no values"
-    if launches:
-        note = f"the cell was run up to here: {reason}. What was launched before is shown."
-        launches.diagnostics.append(Diagnostic("remark", note, place))
+    if launched:
+        note = f"the cell was run up to here: {reason}. What was launched before is shown; --run executes launches"
+        notes.append(Diagnostic("remark", note, place))
         return None
-    return UnsupportedError(f"No kernel was launched: {reason}. Launch the kernel before that line.")
+    return UnsupportedError(
+        f"No kernel was launched: {reason}. Launch the kernel before that line, or execute launches: --run"
+    )
 
 
 def is_explained(error: BaseException) -> bool:
@@ -56,6 +63,11 @@ def _with_line(error: IRWidgetError) -> IRWidgetError:
     if place and isinstance(error, UsageError) and str(place) not in str(error):
         return type(error)(f"{error} (launched at {place})")
     return error
+
+
+def ends_quietly(error: BaseException) -> bool:
+    """Whether an error only means that the cell could not go on, after launches that are shown."""
+    return isinstance(error, NotExecuted) or needs_values(error)
 
 
 def needs_values(error: BaseException) -> bool:

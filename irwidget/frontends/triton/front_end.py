@@ -12,15 +12,12 @@ import linecache
 import re
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from irwidget.errors import ToolError
 from irwidget.frontends.triton import failures
+from irwidget.frontends.triton.specialization import Specialization, backend_of
 from irwidget.toolchain import forked, processes, triton_glue, triton_names, triton_private
 from irwidget.trace import Location
-
-if TYPE_CHECKING:
-    from irwidget.frontends.triton.launch import Specialization
 
 _TOOL, _PASS = "triton", "ast-to-ttir"
 
@@ -89,8 +86,6 @@ _MODULE = re.compile(r'^(?:#loc\d* = loc\(|"?builtin\.module)', re.M)
 
 
 def _make(special: Specialization) -> str:
-    from irwidget.frontends.triton.launch import backend_of
-
     backend = backend_of(special.arch)
     source = triton_private.ast_source(special.kernel, special.signature, special.constants, special.attributes)
     ir = triton_private.libtriton("ir")

@@ -3,60 +3,21 @@
 from __future__ import annotations
 
 import json
-import linecache
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import metadata
 from typing import Any
 
 from irwidget.errors import UsageError, near
-from irwidget.frontends.triton import failures
-from irwidget.frontends.triton.launch import Launch, Specialization
+from irwidget.frontends.triton.compiling import TARGETS, default_arch, lower_launch, sources, stages, tools
+from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.recorder import recording
-from irwidget.toolchain import triton_passes, triton_private
+from irwidget.toolchain import triton_passes
 from irwidget.toolchain.language import require_unicode
-from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.run import Options, Source
-from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
+from irwidget.toolchain.triton_archs import find
 from irwidget.toolchain.triton_state import require
-from irwidget.trace import Diagnostic, Step, Trace
-
-TARGETS: Mapping[str, tuple[str, ...]] = {
-    "triton_ir": ("ttir",),
-    "triton_gpu_ir": ("ttir", "ttgir"),
-    "triton_llvm_ir": ("ttir", "ttgir", "llir"),
-    "triton_nvptx": ("ttir", "ttgir", "llir", "ptx", "cubin"),
-    "triton_amdgpu": ("ttir", "ttgir", "llir", "amdgcn", "hsaco"),
-    "triton_sass": ("ttir", "ttgir", "llir", "ptx", "cubin", "sass"),
-}
-"""Triton's stages for each IR type. The binary's stage (ptxas; AMD's assembler) leaves the text as it is."""
-_DEFAULT_ARCH = {"triton_amdgpu": "gfx942"}
-
-
-def steps(to: str, arch: str, options: Mapping[str, Any], *, llvm_passes: bool = False) -> tuple[Step, ...]:
-    """The steps of an IR type. Raises UsageError when the architecture has no such IR."""
-    target = find(arch)
-    return tuple(
-        triton_passes.step(stage, target.name, options, llvm_passes=llvm_passes) for stage in _stages(to, target)
-    )
-
-
-def _stages(to: str, arch: Arch) -> tuple[str, ...]:
-    if to not in TARGETS:
-        raise UsageError(f"{to!r} is not one of Triton's IR types. {near(to, TARGETS)}")
-    stages = TARGETS[to]
-    unknown = [stage for stage in stages if stage not in triton_passes.STAGES[arch.backend]]
-    if unknown:
-        maker, other = ("AMD", "triton_amdgpu") if arch.backend == "hip" else ("NVIDIA", "triton_nvptx or triton_sass")
-        raise UsageError(f"{to} cannot be made for {arch.name}, which is {maker}'s: use {other}.")
-    return stages
-
-
-def default_arch(to: str) -> str:
-    """The architecture of an IR type when none is given and there is no GPU."""
-    return _DEFAULT_ARCH.get(to, DEFAULT)
+from irwidget.trace import Diagnostic, Trace
 
 
 def lower(
@@ -68,7 +29,8 @@ def lower(
     signature: str | Sequence[Any] = "",
     config: str | int | None = None,
     llvm_passes: bool = False,
-    run: Options | None = None,
+    how: Options | None = None,
+    values: bool = False,
     **keywords: Any,
 ) -> Trace:
     """Lower a kernel to one of Triton's IR types; every pass is a dump.
@@ -77,74 +39,41 @@ def lower(
     `.ttir` or `.ttgir` file. A kernel takes its arguments here: tensors (fake and meta ones too), numbers,
     or Triton types (`"*fp16:16"`, `"i32"`), constexprs and launch options by keyword. `signature` is the
     same as one string: `"*fp32:16, *fp32:16, i32:16, 1024"`. `config` picks one of the autotuner's
-    configurations, by number or by what it says (`"BLOCK=128"`).
+    configurations, by number or by what it says (`"BLOCK=128"`). With `values` the launch is executed, too, by
+    Triton's interpreter, on the tensors that are given; `how` says how the passes run.
 
     Failures of a pass are in `Trace.failure`. Raises UsageError, PassError when the kernel does not
     compile, ToolError without Triton.
     """
     require()
-    began, run = time.monotonic(), run or Options()
+    how = how or Options()
     if to not in TARGETS:
         raise UsageError(f"{to!r} is not one of Triton's IR types. {near(to, TARGETS)}")
     if isinstance(obj, str):
-        return _lower_text(obj, to, arch, llvm_passes, run, keywords)
-    if not isinstance(obj, Launch):
-        given = (*args, *_parse_signature(signature))
-        with recording(arch or default_arch(to), seconds=run.timeout, memory=run.memory) as launches:
-            obj.run(*given, grid=grid or (1,), warmup=True, **keywords)
-        obj = select(launches, config)[0]
-    launch: Launch = obj
-    target = find(arch or launch.arch)
-    if arch is None and TARGETS[to][-1] not in triton_passes.STAGES[target.backend]:
-        target = find(default_arch(to))  # a launch serves any architecture; this IR wants another maker's
-    _stages(to, target)
-    special, source = _compiled(launch, target, run)
-    if run.timeout is not None:  # the passes have what the front end has left
-        run = replace(run, timeout=max(0.1, round(run.timeout - (time.monotonic() - began), 1)))
-    trace = source.run(steps(to, target.name, special.given, llvm_passes=llvm_passes), run, target=to)
-    return _told(trace, launch, special, source)
+        return _lower_text(obj, to, arch, llvm_passes, how, keywords)
+    given = (*args, *parse_signature(signature))
+    asked = arch or default_arch(to)
+    launch = launch_of(obj, *given, arch=asked, grid=grid, config=config, how=how, values=values, **keywords)
+    return lower_launch(launch, to, arch, llvm_passes, how)
 
 
-def _compiled(launch: Launch, target: Arch, run: Options) -> tuple[Specialization, Source]:
-    try:
-        return launch.compiled(target.name, seconds=run.timeout, memory=run.memory)
-    except Exception as error:
-        told = failures.compile_error(error)
-        if told is None:
-            raise
-        raise told from error
-
-
-def _told(trace: Trace, launch: Launch, special: Specialization, source: Source) -> Trace:
-    """The trace with what is known of the launch."""
-    facts: dict[str, Any] = {
-        "arch": special.arch.name,
-        "specialization": str(special),
-        "grid": launch.grid,
-        "config": launch.config or None,
-        "launched_at": f"line {launch.location.line}" if launch.location else None,
-        "signature": {name: str(kind) for name, kind in special.signature.items()},
-    }
-    diagnostics = (*launch.notes, *trace.diagnostics)
-    shared = trace.facts.get("shared_memory", 0)
-    if shared > special.arch.shared_memory:
-        diagnostics = (
-            *diagnostics,
-            Diagnostic(
-                "warning",
-                f"{launch.name} needs {shared} bytes of shared memory and {special.arch.name} has "
-                f"{special.arch.shared_memory}: a launch would fail",
-                launch.location,
-            ),
-        )
-    return replace(
-        trace,
-        name=launch.name,
-        diagnostics=diagnostics,
-        sources=_sources(str(source.data)),
-        facts={**{name: value for name, value in facts.items() if value is not None}, **trace.facts},
-        tools={**trace.tools, **tools(special.arch, trace.steps)},
-    )
+def launch_of(
+    obj: Any,
+    *args: Any,
+    arch: str,
+    grid: Any = None,
+    config: str | int | None = None,
+    how: Options | None = None,
+    values: bool = False,
+    **keywords: Any,
+) -> Launch:
+    """A launch as it is, or that of a kernel with its arguments; see `lower`. Raises as `recording`."""
+    if isinstance(obj, Launch):
+        return obj
+    how = how or Options()
+    with recording(arch, seconds=how.timeout, memory=how.memory, values=values) as launches:
+        obj.run(*args, grid=grid or (1,), warmup=not values, **keywords)
+    return select(launches, config)[0]
 
 
 def select(launches: Sequence[Launch], config: str | int | None = None) -> list[Launch]:
@@ -153,17 +82,25 @@ def select(launches: Sequence[Launch], config: str | int | None = None) -> list[
 
     Raises UsageError, with the configurations there are, when `config` fits none.
     """
-    groups: dict[tuple[int, str], list[Launch]] = {}
+    groups: dict[tuple[int, int], list[Launch]] = {}
     for i, launch in enumerate(launches):
-        key = (id(launch.kernel), str(launch.location)) if launch.config else (i, "")
-        groups.setdefault(key, []).append(launch)
-    return [launch for group in groups.values() for launch in _pick(group, config)]
+        groups.setdefault((launch.tuning, 0 if launch.tuning else i), []).append(launch)
+    picked = [(group, _pick(group, config)) for group in groups.values()]
+    if config is not None and not any(found for _, found in picked):
+        listed = "".join(f"\n  {i}: {launch.config}" for i, launch in enumerate(next(iter(groups.values()), [])))
+        tuned = any(launch.config for launch in launches)
+        has = f"{launches[0].name} has no configuration {config!r}. It has:{listed}" if tuned else ""
+        raise UsageError(has or f"There is no configuration {config!r}: nothing that was launched is tuned")
+    return [found or _pick(group, None) or group[0] for group, found in picked]
 
 
-def _pick(group: list[Launch], config: str | int | None) -> list[Launch]:
-    """The launch of a kernel's configurations that is wanted, with a note that lists them all."""
+def _pick(group: list[Launch], config: str | int | None) -> Launch | None:
+    """The launch of a kernel's configurations that is wanted, with a note that lists them all; None if there is none.
+
+    A kernel without configurations has none that could be named.
+    """
     if not group[0].config:
-        return group
+        return group[0] if config is None else None
     listed = "".join(f"\n  {i}: {launch.config}" for i, launch in enumerate(group))
     if config is None:
         found = next((launch for launch in group if launch.chosen), group[0])
@@ -172,19 +109,17 @@ def _pick(group: list[Launch], config: str | int | None) -> list[Launch]:
     else:
         wanted = _words(config)
         found = next((launch for launch in group if wanted <= _words(launch.config)), None)
-    if found is None:
-        raise UsageError(f"{group[0].name} has no configuration {config!r}. It has:{listed}")
-    if len(group) == 1:
-        return [found]
+    if found is None or len(group) == 1:
+        return found
     note = f"{found.name} is tuned; this is configuration {group.index(found)} of{listed}"
-    return [replace(found, notes=(*found.notes, Diagnostic("remark", note, found.location)))]
+    return replace(found, siblings=tuple(group), notes=(*found.notes, Diagnostic("remark", note, found.location)))
 
 
 def _words(config: str) -> set[str]:
     return {re.sub(r"\s*[:=]\s*", "=", word.strip()) for word in config.split(",") if word.strip()}
 
 
-def _parse_signature(signature: str | Sequence[Any]) -> list[Any]:
+def parse_signature(signature: str | Sequence[Any]) -> list[Any]:
     """`"*fp32:16, i32, 1024"` as arguments: types stay text, the rest is read as JSON where it is that."""
     if not isinstance(signature, str):
         return list(signature)
@@ -196,26 +131,6 @@ def _parse_signature(signature: str | Sequence[Any]) -> list[Any]:
             except ValueError:
                 values.append(word)
     return values
-
-
-_FILE = re.compile(r'loc\("([^"]+)":\d+')
-
-
-def _sources(text: str) -> dict[str, str]:
-    """The user's files that the locations of IR name."""
-    files = dict.fromkeys(name for name in _FILE.findall(text) if is_user_file(name))
-    read = {name: "".join(linecache.getlines(name)) for name in files}
-    return {name: source for name, source in read.items() if source}
-
-
-def tools(arch: Arch, steps: Sequence[Step]) -> dict[str, str]:
-    """Triton with its version, and that of ptxas where it ran: Triton has two, or the user's own."""
-    found = {"triton": metadata.version("triton")}
-    if any(step.name == "cubin" for step in steps):
-        nvidia = triton_private.knobs().nvidia
-        ptxas = nvidia.ptxas_blackwell if arch.capability >= 100 else nvidia.ptxas
-        found["ptxas"] = ptxas.version
-    return found
 
 
 _WARPS = re.compile(r'"?ttg\.num-warps"? = (\d+)')
@@ -240,10 +155,10 @@ def _lower_text(
     for name, pattern in (("num_warps", _WARPS), ("num_ctas", _CTAS)):
         if match := pattern.search(text):
             given[name] = int(match[1])
-    stages = _stages(to, target)
+    found = stages(to, target)
     first = "ttgir" if is_ttgir else "ttir"
-    whole = stages[-1] == first or "tt.call @" in text  # calls: this is what the front end made, not yet inlined
-    rest = stages if whole else stages[stages.index(first) + 1 :]
+    whole = found[-1] == first or "tt.call @" in text  # calls: this is what the front end made, not yet inlined
+    rest = found if whole else found[found.index(first) + 1 :]
     source = Source(text, "triton", name=first)
     planned = [triton_passes.step(stage, target.name, given, llvm_passes=llvm_passes) for stage in rest]
     trace = source.run(planned, run, target=to)
@@ -251,27 +166,7 @@ def _lower_text(
     return replace(
         trace,
         name=name[1] if name else "kernel",
-        sources=_sources(text),
+        sources=sources(text),
         tools={**trace.tools, **tools(target, planned)},
         facts={"arch": target.name, **trace.facts},
     )
-
-
-def binary_facts(launch: Launch) -> dict[str, Any]:
-    """Registers, shared memory ... of a launch's binary. Raises PassError when it cannot be made."""
-    from irwidget.errors import PassError
-
-    trace = lower(launch, to="triton_amdgpu" if find(launch.arch).backend == "hip" else "triton_nvptx")
-    if trace.failure:
-        raise PassError(trace.failure.message, tool=trace.failure.tool, pass_name=trace.failure.pass_name)
-    return dict(trace.facts)
-
-
-def asm(launch: Launch) -> dict[str, Any]:
-    """The last text of each stage, and the binary, by Triton's names."""
-    to = "triton_amdgpu" if find(launch.arch).backend == "hip" else "triton_sass"
-    trace = lower(launch, to=to)
-    found: dict[str, Any] = {str(trace.step_of(dump) or "source"): dump.text for dump in trace.dumps}
-    for name, data in trace.attachments.items():
-        found[name.rsplit(".", 1)[-1]] = data
-    return found

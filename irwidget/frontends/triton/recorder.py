@@ -7,13 +7,19 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.frontends.triton import failures
-from irwidget.frontends.triton.launch import Launch, specialize, stand_in
-from irwidget.toolchain import triton_private
+from irwidget.frontends.triton import device, failures
+from irwidget.frontends.triton.captured import CapturedKernel
+from irwidget.frontends.triton.device import replaced
+from irwidget.frontends.triton.executing import execute
+from irwidget.frontends.triton.kernels import kernels
+from irwidget.frontends.triton.launch import Launch
+from irwidget.frontends.triton.references import References
+from irwidget.frontends.triton.specialization import specialize
+from irwidget.frontends.triton.stand_ins import stand_in
+from irwidget.toolchain import triton_private, triton_settings
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
 from irwidget.toolchain.triton_state import require
@@ -23,8 +29,20 @@ from irwidget.trace import Diagnostic, Location
 class Launches(list[Launch]):
     """The distinct launches of a capture, in order: one for each specialisation of each kernel."""
 
-    def __init__(self, arch: Arch, real: bool, seconds: float | None = None, memory: int | None = None) -> None:
+    def __init__(
+        self,
+        arch: Arch,
+        real: bool,
+        seconds: float | None = None,
+        memory: int | None = None,
+        *,
+        values: bool = False,
+    ) -> None:
         super().__init__()
+        self.values = values
+        """Whether launches are executed by Triton's interpreter, so that tensors have values."""
+        self.references = References()
+        """What the cell compares with what launches have written."""
         self.arch = arch
         self.real = real
         """Whether a GPU ran the cell."""
@@ -38,34 +56,84 @@ class Launches(list[Launch]):
         """Whether the cell ended with an error of the user's own, which IPython has shown."""
         self.config = ""
         """The autotuner's configuration that is being launched."""
+        self.tuning = 0
+        """Which call of an autotuner is under way, counted from 1; 0 where there is none."""
+        self.later = False
+        """Whether what is launched now is compiled only when it is looked at."""
+        self.tunings = 0
+        """Calls of autotuners so far."""
         self._seen: dict[str, CapturedKernel] = {}
+        self._met: list[tuple[str, Launch]] = []
+        self._grid: tuple[int, ...] | None = None
+
+    def execute(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Execute what was noted last on the values of its tensors. Raises NotExecuted."""
+        launch = captured.launch
+        began = time.monotonic()
+        written = execute(
+            kernel, args, kwargs, self._grid or (), _calling_line(), seconds=self.seconds, memory=self.memory
+        )
+        if self.seconds is not None:
+            self.seconds = max(0.1, self.seconds - (time.monotonic() - began))
+        self.references.wrote(launch.compared, written)
 
     def note(self, kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: Mapping[str, Any]) -> CapturedKernel:
-        """Note a launch; compiles it to TTIR, so that an error is raised at the line that launches."""
+        """Note a launch; compiles it to TTIR, so that an error is raised at the line that launches.
+
+        Raises what `Launch.compiled` raises.
+        """
         arguments = tuple(stand_in(value) for value in args)
         keywords = {name: stand_in(value) for name, value in kwargs.items()}
         special = specialize(kernel, arguments, keywords, self.arch)
         named = dict(zip(kernel.arg_names, args, strict=False)) | dict(kwargs)
         bound = {name: named.get(name, value) for name, value in special.bound.items()}
         shape: Any = grid(bound) if callable(grid) else grid
+        self._grid = _dimensions(kernel, shape)
         if special.key not in self._seen:
             launch = Launch(
                 kernel,
                 arguments,
                 keywords,
                 self.arch.name,
-                _dimensions(kernel, shape),
+                self._grid,
                 _calling_line(),
                 self.config,
+                self.tuning,
                 chosen=not self.real or not self.config,
+                settings=triton_settings.current(options=True),
             )
-            began = time.monotonic()
-            launch.compiled(seconds=self.seconds, memory=self.memory)
-            if self.seconds is not None:
-                self.seconds = max(0.0, self.seconds - (time.monotonic() - began))
+            if not self.later:
+                self._compile(launch)
             self.append(launch)
-            self._seen[special.key] = CapturedKernel(launch)
-        return self._seen[special.key]
+            self._seen[special.key] = CapturedKernel(launch, special)
+        captured = self._seen[special.key]
+        self._met.append((special.key, captured.launch))
+        return captured
+
+    def _compile(self, launch: Launch) -> None:
+        began = time.monotonic()
+        launch.compiled(seconds=self.seconds, memory=self.memory)
+        if self.seconds is not None:
+            self.seconds = max(0.0, self.seconds - (time.monotonic() - began))
+
+    @contextmanager
+    def tuned(self) -> Generator[None]:
+        """One call of an autotuner: its launches belong together, those too that an earlier call had noted."""
+        first, seen = len(self), set(self._seen)
+        self.tunings += 1
+        self.tuning, self._met = self.tunings, []
+        try:
+            yield
+        finally:
+            again = [one for key, one in self._met if key in seen and one.tuning]
+            if len(self) > first:
+                self[first:first] = [replace(launch, tuning=self.tuning) for launch in again]
+            self.tuning, self.config, self.later = 0, "", False
+
+    def remark(self, message: str) -> None:
+        """Note, once, what was left out of the cell."""
+        if message not in [one.message for one in self.diagnostics]:
+            self.diagnostics.append(Diagnostic("remark", message, _calling_line()))
 
     def choose(self, first: int, configs: list[Any], best: Any) -> None:
         """Name the configurations of the launches from `first` on; a GPU found `best` to be the best."""
@@ -74,58 +142,6 @@ class Launches(list[Launch]):
             config = next((c for c in configs if c.all_kwargs().items() <= given.items()), None)
             if config is not None:
                 self[i] = replace(self[i], config=_named(config), chosen=config == best)
-
-
-class CapturedKernel:
-    """What a captured launch returns in place of Triton's CompiledKernel.
-
-    Compiled, in the worker, when the cell looks into it: `asm["ptx"]`, `n_regs`, `metadata.shared`.
-    """
-
-    def __init__(self, launch: Launch) -> None:
-        self._launch = launch
-        self.name = launch.name
-        self.function = self.module = self.packed_metadata = None
-
-    def __getitem__(self, grid: Any) -> Callable[..., None]:
-        return lambda *args, **kwargs: None
-
-    def run(self, *args: Any, **kwargs: Any) -> None:
-        """Launches nothing: there is no GPU."""
-
-    def _init_handles(self) -> None:
-        pass
-
-    @property
-    def asm(self) -> dict[str, Any]:
-        """The text of each stage and the binary, by Triton's names: ttir, ttgir, llir, ptx, cubin ..."""
-        from irwidget.frontends.triton.lowering import asm
-
-        return asm(self._launch)
-
-    @property
-    def metadata(self) -> Any:
-        """num_warps, num_stages, shared (bytes) ..., as attributes."""
-        facts = self._facts()
-        return SimpleNamespace(**facts, name=self.name, shared=facts.get("shared_memory", 0))
-
-    @property
-    def n_regs(self) -> int:
-        return int(self._facts().get("registers", 0))
-
-    @property
-    def n_spills(self) -> int:
-        facts = self._facts()
-        return int(facts.get("spill_stores", facts.get("vector_spills", 0)))
-
-    @property
-    def n_max_threads(self) -> int:
-        return 1024
-
-    def _facts(self) -> dict[str, Any]:
-        from irwidget.frontends.triton.lowering import binary_facts
-
-        return binary_facts(self._launch)
 
 
 def _dimensions(kernel: Any, grid: Any) -> tuple[int, ...] | None:
@@ -156,7 +172,7 @@ def _named(config: Any) -> str:
 
 def has_gpu() -> bool:
     """Whether Triton can launch kernels on this machine."""
-    return triton_private.active_backends() == 1
+    return not device.pretending() and triton_private.active_backends() == 1
 
 
 def real_arch() -> str:
@@ -167,42 +183,45 @@ def real_arch() -> str:
 
 @contextmanager
 def recording(
-    arch: str | None = None, *, seconds: float | None = None, memory: int | None = None
+    arch: str | None = None, *, seconds: float | None = None, memory: int | None = None, values: bool = False
 ) -> Generator[Launches]:
     """Note what is launched in the body.
 
-    `seconds` and `memory` (bytes) limit what Triton's front end may take for it; the body itself is the user's.
+    `seconds` and `memory` (bytes) limit what Triton's front end, and its interpreter, may take for it; the body itself
+    is the user's.
 
     Without a GPU the body runs with tensors that have no values, on a pretended
     device of that architecture (sm_90 when not given); a body that needs values
-    ends there, quietly when something was launched before. With a GPU it really runs.
+    ends there, quietly when something was launched before. With `values` tensors have
+    them, and every launch is executed by Triton's interpreter. With a GPU it really runs.
 
     Raises UsageError for an unknown architecture, PassError for a kernel that does
     not compile, UnsupportedError where values are needed before any launch.
     """
     require()
-    from irwidget.frontends.triton.device import pretend, replaced
-
     if triton_private.knobs().runtime.interpret:
         raise UsageError(
             "TRITON_INTERPRET is set: kernels run as Python and are not compiled. Unset it and define them again."
         )
     real = has_gpu()
-    launches = Launches(find(arch or (real_arch() if real else DEFAULT)), real, seconds, memory)
+    chosen = find(arch or (real_arch() if real else DEFAULT))
+    launches = Launches(chosen, real, seconds, memory, values=values and not real)
     tuner, kernel = triton_private.autotuner(), triton_private.jit_function()
     tune, run = (_tune_on_gpu, _run_on_gpu) if real else (_tune, _run)
     try:
         with ExitStack() as stack:
             if not real:
-                stack.enter_context(pretend(launches.arch))
+                stack.enter_context(device.pretend(launches.arch, values=values, tell=launches.remark))
+            if launches.values:
+                stack.enter_context(launches.references.watched(_calling_line))
             stack.enter_context(replaced(tuner, "run", tune(launches, tuner.run)))
             stack.enter_context(replaced(kernel, "run", run(launches, kernel.run)))
             yield launches
     except Exception as error:
-        told = failures.explain(error, launches)
+        told = failures.explain(error, launched=bool(launches), notes=launches.diagnostics)
         if told is not None:
             raise told from error
-        if not failures.needs_values(error):
+        if not failures.ends_quietly(error):
             raise
     finally:
         launches[:] = [replace(launch, notes=tuple(launches.diagnostics)) for launch in launches]
@@ -216,7 +235,13 @@ def capture(cell: Callable[[], Any], arch: str | None = None) -> Launches:
 
 
 def run_cell(
-    shell: Any, source: str, arch: str | None = None, *, seconds: float | None = None, memory: int | None = None
+    shell: Any,
+    source: str,
+    arch: str | None = None,
+    *,
+    seconds: float | None = None,
+    memory: int | None = None,
+    values: bool = False,
 ) -> Launches:
     """The launches of a notebook cell, run by IPython; see `recording`.
 
@@ -224,8 +249,6 @@ def run_cell(
     can tell better (a kernel that does not compile, a value that is not there) are not shown but raised,
     and so is an interrupt: what was launched before it is not what the user still wants.
     """
-    from irwidget.frontends.triton.device import replaced
-
     show = shell.showtraceback
 
     def show_their_own(*args: Any, **kwargs: Any) -> None:
@@ -233,7 +256,7 @@ def run_cell(
         if error is None or not failures.is_explained(error):
             show(*args, **kwargs)
 
-    with recording(arch, seconds=seconds, memory=memory) as launches:
+    with recording(arch, seconds=seconds, memory=memory, values=values) as launches:
         with replaced(shell, "showtraceback", show_their_own):
             ran = shell.run_cell(source, store_history=False)
         launches.failed = not ran.success
@@ -245,8 +268,6 @@ def run_cell(
 
 def require_launch(launches: Launches, namespace: Mapping[str, object]) -> None:
     """Raise UsageError when a cell launched nothing; names the kernels that it could launch."""
-    from irwidget.frontends.triton import kernels
-
     if launches:
         return
     known = [f"{name}[grid]({', '.join(getattr(one, 'arg_names', []))})" for name, one in kernels(namespace).items()]
@@ -260,7 +281,10 @@ def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]
     def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
-        return launches.note(kernel, args, None if warmup and not callable(grid) and grid is None else grid, kwargs)
+        captured = launches.note(kernel, args, grid, kwargs)
+        if launches.values and not warmup and not launches.later and not device.measuring():
+            launches.execute(captured, kernel, args, kwargs)
+        return captured
 
     return run
 
@@ -280,32 +304,45 @@ def _tune(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any
 
     def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        results: list[Any] = []
+        result: Any = None
         try:
             configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
-            for config in configs:
-                if conflicts := kwargs.keys() & config.kwargs.keys():
-                    raise ValueError(
-                        f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
-                        "Make sure that you don't re-define auto-tuned symbols."
-                    )
-                chosen = config.all_kwargs()
-                if config.pre_hook is not None:
-                    config.pre_hook({**tuner.nargs, **kwargs, **chosen})
-                launches.config = _named(config)
-                try:
-                    results.append(tuner.fn.run(*args, **kwargs, **chosen))
-                except triton_private.failed_assertion() as error:  # the real autotuner skips it too
-                    if config is configs[-1] and not results:
-                        raise
-                    note = f"{tuner.base_fn.__name__} does not compile with {_named(config)}: {error}"
-                    launches.diagnostics.append(Diagnostic("remark", note))
+            with launches.tuned():
+                for config in configs:
+                    done = _try(launches, tuner, config, args, kwargs, last=config is configs[-1])
+                    if result is None and done is not None:
+                        result, tuner.best_config, launches.later = done, config, True
         finally:
             tuner.nargs = None
-            launches.config = ""
-        return results[0]
+        return result
 
     return run
+
+
+def _try(
+    launches: Launches, tuner: Any, config: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, last: bool
+) -> Any:
+    """Launch one configuration; None, and a note, where it says itself that it does not compile."""
+    if conflicts := kwargs.keys() & config.kwargs.keys():
+        raise ValueError(
+            f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}. "
+            "Make sure that you don't re-define auto-tuned symbols."
+        )
+    chosen = config.all_kwargs()
+    named = {**tuner.nargs, **kwargs, **chosen}
+    if config.pre_hook is not None:
+        config.pre_hook(named)
+    if launches.values and not launches.later:
+        tuner.pre_hook(named, reset_only=True)
+    launches.config = _named(config)
+    try:
+        return tuner.fn.run(*args, **kwargs, **chosen)
+    except triton_private.failed_assertion() as error:  # the real autotuner skips it too
+        if last and not launches.later:
+            raise
+        note = f"{tuner.base_fn.__name__} does not compile with {_named(config)}: {error}"
+        launches.diagnostics.append(Diagnostic("remark", note))
+        return None
 
 
 def _tune_on_gpu(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,62 @@
+"""What a captured launch returns to the cell, in place of Triton's CompiledKernel."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from irwidget.frontends.triton.compiling import asm, binary_facts, captured_metadata
+from irwidget.frontends.triton.launch import Launch
+from irwidget.frontends.triton.specialization import Specialization
+
+
+class CapturedKernel:
+    """What a captured launch returns in place of Triton's CompiledKernel.
+
+    Compiled, in the worker, when the cell looks into it: `asm["ptx"]`, `n_regs`, `metadata.shared`.
+    """
+
+    def __init__(self, launch: Launch, special: Specialization) -> None:
+        self.launch = launch
+        self.name = launch.name
+        self.hash = hashlib.sha256(special.key.encode()).hexdigest()
+        """Equal for equal specialisations; not the hash that Triton's cache would have."""
+        self._special = special
+        self.function = self.module = self.packed_metadata = None
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        return lambda *args, **kwargs: None
+
+    def run(self, *args: Any, **kwargs: Any) -> None:
+        """Launches nothing: there is no GPU."""
+
+    def _init_handles(self) -> None:
+        pass
+
+    @property
+    def asm(self) -> dict[str, Any]:
+        """The text of each stage and the binary, by Triton's names: ttir, ttgir, llir, ptx, cubin ..."""
+        return asm(self.launch)
+
+    @property
+    def metadata(self) -> Any:
+        """num_warps, num_stages, shared (bytes) ..., as attributes."""
+        return SimpleNamespace(**captured_metadata(self.launch, self._special), hash=self.hash)
+
+    @property
+    def n_regs(self) -> int:
+        return int(self._facts().get("registers", 0))
+
+    @property
+    def n_spills(self) -> int:
+        facts = self._facts()
+        return int(facts.get("spill_stores", facts.get("vector_spills", 0)))
+
+    @property
+    def n_max_threads(self) -> int:
+        return 1024
+
+    def _facts(self) -> dict[str, Any]:
+        return binary_facts(self.launch)

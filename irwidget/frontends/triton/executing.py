@@ -1,0 +1,130 @@
+"""Execute a launch on the CPU by Triton's interpreter, in a copy of this process: its tensors then have values.
+
+The interpreter runs the kernel's Python, program by program; it follows raw pointers, so the copy may crash where a
+kernel reads outside of its tensors. What comes back is the bytes of the tensors that it wrote.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from irwidget.frontends.triton.device import as_it_is
+from irwidget.frontends.triton.failures import NotExecuted
+from irwidget.frontends.triton.stand_ins import tensors
+from irwidget.toolchain import forked, processes, triton_private
+from irwidget.trace import Location
+
+SECONDS = 60.0
+"""What a launch may take where no time limit is given."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What the copy sends back."""
+
+    written: Mapping[int, bytes]
+    """The storages that differ from before, by address."""
+    printed: str
+
+
+def execute(
+    kernel: Any,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    grid: Sequence[int],
+    place: Location | None,
+    *,
+    seconds: float | None = None,
+    memory: int | None = None,
+) -> list[torch.UntypedStorage]:
+    """Run a launch on the values of its tensors and write what it writes into them. Returns the changed storages.
+
+    `seconds` (60 when None) and `memory` (bytes) limit it. Raises NotExecuted when the interpreter does not know what
+    the kernel uses, the copy crashes, or a limit is met; the tensors are then as they were.
+    """
+    name, where = kernel.__name__, f" (launched at {place})" if place else ""
+    if kernel.is_gluon():
+        raise NotExecuted(f"{name} is a Gluon kernel, which Triton's interpreter does not execute{where}")
+    if len(grid) == 0:
+        raise NotExecuted(f"{name} is launched without a grid{where}")
+    limit = seconds or SECONDS
+    with as_it_is():
+        storages = _storages((*arguments, *keywords.values()))
+        try:
+            ran = forked.call(
+                lambda: _run(kernel, arguments, keywords, tuple(grid), storages),
+                seconds=limit,
+                memory=memory or processes.memory_limit(),
+                cuda=False,
+            )
+        except forked.Died as death:
+            raise NotExecuted(f"Triton's interpreter crashed on {name}: the process {death}{where}") from None
+        except forked.TimedOut:
+            programs = "x".join(map(str, grid))
+            said = (
+                f"{name} was not executed: {programs} programs took Triton's interpreter more than {limit:.3g} s{where}"
+            )
+            raise NotExecuted(f"{said}. Give the cell smaller tensors, or more time: --timeout") from None
+        except MemoryError:
+            raise NotExecuted(f"Triton's interpreter ran out of memory on {name}{where}") from None
+        except Exception as error:
+            raise NotExecuted(f"Triton's interpreter does not execute {name}: {_reason(error)}{where}") from error
+        for address, data in ran.written.items():
+            _flat(storages[address]).copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+    sys.stdout.write(ran.printed)
+    return [storages[address] for address in ran.written]
+
+
+def _flat(storage: torch.UntypedStorage) -> torch.Tensor:
+    """A storage as a tensor of bytes."""
+    return torch.empty(0, dtype=torch.uint8).set_(storage)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def _bytes(storage: torch.UntypedStorage) -> bytes:
+    return _flat(storage).numpy().tobytes()
+
+
+def _reason(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+
+
+def _storages(values: Sequence[Any]) -> dict[int, torch.UntypedStorage]:
+    """The memory that a kernel may reach through its arguments, by address.
+
+    Addresses that are numbers, or lie in tensors, may lead to any tensor that there is.
+    """
+    found: dict[int, torch.UntypedStorage] = {}
+    given = [tensor for value in values for tensor in tensors(value)]
+    wide = any(tensor.dtype in (torch.int64, torch.uint64) for tensor in given)
+    if wide or any(isinstance(value, int) and value >= 1 << 32 for value in values):
+        given += [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]
+    for tensor in given:
+        if tensor.layout is torch.strided and tensor.device.type == "cpu" and tensor.untyped_storage().nbytes():
+            found[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage()
+    return found
+
+
+def _run(
+    kernel: Any,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    grid: tuple[int, ...],
+    storages: Mapping[int, torch.UntypedStorage],
+) -> Ran:
+    """What the copy does."""
+    before = {address: _bytes(storage) for address, storage in storages.items()}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        triton_private.interpret(kernel, arguments, keywords, grid)
+    after = {address: _bytes(storage) for address, storage in storages.items()}
+    return Ran({address: data for address, data in after.items() if data != before[address]}, printed.getvalue())

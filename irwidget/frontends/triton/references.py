@@ -1,0 +1,57 @@
+"""The cell's own references: what it compares with what launches have written."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+import torch
+
+from irwidget.frontends.triton.device import as_it_is, replaced
+from irwidget.frontends.triton.launch import Comparison
+from irwidget.frontends.triton.stand_ins import tensors
+from irwidget.toolchain import triton_private
+from irwidget.trace import Location
+
+
+class References:
+    """Notes the comparisons of a cell beside the launches whose results they look at."""
+
+    def __init__(self) -> None:
+        self._written: dict[int, tuple[torch.UntypedStorage, list[Comparison]]] = {}
+
+    def wrote(self, compared: list[Comparison], storages: Sequence[torch.UntypedStorage]) -> None:
+        """A launch has written these; comparisons with them go to its list. The last that wrote is what is compared."""
+        for storage in storages:
+            self._written[storage.data_ptr()] = storage, compared  # held, so that no other tensor has its address
+
+    @contextlib.contextmanager
+    def watched(self, place: Callable[[], Location | None]) -> Generator[None]:
+        """Note what `assert_close`, `allclose` and `equal` find, for as long as a cell runs."""
+        homes = ((torch.testing, "assert_close"), (triton_private.testing(), "assert_close"))
+        with contextlib.ExitStack() as stack:
+            for owner, name in (*homes, (torch, "allclose"), (torch, "equal")):
+                stack.enter_context(replaced(owner, name, self._noting(getattr(owner, name), place)))
+            yield
+
+    def _noting(self, compare: Callable[..., Any], place: Callable[[], Location | None]) -> Callable[..., Any]:
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            try:
+                result = compare(*args, **kwargs)
+            except AssertionError as error:
+                self._note(args, kwargs, Comparison(place(), False, " ".join(str(error).split())))
+                raise
+            words = "" if result is None or result else f"{compare.__name__} says no"
+            self._note(args, kwargs, Comparison(place(), not words, words))
+            return result
+
+        return noting
+
+    def _note(self, args: tuple[Any, ...], kwargs: dict[str, Any], comparison: Comparison) -> None:
+        with as_it_is():
+            seen = {
+                tensor.untyped_storage().data_ptr() for value in (*args, *kwargs.values()) for tensor in tensors(value)
+            }
+        for address in seen & self._written.keys():
+            self._written[address][1].append(comparison)

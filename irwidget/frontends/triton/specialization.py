@@ -1,0 +1,157 @@
+"""What Triton compiles of a launch: a kernel with the types, constants and facts of its arguments, and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from irwidget.errors import UsageError, near
+from irwidget.frontends.triton.stand_ins import Pointer, TypeName
+from irwidget.toolchain import triton_private, triton_settings
+from irwidget.toolchain.triton_archs import Arch
+from irwidget.toolchain.triton_settings import Settings
+from irwidget.trace import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Specialization:
+    """What Triton compiles: a kernel with the types, constants and facts of its arguments."""
+
+    kernel: Any
+    arch: Arch
+    signature: Mapping[str, str]
+    constants: Mapping[tuple[int, ...], Any]
+    attributes: Mapping[tuple[int, ...], list[Any]]
+    options: Any
+    """The backend's complete options."""
+    given: Mapping[str, Any]
+    """The options that the launch gave."""
+    bound: Mapping[str, Any]
+    """The arguments by name, defaults filled in."""
+    chosen: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The options that Triton's settings chose, where they differ from those of a process without any."""
+    settings: Settings = ()
+    """The settings that are no options, as environment variables (see `triton_settings`)."""
+
+    @property
+    def gluon(self) -> bool:
+        """Whether it is a kernel of Gluon's, which begins at TTGIR."""
+        return bool(self.kernel.is_gluon())
+
+    def __str__(self) -> str:
+        """`BLOCK=1024, num_warps=4`: what tells specialisations of one kernel apart."""
+        values = {self.kernel.arg_names[path[0]]: value for path, value in self.constants.items() if len(path) == 1}
+        shown = {**values, **self.given, **self.chosen, **dict(self.settings)}
+        return ", ".join(f"{name}={_short(value)}" for name, value in shown.items())
+
+    @property
+    def key(self) -> str:
+        """Equal for launches that Triton compiles once. Raises PassError when it cannot read what the kernel names."""
+        from irwidget.frontends.triton.device import as_it_is
+        from irwidget.frontends.triton.failures import refused
+
+        try:
+            with as_it_is():  # Triton copies the globals that the kernel names
+                source = self.kernel.cache_key
+        except Exception as error:
+            code = self.kernel.fn.__code__
+            raise refused(self.kernel.__name__, str(error), Location(code.co_filename, code.co_firstlineno)) from error
+        parts = (self.signature, self.constants, self.attributes, self.options, self.settings)
+        return repr((source, self.arch.name, *map(str, parts)))
+
+
+def _short(value: Any) -> str:
+    return str(getattr(value, "__name__", None) or getattr(value, "value", value))
+
+
+def backend_of(arch: Arch) -> Any:
+    """Triton's backend for an architecture."""
+    return triton_private.make_backend(arch)
+
+
+def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any], arch: Arch) -> Specialization:
+    """Types, constants and facts of a launch, as Triton's own launcher finds them.
+
+    Raises UsageError when the arguments do not fit the kernel's signature, UnsupportedError for settings by which
+    Triton takes the compilation elsewhere.
+    """
+    knobs = triton_private.knobs()
+    settings = triton_settings.current()
+    backend = backend_of(arch)
+    constexprs = {param.name for param in kernel.params if param.is_constexpr}
+    positional, named = list(arguments), dict(keywords)
+    typed: dict[str, TypeName] = {}
+    for i, (param, value) in enumerate(zip(kernel.params, positional, strict=False)):
+        if isinstance(value, TypeName):
+            positional[i] = value.type if param.name in constexprs else _dummy(param.name, value, typed)
+    for name, value in named.items():
+        if isinstance(value, TypeName):
+            named[name] = value.type if name in constexprs else _dummy(name, value, typed)
+    options = {
+        "debug": bool(named.pop("debug", None) or kernel.debug or knobs.runtime.debug),
+        "instrumentation_mode": knobs.compilation.instrumentation_mode,
+    }
+    given = {name: value for name, value in named.items() if name not in kernel.arg_names and value is not None}
+    binder = triton_private.binder(kernel, backend)
+    try:
+        bound, found, rest = binder(*positional, **{**named, **options})
+    except TypeError as error:
+        raise UsageError(_wrong_arguments(kernel, error)) from None
+    except Exception as error:  # of some types Triton says that it does not take them, of others what it did not find
+        raise UsageError(_odd_argument(kernel, error, positional, named)) from None
+    for i, param in enumerate(kernel.params):
+        if param.name in typed:
+            found[i] = (typed[param.name].type, typed[param.name].attributes)
+    try:
+        packed = triton_private.packed(kernel, backend, {**named, **options}, bound, found, rest)
+    except KeyError as error:
+        unknown = next((name for name in given if name in str(error)), "")
+        known = [*kernel.arg_names, *vars(backend.parse_options({}))]
+        raise UsageError(
+            f"{kernel.__name__} has no argument and {arch.name} no launch option {unknown!r}. {near(unknown, known)}"
+        ) from None
+    except (ValueError, AssertionError) as error:
+        raise UsageError(f"{kernel.__name__} on {arch.name}: {error}") from None
+    except Exception as error:  # of an option that is not of the type that the backend computes with
+        shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        raise UsageError(f"{kernel.__name__} on {arch.name} cannot be launched with {shown}: {error}") from None
+    if options["debug"]:
+        given["debug"] = True
+    complete, signature, constants, attributes = packed
+    chosen = _chosen(backend, complete, given)
+    return Specialization(kernel, arch, signature, constants, attributes, complete, given, bound, chosen, settings)
+
+
+def _chosen(backend: Any, complete: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a launch that a process without settings would not find by itself."""
+    with triton_settings.applied(()):
+        plain = vars(backend.parse_options(dict(given)))
+    chosen = {name: value for name, value in vars(complete).items() if value != plain.get(name)}
+    if options := getattr(complete, "ptx_options", None):  # whose default Triton reads when it is imported
+        chosen["ptx_options"] = options
+    return {name: value for name, value in chosen.items() if name not in given or given[name] != value}
+
+
+def _dummy(name: str, value: TypeName, typed: dict[str, TypeName]) -> int:
+    """Something to bind in place of a type; its specialisation is replaced afterwards."""
+    typed[name] = value
+    return 2
+
+
+def _odd_argument(kernel: Any, error: Exception, positional: list[Any], named: Mapping[str, Any]) -> str:
+    """What there is to say of arguments that Triton's specialisation fails at; names those that may be meant."""
+    given = dict(zip(kernel.arg_names, positional, strict=False)) | dict(named)
+    kinds = ", ".join(f"{name}: {_kind(value)}" for name, value in given.items() if name in kernel.arg_names)
+    said = f"{type(error).__name__}: {error}"
+    return f"Triton does not take the arguments of {kernel.__name__}: {said}. They are {kinds}"
+
+
+def _kind(value: Any) -> str:
+    return f"tensor of {value.dtype}" if isinstance(value, Pointer) else type(value).__name__
+
+
+def _wrong_arguments(kernel: Any, error: TypeError) -> str:
+    message = str(error).replace("dynamic_func()", kernel.__name__)
+    shown = ", ".join(f"{param.name}: tl.constexpr" if param.is_constexpr else param.name for param in kernel.params)
+    return f"{message}. The kernel is {kernel.__name__}({shown})."

@@ -1,0 +1,252 @@
+"""Cells whose tensors have values: launches are executed by Triton's interpreter."""
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+import irwidget
+from irwidget.frontends import triton as frontend
+from tests.triton.kernels import add, add_kernel
+from tests.triton.test_settings import fused
+
+
+@triton.jit
+def twice(x):
+    return x * 2
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + index, mask=index < n)
+    tl.store(y_ptr + index, twice(x) + tl.zeros_like(x) + 0 * tl.sum(x, axis=0), mask=index < n)
+
+
+@triton.jit
+def reads_far_away(x_ptr):
+    tl.store(x_ptr, tl.load(x_ptr + 1000000000000))
+
+
+@triton.jit
+def counts(x_ptr, n):
+    for _ in range(n):
+        tl.atomic_add(x_ptr, 1)
+
+
+@triton.jit
+def through_pointers(where_ptr, n):
+    for i in range(n):
+        target = tl.load(where_ptr + i).to(tl.pointer_type(tl.float32))
+        tl.store(target, i + 1.0)
+
+
+def test_host_code_reads_results_and_goes_on():
+    seen = []
+
+    def cell():
+        x = torch.rand(1000, device="cuda")
+        y = torch.zeros_like(x)
+        scale[(4,)](x, y, x.numel(), BLOCK=256)
+        torch.testing.assert_close(y, x * 2)
+        assert y.is_cuda
+        count = int((y > 1).sum())
+        z = torch.empty(count, device="cuda")
+        scale[(triton.cdiv(count, 128),)](y, z, count, BLOCK=128)
+        seen.append((z.tolist(), (y[:count] * 2).tolist()))
+
+    with frontend.recording("sm_90", values=True) as launches:
+        cell()
+    assert [launch.grid for launch in launches] == [(4,), (-(-len(seen[0][0]) // 128),)]
+    assert seen[0][0] == seen[0][1]
+    assert len(seen[0][0]) > 100
+    assert launches.diagnostics == []
+    assert [comparison.equal for comparison in launches[0].compared] == [True]
+
+
+def test_a_repeated_launch_is_executed_each_time():
+    with frontend.recording("sm_90", values=True) as launches:
+        x = torch.zeros(1, dtype=torch.int32, device="cuda")
+        for _ in range(3):
+            counts[(2,)](x, 5)
+    assert len(launches) == 1
+    assert x.item() == 30
+
+
+def test_only_the_configuration_that_is_shown_is_executed():
+    tuned = triton.autotune([triton.Config({}, num_warps=n) for n in (1, 2, 4)], key=["n"])(counts)
+    with frontend.recording("sm_90", values=True) as launches:
+        x = torch.zeros(1, dtype=torch.int32, device="cuda")
+        tuned[(1,)](x, 5)
+    assert len(launches) == 3
+    assert x.item() == 5
+    assert tuned.best_config.num_warps == 1
+
+
+def test_addresses_in_a_tensor_lead_to_the_tensors():
+    with frontend.recording("sm_90", values=True):
+        targets = [torch.zeros(1, device="cuda") for _ in range(3)]
+        where = torch.tensor([target.data_ptr() for target in targets], device="cuda")
+        through_pointers[(1,)](where, 3)
+    assert [target.item() for target in targets] == [1.0, 2.0, 3.0]
+
+
+def test_a_crash_of_the_interpreter_ends_the_cell_and_keeps_what_was_launched():
+    reached = []
+
+    def cell():
+        x = torch.ones(4, device="cuda")
+        scale[(1,)](x, x, 4, BLOCK=4)
+        reads_far_away[(1,)](x)
+        reached.append(x)
+
+    with frontend.recording("sm_90", values=True) as launches:
+        cell()
+    assert not reached
+    assert [launch.name for launch in launches] == ["scale", "reads_far_away"]
+    (note,) = launches.diagnostics
+    assert "interpreter crashed on reads_far_away: the process was killed by SIG" in note.message
+
+
+def test_a_launch_that_takes_too_long_says_so():
+    with frontend.recording("sm_90", values=True, seconds=10) as launches:
+        x = torch.zeros(1, dtype=torch.int32, device="cuda")
+        counts[(1,)](x, 1)
+        launches.seconds = 0.5
+        counts[(1,)](x, 1 << 30)
+        raise AssertionError("not reached")
+    assert (
+        "counts was not executed: 1 programs took Triton's interpreter more than 0.5 s" in launches[0].notes[0].message
+    )
+
+
+def test_benchmarks_launch_once_and_measure_nothing():
+    calls = []
+
+    def cell():
+        x = torch.zeros(1, dtype=torch.int32, device="cuda")
+        time = triton.testing.do_bench(lambda: (calls.append(1), counts[(1,)](x, 1)))
+        low, high = triton.testing.do_bench(lambda: None, quantiles=[0.2, 0.8])
+        assert time != time
+        assert low != low
+        assert int(100 / time) == 1
+        assert f"{2 * high:.1f}" == "nan"
+        assert x.item() == 0
+
+    with frontend.recording("sm_90", values=True) as launches:
+        cell()
+    assert len(calls) == len(launches) == 1
+
+
+CHECKED = """
+import torch, triton, triton.language as tl
+@triton.jit
+def plus_one(x_ptr, y_ptr):
+    i = tl.arange(0, 64)
+    tl.store(y_ptr + i, tl.load(x_ptr + i) + 1)
+
+x = torch.rand(64, device="cuda")
+y = torch.empty_like(x)
+plus_one[(1,)](x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("comparison", "state", "said"),
+    [
+        ("torch.testing.assert_close(y, x + 1)", "not checked", "agrees with the cell's reference (line 12)"),
+        ("torch.allclose(y, x + 1)", "not checked", "agrees with the cell's reference (line 12)"),
+        ("torch.equal(y, x)", "differs", "the cell's own reference at line 12 says: equal says no"),
+        ("torch.equal(x, x)", "not checked", "the cell compares nothing with what plus_one wrote"),
+        ("None", "not checked", "the cell compares nothing with what plus_one wrote"),
+    ],
+)
+def test_a_check_is_by_the_cells_own_reference_and_never_of_what_was_not_executed(comparison, state, said, capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "irwidget")
+    shell.run_cell(f"%%lower --to triton_gpu_ir --check --text\n{CHECKED}{comparison}\n")
+    verdict = shell.user_ns["_lowering"].check
+    assert verdict.state == state, capsys.readouterr()
+    assert said in verdict.reason
+    if state == "not checked":
+        assert verdict.reason.startswith("triton_gpu_ir is not executed")
+
+
+def test_lower_executes_a_kernel_on_real_tensors():
+    x, y = torch.rand(100), torch.zeros(100)
+    low = irwidget.lower(scale, x, y, 100, BLOCK=32, grid=(4,), to="triton_ir", run=True)
+    assert low.failure is None
+    torch.testing.assert_close(y, x * 2)
+
+
+def test_without_values_the_note_says_how_to_have_them():
+    def cell():
+        y = add(torch.rand(64, device="cuda"), torch.rand(64, device="cuda"))
+        y.tolist()
+
+    (launch,) = frontend.capture(cell, "sm_90")
+    assert "--run executes launches" in launch.notes[0].message
+
+
+# --- kernels that are launched by way of torch
+
+
+def test_operators_of_the_users_own_launch_their_kernels():
+    from torch.library import custom_op, triton_op, wrap_triton
+
+    @triton_op("irwidget_tests::fused", mutates_args={})
+    def by_triton_op(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        wrap_triton(fused)[(1,)](x, x, out)
+        return out
+
+    @custom_op("irwidget_tests::add", mutates_args=())
+    def without_a_fake(x: torch.Tensor) -> torch.Tensor:
+        return add(x, x)
+
+    @custom_op("irwidget_tests::add_half", mutates_args=())
+    def with_a_fake(x: torch.Tensor) -> torch.Tensor:
+        return add(x.half(), x.half()).float()
+
+    @with_a_fake.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    def cell():
+        x = torch.rand(64, device="cuda")
+        assert with_a_fake(without_a_fake(by_triton_op(x))).device.type == "cuda"
+
+    for values in (False, True):
+        with frontend.recording("sm_90", values=values) as launches:
+            cell()
+        assert [launch.name for launch in launches] == ["fused", "add_kernel", "add_kernel"]
+
+
+def test_a_graph_is_captured_and_torch_compile_is_left_out_with_a_note():
+    def cell():
+        x = torch.rand(64, device="cuda")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            add_kernel[(1,)](x, x, x, 64, BLOCK=64)
+        graph.replay()
+        torch.compile(lambda x: x * 2)(x)
+
+    launches = frontend.capture(cell, "sm_90")
+    assert len(launches) == 1
+    (note,) = launches.diagnostics
+    assert note.message.startswith("torch.compile is left out")
+
+
+def test_what_a_launch_returns_is_what_tritons_own_has():
+    def cell():
+        x = torch.rand(64, device="cuda")
+        kernel = add_kernel[(1,)](x, x, x, 64, BLOCK=64, num_warps=2)
+        assert kernel.metadata.target.arch == 90
+        assert kernel.metadata.num_warps == 2
+        assert kernel.metadata.shared == 0
+        assert len(kernel.hash) == 64
+        return kernel
+
+    assert len(frontend.capture(cell, "sm_90")) == 1
