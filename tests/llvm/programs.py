@@ -130,7 +130,7 @@ PROGRAMS = [
     Program("batchnorm_train", _of(lambda: nn.BatchNorm2d(4), 2, 4, 6, 6, train=True)),
     Program("dropout_train", _of(lambda: nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)), 4, 8, train=True)),
     Program("half", _of(_mlp, 4, 16, dtype=torch.float16)),
-    Program("bfloat16", _of(_mlp, 4, 16, dtype=torch.bfloat16), limits={"spirv": "SPV_KHR_bfloat16"}),
+    Program("bfloat16", _of(_mlp, 4, 16, dtype=torch.bfloat16)),
     Program("double", _of(_mlp, 4, 16, dtype=torch.float64)),
     Program("gather", _fn(lambda x, i: torch.gather(x, 1, i), _randn(3, 7), _ints(7, 3, 2))),
     Program("interpolate", _fn(lambda x: f.interpolate(x, scale_factor=2.0, mode="bilinear"), _randn(1, 2, 5, 5))),
