@@ -17,7 +17,7 @@ NAMES = ("llvm_mlir", "llvm_ir", "nvptx", "amdgpu", "spirv", "sass")
 LOOPS = Step(
     "mlir-opt",
     "builtin.module(func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat),"
-    "one-shot-bufferize{allow-unknown-ops bufferize-function-boundaries"
+    "one-shot-bufferize{allow-unknown-ops allow-return-allocs-from-loops bufferize-function-boundaries"
     " function-boundary-type-conversion=identity-layout-map},"
     "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse,"
     "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-loops),lower-affine,convert-scf-to-cf)",

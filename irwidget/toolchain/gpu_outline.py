@@ -18,7 +18,7 @@ from irwidget.trace import Step
 
 TO_PARALLEL_LOOPS = (
     "builtin.module(func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat),"
-    "one-shot-bufferize{allow-unknown-ops bufferize-function-boundaries"
+    "one-shot-bufferize{allow-unknown-ops allow-return-allocs-from-loops bufferize-function-boundaries"
     " function-boundary-type-conversion=identity-layout-map},"
     "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse,"
     "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-parallel-loops),"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,8 +18,6 @@ class Program:
     make: Callable[[], tuple[Any, tuple[Any, ...]]]
     """The model in evaluation mode, unless training is the point, and its inputs."""
     dynamic_shapes: Any = None
-    limits: dict[str, str] = field(default_factory=dict[str, str])
-    """IR types that it cannot be lowered to: the reason, as the error says it."""
 
 
 class Cnn(nn.Module):
