@@ -7,7 +7,7 @@ the first pass inlines.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch_mlir.extras import fx_importer  # pyright: ignore[reportMissingImports]
@@ -15,12 +15,26 @@ from torch_mlir.extras import fx_importer  # pyright: ignore[reportMissingImport
 from irwidget.private_torch import pytree
 from irwidget.toolchain import mlir
 
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
 _NodeImporter: Any = fx_importer.GraphNodeImporter
 _Types = Sequence[Any]
 
 
 class NodeImporter(_NodeImporter):
     """The importer of a graph's nodes, with these higher-order operators."""
+
+    def _import_literal(self, py_value: Any, info: Any = None) -> Any:
+        """Where passes must not know a number, it is read from a vector."""
+        tracker = self._cc._py_attr_tracker
+        if not (tracker.opaque and isinstance(py_value, torch.Tensor) and py_value.dim() == 0):
+            return super()._import_literal(py_value, info)
+        loc = mlir.ir.Location.current
+        kind = self._cc.create_vtensor_type(py_value.dtype, py_value.shape)
+        vector = super()._import_literal(py_value.detach().reshape(1), info)
+        zero = self._integer(0, loc)
+        return _made("torch.aten.select.int", [kind], [vector, zero, zero], loc)
 
     def _import_hop_cond(self, loc: Any, node: Any, hop: Any) -> None:
         """`cond(predicate, true, false, operands)`: a `prim.If` that calls one of two functions."""
@@ -145,6 +159,16 @@ class NodeImporter(_NodeImporter):
         self._multi_result_nodes.add(node)
         for number, value in enumerate(results):
             self.bind_node_value(node, value, number)
+
+
+def has_while(program: ExportedProgram) -> bool:
+    """Whether a program has a `while_loop`.
+
+    convert-torch-to-scf makes an endless `scf.for` of one whose first condition it knows to be true: it must not know
+    the numbers that a loop begins with (torch-mlir 20261001; the check of a loop finds it).
+    """
+    graphs = (module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule))
+    return any(str(node.target) == "while_loop" for graph in graphs for node in graph.nodes)
 
 
 def _made(name: str, results: Sequence[Any], operands: Sequence[Any], loc: Any) -> Any:

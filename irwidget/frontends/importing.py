@@ -102,7 +102,7 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
     _restore_buffers(program)
     _drop_constant_inputs(program)
     _drop_none_results(program)
-    tracker = fx_literals.Tracker(large)
+    tracker = fx_literals.Tracker(large, opaque=fx_control.has_while(program))
     importer = fx_literals.FxImporter(
         context=mlir.new_context(), py_attr_tracker=tracker, graph_node_importer_cls=fx_control.NodeImporter
     )
