@@ -17,7 +17,7 @@ NAMES = ("llvm_mlir", "llvm_ir", "nvptx", "amdgpu", "spirv", "sass")
 LOOPS = Step(
     "mlir-opt",
     "builtin.module(func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat),"
-    "one-shot-bufferize{allow-unknown-ops bufferize-function-boundaries"
+    "one-shot-bufferize{allow-unknown-ops allow-return-allocs-from-loops bufferize-function-boundaries"
     " function-boundary-type-conversion=identity-layout-map},"
     "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse,"
     "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-loops),lower-affine,convert-scf-to-cf)",
@@ -26,22 +26,26 @@ LOOPS = Step(
 """To memory and loops. Copies and paddings become loops too: as calls into a runtime they would reach no GPU."""
 
 
-def _to_llvm(*math: str) -> Step:
+def _to_llvm(expand: str, first: str = "") -> Step:
     return Step(
         "mlir-opt",
-        "builtin.module(func.func(refback-expand-ops-for-llvm,arith-expand),expand-strided-metadata,lower-affine,"
-        f"convert-complex-to-standard,{','.join(math)},convert-complex-to-llvm,convert-arith-to-llvm,"
-        "convert-index-to-llvm,convert-vector-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
-        "convert-cf-to-llvm,reconcile-unrealized-casts,canonicalize,cse)",
+        f"builtin.module({first}func.func(math-extend-to-supported-types{{target-type=f32}},{expand}),"
+        "expand-strided-metadata,lower-affine,convert-complex-to-standard,convert-math-to-funcs,convert-math-to-llvm,"
+        "convert-math-to-libm,convert-complex-to-llvm,convert-arith-to-llvm,convert-index-to-llvm,"
+        "convert-vector-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-cf-to-llvm,"
+        "reconcile-unrealized-casts,canonicalize,cse)",
         "loops-to-llvm",
     )
 
 
-TO_LLVM = _to_llvm("convert-math-to-llvm", "convert-math-to-libm")
-TO_LLVM_LIBM = _to_llvm("convert-math-to-funcs", "convert-math-to-libm", "convert-math-to-llvm")
-"""For NVPTX, whose code generator aborts on `llvm.exp` and its kin: they are calls of `expf` instead."""
-TO_LLVM_OCML = _to_llvm("convert-math-to-rocdl", "convert-math-to-llvm", "convert-math-to-libm")
-"""For AMDGPU, which has instructions for some functions and ROCm's device library for the others."""
+TO_LLVM = _to_llvm("arith-expand")
+"""Functions of half precision are computed in float32, as no library has them."""
+TO_LLVM_SPIRV = _to_llvm(
+    "arith-emulate-unsupported-floats{source-types=bf16 target-type=f32},arith-expand{include-bf16=true}",
+    "buffer-results-to-out-params{hoist-static-allocs modify-public-functions},",
+)
+"""For SPIR-V, which has no bfloat16 (it is loaded and stored only) and whose back end makes invalid code of a struct
+that holds pointers: results are written to buffers that the caller gives."""
 
 EXPLORER = Step(
     "mlir-opt",
@@ -52,42 +56,30 @@ EXPLORER = Step(
 )
 """The one fixed list of PyTorch Explorer."""
 
-OUTLINE = Step(
-    "mlir-opt",
-    "builtin.module(func.func(refback-generalize-tensor-pad,refback-generalize-tensor-concat),"
-    "one-shot-bufferize{allow-unknown-ops bufferize-function-boundaries"
-    " function-boundary-type-conversion=identity-layout-map},"
-    "func.func(tm-tensor-bufferize),refback-mlprogram-bufferize,canonicalize,cse,"
-    "func.func(tm-tensor-to-loops,refback-munge-memref-copy,convert-linalg-to-parallel-loops),canonicalize,cse,"
-    "func.func(scf-parallel-loop-tiling{parallel-loop-tile-sizes=4,4 no-min-max-bounds=false}),canonicalize,"
-    "func.func(gpu-map-parallel-loops),convert-parallel-loops-to-gpu,canonicalize,cse,"
-    "lower-affine,func.func(gpu-launch-sink-index-computations),gpu-kernel-outlining)",
-    "gpu-kernel-outlining",
-)
-"""Parallel loops become kernels, in a `gpu.module` each, that the host's code launches."""
+OUTLINE = Step("outline-kernels", "", "gpu-kernel-outlining")
+"""Loops become kernels, in a `gpu.module` each, that the host's code launches."""
 
 
 def _kernels_to_llvm(name: str, arch: str) -> Step:
     """The kernels in the LLVM dialect, with the intrinsics of their GPU."""
-    prepare = "expand-strided-metadata,lower-affine"
-    tidy = "reconcile-unrealized-casts,canonicalize,cse"
-    bare = "use-bare-ptr-memref-call-conv=true"
-    pipeline = {
-        "nvptx": f"nvvm-attach-target{{chip={arch} O=2}},gpu.module({prepare},convert-scf-to-cf,"
-        f"convert-gpu-to-nvvm{{{bare}}},convert-nvvm-to-llvm,{tidy})",
-        "amdgpu": f"rocdl-attach-target{{chip={arch} O=2}},gpu.module({prepare},convert-scf-to-cf,"
-        f"convert-gpu-to-rocdl{{chipset={arch} {bare}}},{tidy})",
-        "spirv": f"gpu.module({prepare},convert-gpu-to-llvm-spv{{use-64bit-index=true}}),convert-scf-to-cf,"
-        f"gpu.module(convert-to-llvm),convert-math-to-libm,gpu.module(convert-to-llvm,{tidy})",
-    }[name]
-    return Step("mlir-opt", f"builtin.module({pipeline})", "kernels-to-llvm")
+    return Step("kernels-to-llvm", f"{name} {arch}".rstrip(), "kernels-to-llvm")
 
-
-LINK_LIBDEVICE = "--only-needed --internalize libdevice.10.bc"
 
 TRANSLATE = Step("mlir-translate", "--mlir-to-llvmir")
 
-LIBM_TO_OPENCL = Step("libm-to-opencl", "", "libm-to-opencl")
+
+def _device_math(name: str, arch: str) -> tuple[Step, ...]:
+    """The mathematical functions of a GPU's own library in place of the C library's."""
+    library = {"nvptx": "libdevice", "amdgpu": "ocml", "spirv": "opencl"}[name]
+    rename = Step("rename-libm", library, f"libm-to-{library}")
+    files = {
+        "nvptx": "libdevice.10.bc",
+        "amdgpu": f"ocml.bc oclc_isa_version_{arch.removeprefix('gfx')}.bc",
+    }.get(name)
+    if not files:
+        return rename, Step("bfloat-to-i16", "", "bfloat-to-i16")
+    return rename, Step("llvm-link", f"--only-needed --internalize {files}", "llvm-link")
+
 
 PRINT_CHANGED = "-print-changed=quiet"
 """Makes `opt` and `llc` show every pass that changed something."""
@@ -191,24 +183,20 @@ def steps(name: str, to_linalg: tuple[Step, ...], choices: Choices | None = None
     if choices.route == "explorer":
         to_llvm = (*to_linalg, EXPLORER)
     else:
-        to_llvm = (*to_linalg, LOOPS, {"nvptx": TO_LLVM_LIBM, "amdgpu": TO_LLVM_OCML}.get(name, TO_LLVM))
+        to_llvm = (*to_linalg, LOOPS, TO_LLVM_SPIRV if name == "spirv" else TO_LLVM)
     if name == "llvm_mlir":
         return to_llvm
     if name == "llvm_ir":
         return (*to_llvm, TRANSLATE)
-    device = (LIBM_TO_OPENCL,) if name == "spirv" and choices.route != "explorer" else ()
+    device = () if choices.route == "explorer" else _device_math(name, _arch_of(name, choices))
     return (*to_llvm, TRANSLATE, *device, *_code_generation(name, choices))
 
 
 def _kernels(name: str, choices: Choices) -> tuple[Step, ...]:
     """From linalg to the assembly or the machine code of every kernel."""
     gpu = "nvptx" if name == "sass" else name
-    arch = _arch(gpu, choices) or _DEFAULTS.get(gpu, "")
-    device = {
-        "nvptx": (Step("llvm-link", LINK_LIBDEVICE, "llvm-link"),),
-        "spirv": (LIBM_TO_OPENCL,),
-    }.get(gpu, ())
-    made = (OUTLINE, _kernels_to_llvm(gpu, arch), TRANSLATE, *device, *_code_generation(gpu, choices))
+    arch = _arch_of(gpu, choices)
+    made = (OUTLINE, _kernels_to_llvm(gpu, arch), TRANSLATE, *_device_math(gpu, arch), *_code_generation(gpu, choices))
     return (*made, Step("ptxas", f"-arch={arch} -lineinfo", "ptxas")) if name == "sass" else made
 
 
@@ -219,7 +207,7 @@ def _code_generation(name: str, choices: Choices) -> tuple[Step, Step]:
         cpu = [f"-mcpu={arch}"] if (arch := _arch(name, choices)) else []
         optimize, generate = ["-O2"], [triple, *cpu]
     else:
-        cpu = [f"-mcpu={arch}"] if (arch := _arch(name, choices) or _DEFAULTS.get(name)) else []
+        cpu = [f"-mcpu={arch}"] if (arch := _arch_of(name, choices)) else []
         whole = name == "amdgpu" or not choices.kernels
         optimize = [level, triple, *cpu, *(_NO_UNROLLING if whole else [])]
         ptx = [f"-mattr=+ptx{gpu_archs.ptx_version(arch)}"] if name == "nvptx" and arch else []
@@ -238,11 +226,16 @@ def mlir_steps() -> frozenset[Step]:
     """Every step on MLIR, whatever the target options."""
     archs = [("nvptx", arch) for arch in gpu_archs.NVPTX] + [("amdgpu", arch) for arch in gpu_archs.AMDGPU]
     kernels = (_kernels_to_llvm(name, arch) for name, arch in (*archs, ("spirv", "")))
-    return frozenset((LOOPS, TO_LLVM, TO_LLVM_LIBM, TO_LLVM_OCML, EXPLORER, OUTLINE, *kernels))
+    return frozenset((LOOPS, TO_LLVM, TO_LLVM_SPIRV, EXPLORER, OUTLINE, *kernels))
 
 
 def _arch(name: str, choices: Choices) -> str:
     return {"nvptx": choices.nvptx, "amdgpu": choices.amdgpu}.get(name, "")
+
+
+def _arch_of(name: str, choices: Choices) -> str:
+    """The architecture, or the default one; empty for SPIR-V, which has none."""
+    return _arch(name, choices) or _DEFAULTS.get(name, "")
 
 
 def _step(tool: str, arguments: Sequence[str], choices: Choices) -> Step:

@@ -37,6 +37,13 @@ def check(source: Source, trace: Trace, options: Options, expected: Expected, *,
     With `each` every dump that can stand alone is executed; otherwise the last that can, and when it is wrong, as many
     before it as it takes to find the pass.
     """
+    verdict = _checked(source, trace, options, expected, each=each)
+    if verdict.state == "equal" and expected.unexecuted:
+        return replace(verdict, reason=f"no input reached {', '.join(expected.unexecuted)}")
+    return verdict
+
+
+def _checked(source: Source, trace: Trace, options: Options, expected: Expected, *, each: bool) -> Verdict:
     runner = _Runner(source, trace, options, expected)
     runnable = [i for i, dump in enumerate(trace.dumps) if (i == 0 or dump.changed) and route(dump) is not None]
     if not runnable:

@@ -43,15 +43,24 @@ _FEW = 64
 """An operation that was exact on at least so many elements is taken for one that does not round."""
 
 
+def is_cond(node: Node) -> bool:
+    """Whether a node is a `torch.cond`."""
+    return node.op == "call_function" and str(node.target) == "cond"
+
+
 class Rounding(Interpreter):
     """The program as eager PyTorch computes it; notes which operations were exact."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         super().__init__(module)
         self.rounds: dict[str, bool] = {}
+        self.taken: set[tuple[str, bool]] = set()
+        """The branches of `torch.cond` that were executed: the name of the node, and its condition."""
 
     def run_node(self, n: Node) -> Any:
         value = super().run_node(n)
+        if is_cond(n):
+            self.taken.add((n.name, bool(self.fetch_args_kwargs_from_env(n)[0][0])))
         if n.op == "call_function" and isinstance(n.target, OpOverload):
             args, kwargs = self.fetch_args_kwargs_from_env(n)
             self.rounds[n.name] = _name(n) not in _EXACT and not self._was_exact(n, args, kwargs, value)

@@ -58,6 +58,8 @@ class Case:
 
     inputs: tuple[Value, ...]
     results: tuple[Result, ...]
+    taken: frozenset[tuple[str, bool]] = frozenset()
+    """The branches of `torch.cond` that eager PyTorch executed: the name of the node, and its condition."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Expected:
     """The user's inputs, and others made of them, with what `@main` should return."""
 
     cases: tuple[Case, ...]
+    unexecuted: tuple[str, ...] = ()
+    """Branches of `torch.cond` that none of these inputs reaches."""
 
     def invocation(self, seconds: float, dump: int) -> Invocation:
         """How to execute a dump."""
@@ -141,13 +145,31 @@ def expect(
     except Exception as error:
         said = next(iter(str(error).strip().splitlines()), "")
         raise Unchecked(f"eager PyTorch fails: {type(error).__name__}: {said}".rstrip(": ")) from error
-    return Expected((first, *_others(model, args, kwargs, program, seconds, memory)))
+    cases = (first, *_others(model, args, kwargs, program, seconds, memory, first.taken))
+    left = _branches(program) - frozenset[tuple[str, bool]]().union(*(case.taken for case in cases))
+    return Expected(cases, tuple(f"{name} where it is {chosen}" for name, chosen in sorted(left)))
+
+
+def _branches(program: Program) -> frozenset[tuple[str, bool]]:
+    from irwidget.checking.evaluate import is_cond
+
+    names = [node.name for node in program.module.graph.nodes if is_cond(node)]
+    return frozenset((name, chosen) for name in names for chosen in (False, True))
 
 
 def _others(
-    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program, seconds: float, memory: int | None
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    program: Program,
+    seconds: float,
+    memory: int | None,
+    taken: frozenset[tuple[str, bool]],
 ) -> tuple[Case, ...]:
-    """Cases with other values of the same kind: those that eager PyTorch takes, and none where it crashes on one."""
+    """Cases with other values of the same kind: those that eager PyTorch takes, and none where it crashes on one.
+
+    Where a branch of the program is in none of them, there are some more, of values of the other sign.
+    """
     import torch
 
     from irwidget.private_torch import pytree
@@ -157,10 +179,19 @@ def _others(
 
     def work() -> tuple[Case, ...]:
         cases: list[Case] = []
-        for seed in range(count):
+        left = set(_branches(program) - taken)
+        for seed in range(count + (OTHERS if left else 0)):
+            extra = seed >= count
+            if extra and not left:
+                break
             positional, named = resampled((args, dict(kwargs)), seed)
+            if extra:
+                positional, named = pytree.tree_map(_opposite, (positional, named))
             with contextlib.suppress(Exception):
-                cases.append(_case(copy.deepcopy(model), positional, named, program, SAMPLES // 2))
+                case = _case(copy.deepcopy(model), positional, named, program, SAMPLES // 2)
+                if not extra or left & case.taken:
+                    cases.append(case)
+                left -= case.taken
         return tuple(cases)
 
     try:
@@ -196,6 +227,17 @@ def resampled(values: Any, seed: int) -> Any:
         return flat.reshape(leaf.shape).to(leaf.device)
 
     return pytree.tree_map(sample, values)
+
+
+def _opposite(leaf: Any) -> Any:
+    """Floats of the other sign and the other truth; integers may be indices, and stay."""
+    import torch
+
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    if leaf.dtype == torch.bool:
+        return ~leaf
+    return -leaf if leaf.is_floating_point() or leaf.is_complex() else leaf
 
 
 def _is_sorted(tensor: Any) -> bool:
@@ -251,7 +293,7 @@ def _case(
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
         if not _is_none(label, want, one)
     ]
-    return Case(tuple(before), tuple(made))
+    return Case(tuple(before), tuple(made), frozenset(rounding.taken))
 
 
 def _is_none(label: str, want: Any, exact: Any) -> bool:

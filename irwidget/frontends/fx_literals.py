@@ -28,14 +28,14 @@ _TYPES: Any = fx_importer.TORCH_DTYPE_TO_NPY_TYPE
 """The dtypes that can be literals; of the others the importer says that they cannot."""
 
 
-def _plain(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is nothing but its elements in memory, and more than one."""
+def _plain(tensor: torch.Tensor, least: int = 1) -> bool:
+    """Whether a tensor is nothing but its elements in memory, and more than so many."""
     return (
         type(tensor) in (torch.Tensor, torch.nn.Parameter)
         and tensor.layout == torch.strided
         and tensor.device.type in ("cpu", "cuda")
         and tensor.dtype in _TYPES
-        and tensor.numel() > 1
+        and tensor.numel() > least
     )
 
 
@@ -82,8 +82,10 @@ def state(tensor: torch.Tensor) -> tuple[int, bytes]:
 class Tracker(_RefTracker):
     """The importer's table of tensors, filled as they come."""
 
-    def __init__(self, named: Sequence[torch.Tensor]) -> None:
+    def __init__(self, named: Sequence[torch.Tensor], *, opaque: bool = False) -> None:
         super().__init__()
+        self.opaque = opaque
+        """Whether vectors of one number become resources too, whose values no pass knows."""
         self._named = {id(tensor): number for number, tensor in enumerate(named)}
         self._kept: list[torch.Tensor] = []
         self.numbers: dict[str, int] = {}
@@ -94,7 +96,7 @@ class Tracker(_RefTracker):
         mapping = super().track(referrent)
         if mapping.is_empty:
             self._kept.append(referrent)  # the table goes by id: that of a temporary could come again
-            if _plain(referrent):
+            if _plain(referrent, 0 if self.opaque and referrent.dim() else 1):
                 mapping.value = self._literal(referrent)
         return mapping
 

@@ -96,14 +96,16 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
 
     The program is changed. Raises ExportError with the user's line.
     """
-    from irwidget.frontends import fx_literals
+    from irwidget.frontends import fx_control, fx_literals
     from irwidget.toolchain import mlir
 
     _restore_buffers(program)
     _drop_constant_inputs(program)
     _drop_none_results(program)
-    tracker = fx_literals.Tracker(large)
-    importer = fx_literals.FxImporter(context=mlir.new_context(), py_attr_tracker=tracker)
+    tracker = fx_literals.Tracker(large, opaque=fx_control.has_while(program))
+    importer = fx_literals.FxImporter(
+        context=mlir.new_context(), py_attr_tracker=tracker, graph_node_importer_cls=fx_control.NodeImporter
+    )
     try:
         importer.import_frozen_program(program, func_name="main")
     except Exception as error:

@@ -1,8 +1,7 @@
-"""NVIDIA's own tools, from the triton wheel: libdevice, ptxas and nvdisasm. No GPU and no CUDA toolkit is needed."""
+"""NVIDIA's own tools, from the triton wheel: ptxas and nvdisasm. No GPU and no CUDA toolkit is needed."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shlex
@@ -11,28 +10,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from irwidget.toolchain import events, llvm, llvm_state, mlir, scratch, triton_lines
+from irwidget.toolchain import events, gpu_libraries, llvm_state, mlir, scratch, triton_lines
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
-from irwidget.toolchain.llvm_state import same_kind
-from irwidget.toolchain.tool import NeedsProgram, Pass, Run, State, StepFailed, TextState, refuse
+from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, refuse
 from irwidget.trace import Content, Step
-
-LIBDEVICE = "libdevice.10.bc"
-LINK_LIBDEVICE = f"--only-needed --internalize {LIBDEVICE}"
-
-_CALLS_LIBDEVICE = re.compile(r"^declare .*@__nv_", re.M)
-
-
-def _wheel() -> Path | None:
-    """The folder of Triton's NVIDIA back end; found without importing Triton."""
-    spec = importlib.util.find_spec("triton")
-    place = Path(spec.origin).parent / "backends" / "nvidia" if spec and spec.origin else None
-    return place if place and place.is_dir() else None
 
 
 def program(name: str) -> Path:
     """`ptxas` or `nvdisasm`. Raises StepFailed when Triton is not installed."""
-    wheel = _wheel()
+    wheel = gpu_libraries.folder("nvidia")
     found = wheel / "bin" / name if wheel else None
     if not found or not found.exists():
         raise StepFailed(
@@ -43,30 +29,6 @@ def program(name: str) -> Path:
             )
         )
     return found
-
-
-def llvm_link(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """Give kernels the functions of libdevice that they call (`__nv_expf`), so that nothing is left to link."""
-    if step.arguments != LINK_LIBDEVICE:
-        raise NeedsProgram(f"embedded llvm-link has {LINK_LIBDEVICE!r} only")
-    if not isinstance(state, Kernels | TextState) or state.language != "llvm":
-        raise refuse(step, f"llvm-link reads LLVM IR, but it was given {state.language}")
-    wheel = _wheel()
-    if wheel is None:
-        return  # the calls stay calls, as they are without CUDA
-
-    def work(_: str, before: TextState) -> TextState:
-        library = (wheel / "lib" / LIBDEVICE).read_bytes()
-        return same_kind(before, "llvm", llvm.link(before.text, library))
-
-    yield from on_each(
-        state,
-        "llvm-link",
-        work,
-        step.arguments,
-        f"llvm-link {step.arguments}",
-        needed=lambda text: bool(_CALLS_LIBDEVICE.search(text.text)),
-    )
 
 
 def ptxas(run: Run, state: State, step: Step) -> Iterator[Pass]:

@@ -17,15 +17,12 @@ from ctypes import util
 from dataclasses import dataclass
 from typing import Any
 
-from irwidget.toolchain import fenced, forked, llvm
+from irwidget.toolchain import fenced, forked, gpu_math, llvm
 from irwidget.toolchain.events import Array, Invocation, Value
 
 _ENTRY = "irwidget.call"
 _WORD = 8
 OUTSIDE = "writes outside of its buffers"
-_DEVICE_MATH = re.compile(r"declare [^@]*@__ocml_(\w+)_f(32|64)\(")
-"""Functions of AMD's device library, named after the C library's."""
-
 _BFLOAT = """
 define bfloat @__truncsfbf2(float %x) {
   %bits = bitcast float %x to i32
@@ -192,13 +189,13 @@ _kept: list[Any] = []
 
 
 def _device_math(text: str) -> list[tuple[str, int]]:
-    """AMD's device functions as those of the C library."""
+    """The functions of GPUs' libraries as those of the C library."""
     library = fenced.library("m")
     found: list[tuple[str, int]] = []
-    for name, width in set(_DEVICE_MATH.findall(text)):
-        function = getattr(library, name + ("f" if width == "32" else ""), None)
+    for symbol, name in gpu_math.of_libm(text).items():
+        function = getattr(library, name, None)
         if function is not None:
-            found.append((f"__ocml_{name}_f{width}", ctypes.cast(function, ctypes.c_void_p).value or 0))
+            found.append((symbol, ctypes.cast(function, ctypes.c_void_p).value or 0))
     return found
 
 

@@ -1,7 +1,7 @@
 """LLVM 22 by llvmlite: `opt -O2` and `llc` on text, embedded.
 
-A fatal error of LLVM ends the process, so this belongs in the worker. Nothing
-here sets LLVM's command-line options: they are global to a process.
+A fatal error of LLVM ends the process, so this belongs in the worker, and SPIR-V in a copy of it for each module.
+Nothing here sets LLVM's command-line options: they are global to a process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from irwidget.errors import near
-from irwidget.toolchain import gpu_archs, parsing
+from irwidget.toolchain import forked, gpu_archs, parsing
 from irwidget.trace import Diagnostic, Location
 
 
@@ -216,6 +216,21 @@ def emit(text: str, asked: Settings) -> str:
         named = re.search(r'^target triple = "(.+)"$', text, re.M)
         triple = named[1] if named else str(_binding().get_process_triple())
         asked = Settings(asked.level, triple, asked.cpu, asked.features)
+    if not asked.triple.startswith("spirv"):
+        return _emitted(text, asked)
+    _binding()  # loaded once, here, rather than in every copy
+    try:
+        return forked.call(lambda: _emitted(text, asked), cuda=False)
+    except forked.Died as death:
+        raise Rejected(said := f"LLVM {death}", Diagnostic("error", said)) from None
+
+
+def _emitted(text: str, asked: Settings) -> str:
+    """Assembly. For SPIR-V, only the first of a process is right.
+
+    Its back end keeps the ids of blocks, by address, in a static table, so that a later module may find those of an
+    earlier one: ids are then defined twice, or are others in each run (llvm-project, issue 160613).
+    """
     target = machine(asked)
     return target.emit_assembly(_for_target(text, asked, target))
 

@@ -30,7 +30,7 @@ _TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<number>\d+)|(?P<alias>#loc\d*)|
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_NOT_THE_USERS = ("site-packages", "dist-packages", "/lib/python3", "<frozen ", _PACKAGE)
+_NOT_THE_USERS = ("site-packages", "dist-packages", "/lib/python3", "<frozen ", "<eval_with_key>", _PACKAGE)
 
 
 def is_user_file(name: str) -> bool:

@@ -37,7 +37,7 @@ class Verdict:
     index: int | None = None
     """The number of that dump."""
     reason: str = ""
-    """Why it was not checked, or in what it differs."""
+    """Why it was not checked, in what it differs, or what of an equal one was not executed."""
     error: float | None = None
     """The largest distance of an element from the exact value, which a float64 evaluation of the program gives;
     None where nothing was executed."""
@@ -73,7 +73,8 @@ class Verdict:
         if self.state == "not checked":
             return f"not checked: {self.reason}"
         if self.state == "equal":
-            return f"equal to eager PyTorch after {self.dump}{self._errors}"
+            but = f", but {self.reason}" if self.reason else ""
+            return f"equal to eager PyTorch after {self.dump}{self._errors}{but}"
         return f"DIFFERS from eager PyTorch after {self.dump}: {self.reason}{self._errors}"
 
     @property

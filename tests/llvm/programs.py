@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,8 +18,6 @@ class Program:
     make: Callable[[], tuple[Any, tuple[Any, ...]]]
     """The model in evaluation mode, unless training is the point, and its inputs."""
     dynamic_shapes: Any = None
-    limits: dict[str, str] = field(default_factory=dict[str, str])
-    """IR types that it cannot be lowered to: the reason, as the error says it."""
 
 
 class Cnn(nn.Module):
@@ -130,7 +128,7 @@ PROGRAMS = [
     Program("batchnorm_train", _of(lambda: nn.BatchNorm2d(4), 2, 4, 6, 6, train=True)),
     Program("dropout_train", _of(lambda: nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)), 4, 8, train=True)),
     Program("half", _of(_mlp, 4, 16, dtype=torch.float16)),
-    Program("bfloat16", _of(_mlp, 4, 16, dtype=torch.bfloat16), limits={"spirv": "SPV_KHR_bfloat16"}),
+    Program("bfloat16", _of(_mlp, 4, 16, dtype=torch.bfloat16)),
     Program("double", _of(_mlp, 4, 16, dtype=torch.float64)),
     Program("gather", _fn(lambda x, i: torch.gather(x, 1, i), _randn(3, 7), _ints(7, 3, 2))),
     Program("interpolate", _fn(lambda x: f.interpolate(x, scale_factor=2.0, mode="bilinear"), _randn(1, 2, 5, 5))),

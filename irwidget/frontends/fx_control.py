@@ -1,0 +1,182 @@
+"""Control flow of PyTorch (`torch.cond`, `map`, `scan`) as torch-mlir's `prim.If` and `prim.Loop`, which become `scf`.
+
+torch-mlir's importer has `while_loop` and refuses the others. Their bodies are functions of the module by then, which
+the first pass inlines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch_mlir.extras import fx_importer  # pyright: ignore[reportMissingImports]
+
+from irwidget.private_torch import pytree
+from irwidget.toolchain import mlir
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+_NodeImporter: Any = fx_importer.GraphNodeImporter
+_Types = Sequence[Any]
+
+
+class NodeImporter(_NodeImporter):
+    """The importer of a graph's nodes, with these higher-order operators."""
+
+    def _import_literal(self, py_value: Any, info: Any = None) -> Any:
+        """Where passes must not know a number, it is read from a vector."""
+        tracker = self._cc._py_attr_tracker
+        if not (tracker.opaque and isinstance(py_value, torch.Tensor) and py_value.dim() == 0):
+            return super()._import_literal(py_value, info)
+        loc = mlir.ir.Location.current
+        kind = self._cc.create_vtensor_type(py_value.dtype, py_value.shape)
+        vector = super()._import_literal(py_value.detach().reshape(1), info)
+        zero = self._integer(0, loc)
+        return _made("torch.aten.select.int", [kind], [vector, zero, zero], loc)
+
+    def _import_hop_cond(self, loc: Any, node: Any, hop: Any) -> None:
+        """`cond(predicate, true, false, operands)`: a `prim.If` that calls one of two functions."""
+        predicate, *branches = node.args[:3]
+        operands = self._values(loc, node.args[3] if len(node.args) > 3 else ())
+        types = self._types(node)
+        condition = self._import_argument(loc, predicate)
+        if "vtensor" in str(condition.type):
+            condition = _made("torch.aten.Bool.Tensor", [self._cc.torch_bool_type], [condition], loc)
+        branch = mlir.ir.Operation.create("torch.prim.If", results=types, operands=[condition], regions=2, loc=loc)
+        for region, function in zip(branch.regions, branches, strict=True):
+            with loc:
+                block = mlir.ir.Block.create_at_start(region, [])
+            with mlir.ir.InsertionPoint(block):
+                results = self._call(node, function, operands, types, loc)
+                mlir.ir.Operation.create("torch.prim.If.yield", operands=results, loc=loc)
+        self._bind(node, branch.results)
+
+    def _import_hop_map_impl(self, loc: Any, node: Any, hop: Any) -> None:
+        """`map_impl(function, slices, others)`: a loop that puts the results of each slice in its place."""
+        function, given, others = node.args
+        inputs, others = self._values(loc, given), self._values(loc, others)
+        types = self._types(node)
+
+        def body(number: Any, made: list[Any]) -> list[Any]:
+            slices = [self._slice(value, one, number, loc) for value, one in zip(inputs, given, strict=True)]
+            rows = self._call(node, function, [*slices, *others], self._rows(node), loc)
+            return [self._put(row, value, number, loc) for row, value in zip(rows, made, strict=True)]
+
+        self._bind(node, self._loop(_length(given), self._empty(node.meta["val"], types, loc), types, body, loc))
+
+    def _import_hop_scan(self, loc: Any, node: Any, hop: Any) -> None:
+        """`scan(function, carries, slices, others)`: a loop that hands carries on and collects the other results."""
+        function, carries, given, *more = node.args
+        start = self._values(loc, carries)
+        inputs, others = self._values(loc, given), self._values(loc, more[0] if more else ())
+        types, count = self._types(node), len(start)
+
+        def body(number: Any, made: list[Any]) -> list[Any]:
+            slices = [self._slice(value, one, number, loc) for value, one in zip(inputs, given, strict=True)]
+            wanted = [*types[:count], *self._rows(node, count)]
+            results = self._call(node, function, [*made[:count], *slices, *others], wanted, loc)
+            rows = [
+                self._put(row, value, number, loc) for row, value in zip(results[count:], made[count:], strict=True)
+            ]
+            return [*results[:count], *rows]
+
+        begun = [*start, *self._empty(node.meta["val"][count:], types[count:], loc)]
+        self._bind(node, self._loop(_length(given), begun, types, body, loc))
+
+    def _values(self, loc: Any, arguments: Sequence[Any]) -> list[Any]:
+        return [self._import_argument(loc, argument) for argument in arguments]
+
+    def _types(self, node: Any) -> list[Any]:
+        values = pytree.tree_leaves(node.meta["val"])
+        if not all(isinstance(value, torch.Tensor) for value in values):
+            raise NotImplementedError(f"a result of {node.name} is no tensor: return tensors from its functions")
+        return [self._cc.value_info_to_type(value) for value in values]
+
+    def _rows(self, node: Any, first: int = 0) -> list[Any]:
+        """The types of one slice of the results."""
+        values = pytree.tree_leaves(node.meta["val"])[first:]
+        return [self._cc.create_vtensor_type(value.dtype, value.shape[1:]) for value in values]
+
+    def _call(self, node: Any, function: Any, operands: Sequence[Any], types: _Types, loc: Any) -> list[Any]:
+        """Call the function that a graph of its own has become."""
+        module = getattr(node.graph.owning_module, function.target)
+        name = self.fx_importer._graph_module_to_func_name[id(module)]
+        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(name, context=self._c)}
+        made = mlir.ir.Operation.create("func.call", attributes=callee, results=types, operands=operands, loc=loc)
+        return list(made.results)
+
+    def _loop(
+        self, length: int, start: Sequence[Any], types: _Types, body: Callable[[Any, list[Any]], list[Any]], loc: Any
+    ) -> list[Any]:
+        """`for number in range(length): values = body(number, values)`; the last values."""
+        true = self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self._cc.torch_bool_type, loc)
+        times = self._integer(length, loc)
+        loop = mlir.ir.Operation.create(
+            "torch.prim.Loop", results=types, operands=[times, true, *start], regions=1, loc=loc
+        )
+        with loc:
+            block = mlir.ir.Block.create_at_start(loop.regions[0], [self._cc.torch_int_type, *types])
+        with mlir.ir.InsertionPoint(block):
+            number, *values = list(block.arguments)
+            made = body(number, values)
+            go_on = self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self._cc.torch_bool_type, loc)
+            mlir.ir.Operation.create("torch.prim.Loop.condition", operands=[go_on, *made], loc=loc)
+        return list(loop.results)
+
+    def _slice(self, value: Any, node: Any, number: Any, loc: Any) -> Any:
+        kind = node.meta["val"]
+        result = self._cc.create_vtensor_type(kind.dtype, kind.shape[1:])
+        return _made("torch.aten.select.int", [result], [value, self._integer(0, loc), number], loc)
+
+    def _put(self, row: Any, whole: Any, number: Any, loc: Any) -> Any:
+        return _made("torch.aten.select_scatter", [whole.type], [whole, row, self._integer(0, loc), number], loc)
+
+    def _empty(self, values: Any, types: _Types, loc: Any) -> list[Any]:
+        """Tensors to be filled."""
+        return [self._zeros(value, kind, loc) for value, kind in zip(pytree.tree_leaves(values), types, strict=True)]
+
+    def _zeros(self, value: torch.Tensor, kind: Any, loc: Any) -> Any:
+        sizes = [self._integer(int(size), loc) for size in value.shape]
+        of_sizes = mlir.ir.Type.parse("!torch.list<int>", context=self._c)
+        shape = _made("torch.prim.ListConstruct", [of_sizes], sizes, loc)
+        dtype = self._integer(fx_importer.TORCH_DTYPE_TO_INT[value.dtype], loc)
+        none = _made("torch.constant.none", [mlir.ir.Type.parse("!torch.none", context=self._c)], [], loc)
+        return _made("torch.aten.zeros", [kind], [shape, dtype, none, none, none], loc)
+
+    def _integer(self, value: int, loc: Any) -> Any:
+        return self._constant("torch.constant.int", self._cc.integer_attr(value, 64), self._cc.torch_int_type, loc)
+
+    def _constant(self, name: str, value: Any, kind: Any, loc: Any) -> Any:
+        attributes = {"value": value}
+        return mlir.ir.Operation.create(name, attributes=attributes, results=[kind], operands=[], loc=loc).results[0]
+
+    def _bind(self, node: Any, results: Sequence[Any]) -> None:
+        if isinstance(node.meta["val"], torch.Tensor):
+            self.bind_node_value(node, results[0])
+            return
+        self._multi_result_nodes.add(node)
+        for number, value in enumerate(results):
+            self.bind_node_value(node, value, number)
+
+
+def has_while(program: ExportedProgram) -> bool:
+    """Whether a program has a `while_loop`.
+
+    convert-torch-to-scf makes an endless `scf.for` of one whose first condition it knows to be true: it must not know
+    the numbers that a loop begins with (torch-mlir 20261001; the check of a loop finds it).
+    """
+    graphs = (module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule))
+    return any(str(node.target) == "while_loop" for graph in graphs for node in graph.nodes)
+
+
+def _made(name: str, results: Sequence[Any], operands: Sequence[Any], loc: Any) -> Any:
+    return mlir.ir.Operation.create(name, results=results, operands=operands, loc=loc).results[0]
+
+
+def _length(inputs: Sequence[Any]) -> int:
+    length = inputs[0].meta["val"].shape[0] if inputs else 0
+    if not isinstance(length, int) or not length:
+        raise NotImplementedError("map and scan need a first dimension of static size, of at least one")
+    return length

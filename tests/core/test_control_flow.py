@@ -1,0 +1,87 @@
+"""torch.cond, while_loop, map and scan: imported, executed, and both branches of a condition checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch._higher_order_ops.map import map as torch_map  # pyright: ignore[reportUnknownVariableType]
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+
+import irwidget
+from irwidget.checking import expected
+from irwidget.frontends import torch as export
+
+
+class Cond(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: self.one(x).relu(), lambda x: self.other(x) - 1, (x,))
+
+
+class While(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5 + 1), (torch.tensor(0), x))
+
+
+class Map(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        return torch_map(lambda row, y: row.sin() + y, x, y)
+
+
+class Scan(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return scan(lambda carry, row: (carry + row, carry * row), torch.zeros(4), x)
+
+
+PROGRAMS: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...], str]] = {
+    "cond": (Cond(), (torch.ones(3, 4),), "scf.if"),
+    "while_loop": (While(), (torch.ones(3, 4),), "scf.while"),
+    "map": (Map(), (torch.rand(3, 4), torch.rand(4)), "scf.for"),
+    "scan": (Scan(), (torch.rand(3, 4),), "scf.for"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_control_flow_becomes_scf_and_runs_as_eager_does(name: str) -> None:
+    model, inputs, operation = PROGRAMS[name]
+    low = irwidget.lower(model.eval(), *inputs, to="llvm_ir", check=True, timeout=120)
+    linalg = next(dump for dump in reversed(low.dumps) if "linalg.generic" in dump.text)
+    assert operation in linalg.text
+    assert str(low.check).startswith("equal to eager PyTorch after mlir-to-llvmir")
+    assert ", but" not in str(low.check)
+
+
+def test_the_inputs_of_a_check_reach_both_branches() -> None:
+    model, inputs = Cond().eval(), (torch.ones(3, 4),)
+    program = expected.Program.of(export.export(model, inputs))
+    found = expected.expect(model, inputs, {}, program, seconds=60)
+    assert {chosen for case in found.cases for _, chosen in case.taken} == {False, True}
+    assert found.unexecuted == ()
+
+
+class Never(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return torch.cond((x * x).sum() >= 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+def test_a_branch_that_no_input_reaches_is_told() -> None:
+    low = irwidget.lower(Never(), torch.ones(3, 4), to="linalg_on_tensors_mlir", check=True, timeout=120)
+    assert str(low.check).endswith(", but no input reached cond where it is False")
+
+
+class Numbers(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        return torch_map(lambda row, y: (row.sum(), {"more": row * y}), x, y)
+
+
+def test_results_of_a_body_may_be_nested() -> None:
+    low = irwidget.lower(Numbers(), torch.rand(3, 4), torch.rand(4), to="linalg_on_tensors_mlir", check=True)
+    assert low.check is not None
+    assert low.check.state == "equal"
