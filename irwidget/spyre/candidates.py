@@ -116,7 +116,7 @@ class _Rules:
         tag = "DL16_TO_FP32" if self.op.func == "dl16tofp32" else "STANDARD"
         if out.size and out.size[-1] % eps:
             size = (*out.size[:-1], -(-out.size[-1] // eps) * eps)
-            return device_layout(size, out.dtype, None, out.stride, tag)
+            return _rows_apart(device_layout(size, out.dtype, None, out.stride, tag))
         return replace(default, tag=tag)
 
     def _topk(self) -> tuple[DeviceLayout, ...]:
@@ -229,6 +229,14 @@ class _Rules:
 
     def _no_layout(self, what: str) -> UnsupportedError:
         return UnsupportedError(f"Spyre backend does not support: no supported output layout: {what}.{self.op.where()}")
+
+
+def _rows_apart(layout: DeviceLayout) -> DeviceLayout:
+    """Of rows shorter than a stick, padded to several: the padding follows all rows, so that each starts a stick."""
+    size, strides = layout.device_size, layout.stride_map
+    if len(size) != 3 or not 0 < strides[1] < strides[0]:
+        return layout
+    return replace(layout, device_size=(size[0] * size[1], size[2]), stride_map=(strides[1], strides[2]))
 
 
 def _number(variable: str) -> int:

@@ -24,6 +24,7 @@ from irwidget.private_torch import (
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.options import Options
+from irwidget.spyre.spyreops import register
 from irwidget.spyre.tensorspec import Input, TensorSpec, as_spec, check_input
 
 
@@ -72,6 +73,7 @@ def capture(obj: Any, inputs: Any, options: Options) -> Captured:
     Raises UsageError and UnsupportedError for inputs that the device has no layout for, ExportError when the
     function cannot be traced.
     """
+    register()
     if not callable(obj) and not hasattr(obj, "module"):
         raise UsageError(f"cannot compile a {type(obj).__name__}: give a function, an nn.Module or an ExportedProgram.")
     if isinstance(obj, torch.export.ExportedProgram):

@@ -26,8 +26,8 @@ def eliminate_dead_code(graph: Graph) -> Graph:
 
 
 def _producer(graph: Graph, op: Op) -> str:
-    position = graph.ops.index(op)
-    return graph.ops[position - 1].buffer
+    before = graph.ops[: graph.ops.index(op)]
+    return next(other.buffer for other in reversed(before) if other.kind == "fallback")
 
 
 def split_multi_ops(graph: Graph) -> Graph:
@@ -82,7 +82,7 @@ def promote_constants(graph: Graph) -> Graph:
 def validate_ops(graph: Graph) -> Graph:
     """Refuse data formats that an OpFunc does not take."""
     for op in graph.ops:
-        if not op.computed or op.unimplemented:
+        if not op.computed:
             continue
         func = "identity" if op.func == "copy" else op.func
         for dtype in [read.dtype for read in op.data_reads] + [graph.buffers[op.target].dtype]:

@@ -187,21 +187,14 @@ class LoopBuilder:
         from irwidget.spyre.customops import ops
 
         view = operand.view
-        name = self.external(
-            ops().to_dtype_cpu.default,
-            (view, getattr(torch, dtype)),
-            {},
-            "to_dtype_cpu",
-            (view,),
-            view.size,
-            row_major(view.size),
-            dtype,
-        )
+        call = External(ops().to_dtype_cpu.default, (view, getattr(torch, dtype)), {}, "to_dtype_cpu")
+        (name,) = self.external(call, (view,), [(0, view.size, row_major(view.size), dtype)])
         return TensorValue(BufferView(name, view.size, row_major(view.size), 0, dtype))
 
     # -- fallbacks -----------------------------------------------------------------------------
 
-    def fallback(self, node: Node) -> None:
+    def fallback(self, node: Node, reason: str = "") -> None:
+        """The node as an op on the host; `reason` where only we run it there."""
         seen: list[BufferView] = []
 
         def convert(value: Any) -> Any:
@@ -216,33 +209,23 @@ class LoopBuilder:
         args = tuple(convert(a) for a in node.args)
         kwargs = {k: convert(v) for k, v in node.kwargs.items()}
         value = node.meta["val"]
-        name = self.external(
-            node.target,
-            args,
-            kwargs,
-            packet(node),
-            tuple(seen),
-            tuple(value.shape),
-            tuple(value.stride()),
-            dtype_name(value.dtype),
-        )
-        self.bind(node, name)
+        call = External(node.target, args, kwargs, packet(node), isinstance(value, list | tuple))
+        parts = [(i, v) for i, v in enumerate(value if call.several else [value]) if isinstance(v, torch.Tensor)]
+        described = [(i, tuple(v.shape), tuple(v.stride()), dtype_name(v.dtype)) for i, v in parts]
+        names = self.external(call, tuple(seen), described, reason)
+        for name, (_, part) in zip(names, parts, strict=True):
+            self.by_storage[storage_id(part)] = name
 
     def external(
         self,
-        target: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        name: str,
+        call: External,
         views: tuple[BufferView, ...],
-        size: tuple[int, ...],
-        stride: tuple[int, ...],
-        dtype: str,
-    ) -> str:
-        """A kernel on the host and the buffer that its result comes back to."""
+        results: Sequence[tuple[int, tuple[int, ...], tuple[int, ...], str]],
+        reason: str = "",
+    ) -> list[str]:
+        """A kernel on the host and the buffers of its results, each given by number, size, strides and dtype."""
         reads = tuple(Read(v.buffer, Index(), dtype=v.dtype) for v in views)
-        call = External(target, args, kwargs, name)
-        first = self.next()
+        name, first = call.name, self.next()
         self.append(
             Op(
                 f"op{len(self.ops)}",
@@ -253,13 +236,25 @@ class LoopBuilder:
                 target=first,
                 external=call,
                 aten=name,
+                host_reason=reason,
             )
         )
-        made = self.next()
-        self.buffers[made] = Buffer(made, size, stride, dtype, "fallback")
-        self.append(
-            Op(f"op{len(self.ops)}", made, "multi_output", name, target=made, aten=name, reads=(), rule="clone")
-        )
+        made: list[str] = []
+        for part, size, stride, dtype in results:
+            made.append(self.next())
+            self.buffers[made[-1]] = Buffer(made[-1], size, stride, dtype, "fallback")
+            self.append(
+                Op(
+                    f"op{len(self.ops)}",
+                    made[-1],
+                    "multi_output",
+                    name,
+                    target=made[-1],
+                    aten=name,
+                    rule="clone",
+                    part=part,
+                )
+            )
         return made
 
 

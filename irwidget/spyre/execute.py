@@ -58,13 +58,6 @@ class Executable(Protocol):
 
 def execute(program: Executable, tensors: Sequence[Any], *, rounding: bool = False) -> Any:
     """Run the program on tensors; returns what the compiled function returns, in its dtypes."""
-    missing = next((k.unimplemented for k in program.kernels if k.unimplemented), "")
-    if missing:
-        kernel = next(k for k in program.kernels if k.unimplemented)
-        raise UnsupportedError(
-            f"{kernel.name} contains the unimplemented operation {missing}: Spyre has no OpFunc for"
-            " it, so its kernel is a stub."
-        )
     return _Run(program, rounding).run(tensors)
 
 
@@ -169,9 +162,11 @@ class _Run:
     def _host(self, step: HostCall) -> None:
         call = step.op.external
         assert call is not None
-        self._store(self.graph.buffers[step.result.target], self._external(call))
+        made = self._external(call)
+        for result in step.results:
+            self._store(self.graph.buffers[result.target], made[result.part] if call.several else made)
 
-    def _external(self, call: External) -> torch.Tensor:
+    def _external(self, call: External) -> Any:
         def convert(value: Any) -> Any:
             if isinstance(value, BufferView):
                 return self._load(value, exact=True)
@@ -180,12 +175,6 @@ class _Run:
             return value
 
         args = [convert(a) for a in call.args]
-        if call.name == "unfold" and len(args) == 5 and isinstance(args[1], list | tuple):
-            return torch.nn.functional.unfold(*args)
-        if call.name == "reshape_via_cpu":
-            return args[0].reshape(args[1])
-        if call.name == "to_dtype_cpu":
-            return args[0].to(args[1])
         return call.target(*args, **{k: convert(v) for k, v in call.kwargs.items()})
 
     # -- kernels -----------------------------------------------------------------------------------

@@ -51,6 +51,8 @@ class Read:
     """`index` for the index tensor of a gather."""
     direct: bool = False
     """Whether it reads the whole buffer as it is, no view between."""
+    rank: int = 0
+    """Dims of a matmul's operand as upstream has it, those of one element included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class External:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     name: str
+    several: bool = False
+    """Whether it returns a sequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,10 @@ class Op:
     loops: tuple[TileLoop, ...] = ()
     dims: tuple[tuple[str, str], ...] = ()
     """Named dims: variable -> name."""
-    unimplemented: str = ""
+    host_reason: str = ""
+    """Of a host op: why it is one here, where upstream's front end has nothing that runs."""
+    part: int = 0
+    """Of a multi_output: which result of the host op before it."""
 
     @property
     def space(self) -> dict[str, int]:

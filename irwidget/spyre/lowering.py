@@ -71,8 +71,8 @@ class _Lowering(LoopBuilder):
         value = node.meta.get("val")
         name = packet(node)
         if not isinstance(value, torch.Tensor):
-            if isinstance(value, list | tuple) or name == "getitem":
-                self._outputs_of(node, value)
+            if isinstance(value, list | tuple):
+                self._several(node, value)
                 return
             raise UnsupportedError(f"{name} makes no tensor; Spyre has no scalars on the host{self.place()}")
         if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and storage(node) not in self.by_storage:
@@ -91,7 +91,7 @@ class _Lowering(LoopBuilder):
         elif name in REDUCTIONS:
             self._reduction(node, REDUCTIONS[name])
         else:
-            self._unimplemented(node, name)
+            self.fallback(node, self._why_on_host(node))
 
     def _view(self, node: Node, name: str) -> None:
         source = next((a for a in node.all_input_nodes), None)
@@ -100,10 +100,10 @@ class _Lowering(LoopBuilder):
         same = source is not None and same_view(node, source)
         self.direct[node] = same and self.direct.get(source, True) if source is not None else False
 
-    def _outputs_of(self, node: Node, value: Any) -> None:
-        parts = [v for v in value if isinstance(v, torch.Tensor)]
-        if any(storage_id(v) not in self.by_storage for v in parts):
-            raise UnsupportedError(f"Spyre backend does not support: {packet(node)} with several outputs{self.place()}")
+    def _several(self, node: Node, value: Any) -> None:
+        """An op of several results: views of what is there, or a call on the host."""
+        if any(storage_id(v) not in self.by_storage for v in value if isinstance(v, torch.Tensor)):
+            self.fallback(node)
 
     # -- handlers ------------------------------------------------------------------------------
 
@@ -112,6 +112,18 @@ class _Lowering(LoopBuilder):
         beta, threshold = (*given, *(1.0, 20.0)[len(given) :])
         constants = (("softplusBeta", float(beta)), ("softplusThresh", float(threshold)))
         self.pointwise(node, "softplus", node.args[:1], constants=constants)
+
+    def _lower_scaled(self, node: Node) -> None:
+        self.pointwise(node, "mul", node.args)
+
+    def _lower_qfp8ch(self, node: Node) -> None:
+        x = self.operand(node_of(node.args[0]))
+        size = tuple(node.meta["val"].shape)
+        rule = cast_rule(x.view.dtype, "float8_e4m3fn")
+        self.emit(node, "pointwise", "qfp8ch", ranges_of(size), [self.read(x, size)], rule=rule)
+
+    def _lower_scaled_matmul(self, node: Node) -> None:
+        self._lower_matmul(node, "batchmatmulfp8")
 
     def _lower_gelu(self, node: Node) -> None:
         self.pointwise(node, "gelufwd", node.args[:1])
@@ -193,7 +205,7 @@ class _Lowering(LoopBuilder):
             node, "topk", func, ranges, [read], reduced=(("d2", x.view.size[dim]),), write=write, dtype=x.view.dtype
         )
 
-    def _lower_matmul(self, node: Node) -> None:
+    def _lower_matmul(self, node: Node, func: str = "batchmatmul") -> None:
         a, b = (self.operand(node_of(arg)) for arg in node.args[:2])
         value = node.meta["val"]
         size = tuple(value.shape)
@@ -221,19 +233,21 @@ class _Lowering(LoopBuilder):
                     Index(tuple(s for s in steps if s[1]), view.offset),
                     dtype=view.dtype,
                     direct=operand.direct and bool(note.get("expands")),
+                    rank=len(view.size if "conv" in str(note.get("origin")) else self.buffers[view.buffer].size),
                 )
             )
         n_last, k_size = size[-1], a.view.size[-1]
         unit = bool(note.get("shared_weight")) and all(n == 1 for n in size[:-2]) and not (n_last % 64 or k_size % 64)
         more: dict[str, Any] = {} if note.get("origin") != "" else {"origins": ()}
         self.emit(
-            node, "matmul", "batchmatmul", ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit, **more
+            node, "matmul", func, ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit, **more
         )
 
     def _lower_clone(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
         size = tuple(node.meta["val"].shape)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
+        rule = "same" if custom(node).get("aten") == "pow" else "clone"
+        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule=rule)
 
     def _lower__to_copy(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
@@ -247,6 +261,23 @@ class _Lowering(LoopBuilder):
             self.bind(node, name)
             return
         self.emit(node, "pointwise", func, ranges_of(size), [self.read(x, size)], rule=cast_rule(x.view.dtype, dtype))
+
+    def _lower_repeat(self, node: Node) -> None:
+        """A copy whose reads begin anew with every repetition; sticks that are cut by one are repeated on the host."""
+        x = self.operand(node_of(node.args[0]))
+        size = tuple(int(n) for n in node.meta["val"].shape)
+        missing = len(size) - len(x.view.size)
+        old = (1,) * missing + x.view.size
+        if old and old[-1] not in (1, size[-1]) and old[-1] % device_format(x.view.dtype).elements_per_stick:
+            self.fallback(node)
+            return
+        read = self.read(x, tuple(n if n != 1 else size[i] for i, n in enumerate(old)))
+        dims = [(i, n) for i, n in enumerate(size) if n != 1]
+        stride = (0,) * missing + x.view.stride
+        steps = tuple((f"d{j}", stride[i]) for j, (i, _) in enumerate(dims) if old[i] != 1 and stride[i])
+        wraps = tuple((f"d{j}", old[i]) for j, (i, n) in enumerate(dims) if old[i] not in (1, n))
+        index = Index(steps, x.view.offset, wraps=wraps)
+        self.emit(node, "pointwise", "copy", ranges_of(size), [replace(read, index=index)], rule="clone")
 
     def _lower_full(self, node: Node) -> None:
         value = node.meta["val"]
@@ -408,31 +439,15 @@ class _Lowering(LoopBuilder):
         ]
         self.emit(node, "pointwise", "copy", ranges_of(size), reads, rule="gather")
 
-    def _unimplemented(self, node: Node, name: str) -> None:
-        """Keep going: the kernel that holds it becomes a stub that says so when it is run."""
-        args = list(node.all_input_nodes)
-        if not args or torch.Tag.pointwise not in getattr(node.target, "tags", ()):
-            views = [self.operand(a).view for a in args]
-            reads = [Read(view.buffer, Index(), dtype=view.dtype) for view in views]
-            self.emit(
-                node,
-                "pointwise",
-                name,
-                ranges_of(tuple(node.meta["val"].shape)),
-                reads,
-                unimplemented=name,
-                rule="clone",
-            )
-            return
-        size = tuple(node.meta["val"].shape)
-        self.emit(
-            node,
-            "pointwise",
-            name,
-            ranges_of(size),
-            [self.read(self.operand(a), size) for a in args],
-            unimplemented=name,
-        )
+    def _why_on_host(self, node: Node) -> str:
+        """Of an op without a lowering: why upstream has nothing that runs, or nothing where it calls the CPU, too."""
+        if torch.Tag.pointwise in getattr(node.target, "tags", ()) and not _integers(node):
+            return "no OpFunc; upstream makes its kernel a stub that raises when it is run"
+        return ""
+
+
+def _integers(node: Node) -> bool:
+    return not node.meta["val"].dtype.is_floating_point
 
 
 def _cropped(x: TensorValue, pads: Sequence[int]) -> tuple[TensorValue, list[int]]:

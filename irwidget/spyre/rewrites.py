@@ -30,7 +30,7 @@ def _drop_copies(graph: GraphModule) -> None:
     results = [a for n in nodes if n.op == "output" for a in n.args[0] if isinstance(a, Node)]
     outputs = {storage_id(n.meta["val"]) for n in results}
     for node in nodes:
-        if str(node.target) != "aten.clone.default" or custom(node).get("origin") == "pow":  # a power of 1 is computed
+        if str(node.target) != "aten.clone.default" or custom(node).get("aten") == "pow":  # a power of 1.0 is computed
             continue
         source: Any = node.args[0]
         made, given = node.meta["val"], source.meta["val"]
