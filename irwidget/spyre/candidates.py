@@ -14,7 +14,7 @@ from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import Stick, device_coordinates, stick_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import device_format
-from irwidget.spyre.ir import Buffer, Graph, Op, Read
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
 from irwidget.spyre.layout import DeviceLayout, device_layout, restickified
 
 CostKind = Literal["AllSame", "FixedInOut", "AnyIn"]
@@ -50,7 +50,8 @@ def propagate(graph: Graph) -> Propagation:
     for op in graph.ops:
         if op.kind == "fallback":
             continue
-        rule = _Rules(op, buffers, layouts).rule()
+        with blaming(op.node):
+            rule = _Rules(op, buffers, layouts).rule()
         rules[op.name] = rule
         if not op.is_mutation:
             layouts[op.target] = rule.candidates
@@ -79,6 +80,8 @@ class _Rules:
         if op.rule == "layernormnorm":
             last = self._last_variable()
             return LayoutRule("FixedInOut", (default,), (last, None, None, last, last))
+        if op.rule == "copy_back" and self._dense():
+            return LayoutRule("AllSame", self.layouts[op.target])
         if op.is_mutation:
             return LayoutRule("AnyIn", self.layouts[op.target])
         if op.rule == "constant":
@@ -97,6 +100,9 @@ class _Rules:
         if len(self.reads) == 1 and op.kind == "pointwise" and op.rule == "same":
             return LayoutRule("AllSame", self._single())
         return LayoutRule("AllSame", self._several())
+
+    def _dense(self) -> bool:
+        return all(layout.stride_map[-1] > 0 for r in self.reads for layout in self.layouts[r.buffer])
 
     def _last_variable(self) -> str | None:
         return self.op.ranges[-1][0] if self.op.ranges and self.out.size[-1] != 1 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -42,7 +42,8 @@ class Captured:
     output_tree: Any
     """How the flat outputs go back into what the function returns."""
     fakes: tuple[torch.Tensor, ...] = ()
-    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    mutated: tuple[str, ...] = ()
+    """Placeholders that the function writes into; their new values are the last outputs of the graph, in this order."""
 
 
 class _Annotate(TorchFunctionMode):
@@ -89,11 +90,13 @@ def capture(obj: Any, inputs: Any, options: Options) -> Captured:
         fakes = [torch.empty_strided(i.size, i.stride, dtype=getattr(torch, i.dtype)) for i in described]
     call = _Call(obj, leaves, specs, tree, [p.parameter for p, _ in parameters])
     graph = _trace(call, fakes, mode)
+    mutated = _keep_mutations(graph, len(described))
     bound = {p.name: value for p, value in parameters if type(value) in (torch.Tensor, torch.nn.Parameter)}
     named = {i: (*call.names.get(i, ()),) for i in range(len(described))}
     described = [i if not named[k] or i.dims else _named(i, named[k]) for k, i in enumerate(described)]
     names = tuple(i.name for i in checked)
-    return _drop_unused(Captured(graph, tuple(described), bound, names, call.output_tree, tuple(fakes)))
+    written = tuple(described[i].name for i in mutated)
+    return _drop_unused(Captured(graph, tuple(described), bound, names, call.output_tree, tuple(fakes), written))
 
 
 def _named(given: Input, dims: tuple[str, ...]) -> Input:
@@ -159,7 +162,7 @@ class _Call:
                 result = self.obj(*args, **kwargs)
         self.names = {i: names[id(t)] for i, t in enumerate(flat) if id(t) in names}
         outputs, self.output_tree = pytree.tree_flatten(result)
-        return outputs
+        return [*outputs, *flat]
 
 
 def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
@@ -175,6 +178,18 @@ def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensor
             raise ExportError(f"tracing for Spyre failed: {type(error).__name__}: {error}") from error
 
 
+def _keep_mutations(graph: torch.fx.GraphModule, count: int) -> list[int]:
+    """Of the inputs, which the graph returns last, drop those that are what they were; the numbers of the others."""
+    placeholders = [n for n in graph.graph.nodes if n.op == "placeholder"]
+    output = next(n for n in graph.graph.nodes if n.op == "output")
+    values = list(output.args[0])
+    returned, after = (values[:-count], values[-count:]) if count else (values, [])
+    changed = [i for i, (was, now) in enumerate(zip(placeholders, after, strict=True)) if now is not was]
+    output.args = ([*returned, *(after[i] for i in changed)],)
+    graph.recompile()
+    return changed
+
+
 def _drop_unused(captured: Captured) -> Captured:
     """Remove parameters that no node reads; the tensors of the call stay."""
     graph = captured.graph.graph
@@ -185,7 +200,7 @@ def _drop_unused(captured: Captured) -> Captured:
     nodes = [n for n in graph.nodes if n.op == "placeholder"]
     kept: list[int] = []
     for i, node in enumerate(nodes):
-        if not node.users and captured.inputs[i].parameter:
+        if not node.users and captured.inputs[i].parameter and captured.inputs[i].name not in captured.mutated:
             graph.erase_node(node)
         else:
             kept.append(i)
@@ -198,12 +213,14 @@ def _drop_unused(captured: Captured) -> Captured:
         captured.call_inputs,
         captured.output_tree,
         tuple(captured.fakes[i] for i in kept),
+        captured.mutated,
     )
 
 
-def decompose(captured: Captured) -> torch.fx.GraphModule:
+def decompose(captured: Captured, options: Options) -> torch.fx.GraphModule:
     """The graph over the device's operators: our decompositions applied, views explicit."""
     graph = captured.graph
+    _note_filled_clones(graph)
     mode = _fake_mode(captured)
     interpreter = _Stepper(graph)
     interpreter.extra_traceback = False
@@ -211,7 +228,7 @@ def decompose(captured: Captured) -> torch.fx.GraphModule:
         for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, AutoDispatchBelowAutograd()):
             stack.enter_context(context)
         try:
-            made = make_fx(interpreter.run, decomposition_table=decomposition_table())(*captured.fakes)
+            made = make_fx(interpreter.run, decomposition_table=decomposition_table(options.host_for_refused))(*captured.fakes)
         except IRWidgetError as error:
             raise type(error)(f"{error}{_place(interpreter)}") from error.__cause__
         except Exception as error:
@@ -221,6 +238,16 @@ def decompose(captured: Captured) -> torch.fx.GraphModule:
         node.name = node.target = captured.inputs[i].name
     made.recompile()
     return made
+
+
+def _note_filled_clones(graph: torch.fx.GraphModule) -> None:
+    """Note on every copy into a clone that nobody else reads, and that is returned, that it is one."""
+    for node in graph.graph.nodes:
+        if str(node.target) == "aten.copy.default":
+            into: Any = node.args[0]
+            alone = str(into.target) == "aten.clone.default" and len(into.users) == 1
+            if alone and all(user.op == "output" for user in node.users):
+                node.meta["custom"] = {**(node.meta.get("custom") or {}), "into_clone": True}
 
 
 class _Stepper(torch.fx.Interpreter):

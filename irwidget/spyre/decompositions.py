@@ -37,9 +37,28 @@ def _decomposes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return keep
 
 
+@lru_cache(maxsize=2)
+def decomposition_table(keep_refused: bool = False) -> dict[Any, Callable[..., Any]]:
+    """OpOverload -> decomposition, ours first, then PyTorch's for the rest of what we know.
+
+    `keep_refused` leaves an op whole that its decomposition refuses.
+    """
+    table = _table()
+    return {op: _kept_if_refused(function) for op, function in table.items()} if keep_refused else table
+
+
+def _kept_if_refused(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decompose(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except UnsupportedError:
+            return NotImplemented
+
+    return decompose
+
+
 @lru_cache(maxsize=1)
-def decomposition_table() -> dict[Any, Callable[..., Any]]:
-    """OpOverload -> decomposition, ours first, then PyTorch's for the rest of what we know."""
+def _table() -> dict[Any, Callable[..., Any]]:
     ops()
     table: dict[Any, Callable[..., Any]] = {}
     for name, function in _TABLE.items():
@@ -464,6 +483,16 @@ def _div(a: Tensor, b: Any) -> Any:
     if isinstance(b, torch.Tensor) or not b or not a.dtype.is_floating_point:
         return NotImplemented
     return a * (1.0 / b)
+
+
+@_decomposes("copy")
+def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
+    """What a write leaves: the values in its place, laid out as they were; a returned clone is filled by the host."""
+    if (fx_traceback.current_meta.get("custom") or {}).get("into_clone"):
+        return ops().copy_via_cpu(x.expand(into.shape), into.dtype)
+    if x.dtype == into.dtype and x.shape == into.shape and x.stride() == into.stride():
+        return x.clone()
+    return ops().copied((x if x.dtype == into.dtype else x.to(into.dtype)).expand(into.shape))
 
 
 @_decomposes("square")

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from irwidget.errors import UnsupportedError, UsageError
+from irwidget.errors import UsageError
 from irwidget.private_torch import pytree
 from irwidget.spyre import semantics
 from irwidget.spyre.bundling import HostCall
@@ -76,7 +76,10 @@ class _Run:
             self.memory.scratchpads[core] = Space(f"LX of core {core}", max(used, default=0))
 
     def run(self, tensors: Sequence[Any]) -> Any:
-        for name, value in self._inputs(tensors).items():
+        values = self._inputs(tensors)
+        for name, value in values.items():
+            if not value.numel():
+                continue
             self._store(self.graph.buffers[name], value)
         for op in self.graph.ops:
             if op.kind == "constant":
@@ -88,6 +91,10 @@ class _Run:
             else:
                 self._kernel(step)
         outputs = [self._load(view) if isinstance(view, BufferView) else view for view in self.graph.outputs]
+        with torch.no_grad():
+            for name in self.graph.mutated:
+                buffer = self.graph.buffers[name]
+                values[name].copy_(self._load(BufferView(name, buffer.size, buffer.stride, 0, buffer.dtype)))
         tree = self.program.output_tree
         return pytree.tree_unflatten(outputs, tree) if tree is not None else outputs
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import Index, device_coordinates
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.hints import Hint
@@ -123,6 +125,10 @@ class Op:
     loops: tuple[TileLoop, ...] = ()
     dims: tuple[tuple[str, str], ...] = ()
     """Named dims: variable -> name."""
+    node: str = ""
+    """The FX node that it was lowered for."""
+    module: str = ""
+    """Path of the nn.Module that called it, from the outermost."""
     host_reason: str = ""
     """Of a host op: why it is one here, where upstream's front end has nothing that runs."""
     part: int = 0
@@ -178,6 +184,8 @@ class Graph:
     inputs: tuple[Input, ...]
     outputs: tuple[BufferView | Any, ...]
     """A View per tensor output; other outputs as they are."""
+    mutated: tuple[str, ...] = ()
+    """Inputs that the program writes into."""
 
     def op(self, name: str) -> Op:
         return next(op for op in self.ops if op.name == name)
@@ -202,6 +210,17 @@ class Graph:
     def write_coordinates(self, op: Op) -> tuple[Coordinate, ...]:
         buffer = self.buffers[op.target]
         return device_coordinates(buffer.device, op.write, op.ranges_over(buffer))
+
+
+@contextmanager
+def blaming(node: str) -> Iterator[None]:
+    """Note on what is refused inside which FX node it is about."""
+    try:
+        yield
+    except UnsupportedError as error:
+        if not getattr(error, "node", ""):
+            error.node = node
+        raise
 
 
 def users(graph: Graph) -> dict[str, list[Op]]:

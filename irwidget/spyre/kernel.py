@@ -8,7 +8,7 @@ from typing import Any
 
 from irwidget.lazy import cached_property
 from irwidget.spyre.bundling import KernelBundle
-from irwidget.spyre.ir import Graph
+from irwidget.spyre.ir import Graph, blaming
 from irwidget.spyre.opspec import LoopSpec, OpSpec, make_opspec
 from irwidget.spyre.options import Options
 from irwidget.spyre.superdsc import SuperDscPlan, plan, start_address, superdsc
@@ -166,10 +166,13 @@ def make_kernel(
 ) -> SpyreKernel:
     """A kernel from a bundle of ops; `places` hold what lies in the pool and the scratchpad."""
     local = {**places, **{name: ("hbm", base) for name, base in made.bases.items()}}
-    specs = tuple(make_opspec(graph, op, options, local, made.arguments) for op in made.ops)
+    specs: list[OpSpec] = []
+    for op in made.ops:
+        with blaming(op.node):
+            specs.append(make_opspec(graph, op, options, local, made.arguments))
     return SpyreKernel(
         made.name,
-        specs,
+        tuple(specs),
         made.arguments,
         made.bases,
         has_pool,

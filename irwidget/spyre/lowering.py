@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,22 +14,35 @@ from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
 from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, node_of, packet, same_view, storage
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
-from irwidget.spyre.ir import Buffer, Graph, Op, Read
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
 from irwidget.spyre.layout import device_layout
 from irwidget.spyre.opfuncs import FALLBACKS, POINTWISE, REDUCTIONS
 from irwidget.spyre.rewrites import custom
 from irwidget.spyre.tensorspec import Input
 
 
-def lower_graph(module: GraphModule, inputs: Sequence[Input]) -> tuple[Graph, dict[str, torch.Tensor]]:
-    """The loop IR of a decomposed FX graph, and the values of tensor constants that it found."""
-    return _Lowering(module, inputs).run()
+def lower_graph(
+    module: GraphModule,
+    inputs: Sequence[Input],
+    mutated: Sequence[str] = (),
+    on_host: Mapping[str, str] | None = None,
+) -> tuple[Graph, dict[str, torch.Tensor]]:
+    """The loop IR of a decomposed FX graph, and the values of tensor constants that it found.
+
+    The last outputs of the graph are the new values of the inputs `mutated`. `on_host` are nodes that become calls
+    on the host, and why.
+    """
+    return _Lowering(module, inputs, on_host or {}).run(mutated)
 
 
 class _Lowering(LoopBuilder):
     """One handler per kind of ATen op."""
 
-    def run(self) -> tuple[Graph, dict[str, torch.Tensor]]:
+    def __init__(self, module: GraphModule, inputs: Sequence[Input], on_host: Mapping[str, str]) -> None:
+        super().__init__(module, inputs)
+        self.on_host = on_host
+
+    def run(self, mutated: Sequence[str]) -> tuple[Graph, dict[str, torch.Tensor]]:
         outputs: tuple[Any, ...] = ()
         for node in self.module.graph.nodes:
             self.node = node
@@ -38,10 +51,41 @@ class _Lowering(LoopBuilder):
             elif node.op == "get_attr":
                 self._attribute(node)
             elif node.op == "output":
-                outputs = tuple(self.operand(a).view if isinstance(a, Node) else a for a in node.args[0])
+                values: Any = node.args[0]
+                returned = len(values) - len(mutated)
+                outputs = tuple(self.operand(a).view if isinstance(a, Node) else a for a in values[:returned])
+                self._write_back(mutated, values[returned:])
             else:
-                self._call(node)
-        return Graph(tuple(self.ops), self.buffers, tuple(self.inputs.values()), outputs), self.constants
+                with blaming(node.name):
+                    self._call(node)
+        graph = Graph(tuple(self.ops), self.buffers, tuple(self.inputs.values()), outputs, tuple(mutated))
+        return graph, self.constants
+
+    def _write_back(self, mutated: Sequence[str], values: Sequence[Node]) -> None:
+        """Copy the new values of inputs into them, after everything else; what another holds is copied out first."""
+        operands = [self.operand(value) for value in values]
+        for i, (name, operand) in enumerate(zip(mutated, operands, strict=True)):
+            if operand.view.buffer in mutated and operand.view.buffer != name:
+                operands[i] = self.copied(operand)
+        for name, operand in zip(mutated, operands, strict=True):
+            buffer = self.buffers[name]
+            if operand.view.dtype != buffer.dtype:
+                operand = self.cast_operand(operand, buffer.dtype)
+            self.append(
+                Op(
+                    f"op{len(self.ops)}",
+                    self.next(),
+                    "pointwise",
+                    "copy",
+                    ranges_of(buffer.size),
+                    reads=(self.read(operand, buffer.size),),
+                    write=index_of(buffer.size, buffer.stride),
+                    target=name,
+                    aten="copy_",
+                    rule="copy_back",
+                    origins=("copy_",),
+                )
+            )
 
     def _placeholder(self, node: Node) -> None:
         given = self.inputs[node.name]
@@ -75,12 +119,15 @@ class _Lowering(LoopBuilder):
                 self._several(node, value)
                 return
             raise UnsupportedError(f"{name} makes no tensor; Spyre has no scalars on the host{self.place()}")
-        if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and storage(node) not in self.by_storage:
+        if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and self.buffer_of(storage(node)) is None:
             self.by_storage[storage(node)] = self.operand(node_of(node.args[0])).view.buffer
-        if storage(node) in self.by_storage:
+        if self.buffer_of(storage(node)) is not None:
             self._view(node, name)
             return
         device_format(dtype_name(value.dtype))
+        if node.name in self.on_host:
+            self.fallback(node, self.on_host[node.name])
+            return
         handler = getattr(self, f"_lower_{name}", None)
         if handler is not None:
             handler(node)
@@ -102,7 +149,7 @@ class _Lowering(LoopBuilder):
 
     def _several(self, node: Node, value: Any) -> None:
         """An op of several results: views of what is there, or a call on the host."""
-        if any(storage_id(v) not in self.by_storage for v in value if isinstance(v, torch.Tensor)):
+        if any(self.buffer_of(storage_id(v)) is None for v in value if isinstance(v, torch.Tensor)):
             self.fallback(node)
 
     # -- handlers ------------------------------------------------------------------------------
@@ -239,9 +286,7 @@ class _Lowering(LoopBuilder):
         n_last, k_size = size[-1], a.view.size[-1]
         unit = bool(note.get("shared_weight")) and all(n == 1 for n in size[:-2]) and not (n_last % 64 or k_size % 64)
         more: dict[str, Any] = {} if note.get("origin") != "" else {"origins": ()}
-        self.emit(
-            node, "matmul", func, ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit, **more
-        )
+        self.emit(node, "matmul", func, ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit, **more)
 
     def _lower_clone(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
@@ -405,22 +450,18 @@ class _Lowering(LoopBuilder):
             read = Read(self.constant(None, source, dtype), Index(), dtype=dtype)
         self.emit(node, "pointwise", "copy", ranges_of(size), [read], rule="constant")
 
-    def _lower_copy(self, node: Node) -> None:
-        x = self.operand(node_of(node.args[1]))
-        size, dtype = tuple(node.meta["val"].shape), dtype_name(node.meta["val"].dtype)
-        if x.view.dtype != dtype:
-            x = self.cast_operand(x, dtype)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
+    def _lower_copied(self, node: Node) -> None:
+        x = self.operand(node_of(node.args[0]))
+        size = tuple(node.meta["val"].shape)
+        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone", aten="copy")
 
     def _lower_index(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
         given: Any = node.args[1]
         where = [i for i, g in enumerate(given) if g is not None]
         if len(where) != 1 or given[where[0]].meta["val"].dtype not in (torch.int64, torch.int32):
-            raise UnsupportedError(
-                f"Spyre backend does not support: indexing with {len(where)} tensors, or with a mask; one tensor of"
-                f" integers is what its gathers take{self.place()}"
-            )
+            self.fallback(node)  # gathers take one tensor of integers
+            return
         dim, at = where[0], self.operand(given[where[0]])
         size, view = tuple(node.meta["val"].shape), x.view
         names = {i: f"d{n}" for n, i in enumerate(i for i in range(len(size)) if size[i] != 1)}

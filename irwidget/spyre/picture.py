@@ -118,9 +118,7 @@ def _bare(op: Op, positions: Mapping[str, int], files: dict[str, int], kernel: i
     }
 
 
-def _host(
-    program: SpyreProgram, step: HostCall, positions: Mapping[str, int], files: dict[str, int]
-) -> dict[str, Any]:
+def _host(program: SpyreProgram, step: HostCall, positions: Mapping[str, int], files: dict[str, int]) -> dict[str, Any]:
     made = _bare(step.op, positions, files, -1, "substitute" if step.op.host_reason else "fallback")
     reads = [{"name": r.buffer, "role": "in", "tiles": []} for r in step.op.tensor_reads]
     sent, back = step.transfers(program.graph)

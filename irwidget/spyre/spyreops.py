@@ -69,7 +69,9 @@ def _empty(size: Sequence[int], device: torch.device, dtype: torch.dtype | None 
 # -- norms -----------------------------------------------------------------------------------------
 
 
-@_operator("layer_norm(Tensor x, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-5) -> Tensor")
+@_operator(
+    "layer_norm(Tensor x, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-5) -> Tensor"
+)
 def _layer_norm(
     x: Tensor, shape: list[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -174,7 +176,9 @@ def _copy_from_d2d(src: Tensor, dst: Tensor, src_off: int, dst_off: int) -> None
 # -- what runs on the host -------------------------------------------------------------------------
 
 
-@_operator("unfold(Tensor input, int[] kernel_size, int[]? dilation=None, int[]? padding=None, int[]? stride=None) -> Tensor")
+@_operator(
+    "unfold(Tensor input, int[] kernel_size, int[]? dilation=None, int[]? padding=None, int[]? stride=None) -> Tensor"
+)
 def _unfold(
     input: Tensor,
     kernel_size: list[int],
