@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.fx.traceback as fx_traceback
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
 
 from irwidget.errors import ExportError, IRWidgetError, UsageError
@@ -50,12 +53,83 @@ class _Annotate(TorchFunctionMode):
     """Write the user's line and the active hints on every node."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        note: dict[str, Any] = {"line": _user_line()}
+        place = _replaying.get()
+        note: dict[str, Any] = {"line": _user_line() if place is None else place[0]}
+        path = _module_path.get() if place is None else place[1]
+        if path:
+            note["module"] = path
         hints = active_hints()
         if hints:
             note["hints"] = hints
         with fx_traceback.annotate(note):
             return func(*args, **(kwargs or {}))
+
+
+_replaying: ContextVar[tuple[tuple[str, int], str] | None] = ContextVar("replaying", default=None)
+"""The user's line and module of the node that `Replayed` is at."""
+_module_path: ContextVar[str] = ContextVar("module_path", default="")
+"""The module whose forward runs."""
+
+
+class Replayed:
+    """A graph that Dynamo has captured, called node by node under each node's own line and module."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        self.module = module
+
+    def __call__(self, *args: Any) -> Any:
+        return _Replay(self.module).run(*args)
+
+
+class _Replay(torch.fx.Interpreter):
+    extra_traceback = False
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        token = _replaying.set((_line_of(n), _path_of(n)))
+        try:
+            return super().run_node(n)
+        finally:
+            _replaying.reset(token)
+
+
+def _line_of(node: torch.fx.Node) -> tuple[str, int]:
+    """The innermost line of the stack that Dynamo saw."""
+    found = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    mine = [place for place in found if "/torch/" not in place[0]] or found
+    return (mine[-1][0], int(mine[-1][1])) if mine else ("", 0)
+
+
+def _path_of(node: torch.fx.Node) -> str:
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    return re.sub(r"^L\['self'\]\.?|\._modules|\['|'\]", lambda m: "." if m[0] == "['" else "", str(stack[-1][0])).strip(
+        "."
+    ) if stack else ""
+
+
+@contextmanager
+def _following_modules(root: Any) -> Iterator[None]:
+    """Keep `_module_path` at the module of `root` whose forward runs."""
+    names = {id(m): name for name, m in root.named_modules()} if isinstance(root, torch.nn.Module) else {}
+    tokens: list[Token[str]] = []
+
+    def enter(module: torch.nn.Module, _: Any) -> None:
+        tokens.append(_module_path.set(names.get(id(module), _module_path.get())))
+
+    def leave(module: torch.nn.Module, _: Any, __: Any) -> None:
+        _module_path.reset(tokens.pop())
+
+    if not names:
+        yield
+        return
+    hooks = (
+        register_module_forward_pre_hook(enter),
+        register_module_forward_hook(leave, always_call=True),
+    )
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _user_line() -> tuple[str, int]:
@@ -154,7 +228,7 @@ class _Call:
         values = [leaf if spec is None else next(tensors) for leaf, spec in zip(self.leaves, self.specs, strict=True)]
         args, kwargs = pytree.tree_unflatten(values, self.tree)
         names: dict[int, tuple[str, ...]] = {}
-        with fresh_hints(names), _Annotate():
+        with fresh_hints(names), _Annotate(), _following_modules(self.obj):
             if self.parameters:
                 state = dict(zip(self.parameters, tensors, strict=True))
                 result = torch.func.functional_call(self.obj, state, args, kwargs)

@@ -77,13 +77,13 @@ class LoopBuilder:
 
     def operand(self, node: Node) -> TensorValue:
         value = node.meta["val"]
-        name = self.buffer_of(storage(node))
-        if name is None:
-            raise UnsupportedError(f"{node.name}: no buffer holds its value{self.place()}")
         if not value.numel():
             raise UnsupportedError(
                 f"{node.name}: shape {list(value.shape)} is empty; a device tensor has at least one stick{self.place()}"
             )
+        name = self.buffer_of(storage(node))
+        if name is None:
+            raise UnsupportedError(f"{node.name}: no buffer holds its value{self.place()}")
         offset = int(value.storage_offset()) + self.shifts.get(storage(node), 0)
         view = BufferView(name, tuple(value.shape), tuple(value.stride()), offset, dtype_name(value.dtype))
         return TensorValue(view, self.origins.get(node, ()), self.direct.get(node, True))

@@ -102,6 +102,8 @@ class _Lowering(LoopBuilder):
             self.constant(node, value.item(), dtype)
             return
         fake = node.meta["val"]
+        if not fake.numel():
+            return
         size, stride = tuple(fake.shape), tuple(fake.stride())
         name = str(node.target).replace(".", "_")
         layout = device_layout(size, dtype, None, stride)
@@ -119,6 +121,8 @@ class _Lowering(LoopBuilder):
                 self._several(node, value)
                 return
             raise UnsupportedError(f"{name} makes no tensor; Spyre has no scalars on the host{self.place()}")
+        if not value.numel():
+            return  # nothing to keep; whoever reads it is told so, and a cat does not
         if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and self.buffer_of(storage(node)) is None:
             self.by_storage[storage(node)] = self.operand(node_of(node.args[0])).view.buffer
         if self.buffer_of(storage(node)) is not None:
