@@ -90,6 +90,9 @@ class ToolError(IRWidgetError):
 class UnsupportedError(IRWidgetError):
     """An op, dtype or device that irwidget cannot lower, with its place."""
 
+    node: str = ""
+    """The node of the graph that it is about, where one is."""
+
 
 class LoweringInterrupted(KeyboardInterrupt):
     """Ctrl-C during a lowering, and where it struck.

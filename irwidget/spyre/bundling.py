@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
 from irwidget.spyre.hardware import SEGMENT_BYTES
 from irwidget.spyre.ir import Graph, Op
@@ -21,15 +22,20 @@ class KernelBundle:
     """Buffers in launch order: inputs by first use, then outputs."""
     bases: Mapping[str, int]
     """Buffer -> address of its segment."""
-    unimplemented: str = ""
 
 
 @dataclass(frozen=True)
 class HostCall:
-    """A CPU fallback between kernels."""
+    """An op on the CPU between kernels: its operands are copied to the host and its results back."""
 
     op: Op
-    result: Op
+    results: tuple[Op, ...]
+
+    def transfers(self, graph: Graph) -> tuple[int, int]:
+        """Bytes of device memory that go to the host, and that come back."""
+        sent = {read.buffer for read in self.op.tensor_reads}
+        back = {result.target for result in self.results}
+        return sum(graph.buffers[n].device.bytes for n in sent), sum(graph.buffers[n].device.bytes for n in back)
 
 
 def bundle(graph: Graph, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> tuple[KernelBundle | HostCall, ...]:
@@ -50,7 +56,7 @@ def bundle(graph: Graph, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -
     for i, op in enumerate(ops):
         if op.kind == "fallback":
             close()
-            steps.append(HostCall(op, ops[i + 1]))
+            steps.append(HostCall(op, tuple(takewhile(lambda other: other.kind == "multi_output", ops[i + 1 :]))))
         if not op.computed:
             continue
         if current and current[-1].loop_scopes[:1] != op.loop_scopes[:1]:
@@ -63,8 +69,10 @@ def bundle(graph: Graph, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -
 
 
 def _tensors(ops: list[Op], in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> list[str]:
+    """What counts for the limit: tensors in device memory, and upstream each copy into one by a name of its own."""
     names = [name for op in ops for name in (*(r.buffer for r in op.tensor_reads), op.target)]
-    return list(dict.fromkeys(n for n in names if n not in in_lx and n not in in_pool))
+    held = [n for n in names if n not in in_lx and n not in in_pool]
+    return list(dict.fromkeys((*held, *(op.buffer for op in ops if op.rule == "copy_into" and op.target in held))))
 
 
 def _bundle(ops: list[Op], number: int, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> KernelBundle:
@@ -77,5 +85,4 @@ def _bundle(ops: list[Op], number: int, in_lx: Mapping[str, int], in_pool: Mappi
     first = 1 if in_pool else 0
     bases = {name: (i + first) * SEGMENT_BYTES for i, name in enumerate(arguments)}
     names = sorted({origin for op in ops for origin in op.origins})
-    unimplemented = next((op.unimplemented for op in ops if op.unimplemented), "")
-    return KernelBundle("_".join(["sdsc_fused", *names, str(number)]), tuple(ops), arguments, bases, unimplemented)
+    return KernelBundle("_".join(["sdsc_fused", *names, str(number)]), tuple(ops), arguments, bases)

@@ -14,7 +14,7 @@ from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import Stick, device_coordinates, stick_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import device_format
-from irwidget.spyre.ir import Buffer, Graph, Op, Read
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
 from irwidget.spyre.layout import DeviceLayout, device_layout, restickified
 
 CostKind = Literal["AllSame", "FixedInOut", "AnyIn"]
@@ -50,7 +50,8 @@ def propagate(graph: Graph) -> Propagation:
     for op in graph.ops:
         if op.kind == "fallback":
             continue
-        rule = _Rules(op, buffers, layouts).rule()
+        with blaming(op.node):
+            rule = _Rules(op, buffers, layouts).rule()
         rules[op.name] = rule
         if not op.is_mutation:
             layouts[op.target] = rule.candidates
@@ -79,6 +80,8 @@ class _Rules:
         if op.rule == "layernormnorm":
             last = self._last_variable()
             return LayoutRule("FixedInOut", (default,), (last, None, None, last, last))
+        if op.rule == "copy_back" and self._dense():
+            return LayoutRule("AllSame", self.layouts[op.target])
         if op.is_mutation:
             return LayoutRule("AnyIn", self.layouts[op.target])
         if op.rule == "constant":
@@ -98,6 +101,9 @@ class _Rules:
             return LayoutRule("AllSame", self._single())
         return LayoutRule("AllSame", self._several())
 
+    def _dense(self) -> bool:
+        return all(layout.stride_map[-1] > 0 for r in self.reads for layout in self.layouts[r.buffer])
+
     def _last_variable(self) -> str | None:
         return self.op.ranges[-1][0] if self.op.ranges and self.out.size[-1] != 1 else None
 
@@ -116,7 +122,7 @@ class _Rules:
         tag = "DL16_TO_FP32" if self.op.func == "dl16tofp32" else "STANDARD"
         if out.size and out.size[-1] % eps:
             size = (*out.size[:-1], -(-out.size[-1] // eps) * eps)
-            return device_layout(size, out.dtype, None, out.stride, tag)
+            return _rows_apart(device_layout(size, out.dtype, None, out.stride, tag))
         return replace(default, tag=tag)
 
     def _topk(self) -> tuple[DeviceLayout, ...]:
@@ -229,6 +235,14 @@ class _Rules:
 
     def _no_layout(self, what: str) -> UnsupportedError:
         return UnsupportedError(f"Spyre backend does not support: no supported output layout: {what}.{self.op.where()}")
+
+
+def _rows_apart(layout: DeviceLayout) -> DeviceLayout:
+    """Of rows shorter than a stick, padded to several: the padding follows all rows, so that each starts a stick."""
+    size, strides = layout.device_size, layout.stride_map
+    if len(size) != 3 or not 0 < strides[1] < strides[0]:
+        return layout
+    return replace(layout, device_size=(size[0] * size[1], size[2]), stride_map=(strides[1], strides[2]))
 
 
 def _number(variable: str) -> int:

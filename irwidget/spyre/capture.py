@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.fx.traceback as fx_traceback
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
 
 from irwidget.errors import ExportError, IRWidgetError, UsageError
@@ -24,6 +27,7 @@ from irwidget.private_torch import (
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.options import Options
+from irwidget.spyre.spyreops import register
 from irwidget.spyre.tensorspec import Input, TensorSpec, as_spec, check_input
 
 
@@ -41,19 +45,91 @@ class Captured:
     output_tree: Any
     """How the flat outputs go back into what the function returns."""
     fakes: tuple[torch.Tensor, ...] = ()
-    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    mutated: tuple[str, ...] = ()
+    """Placeholders that the function writes into; their new values are the last outputs of the graph, in this order."""
 
 
 class _Annotate(TorchFunctionMode):
     """Write the user's line and the active hints on every node."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        note: dict[str, Any] = {"line": _user_line()}
+        place = _replaying.get()
+        note: dict[str, Any] = {"line": _user_line() if place is None else place[0]}
+        path = _module_path.get() if place is None else place[1]
+        if path:
+            note["module"] = path
         hints = active_hints()
         if hints:
             note["hints"] = hints
         with fx_traceback.annotate(note):
             return func(*args, **(kwargs or {}))
+
+
+_replaying: ContextVar[tuple[tuple[str, int], str] | None] = ContextVar("replaying", default=None)
+"""The user's line and module of the node that `Replayed` is at."""
+_module_path: ContextVar[str] = ContextVar("module_path", default="")
+"""The module whose forward runs."""
+
+
+class Replayed:
+    """A graph that Dynamo has captured, called node by node under each node's own line and module."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        self.module = module
+
+    def __call__(self, *args: Any) -> Any:
+        return _Replay(self.module).run(*args)
+
+
+class _Replay(torch.fx.Interpreter):
+    extra_traceback = False
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        token = _replaying.set((_line_of(n), _path_of(n)))
+        try:
+            return super().run_node(n)
+        finally:
+            _replaying.reset(token)
+
+
+def _line_of(node: torch.fx.Node) -> tuple[str, int]:
+    """The innermost line of the stack that Dynamo saw."""
+    found = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    mine = [place for place in found if "/torch/" not in place[0]] or found
+    return (mine[-1][0], int(mine[-1][1])) if mine else ("", 0)
+
+
+def _path_of(node: torch.fx.Node) -> str:
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    return re.sub(r"^L\['self'\]\.?|\._modules|\['|'\]", lambda m: "." if m[0] == "['" else "", str(stack[-1][0])).strip(
+        "."
+    ) if stack else ""
+
+
+@contextmanager
+def _following_modules(root: Any) -> Iterator[None]:
+    """Keep `_module_path` at the module of `root` whose forward runs."""
+    names = {id(m): name for name, m in root.named_modules()} if isinstance(root, torch.nn.Module) else {}
+    tokens: list[Token[str]] = []
+
+    def enter(module: torch.nn.Module, _: Any) -> None:
+        tokens.append(_module_path.set(names.get(id(module), _module_path.get())))
+
+    def leave(module: torch.nn.Module, _: Any, __: Any) -> None:
+        _module_path.reset(tokens.pop())
+
+    if not names:
+        yield
+        return
+    hooks = (
+        register_module_forward_pre_hook(enter),
+        register_module_forward_hook(leave, always_call=True),
+    )
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _user_line() -> tuple[str, int]:
@@ -72,6 +148,7 @@ def capture(obj: Any, inputs: Any, options: Options) -> Captured:
     Raises UsageError and UnsupportedError for inputs that the device has no layout for, ExportError when the
     function cannot be traced.
     """
+    register()
     if not callable(obj) and not hasattr(obj, "module"):
         raise UsageError(f"cannot compile a {type(obj).__name__}: give a function, an nn.Module or an ExportedProgram.")
     if isinstance(obj, torch.export.ExportedProgram):
@@ -87,11 +164,13 @@ def capture(obj: Any, inputs: Any, options: Options) -> Captured:
         fakes = [torch.empty_strided(i.size, i.stride, dtype=getattr(torch, i.dtype)) for i in described]
     call = _Call(obj, leaves, specs, tree, [p.parameter for p, _ in parameters])
     graph = _trace(call, fakes, mode)
+    mutated = _keep_mutations(graph, len(described))
     bound = {p.name: value for p, value in parameters if type(value) in (torch.Tensor, torch.nn.Parameter)}
     named = {i: (*call.names.get(i, ()),) for i in range(len(described))}
     described = [i if not named[k] or i.dims else _named(i, named[k]) for k, i in enumerate(described)]
     names = tuple(i.name for i in checked)
-    return _drop_unused(Captured(graph, tuple(described), bound, names, call.output_tree, tuple(fakes)))
+    written = tuple(described[i].name for i in mutated)
+    return _drop_unused(Captured(graph, tuple(described), bound, names, call.output_tree, tuple(fakes), written))
 
 
 def _named(given: Input, dims: tuple[str, ...]) -> Input:
@@ -149,7 +228,7 @@ class _Call:
         values = [leaf if spec is None else next(tensors) for leaf, spec in zip(self.leaves, self.specs, strict=True)]
         args, kwargs = pytree.tree_unflatten(values, self.tree)
         names: dict[int, tuple[str, ...]] = {}
-        with fresh_hints(names), _Annotate():
+        with fresh_hints(names), _Annotate(), _following_modules(self.obj):
             if self.parameters:
                 state = dict(zip(self.parameters, tensors, strict=True))
                 result = torch.func.functional_call(self.obj, state, args, kwargs)
@@ -157,7 +236,7 @@ class _Call:
                 result = self.obj(*args, **kwargs)
         self.names = {i: names[id(t)] for i, t in enumerate(flat) if id(t) in names}
         outputs, self.output_tree = pytree.tree_flatten(result)
-        return outputs
+        return [*outputs, *flat]
 
 
 def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
@@ -173,6 +252,18 @@ def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensor
             raise ExportError(f"tracing for Spyre failed: {type(error).__name__}: {error}") from error
 
 
+def _keep_mutations(graph: torch.fx.GraphModule, count: int) -> list[int]:
+    """Of the inputs, which the graph returns last, drop those that are what they were; the numbers of the others."""
+    placeholders = [n for n in graph.graph.nodes if n.op == "placeholder"]
+    output = next(n for n in graph.graph.nodes if n.op == "output")
+    values = list(output.args[0])
+    returned, after = (values[:-count], values[-count:]) if count else (values, [])
+    changed = [i for i, (was, now) in enumerate(zip(placeholders, after, strict=True)) if now is not was]
+    output.args = ([*returned, *(after[i] for i in changed)],)
+    graph.recompile()
+    return changed
+
+
 def _drop_unused(captured: Captured) -> Captured:
     """Remove parameters that no node reads; the tensors of the call stay."""
     graph = captured.graph.graph
@@ -183,7 +274,7 @@ def _drop_unused(captured: Captured) -> Captured:
     nodes = [n for n in graph.nodes if n.op == "placeholder"]
     kept: list[int] = []
     for i, node in enumerate(nodes):
-        if not node.users and captured.inputs[i].parameter:
+        if not node.users and captured.inputs[i].parameter and captured.inputs[i].name not in captured.mutated:
             graph.erase_node(node)
         else:
             kept.append(i)
@@ -196,12 +287,14 @@ def _drop_unused(captured: Captured) -> Captured:
         captured.call_inputs,
         captured.output_tree,
         tuple(captured.fakes[i] for i in kept),
+        captured.mutated,
     )
 
 
-def decompose(captured: Captured) -> torch.fx.GraphModule:
+def decompose(captured: Captured, options: Options) -> torch.fx.GraphModule:
     """The graph over the device's operators: our decompositions applied, views explicit."""
     graph = captured.graph
+    _note_filled_clones(graph)
     mode = _fake_mode(captured)
     interpreter = _Stepper(graph)
     interpreter.extra_traceback = False
@@ -209,7 +302,7 @@ def decompose(captured: Captured) -> torch.fx.GraphModule:
         for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, AutoDispatchBelowAutograd()):
             stack.enter_context(context)
         try:
-            made = make_fx(interpreter.run, decomposition_table=decomposition_table())(*captured.fakes)
+            made = make_fx(interpreter.run, decomposition_table=decomposition_table(options.host_for_refused))(*captured.fakes)
         except IRWidgetError as error:
             raise type(error)(f"{error}{_place(interpreter)}") from error.__cause__
         except Exception as error:
@@ -219,6 +312,16 @@ def decompose(captured: Captured) -> torch.fx.GraphModule:
         node.name = node.target = captured.inputs[i].name
     made.recompile()
     return made
+
+
+def _note_filled_clones(graph: torch.fx.GraphModule) -> None:
+    """Note on every copy into a clone that nobody else reads, and that is returned, that it is one."""
+    for node in graph.graph.nodes:
+        if str(node.target) == "aten.copy.default":
+            into: Any = node.args[0]
+            alone = str(into.target) == "aten.clone.default" and len(into.users) == 1
+            if alone and all(user.op == "output" for user in node.users):
+                node.meta["custom"] = {**(node.meta.get("custom") or {}), "into_clone": True}
 
 
 class _Stepper(torch.fx.Interpreter):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from irwidget.spyre.coordinates import Index
 from irwidget.spyre.formats import check_format
-from irwidget.spyre.ir import Buffer, Graph, Op, Read, users
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming, users
 
 _EXPLICIT = {"clip": 2, "softplus": 2, "layernormscale": 1}
 """OpFuncs whose scalars travel beside them; upstream still makes a float32 constant for each, read by nobody."""
@@ -14,7 +14,7 @@ _EXPLICIT = {"clip": 2, "softplus": 2, "layernormscale": 1}
 
 def eliminate_dead_code(graph: Graph) -> Graph:
     """Drop ops whose result nobody reads."""
-    needed = set(graph.output_buffers)
+    needed = {*graph.output_buffers, *graph.mutated}
     kept: list[Op] = []
     for op in reversed(graph.ops):
         if op.target in needed or op.buffer in needed:
@@ -26,8 +26,8 @@ def eliminate_dead_code(graph: Graph) -> Graph:
 
 
 def _producer(graph: Graph, op: Op) -> str:
-    position = graph.ops.index(op)
-    return graph.ops[position - 1].buffer
+    before = graph.ops[: graph.ops.index(op)]
+    return next(other.buffer for other in reversed(before) if other.kind == "fallback")
 
 
 def split_multi_ops(graph: Graph) -> Graph:
@@ -82,11 +82,12 @@ def promote_constants(graph: Graph) -> Graph:
 def validate_ops(graph: Graph) -> Graph:
     """Refuse data formats that an OpFunc does not take."""
     for op in graph.ops:
-        if not op.computed or op.unimplemented:
+        if not op.computed:
             continue
         func = "identity" if op.func == "copy" else op.func
-        for dtype in [read.dtype for read in op.data_reads] + [graph.buffers[op.target].dtype]:
-            check_format(func, dtype, op.where())
+        with blaming(op.node):
+            for dtype in [read.dtype for read in op.data_reads] + [graph.buffers[op.target].dtype]:
+                check_format(func, dtype, op.where())
     return graph
 
 

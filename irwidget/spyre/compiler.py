@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from irwidget.errors import UnsupportedError
 from irwidget.spyre import printing
 from irwidget.spyre.bundling import HostCall, bundle
 from irwidget.spyre.candidates import propagate
@@ -105,10 +106,21 @@ class _Compilation:
         self.record = _Recorder()
 
     def run(self, fn: Any, inputs: Any) -> SpyreProgram:
-        captured, graph, constants = self._fx(fn, inputs)
-        graph, choice = self._layouts(graph)
-        graph, divisions = self._divided(graph)
-        pad, pool, made = self._kernels(graph)
+        captured, module = self._fx(fn, inputs)
+        before = list(self.record.dumps)
+        on_host: dict[str, str] = {}
+        while True:
+            try:
+                graph, constants = self._lowered(captured, module, on_host)
+                graph, choice = self._layouts(graph)
+                graph, divisions = self._divided(graph)
+                pad, pool, made = self._kernels(graph)
+                break
+            except UnsupportedError as error:
+                if not self.options.host_for_refused or not error.node or error.node in on_host:
+                    raise
+                on_host[error.node] = "the front end refuses it: " + str(error).partition("\n")[0]
+                self.record.dumps[:] = before
         facts = {
             "semantics": SEMANTICS,
             "cores": self.options.cores,
@@ -142,25 +154,35 @@ class _Compilation:
             named_sizes(graph),
         )
 
-    def _fx(self, fn: Any, inputs: Any) -> tuple[Any, Graph, Mapping[str, Any]]:
-        """Trace, decompose, rewrite, lower."""
+    def _fx(self, fn: Any, inputs: Any) -> tuple[Any, Any]:
+        """Trace, decompose, rewrite."""
         from irwidget.spyre.capture import capture, decompose
-        from irwidget.spyre.lowering import lower_graph
         from irwidget.spyre.rewrites import rewrite
 
         captured = self.record("capture", "fx", "fx", lambda: capture(fn, inputs, self.options), printing.captured)
-        module = self.record("decompositions", "fx", "fx", lambda: decompose(captured), printing.fx)
+        module = self.record("decompositions", "fx", "fx", lambda: decompose(captured, self.options), printing.fx)
         rewritten = self.record(
-            "rewrites", "fx", "fx", lambda: rewrite(module), printing.fx, "addmm mm-to-bmm unit-bmm unflatten"
+            "rewrites",
+            "fx",
+            "fx",
+            lambda: rewrite(module, len(captured.mutated)),
+            printing.fx,
+            "addmm mm-to-bmm unit-bmm unflatten",
         )
+        return captured, rewritten
+
+    def _lowered(self, captured: Any, module: Any, on_host: Mapping[str, str]) -> tuple[Graph, Mapping[str, Any]]:
+        """The loop IR, and the values of tensor constants."""
+        from irwidget.spyre.lowering import lower_graph
+
         constants: dict[str, Any] = {}
 
         def lowered() -> Graph:
-            graph, found = lower_graph(rewritten, captured.inputs)
+            graph, found = lower_graph(module, captured.inputs, captured.mutated, on_host)
             constants.update(found)
             return graph
 
-        return captured, self.record("lower", "loop-ir", "text", lowered, printing.graph), constants
+        return self.record("lower", "loop-ir", "text", lowered, printing.graph), constants
 
     def _pass(self, name: str, graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
         return self.record(name, "loop-ir", "text", lambda: change(graph), printing.graph)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 
@@ -32,12 +32,16 @@ class Index:
     steps: tuple[tuple[str, int], ...] = ()
     offset: int = 0
     gathers: tuple[Gather, ...] = ()
+    wraps: tuple[tuple[str, int], ...] = ()
+    """Variables that begin anew after so many steps, as those of a repeated tensor do."""
 
     def step(self, variable: str) -> int:
         return dict(self.steps).get(variable, 0)
 
     def __str__(self) -> str:
-        parts = [f"{step}*{v}" if step != 1 else v for v, step in self.steps if step]
+        wraps = dict(self.wraps)
+        named = [(f"({v} mod {wraps[v]})" if v in wraps else v, step) for v, step in self.steps if step]
+        parts = [f"{step}*{v}" if step != 1 else v for v, step in named]
         parts += [f"{g.step}*{g.name}[{g.index}]" for g in self.gathers]
         if self.offset:
             parts.append(str(self.offset))
@@ -64,11 +68,13 @@ def device_coordinates(
             part = index.offset % upper if upper < inf else index.offset
             if stride[d] <= index.offset:
                 offsets[d] = int(part) // stride[d]
+    wraps = dict(index.wraps)
     for variable, step in index.steps:
-        extent = ranges.get(variable, 1)
+        wrap = wraps.get(variable, 0)
+        extent = min(ranges.get(variable, 1), wrap or inf)
         if extent <= 1 or not step:
             continue
-        limit = step * extent
+        limit = int(step * extent)
         below = [d for d in dims if stride[d] <= step]
         primary = max(below, key=lambda d: stride[d], default=None)
         used = sorted((d for d in dims if d == primary or step < stride[d] < limit), key=lambda d: stride[d])
@@ -76,7 +82,8 @@ def device_coordinates(
             if stride[high] % stride[low]:
                 raise _ragged(variable, step, stride[high])
         for d in used:
-            terms[d].append(_term(variable, step, limit, stride[d], _next_stride(layout, dims, d)))
+            term = _term(variable, step, limit, stride[d], _next_stride(layout, dims, d))
+            terms[d].append(replace(term, modulus=wrap) if wrap and not term.modulus else term)
     for gather in index.gathers:
         target = next((d for d in dims if stride[d] == gather.step), None)
         if target is None:

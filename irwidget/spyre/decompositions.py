@@ -17,6 +17,7 @@ import torch.fx.traceback as fx_traceback
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.customops import ops
 from irwidget.spyre.hardware import FP16_MAX
+from irwidget.spyre.spyreops import register
 
 Tensor = torch.Tensor
 aten = torch.ops.aten
@@ -36,9 +37,28 @@ def _decomposes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return keep
 
 
+@lru_cache(maxsize=2)
+def decomposition_table(keep_refused: bool = False) -> dict[Any, Callable[..., Any]]:
+    """OpOverload -> decomposition, ours first, then PyTorch's for the rest of what we know.
+
+    `keep_refused` leaves an op whole that its decomposition refuses.
+    """
+    table = _table()
+    return {op: _kept_if_refused(function) for op, function in table.items()} if keep_refused else table
+
+
+def _kept_if_refused(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decompose(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except UnsupportedError:
+            return NotImplemented
+
+    return decompose
+
+
 @lru_cache(maxsize=1)
-def decomposition_table() -> dict[Any, Callable[..., Any]]:
-    """OpOverload -> decomposition, ours first, then PyTorch's for the rest of what we know."""
+def _table() -> dict[Any, Callable[..., Any]]:
     ops()
     table: dict[Any, Callable[..., Any]] = {}
     for name, function in _TABLE.items():
@@ -47,6 +67,8 @@ def decomposition_table() -> dict[Any, Callable[..., Any]]:
         table[op] = _with_origin(packet, function)
     from irwidget.private_torch import get_decompositions  # pyright: ignore[reportUnknownVariableType]
 
+    for op, function in register().items():
+        table[op] = _with_origin(op.overloadpacket.__name__, function)
     known: Any = get_decompositions([getattr(aten, name) for name in _OF_PYTORCH.split()])
     for op, function in known.items():
         if op not in table:
@@ -109,6 +131,26 @@ def _collapsible(x: Tensor) -> Tensor:
         return x
     with fx_traceback.annotate({"aten": "expand"}):
         return x.clone(memory_format=torch.contiguous_format)
+
+
+@_decomposes("_scaled_mm")
+def _scaled_mm(
+    a: Tensor,
+    b: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None = None,
+    scale_result: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    use_fast_accum: bool = False,
+) -> Tensor:
+    if scale_result is not None:
+        raise UnsupportedError("Spyre backend does not support: _scaled_mm with scale_result.")
+    y = ops().scaled_matmul(a, b, torch.float16 if out_dtype in (None, torch.float32) else out_dtype)
+    for scale in (scale_a, scale_b):
+        y = y * (scale if scale.dtype == y.dtype else scale.to(y.dtype))
+    y = y if bias is None else y + bias
+    return y if out_dtype in (None, y.dtype) else y.to(out_dtype)
 
 
 @_decomposes("addmm", "baddbmm")
@@ -177,16 +219,19 @@ def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
 def _vector_norm(x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     if dtype not in (None, x.dtype):
         return NotImplemented
-    dims: Any = list(range(x.dim())) if dim is None else dim
-    if order == 2:
-        with fx_traceback.annotate({"aten": "pow"}):
-            square = x * x
-        return torch.sqrt(torch.sum(square, dims, keepdim))
-    if order == 1:
-        return torch.sum(torch.abs(x), dims, keepdim)
+    dims: Any = list(range(x.dim())) if dim in (None, []) else dim
     if order in (math.inf, -math.inf):
         return (torch.amax if order > 0 else torch.amin)(torch.abs(x), dims, keepdim)
-    return NotImplemented
+    if order == 0:
+        return torch.sum(torch.ne(x, 0.0).to(x.dtype), dims, keepdim)
+    if all(x.shape[d] == 1 for d in dims):
+        y = torch.abs(x)
+        return y if keepdim else y.squeeze(dims)
+    if math.fmod(order, 2.0):
+        x = torch.abs(x)
+    with fx_traceback.annotate({"aten": "pow"}):
+        powers = torch.pow(x, order)
+    return torch.pow(torch.sum(powers, dims, keepdim), 1.0 / order)
 
 
 @_decomposes("index_select")
@@ -262,8 +307,9 @@ def _attention(
     heads = q.shape[-3]
     q = q * root
     q = _collapsible(q) if q.dim() > 3 else q
-    k = k * root
     grouped = enable_gqa and heads != k.shape[-3]
+    with fx_traceback.annotate({"aten": "mul"}):
+        k = ops().scaled(k, root) if grouped else k * root
     scores = _matmul(q, (_grouped(k, heads) if grouped else k).transpose(-2, -1))
     if causal:
         scores = scores + torch.full(scores.shape, -math.inf, dtype=q.dtype).triu(1)
@@ -288,13 +334,20 @@ def _grouped(x: Tensor, heads: int) -> Tensor:
     return wide.clone(memory_format=torch.contiguous_format).view(*size[:-3], heads, *size[-2:])
 
 
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
 @_decomposes("max.dim")
-def _max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+def _max_dim(x: Tensor, dim: int, keepdim: bool = False) -> Any:
+    if x.dtype in _INTEGERS:
+        return NotImplemented
     return torch.amax(x, dim, keepdim), torch.argmax(x, dim, keepdim)
 
 
 @_decomposes("min.dim")
-def _min_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+def _min_dim(x: Tensor, dim: int, keepdim: bool = False) -> Any:
+    if x.dtype in _INTEGERS:
+        return NotImplemented
     return torch.amin(x, dim, keepdim), torch.argmin(x, dim, keepdim)
 
 
@@ -341,7 +394,12 @@ def _sign(x: Tensor) -> Tensor:
     return aten.where.self(positive, one, aten.where.self(negative, _filled(x, -1.0), zero))
 
 
-@_decomposes("logical_not", "bitwise_not")
+@_decomposes("bitwise_not")
+def _bitwise_not(x: Tensor) -> Any:
+    return _logical_not(x) if x.dtype == torch.bool else NotImplemented
+
+
+@_decomposes("logical_not")
 def _logical_not(x: Tensor) -> Tensor:
     return torch.eq(x, torch.ne(x, x)) if x.dtype == torch.bool else torch.eq(x, torch.zeros_like(x))
 
@@ -389,7 +447,10 @@ def _arithmetic(name: str) -> Callable[..., Any]:
         if alpha == 1:
             return NotImplemented
         other = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=a.dtype)
-        return op(a, other * _filled(other, alpha))
+        factor = _filled(other, alpha)
+        with fx_traceback.annotate({"aten": "full"}):  # upstream's product goes by that name, and out of the scratchpad
+            scaled = other * factor
+        return op(a, scaled)
 
     return decompose
 
@@ -406,6 +467,16 @@ _TABLE["sub.Tensor"] = _arithmetic("sub")
 _TABLE["mul.Tensor"] = _arithmetic("mul")
 
 
+@_decomposes("maximum")
+def _maximum(a: Tensor, b: Tensor) -> Any:
+    return _through_float(torch.maximum, a, b) if a.dtype == b.dtype == torch.int64 else NotImplemented
+
+
+@_decomposes("minimum")
+def _minimum(a: Tensor, b: Tensor) -> Any:
+    return _through_float(torch.minimum, a, b) if a.dtype == b.dtype == torch.int64 else NotImplemented
+
+
 @_decomposes("div.Tensor", "div.Scalar")
 def _div(a: Tensor, b: Any) -> Any:
     """A number is divided by through its reciprocal."""
@@ -414,9 +485,14 @@ def _div(a: Tensor, b: Any) -> Any:
     return a * (1.0 / b)
 
 
-@_decomposes("repeat")
-def _repeat(x: Tensor, repeats: list[int]) -> Any:
-    return x.clone() if len(repeats) == x.dim() and all(n == 1 for n in repeats) else NotImplemented
+@_decomposes("copy")
+def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
+    """What a write leaves: the values in its place, laid out as they were; a returned clone is filled by the host."""
+    if (fx_traceback.current_meta.get("custom") or {}).get("into_clone"):
+        return ops().copy_via_cpu(x.expand(into.shape), into.dtype)
+    if x.dtype == into.dtype and x.shape == into.shape and x.stride() == into.stride():
+        return x.clone()
+    return ops().copied((x if x.dtype == into.dtype else x.to(into.dtype)).expand(into.shape))
 
 
 @_decomposes("square")
@@ -431,7 +507,10 @@ def _pow(x: Tensor, exponent: float) -> Any:
     if exponent == -0.5:
         return torch.rsqrt(x)
     if exponent == 1:
-        return x.clone()
+        if isinstance(exponent, int):
+            return x
+        with fx_traceback.annotate({"aten": "pow"}):  # a power of 1.0 is computed
+            return x.clone()
     if exponent == -1:
         return torch.reciprocal(x)
     if float(exponent).is_integer() and 2 <= exponent <= 32:
@@ -459,15 +538,20 @@ def _convolution(
     output_padding: list[int],
     groups: int,
 ) -> Tensor:
-    if transposed or any(output_padding) or x.dim() != 4 or groups != 1:
+    if transposed or any(output_padding) or x.dim() != 4:
         raise UnsupportedError(
             f"Spyre backend does not support: convolution of a {x.dim()}-D tensor with transposed={transposed},"
-            f" output_padding={list(output_padding)}, groups={groups}: only plain conv2d of 4-D tensors."
+            f" output_padding={list(output_padding)}: only plain conv2d of 4-D tensors."
         )
     out, kernel = weight.shape[0], [weight.shape[2], weight.shape[3]]
-    rows = ops().reshape_via_cpu(weight, [out, weight.shape[1] * kernel[0] * kernel[1]])
+    window = weight.shape[1] * kernel[0] * kernel[1]
     columns = ops().unfold(x, kernel, dilation, padding, stride)
-    y = ops().matmul(rows, columns)
+    if groups == 1:
+        y = ops().matmul(ops().reshape_via_cpu(weight, [out, window]), columns)
+    else:
+        rows = ops().reshape_via_cpu(weight, [groups, out // groups, window])
+        y = ops().matmul(rows, columns.view(x.shape[0], groups, window, columns.shape[-1]))
+        y = y.view(x.shape[0], out, columns.shape[-1])
     if bias is not None:
         y = y + bias.view(1, out, 1)
     size = [(x.shape[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]

@@ -12,7 +12,7 @@ from irwidget.spyre.costmodel import DivisionCandidate, choose_matmul
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import device_format
 from irwidget.spyre.hardware import SPAN_LIMIT
-from irwidget.spyre.ir import Graph, Op
+from irwidget.spyre.ir import Graph, Op, blaming
 from irwidget.spyre.layout import DeviceLayout
 from irwidget.spyre.options import Options
 
@@ -89,7 +89,8 @@ def divide(
     ops: list[Op] = []
     for op in graph.ops:
         if op.computed:
-            made = divide_op(graph, op, options, hints.get(op.name), (dynamic or {}).get(op.name, {}))
+            with blaming(op.node):
+                made = divide_op(graph, op, options, hints.get(op.name), (dynamic or {}).get(op.name, {}))
             divisions.append(made)
             op = replace(op, splits=tuple((v, made.splits.get(v, 1)) for v in op.space))
         ops.append(op)

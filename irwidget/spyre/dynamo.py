@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from irwidget.spyre.capture import Replayed
 from irwidget.spyre.compiler import compile
 from irwidget.spyre.tensorspec import TensorSpec
 
@@ -42,27 +43,56 @@ def irwidget_spyre(
 ) -> Callable[..., Any]:
     """The Dynamo backend: compile when the shapes are known, run the tiles when called.
 
-    `torch.compile(..., options={"cores": 8})` passes options of `irwidget.spyre.compile` on. Graphs with dynamic
-    sizes are compiled for each set of sizes that they are called with.
+    `torch.compile(..., options={"cores": 8})` passes options of `irwidget.spyre.compile` on; what the front end refuses
+    runs on the host unless `host_for_refused` is False. Graphs with dynamic sizes are compiled for each set of sizes
+    that they are called with. Where gradients are asked for, AOTAutograd's forward and backward graphs are compiled.
     """
     del mode
-    weights = _linear_weights(module)
-    made: dict[tuple[Any, ...], SpyreProgram] = {}
+    given = {"host_for_refused": True, **(options or {})}
+    if torch.is_grad_enabled() and any(isinstance(a, torch.Tensor) and a.requires_grad for a in example_inputs):
+        from irwidget.private_torch import aot_autograd
 
-    def program_for(args: Sequence[Any]) -> SpyreProgram:
+        def compiled(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+            return _boxed(_Graph(graph, inputs, given))
+
+        return aot_autograd(fw_compiler=compiled, bw_compiler=compiled)(module, example_inputs)
+    return _Graph(module, example_inputs, given)
+
+
+class _Graph:
+    """A captured graph, compiled for each set of sizes that it is called with."""
+
+    def __init__(self, module: torch.fx.GraphModule, example_inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
+        self.module, self.options = module, options
+        self.weights = _linear_weights(module)
+        self.made: dict[tuple[Any, ...], SpyreProgram] = {}
+        if not any(_is_symbolic(a) for a in example_inputs):
+            self.program(example_inputs)
+
+    def program(self, args: Sequence[Any]) -> SpyreProgram:
+        """The program for these arguments."""
         key = tuple((tuple(a.shape), a.dtype) if isinstance(a, torch.Tensor) else a for a in args)
-        if key not in made:
-            specs = [_spec(a, i in weights) for i, a in enumerate(args)]
-            made[key] = compile(module, specs, name=f"graph{len(_programs)}", **(options or {}))
-            _programs.append(made[key])
-        return made[key]
+        if key not in self.made:
+            specs = [_spec(a, i in self.weights) for i, a in enumerate(args)]
+            self.made[key] = compile(Replayed(self.module), specs, name=f"graph{len(_programs)}", **self.options)
+            _programs.append(self.made[key])
+        return self.made[key]
 
-    def run(*args: Any) -> Any:
-        result = program_for(args).run(*(a for a in args if isinstance(a, torch.Tensor)))
+    def __call__(self, *args: Any) -> Any:
+        result = self.program(args).run(*(a for a in args if isinstance(a, torch.Tensor)))
         return tuple(result) if isinstance(result, list) else result
 
-    if not any(_is_symbolic(a) for a in example_inputs):
-        program_for(example_inputs)
+
+def _boxed(graph: _Graph) -> Callable[[list[Any]], Any]:
+    """The calling convention of AOTAutograd: one list of arguments, which is emptied."""
+
+    def run(arguments: list[Any]) -> Any:
+        given = list(arguments)
+        arguments.clear()
+        with torch.no_grad():
+            return graph(*given)
+
+    run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]
     return run
 
 

@@ -38,6 +38,10 @@ class LoopBuilder:
         self.ops: list[Op] = []
         self.buffers: dict[str, Buffer] = {}
         self.by_storage: dict[int, str] = {}
+        self.shifts: dict[int, int] = {}
+        """Storage -> what to add to PyTorch's offsets in it to get those in the buffer."""
+        self.aliases: dict[int, Node] = module.meta.get("aliases", {})
+        """Storage of a copy that was dropped -> the node that it was a copy of."""
         self.origins: dict[Node, tuple[str, ...]] = {}
         self.direct: dict[Node, bool] = {}
         self.constants: dict[str, torch.Tensor] = {}
@@ -47,6 +51,18 @@ class LoopBuilder:
 
     def bind(self, node: Node, buffer: str) -> None:
         self.by_storage[storage(node)] = buffer
+        if node.op != "placeholder":
+            self.shifts[storage(node)] = -int(node.meta["val"].storage_offset())
+
+    def buffer_of(self, where: int) -> str | None:
+        """The buffer that holds a storage: its own, or that of what it would have been a copy of."""
+        if where not in self.by_storage and where in self.aliases:
+            source = self.aliases[where]
+            held = self.buffer_of(storage(source))
+            if held is not None:
+                self.by_storage[where] = held
+                self.shifts[where] = self.shifts.get(storage(source), 0) + int(source.meta["val"].storage_offset())
+        return self.by_storage.get(where)
 
     def constant(self, node: Node | None, value: Any, dtype: str) -> str:
         name = self.next()
@@ -61,12 +77,15 @@ class LoopBuilder:
 
     def operand(self, node: Node) -> TensorValue:
         value = node.meta["val"]
-        name = self.by_storage.get(storage(node))
+        if not value.numel():
+            raise UnsupportedError(
+                f"{node.name}: shape {list(value.shape)} is empty; a device tensor has at least one stick{self.place()}"
+            )
+        name = self.buffer_of(storage(node))
         if name is None:
             raise UnsupportedError(f"{node.name}: no buffer holds its value{self.place()}")
-        view = BufferView(
-            name, tuple(value.shape), tuple(value.stride()), int(value.storage_offset()), dtype_name(value.dtype)
-        )
+        offset = int(value.storage_offset()) + self.shifts.get(storage(node), 0)
+        view = BufferView(name, tuple(value.shape), tuple(value.stride()), offset, dtype_name(value.dtype))
         return TensorValue(view, self.origins.get(node, ()), self.direct.get(node, True))
 
     def place(self) -> str:
@@ -82,7 +101,13 @@ class LoopBuilder:
     def append(self, op: Op) -> Op:
         if self.node is not None and self.node.op == "call_function":
             note = custom(self.node)
-            op = replace(op, line=note.get("line", ("", 0)), hints=note.get("hints", ()))
+            op = replace(
+                op,
+                line=note.get("line", ("", 0)),
+                hints=note.get("hints", ()),
+                node=self.node.name,
+                module=note.get("module", ""),
+            )
         self.ops.append(op)
         return op
 
@@ -94,6 +119,7 @@ class LoopBuilder:
         dtype = more.pop("dtype", dtype_name(value.dtype))
         self.buffers[name] = Buffer(name, size, stride, dtype)
         origins = [self.origin(node)] + [o for a in node.all_input_nodes for o in self.origins.get(a, ())]
+        more.setdefault("aten", custom(node).get("aten", packet(node)))
         more.setdefault("origins", tuple(sorted({o for o in origins if o})))
         tags = getattr(node.target, "tags", ())
         self.append(
@@ -106,7 +132,6 @@ class LoopBuilder:
                 reads=tuple(reads),
                 target=name,
                 write=more.pop("write", index_of(size, stride, 0)),
-                aten=custom(node).get("aten", packet(node)),
                 pointwise=torch.Tag.pointwise in tags,
                 **more,
             )
@@ -183,25 +208,40 @@ class LoopBuilder:
         )
         return TensorValue(BufferView(name, view.size, stride, 0, dtype))
 
+    def copied(self, operand: TensorValue) -> TensorValue:
+        """A buffer of its own with the operand's elements."""
+        view, name = operand.view, self.next()
+        stride = row_major(view.size)
+        self.buffers[name] = Buffer(name, view.size, stride, view.dtype)
+        self.append(
+            Op(
+                f"op{len(self.ops)}",
+                name,
+                "pointwise",
+                "copy",
+                ranges_of(view.size),
+                reads=(self.read(operand, view.size),),
+                write=index_of(view.size, stride),
+                target=name,
+                aten="clone",
+                rule="clone",
+                origins=("clone",),
+            )
+        )
+        return TensorValue(BufferView(name, view.size, stride, 0, view.dtype))
+
     def host_cast(self, operand: TensorValue, dtype: str) -> TensorValue:
         from irwidget.spyre.customops import ops
 
         view = operand.view
-        name = self.external(
-            ops().to_dtype_cpu.default,
-            (view, getattr(torch, dtype)),
-            {},
-            "to_dtype_cpu",
-            (view,),
-            view.size,
-            row_major(view.size),
-            dtype,
-        )
+        call = External(ops().to_dtype_cpu.default, (view, getattr(torch, dtype)), {}, "to_dtype_cpu")
+        (name,) = self.external(call, (view,), [(0, view.size, row_major(view.size), dtype)])
         return TensorValue(BufferView(name, view.size, row_major(view.size), 0, dtype))
 
     # -- fallbacks -----------------------------------------------------------------------------
 
-    def fallback(self, node: Node) -> None:
+    def fallback(self, node: Node, reason: str = "") -> None:
+        """The node as an op on the host; `reason` where only we run it there."""
         seen: list[BufferView] = []
 
         def convert(value: Any) -> Any:
@@ -216,33 +256,23 @@ class LoopBuilder:
         args = tuple(convert(a) for a in node.args)
         kwargs = {k: convert(v) for k, v in node.kwargs.items()}
         value = node.meta["val"]
-        name = self.external(
-            node.target,
-            args,
-            kwargs,
-            packet(node),
-            tuple(seen),
-            tuple(value.shape),
-            tuple(value.stride()),
-            dtype_name(value.dtype),
-        )
-        self.bind(node, name)
+        call = External(node.target, args, kwargs, packet(node), isinstance(value, list | tuple))
+        parts = [(i, v) for i, v in enumerate(value if call.several else [value]) if isinstance(v, torch.Tensor)]
+        described = [(i, tuple(v.shape), tuple(v.stride()), dtype_name(v.dtype)) for i, v in parts]
+        names = self.external(call, tuple(seen), described, reason)
+        for name, (_, part) in zip(names, parts, strict=True):
+            self.by_storage[storage_id(part)] = name
 
     def external(
         self,
-        target: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        name: str,
+        call: External,
         views: tuple[BufferView, ...],
-        size: tuple[int, ...],
-        stride: tuple[int, ...],
-        dtype: str,
-    ) -> str:
-        """A kernel on the host and the buffer that its result comes back to."""
+        results: Sequence[tuple[int, tuple[int, ...], tuple[int, ...], str]],
+        reason: str = "",
+    ) -> list[str]:
+        """A kernel on the host and the buffers of its results, each given by number, size, strides and dtype."""
         reads = tuple(Read(v.buffer, Index(), dtype=v.dtype) for v in views)
-        call = External(target, args, kwargs, name)
-        first = self.next()
+        name, first = call.name, self.next()
         self.append(
             Op(
                 f"op{len(self.ops)}",
@@ -253,13 +283,25 @@ class LoopBuilder:
                 target=first,
                 external=call,
                 aten=name,
+                host_reason=reason,
             )
         )
-        made = self.next()
-        self.buffers[made] = Buffer(made, size, stride, dtype, "fallback")
-        self.append(
-            Op(f"op{len(self.ops)}", made, "multi_output", name, target=made, aten=name, reads=(), rule="clone")
-        )
+        made: list[str] = []
+        for part, size, stride, dtype in results:
+            made.append(self.next())
+            self.buffers[made[-1]] = Buffer(made[-1], size, stride, dtype, "fallback")
+            self.append(
+                Op(
+                    f"op{len(self.ops)}",
+                    made[-1],
+                    "multi_output",
+                    name,
+                    target=made[-1],
+                    aten=name,
+                    rule="clone",
+                    part=part,
+                )
+            )
         return made
 
 

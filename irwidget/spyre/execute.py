@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from irwidget.errors import UnsupportedError, UsageError
+from irwidget.errors import UsageError
 from irwidget.private_torch import pytree
 from irwidget.spyre import semantics
 from irwidget.spyre.bundling import HostCall
@@ -58,13 +58,6 @@ class Executable(Protocol):
 
 def execute(program: Executable, tensors: Sequence[Any], *, rounding: bool = False) -> Any:
     """Run the program on tensors; returns what the compiled function returns, in its dtypes."""
-    missing = next((k.unimplemented for k in program.kernels if k.unimplemented), "")
-    if missing:
-        kernel = next(k for k in program.kernels if k.unimplemented)
-        raise UnsupportedError(
-            f"{kernel.name} contains the unimplemented operation {missing}: Spyre has no OpFunc for"
-            " it, so its kernel is a stub."
-        )
     return _Run(program, rounding).run(tensors)
 
 
@@ -83,7 +76,10 @@ class _Run:
             self.memory.scratchpads[core] = Space(f"LX of core {core}", max(used, default=0))
 
     def run(self, tensors: Sequence[Any]) -> Any:
-        for name, value in self._inputs(tensors).items():
+        values = self._inputs(tensors)
+        for name, value in values.items():
+            if not value.numel():
+                continue
             self._store(self.graph.buffers[name], value)
         for op in self.graph.ops:
             if op.kind == "constant":
@@ -95,6 +91,10 @@ class _Run:
             else:
                 self._kernel(step)
         outputs = [self._load(view) if isinstance(view, BufferView) else view for view in self.graph.outputs]
+        with torch.no_grad():
+            for name in self.graph.mutated:
+                buffer = self.graph.buffers[name]
+                values[name].copy_(self._load(BufferView(name, buffer.size, buffer.stride, 0, buffer.dtype)))
         tree = self.program.output_tree
         return pytree.tree_unflatten(outputs, tree) if tree is not None else outputs
 
@@ -169,9 +169,11 @@ class _Run:
     def _host(self, step: HostCall) -> None:
         call = step.op.external
         assert call is not None
-        self._store(self.graph.buffers[step.result.target], self._external(call))
+        made = self._external(call)
+        for result in step.results:
+            self._store(self.graph.buffers[result.target], made[result.part] if call.several else made)
 
-    def _external(self, call: External) -> torch.Tensor:
+    def _external(self, call: External) -> Any:
         def convert(value: Any) -> Any:
             if isinstance(value, BufferView):
                 return self._load(value, exact=True)
@@ -180,12 +182,6 @@ class _Run:
             return value
 
         args = [convert(a) for a in call.args]
-        if call.name == "unfold" and len(args) == 5 and isinstance(args[1], list | tuple):
-            return torch.nn.functional.unfold(*args)
-        if call.name == "reshape_via_cpu":
-            return args[0].reshape(args[1])
-        if call.name == "to_dtype_cpu":
-            return args[0].to(args[1])
         return call.target(*args, **{k: convert(v) for k, v in call.kwargs.items()})
 
     # -- kernels -----------------------------------------------------------------------------------
@@ -361,8 +357,8 @@ class _OpRun:
         axis = self.reduced[0]
         out = self.spec.args[-1]
         walked = {v for c in out.device_coordinates for v in c.variables}
-        slot = next(i for v, i in self.axes.items() if v in walked and x.shape[i] == 1)
-        k = self.spec.iteration_space[self.symbols[slot]][0]
+        slot = next((i for v, i in self.axes.items() if v in walked and x.shape[i] == 1), axis)  # of one, none is walked
+        k = 1 if slot == axis else self.spec.iteration_space[self.symbols[slot]][0]
         values, indices = torch.topk(x, k, dim=axis)
         chosen = values if self.spec.op == "topkvalue" else indices.float()
         return chosen.transpose(axis, slot)

@@ -21,7 +21,7 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
         f"# Spyre host module, {SEMANTICS}",
         "import torch",
         "from torch_spyre._inductor.runtime.async_compile import SpyreAsyncCompile",
-        "from torch_spyre._inductor.codegen.ops import LoopSpec, OpSpec, TensorArg, UnimplementedOp",
+        "from torch_spyre._inductor.codegen.ops import LoopSpec, OpSpec, TensorArg",
         "from torch_spyre._C import DataFormats, SpyreTensorLayout, spyre_constant_tensor, spyre_empty_with_layout",
         "",
         f"assert_size_stride = {ASSERT_SIZE_STRIDE}",
@@ -46,8 +46,6 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
 
 
 def _kernel_body(kernel: SpyreKernel) -> list[str]:
-    if kernel.unimplemented:
-        return [f"    UnimplementedOp(op={kernel.unimplemented!r}),"]
     lines: list[str] = []
     for spec in kernel.tree:
         lines += _spec_lines(spec, "    ")
@@ -98,7 +96,7 @@ def _calls(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> list[str]:
     for number, step in enumerate(steps):
         if isinstance(step, HostCall):
             lines += _external(step)
-            made.add(step.result.target)
+            made |= {result.target for result in step.results}
         else:
             for name in step.arguments:
                 if name not in made:
@@ -138,7 +136,11 @@ def _allocate(buffer: Buffer) -> str:
 def _external(step: HostCall) -> list[str]:
     call = step.op.external
     assert call is not None
-    return [f"{step.result.target} = {_callee(call)}({_arguments(call)})"]
+    made = f"{_callee(call)}({_arguments(call)})"
+    if len(step.results) == 1 and not step.results[0].part:
+        return [f"{step.results[0].target} = {made if not call.several else f'{made}[0]'}"]
+    taken = [f"{result.target} = {step.op.buffer}[{result.part}]" for result in step.results]
+    return [f"{step.op.buffer} = {made}", *taken]
 
 
 def _callee(call: External) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import Index, device_coordinates
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.hints import Hint
@@ -51,6 +53,8 @@ class Read:
     """`index` for the index tensor of a gather."""
     direct: bool = False
     """Whether it reads the whole buffer as it is, no view between."""
+    rank: int = 0
+    """Dims of a matmul's operand as upstream has it, those of one element included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class External:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     name: str
+    several: bool = False
+    """Whether it returns a sequence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +125,14 @@ class Op:
     loops: tuple[TileLoop, ...] = ()
     dims: tuple[tuple[str, str], ...] = ()
     """Named dims: variable -> name."""
-    unimplemented: str = ""
+    node: str = ""
+    """The FX node that it was lowered for."""
+    module: str = ""
+    """Path of the nn.Module that called it, from the outermost."""
+    host_reason: str = ""
+    """Of a host op: why it is one here, where upstream's front end has nothing that runs."""
+    part: int = 0
+    """Of a multi_output: which result of the host op before it."""
 
     @property
     def space(self) -> dict[str, int]:
@@ -171,6 +184,8 @@ class Graph:
     inputs: tuple[Input, ...]
     outputs: tuple[BufferView | Any, ...]
     """A View per tensor output; other outputs as they are."""
+    mutated: tuple[str, ...] = ()
+    """Inputs that the program writes into."""
 
     def op(self, name: str) -> Op:
         return next(op for op in self.ops if op.name == name)
@@ -195,6 +210,17 @@ class Graph:
     def write_coordinates(self, op: Op) -> tuple[Coordinate, ...]:
         buffer = self.buffers[op.target]
         return device_coordinates(buffer.device, op.write, op.ranges_over(buffer))
+
+
+@contextmanager
+def blaming(node: str) -> Iterator[None]:
+    """Note on what is refused inside which FX node it is about."""
+    try:
+        yield
+    except UnsupportedError as error:
+        if not getattr(error, "node", ""):
+            error.node = node
+        raise
 
 
 def users(graph: Graph) -> dict[str, list[Op]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from irwidget.lazy import cached_property
 from irwidget.spyre.bundling import KernelBundle
-from irwidget.spyre.ir import Graph
+from irwidget.spyre.ir import Graph, blaming
 from irwidget.spyre.opspec import LoopSpec, OpSpec, make_opspec
 from irwidget.spyre.options import Options
 from irwidget.spyre.superdsc import SuperDscPlan, plan, start_address, superdsc
@@ -37,7 +37,6 @@ class SpyreKernel:
     arguments: tuple[str, ...]
     bases: Mapping[str, int]
     has_pool: bool
-    unimplemented: str
     symbolic: bool
     unroll: bool
     lines: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
@@ -167,14 +166,16 @@ def make_kernel(
 ) -> SpyreKernel:
     """A kernel from a bundle of ops; `places` hold what lies in the pool and the scratchpad."""
     local = {**places, **{name: ("hbm", base) for name, base in made.bases.items()}}
-    specs = tuple(make_opspec(graph, op, options, local, made.arguments) for op in made.ops if not op.unimplemented)
+    specs: list[OpSpec] = []
+    for op in made.ops:
+        with blaming(op.node):
+            specs.append(make_opspec(graph, op, options, local, made.arguments))
     return SpyreKernel(
         made.name,
-        specs,
+        tuple(specs),
         made.arguments,
         made.bases,
         has_pool,
-        made.unimplemented,
         options.bundle_symbolic_args,
         options.unroll_loops,
         {op.name: op.line for op in made.ops},

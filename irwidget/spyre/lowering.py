@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,22 +14,35 @@ from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
 from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, node_of, packet, same_view, storage
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
-from irwidget.spyre.ir import Buffer, Graph, Op, Read
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
 from irwidget.spyre.layout import device_layout
 from irwidget.spyre.opfuncs import FALLBACKS, POINTWISE, REDUCTIONS
 from irwidget.spyre.rewrites import custom
 from irwidget.spyre.tensorspec import Input
 
 
-def lower_graph(module: GraphModule, inputs: Sequence[Input]) -> tuple[Graph, dict[str, torch.Tensor]]:
-    """The loop IR of a decomposed FX graph, and the values of tensor constants that it found."""
-    return _Lowering(module, inputs).run()
+def lower_graph(
+    module: GraphModule,
+    inputs: Sequence[Input],
+    mutated: Sequence[str] = (),
+    on_host: Mapping[str, str] | None = None,
+) -> tuple[Graph, dict[str, torch.Tensor]]:
+    """The loop IR of a decomposed FX graph, and the values of tensor constants that it found.
+
+    The last outputs of the graph are the new values of the inputs `mutated`. `on_host` are nodes that become calls
+    on the host, and why.
+    """
+    return _Lowering(module, inputs, on_host or {}).run(mutated)
 
 
 class _Lowering(LoopBuilder):
     """One handler per kind of ATen op."""
 
-    def run(self) -> tuple[Graph, dict[str, torch.Tensor]]:
+    def __init__(self, module: GraphModule, inputs: Sequence[Input], on_host: Mapping[str, str]) -> None:
+        super().__init__(module, inputs)
+        self.on_host = on_host
+
+    def run(self, mutated: Sequence[str]) -> tuple[Graph, dict[str, torch.Tensor]]:
         outputs: tuple[Any, ...] = ()
         for node in self.module.graph.nodes:
             self.node = node
@@ -38,10 +51,41 @@ class _Lowering(LoopBuilder):
             elif node.op == "get_attr":
                 self._attribute(node)
             elif node.op == "output":
-                outputs = tuple(self.operand(a).view if isinstance(a, Node) else a for a in node.args[0])
+                values: Any = node.args[0]
+                returned = len(values) - len(mutated)
+                outputs = tuple(self.operand(a).view if isinstance(a, Node) else a for a in values[:returned])
+                self._write_back(mutated, values[returned:])
             else:
-                self._call(node)
-        return Graph(tuple(self.ops), self.buffers, tuple(self.inputs.values()), outputs), self.constants
+                with blaming(node.name):
+                    self._call(node)
+        graph = Graph(tuple(self.ops), self.buffers, tuple(self.inputs.values()), outputs, tuple(mutated))
+        return graph, self.constants
+
+    def _write_back(self, mutated: Sequence[str], values: Sequence[Node]) -> None:
+        """Copy the new values of inputs into them, after everything else; what another holds is copied out first."""
+        operands = [self.operand(value) for value in values]
+        for i, (name, operand) in enumerate(zip(mutated, operands, strict=True)):
+            if operand.view.buffer in mutated and operand.view.buffer != name:
+                operands[i] = self.copied(operand)
+        for name, operand in zip(mutated, operands, strict=True):
+            buffer = self.buffers[name]
+            if operand.view.dtype != buffer.dtype:
+                operand = self.cast_operand(operand, buffer.dtype)
+            self.append(
+                Op(
+                    f"op{len(self.ops)}",
+                    self.next(),
+                    "pointwise",
+                    "copy",
+                    ranges_of(buffer.size),
+                    reads=(self.read(operand, buffer.size),),
+                    write=index_of(buffer.size, buffer.stride),
+                    target=name,
+                    aten="copy_",
+                    rule="copy_back",
+                    origins=("copy_",),
+                )
+            )
 
     def _placeholder(self, node: Node) -> None:
         given = self.inputs[node.name]
@@ -58,6 +102,8 @@ class _Lowering(LoopBuilder):
             self.constant(node, value.item(), dtype)
             return
         fake = node.meta["val"]
+        if not fake.numel():
+            return
         size, stride = tuple(fake.shape), tuple(fake.stride())
         name = str(node.target).replace(".", "_")
         layout = device_layout(size, dtype, None, stride)
@@ -71,16 +117,21 @@ class _Lowering(LoopBuilder):
         value = node.meta.get("val")
         name = packet(node)
         if not isinstance(value, torch.Tensor):
-            if isinstance(value, list | tuple) or name == "getitem":
-                self._outputs_of(node, value)
+            if isinstance(value, list | tuple):
+                self._several(node, value)
                 return
             raise UnsupportedError(f"{name} makes no tensor; Spyre has no scalars on the host{self.place()}")
-        if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and storage(node) not in self.by_storage:
+        if not value.numel():
+            return  # nothing to keep; whoever reads it is told so, and a cat does not
+        if name in ("lift_fresh_copy", "lift_fresh", "detach", "alias") and self.buffer_of(storage(node)) is None:
             self.by_storage[storage(node)] = self.operand(node_of(node.args[0])).view.buffer
-        if storage(node) in self.by_storage:
+        if self.buffer_of(storage(node)) is not None:
             self._view(node, name)
             return
         device_format(dtype_name(value.dtype))
+        if node.name in self.on_host:
+            self.fallback(node, self.on_host[node.name])
+            return
         handler = getattr(self, f"_lower_{name}", None)
         if handler is not None:
             handler(node)
@@ -91,7 +142,7 @@ class _Lowering(LoopBuilder):
         elif name in REDUCTIONS:
             self._reduction(node, REDUCTIONS[name])
         else:
-            self._unimplemented(node, name)
+            self.fallback(node, self._why_on_host(node))
 
     def _view(self, node: Node, name: str) -> None:
         source = next((a for a in node.all_input_nodes), None)
@@ -100,10 +151,10 @@ class _Lowering(LoopBuilder):
         same = source is not None and same_view(node, source)
         self.direct[node] = same and self.direct.get(source, True) if source is not None else False
 
-    def _outputs_of(self, node: Node, value: Any) -> None:
-        parts = [v for v in value if isinstance(v, torch.Tensor)]
-        if any(storage_id(v) not in self.by_storage for v in parts):
-            raise UnsupportedError(f"Spyre backend does not support: {packet(node)} with several outputs{self.place()}")
+    def _several(self, node: Node, value: Any) -> None:
+        """An op of several results: views of what is there, or a call on the host."""
+        if any(self.buffer_of(storage_id(v)) is None for v in value if isinstance(v, torch.Tensor)):
+            self.fallback(node)
 
     # -- handlers ------------------------------------------------------------------------------
 
@@ -112,6 +163,18 @@ class _Lowering(LoopBuilder):
         beta, threshold = (*given, *(1.0, 20.0)[len(given) :])
         constants = (("softplusBeta", float(beta)), ("softplusThresh", float(threshold)))
         self.pointwise(node, "softplus", node.args[:1], constants=constants)
+
+    def _lower_scaled(self, node: Node) -> None:
+        self.pointwise(node, "mul", node.args)
+
+    def _lower_qfp8ch(self, node: Node) -> None:
+        x = self.operand(node_of(node.args[0]))
+        size = tuple(node.meta["val"].shape)
+        rule = cast_rule(x.view.dtype, "float8_e4m3fn")
+        self.emit(node, "pointwise", "qfp8ch", ranges_of(size), [self.read(x, size)], rule=rule)
+
+    def _lower_scaled_matmul(self, node: Node) -> None:
+        self._lower_matmul(node, "batchmatmulfp8")
 
     def _lower_gelu(self, node: Node) -> None:
         self.pointwise(node, "gelufwd", node.args[:1])
@@ -193,7 +256,7 @@ class _Lowering(LoopBuilder):
             node, "topk", func, ranges, [read], reduced=(("d2", x.view.size[dim]),), write=write, dtype=x.view.dtype
         )
 
-    def _lower_matmul(self, node: Node) -> None:
+    def _lower_matmul(self, node: Node, func: str = "batchmatmul") -> None:
         a, b = (self.operand(node_of(arg)) for arg in node.args[:2])
         value = node.meta["val"]
         size = tuple(value.shape)
@@ -221,19 +284,19 @@ class _Lowering(LoopBuilder):
                     Index(tuple(s for s in steps if s[1]), view.offset),
                     dtype=view.dtype,
                     direct=operand.direct and bool(note.get("expands")),
+                    rank=len(view.size if "conv" in str(note.get("origin")) else self.buffers[view.buffer].size),
                 )
             )
         n_last, k_size = size[-1], a.view.size[-1]
         unit = bool(note.get("shared_weight")) and all(n == 1 for n in size[:-2]) and not (n_last % 64 or k_size % 64)
         more: dict[str, Any] = {} if note.get("origin") != "" else {"origins": ()}
-        self.emit(
-            node, "matmul", "batchmatmul", ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit, **more
-        )
+        self.emit(node, "matmul", func, ranges, reads, reduced=((k, k_size),), rule="matmul", unit_batch=unit, **more)
 
     def _lower_clone(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
         size = tuple(node.meta["val"].shape)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
+        rule = "same" if custom(node).get("aten") == "pow" else "clone"
+        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule=rule)
 
     def _lower__to_copy(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
@@ -247,6 +310,23 @@ class _Lowering(LoopBuilder):
             self.bind(node, name)
             return
         self.emit(node, "pointwise", func, ranges_of(size), [self.read(x, size)], rule=cast_rule(x.view.dtype, dtype))
+
+    def _lower_repeat(self, node: Node) -> None:
+        """A copy whose reads begin anew with every repetition; sticks that are cut by one are repeated on the host."""
+        x = self.operand(node_of(node.args[0]))
+        size = tuple(int(n) for n in node.meta["val"].shape)
+        missing = len(size) - len(x.view.size)
+        old = (1,) * missing + x.view.size
+        if old and old[-1] not in (1, size[-1]) and old[-1] % device_format(x.view.dtype).elements_per_stick:
+            self.fallback(node)
+            return
+        read = self.read(x, tuple(n if n != 1 else size[i] for i, n in enumerate(old)))
+        dims = [(i, n) for i, n in enumerate(size) if n != 1]
+        stride = (0,) * missing + x.view.stride
+        steps = tuple((f"d{j}", stride[i]) for j, (i, _) in enumerate(dims) if old[i] != 1 and stride[i])
+        wraps = tuple((f"d{j}", old[i]) for j, (i, n) in enumerate(dims) if old[i] not in (1, n))
+        index = Index(steps, x.view.offset, wraps=wraps)
+        self.emit(node, "pointwise", "copy", ranges_of(size), [replace(read, index=index)], rule="clone")
 
     def _lower_full(self, node: Node) -> None:
         value = node.meta["val"]
@@ -374,22 +454,18 @@ class _Lowering(LoopBuilder):
             read = Read(self.constant(None, source, dtype), Index(), dtype=dtype)
         self.emit(node, "pointwise", "copy", ranges_of(size), [read], rule="constant")
 
-    def _lower_copy(self, node: Node) -> None:
-        x = self.operand(node_of(node.args[1]))
-        size, dtype = tuple(node.meta["val"].shape), dtype_name(node.meta["val"].dtype)
-        if x.view.dtype != dtype:
-            x = self.cast_operand(x, dtype)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone")
+    def _lower_copied(self, node: Node) -> None:
+        x = self.operand(node_of(node.args[0]))
+        size = tuple(node.meta["val"].shape)
+        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone", aten="copy")
 
     def _lower_index(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
         given: Any = node.args[1]
         where = [i for i, g in enumerate(given) if g is not None]
         if len(where) != 1 or given[where[0]].meta["val"].dtype not in (torch.int64, torch.int32):
-            raise UnsupportedError(
-                f"Spyre backend does not support: indexing with {len(where)} tensors, or with a mask; one tensor of"
-                f" integers is what its gathers take{self.place()}"
-            )
+            self.fallback(node)  # gathers take one tensor of integers
+            return
         dim, at = where[0], self.operand(given[where[0]])
         size, view = tuple(node.meta["val"].shape), x.view
         names = {i: f"d{n}" for n, i in enumerate(i for i in range(len(size)) if size[i] != 1)}
@@ -408,31 +484,15 @@ class _Lowering(LoopBuilder):
         ]
         self.emit(node, "pointwise", "copy", ranges_of(size), reads, rule="gather")
 
-    def _unimplemented(self, node: Node, name: str) -> None:
-        """Keep going: the kernel that holds it becomes a stub that says so when it is run."""
-        args = list(node.all_input_nodes)
-        if not args or torch.Tag.pointwise not in getattr(node.target, "tags", ()):
-            views = [self.operand(a).view for a in args]
-            reads = [Read(view.buffer, Index(), dtype=view.dtype) for view in views]
-            self.emit(
-                node,
-                "pointwise",
-                name,
-                ranges_of(tuple(node.meta["val"].shape)),
-                reads,
-                unimplemented=name,
-                rule="clone",
-            )
-            return
-        size = tuple(node.meta["val"].shape)
-        self.emit(
-            node,
-            "pointwise",
-            name,
-            ranges_of(size),
-            [self.read(self.operand(a), size) for a in args],
-            unimplemented=name,
-        )
+    def _why_on_host(self, node: Node) -> str:
+        """Of an op without a lowering: why upstream has nothing that runs, or nothing where it calls the CPU, too."""
+        if torch.Tag.pointwise in getattr(node.target, "tags", ()) and not _integers(node):
+            return "no OpFunc; upstream makes its kernel a stub that raises when it is run"
+        return ""
+
+
+def _integers(node: Node) -> bool:
+    return not node.meta["val"].dtype.is_floating_point
 
 
 def _cropped(x: TensorValue, pads: Sequence[int]) -> tuple[TensorValue, list[int]]:

@@ -21,6 +21,8 @@ class Access:
     layout: DeviceLayout
     coordinates: tuple[Coordinate, ...]
     is_index: bool = False
+    wraps: tuple[tuple[str, int], ...] = ()
+    """Variables that begin anew after so many steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ def normalize(space: Mapping[str, tuple[int, int]], accesses: Sequence[Access]) 
     """Split variables at the boundaries where tensors cut them, split and drop dims, pad to a common rank."""
     fused = [_fuse(access) for access in accesses]
     namer = _Namer()
-    segments = {v: _segments(v, space[v][0], fused, namer) for v in space}
+    wraps = [wrap for access in accesses for wrap in access.wraps]
+    segments = {v: _segments(v, space[v][0], fused, {n for w, n in wraps if w == v}, namer) for v in space}
     divided = _divide(space, segments, accesses)
     tensors: list[tuple[list[Dim], list[Dim]]] = []
     skipped = _Skipped(namer)
@@ -129,9 +132,11 @@ def _joined(outer: Dim, inner: Dim) -> Dim | None:
     return n * m, Coordinate((Term(s.var, 1, s.modulus, t.den),))
 
 
-def _segments(v: str, extent: int, tensors: Sequence[list[Dim]], namer: _Namer) -> tuple[_Segment, ...]:
-    """Cut a variable where some tensor does, but not at that tensor's own sticks."""
-    cuts: set[int] = set()
+def _segments(
+    v: str, extent: int, tensors: Sequence[list[Dim]], wraps: set[int], namer: _Namer
+) -> tuple[_Segment, ...]:
+    """Cut a variable where some tensor does or begins anew, but not at that tensor's own sticks."""
+    cuts = {n for n in wraps if 1 < n < extent}
     for dims in tensors:
         eps, last = dims[-1]
         own = eps if v in last.variables else 0

@@ -39,7 +39,6 @@ NONSTICK = frozenset({"sum", "max", "min", "mean"})
 FALLBACKS = frozenset(
     [
         "cumsum",
-        "repeat",
         "arange",
         "sin",
         "cos",

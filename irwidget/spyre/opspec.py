@@ -121,7 +121,13 @@ def opfunc(op: Op, accesses: Sequence[Access]) -> str:
 
 def accesses_of(graph: Graph, op: Op) -> list[Access]:
     found = [
-        Access(read.buffer, graph.buffers[read.buffer].device, graph.read_coordinates(op, read), read.role == "index")
+        Access(
+            read.buffer,
+            graph.buffers[read.buffer].device,
+            graph.read_coordinates(op, read),
+            read.role == "index",
+            read.index.wraps,
+        )
         for read in op.tensor_reads
     ]
     return [*found, Access(op.target, graph.buffers[op.target].device, graph.write_coordinates(op))]
@@ -141,7 +147,14 @@ def make_opspec(
     # Of a split that does not divide the elements, upstream's code generation keeps what does.
     space = {symbols[v]: (op.space[v], gcd(splits.get(v, 1), op.space[v])) for v in order}
     raw = accesses_of(graph, op)
-    accesses = [replace(a, coordinates=tuple(c.renamed(symbols.__getitem__) for c in a.coordinates)) for a in raw]
+    accesses = [
+        replace(
+            a,
+            coordinates=tuple(c.renamed(symbols.__getitem__) for c in a.coordinates),
+            wraps=tuple((symbols[v], n) for v, n in a.wraps),
+        )
+        for a in raw
+    ]
     made = normalize(space, accesses)
     extent = _skipped_first(made.space, space) if op.kind == "matmul" else made.space
     args: list[TensorArg] = []

@@ -36,6 +36,7 @@ class Options:
     chunk_large_tensors: bool = option(False, "cut pointwise ops that no division brings under 256 MiB a core")
     core_id_k_fast_emission: bool = option(True, "a matmul's reduced dim need not vary fastest over the core ids")
     ignore_hints: bool = option(False, "ignore the hints of spyre_hint")
+    host_for_refused: bool = option(False, "run on the host what the front end refuses, marked, instead of an error")
     layouts: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Order of dims by name of a module's parameter, where not the default."""
     divisions: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])

@@ -34,7 +34,8 @@ def _padded(number: int, op: Op, k: str, padded: int, buffers: dict[str, Buffer]
     walked = [v for v, _ in op.ranges if read.index.step(v)]
     batch, n = walked[:-1], walked[-1:]
     order = [*batch, k, *n]
-    size = tuple(padded if v == k else space[v] for v in order)
+    units = (1,) * max(read.rank - len(order), 0)
+    size = (*units, *(padded if v == k else space[v] for v in order))
     stride = row_major(size)
     eps = 64
     name, zero = f"buf{number}", f"buf{number + 1}"
@@ -42,9 +43,9 @@ def _padded(number: int, op: Op, k: str, padded: int, buffers: dict[str, Buffer]
     buffers[name] = Buffer(name, size, stride, read.dtype, layout=layout)
     if zero not in buffers:
         buffers[zero] = Buffer(zero, (), (), read.dtype, "constant", value=0.0, layout=device_layout((), read.dtype))
-    at = order.index(k)
+    at = len(units) + order.index(k)
     region = (*size[:at], eps, *size[at + 1 :])
-    common = {"kind": "pointwise", "func": "copy", "target": name, "aten": "constant_pad_nd", "line": op.line}
+    common = {"kind": "pointwise", "func": "copy", "target": name, "aten": "constant_pad_nd", "line": op.line, "node": op.node, "module": op.module}
     empty = Op(f"op{number}", name, "empty", "empty", target=name)
     constant = Op(f"op{number + 1}", zero, "constant", "constant", target=zero)
     fill = Op(
@@ -56,16 +57,16 @@ def _padded(number: int, op: Op, k: str, padded: int, buffers: dict[str, Buffer]
         write=index_of(region, stride, (padded - eps) * stride[at]),
         **common,  # pyright: ignore[reportArgumentType]
     )
-    original = tuple(space[v] for v in order)
-    steps = {v: read.index.step(v) for v in order}
+    original = (*units, *(space[v] for v in order))
+    steps = (*(0 for _ in units), *(read.index.step(v) for v in order))
     copy = Op(
         name=f"op{number + 3}",
         buffer=f"buf{number + 3}",
         ranges=ranges_of(original),
         rule="copy_into",
-        reads=(Read(read.buffer, index_of(original, [steps[v] for v in order], read.index.offset), dtype=read.dtype),),
+        reads=(Read(read.buffer, index_of(original, steps, read.index.offset), dtype=read.dtype),),
         write=index_of(original, stride),
         **common,  # pyright: ignore[reportArgumentType]
     )
-    made = Read(name, Index(tuple(zip(order, stride, strict=True))), dtype=read.dtype)
+    made = Read(name, Index(tuple(zip(order, stride[len(units) :], strict=True))), dtype=read.dtype)
     return [empty, constant, fill, copy], made

@@ -48,13 +48,10 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
     kernels: list[dict[str, Any]] = []
     for step in program.steps:
         if isinstance(step, HostCall):
-            ops.append(_host(step, positions, files))
+            ops.append(_host(program, step, positions, files))
             continue
         number = len(kernels)
         kernels.append(_kernel(step))
-        if step.unimplemented:
-            names = [name for name in step.lines if name not in {s.source for s in step.specs}]
-            ops += [_stub(program, name, number, positions, files) for name in names]
         for spec in step.specs:
             made = tiled[id(spec)]
             ops.append(
@@ -88,7 +85,6 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
 def _kernel(kernel: SpyreKernel) -> dict[str, Any]:
     return {
         "name": kernel.name,
-        "unimplemented": kernel.unimplemented,
         "pool": kernel.has_pool,
         "arguments": [{"name": n, "base": kernel.bases[n]} for n in kernel.arguments],
     }
@@ -122,23 +118,14 @@ def _bare(op: Op, positions: Mapping[str, int], files: dict[str, int], kernel: i
     }
 
 
-def _host(step: HostCall, positions: Mapping[str, int], files: dict[str, int]) -> dict[str, Any]:
-    made = _bare(step.op, positions, files, -1, "fallback")
+def _host(program: SpyreProgram, step: HostCall, positions: Mapping[str, int], files: dict[str, int]) -> dict[str, Any]:
+    made = _bare(step.op, positions, files, -1, "substitute" if step.op.host_reason else "fallback")
     reads = [{"name": r.buffer, "role": "in", "tiles": []} for r in step.op.tensor_reads]
-    why = f"{step.op.func} runs on the host: the device has no OpFunc for it, so its operands are copied back and forth"
-    return made | {"buffer": step.result.target, "reads": reads, "why": [{"about": "fallback", "text": why}]}
-
-
-def _stub(
-    program: SpyreProgram,
-    name: str,
-    kernel: int,
-    positions: Mapping[str, int],
-    files: dict[str, int],
-) -> dict[str, Any]:
-    op = program.graph.op(name)
-    why = f"{op.unimplemented or op.func} has no OpFunc: the kernel is a stub that raises when it is run"
-    return _bare(op, positions, files, kernel, "unimplemented") | {"why": [{"about": "unimplemented", "text": why}]}
+    sent, back = step.transfers(program.graph)
+    why = step.op.host_reason or "the device has no OpFunc for it"
+    text = f"{step.op.func} runs on the host: {why}. {sent:,} bytes are copied to the host, {back:,} back"
+    buffer = step.results[0].target if step.results else step.op.target
+    return made | {"buffer": buffer, "reads": reads, "why": [{"about": "fallback", "text": text}]}
 
 
 def _op(
@@ -328,7 +315,7 @@ def texts(program: SpyreProgram) -> dict[str, Any]:
 
     from irwidget.spyre.bundlemlir import bundle_mlir
 
-    made = [k for k in program.kernels if not k.unimplemented]
+    made = program.kernels
     return {
         "opspec": {spec.source: str(spec) for kernel in made for spec in kernel.specs},
         "bundle": {kernel.name: bundle_mlir(kernel) for kernel in made},

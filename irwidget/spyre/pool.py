@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.hardware import SEGMENT_BYTES
@@ -25,7 +26,10 @@ def plan_pool(graph: Graph, in_lx: Mapping[str, int]) -> Pool:
     written: dict[str, int] = {}
     read: dict[str, int] = {}
     on_host: set[str] = set()
+    pieces: dict[str, list[int]] = {}
     for step, op in enumerate(graph.ops):
+        if op.rule == "copy_into" and not op.loops:
+            pieces.setdefault(op.target, []).append(step)
         for name in (r.buffer for r in op.tensor_reads):
             read[name] = step
             if op.kind == "fallback":
@@ -35,17 +39,21 @@ def plan_pool(graph: Graph, in_lx: Mapping[str, int]) -> Pool:
         if op.kind in ("constant", "multi_output"):
             on_host.add(op.target)
     keep = graph.output_buffers | {i.name for i in graph.inputs} | on_host | set(in_lx)
-    names = sorted((n for n in written if n in read and n not in keep), key=lambda n: written[n])
+    names = [n for n in written if n in read and n not in keep]
+    # Upstream gives a slot to every piece but the last, too, though the pieces lie in the buffer itself.
+    slots = {f"{n} before step {b}": (n, a, b) for n in names for a, b in pairwise(pieces.get(n, ()))}
+    sizes = {n: graph.buffers[n].device.bytes for n in names}
+    sizes |= {slot: sizes[n] for slot, (n, _, _) in slots.items()}
+    lives = {slot: (a, b) for slot, (_, a, b) in slots.items()} | {n: (written[n], read[n]) for n in names}
     offsets: dict[str, int] = {}
-    lives = {n: (written[n], read[n]) for n in names}
     free: list[tuple[int, int]] = []
     active: list[str] = []
     top = 0
-    for name in names:
-        size = graph.buffers[name].device.bytes
+    for name in sorted(lives, key=lambda n: lives[n][0]):
+        size = sizes[name]
         for ended in [n for n in active if lives[n][1] < lives[name][0]]:
             active.remove(ended)
-            free.append((offsets[ended], graph.buffers[ended].device.bytes))
+            free.append((offsets[ended], sizes[ended]))
         slot = next((i for i, (_, length) in enumerate(free) if length >= size), None)
         if slot is None:
             offsets[name] = top
@@ -61,4 +69,4 @@ def plan_pool(graph: Graph, in_lx: Mapping[str, int]) -> Pool:
             f"the pool of intermediates needs {top} bytes and a segment has {SEGMENT_BYTES} (16 GiB): tile the model"
             " with spyre_hint(slices=...) or compile it in parts."
         )
-    return Pool(offsets, top, lives)
+    return Pool({n: offsets[n] for n in names}, top, {n: lives[n] for n in names})

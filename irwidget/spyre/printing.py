@@ -123,7 +123,8 @@ def _op(value: Graph, op: Op) -> str:
     if op.kind == "constant" and buffer is not None:
         return f"{op.target} = constant {buffer.value} : {buffer.dtype}"
     if op.kind == "fallback":
-        return f"{op.target} = host {op.func}({', '.join(r.buffer for r in op.reads)})"
+        mark = f"  # {op.host_reason}" if op.host_reason else ""
+        return f"{op.target} = host {op.func}({', '.join(r.buffer for r in op.reads)}){mark}"
     indent = "  " * len(op.loops)
     loops = "".join(
         f"{'  ' * i}loop {loop.count} over {loop.dim} ({loop.variable}: {loop.tile})\n"
@@ -137,10 +138,9 @@ def _op(value: Graph, op: Op) -> str:
     over = f" for {space}" if space else ""
     over += f" reduce {reduced}" if reduced else ""
     layout = f"  {buffer.layout}" if buffer is not None and buffer.layout is not None and not op.is_mutation else ""
-    mark = "  # UNIMPLEMENTED" if op.unimplemented else ""
     dtype = f": {buffer.dtype}{list(buffer.size)}" if buffer is not None else ""
     made = f"{op.name}: {op.target}[{op.write}]{dtype}"
-    return f"{loops}{indent}{made} = {op.func}({body}{constants}){over}{layout}{mark}"
+    return f"{loops}{indent}{made} = {op.func}({body}{constants}){over}{layout}"
 
 
 def candidates(value: Graph) -> Callable[[Propagation], Printed]:
@@ -255,12 +255,16 @@ def bundles(steps: Sequence[KernelBundle | HostCall]) -> Printed:
     out = _Lines()
     for step in steps:
         if isinstance(step, HostCall):
-            out.add(f"host {step.op.func} -> {step.result.target}", step.op.line)
+            out.add(f"host {step.op.func} -> {_results(step)}", step.op.line)
             continue
         out.add(f"kernel {step.name}({', '.join(f'{n} @ {step.bases[n]}' for n in step.arguments)})")
         for op in step.ops:
             out.add(f"    {op.name}: {op.func} -> {op.target}", op.line)
     return out.shown()
+
+
+def _results(step: HostCall) -> str:
+    return ", ".join(result.target for result in step.results) or "nothing that is read"
 
 
 def opspecs(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
@@ -272,15 +276,12 @@ def kernelspecs(steps: Sequence[SpyreKernel | HostCall], flat: bool = False) -> 
     out = _Lines()
     for step in steps:
         if isinstance(step, HostCall):
-            out.add(f"# host call: {step.op.func} -> {step.result.target}", step.op.line)
+            out.add(f"# host call: {step.op.func} -> {_results(step)}", step.op.line)
             continue
         head = f"# kernel {step.name}" if flat else f"KernelSpec({step.name!r}, arguments={list(step.arguments)}, ops=["
         out.add(head)
-        if step.unimplemented:
-            out.add(f"UnimplementedOp(op={step.unimplemented!r})")
-        else:
-            for spec in step.tree:
-                _add_spec(out, step, spec, "" if flat else "    ")
+        for spec in step.tree:
+            _add_spec(out, step, spec, "" if flat else "    ")
         if not flat:
             out.add("])")
     return out.shown()
@@ -298,9 +299,7 @@ def _add_spec(out: _Lines, kernel: SpyreKernel, spec: OpSpec | LoopSpec, indent:
 
 def superdscs(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
     """Every SuperDSC file, by kernel and file name."""
-    files = {
-        step.name: dict(step.files()) for step in steps if isinstance(step, SpyreKernel) and not step.unimplemented
-    }
+    files = {step.name: dict(step.files()) for step in steps if isinstance(step, SpyreKernel)}
     text = json.dumps({"semantics": SEMANTICS, "kernels": files}, indent=1) + "\n"
     return text, ()
 
@@ -308,7 +307,7 @@ def superdscs(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
 def bundle_mlirs(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
     out = _Lines("// ")
     for step in steps:
-        if isinstance(step, SpyreKernel) and not step.unimplemented:
+        if isinstance(step, SpyreKernel):
             out.add(f"// kernel {step.name}: bundle.mlir, as mlir-opt --allow-unregistered-dialect reads it")
             out.add(bundle_mlir(step, generic=True).rstrip("\n"))
             out.add("// -----")
@@ -326,18 +325,14 @@ def diagnostics(
     value: Graph,
     divisions: Sequence[Division],
 ) -> tuple[Diagnostic, ...]:
-    """What the user should know: spans over the limit, unimplemented ops, narrowed integers."""
+    """What the user should know: spans over the limit, ops that only we run on the host, narrowed integers."""
     found: list[Diagnostic] = []
     for d in divisions:
         found += [Diagnostic("warning", w) for w in d.warnings]
     for op in value.ops:
-        if op.unimplemented:
+        if op.host_reason:
             place = Location(*op.line) if op.line[0] else None
-            found.append(
-                Diagnostic(
-                    "error", f"{op.unimplemented} has no OpFunc: its kernel is a stub that raises when it is run", place
-                )
-            )
+            found.append(Diagnostic("warning", f"{op.func} runs on the host: {op.host_reason}", place))
     wide = [b.name for b in value.buffers.values() if b.dtype == "int64"]
     if wide:
         found.append(Diagnostic("warning", f"int64 is narrowed to 32 bits on the device: {', '.join(wide)}"))

@@ -81,8 +81,8 @@ class SpyreProgram:
     def run(self, *tensors: Any, rounding: bool = False) -> Any:
         """Execute the tiles of every core on the CPU, in float32, and return what the function returns.
 
-        `rounding=True` rounds every stored element to its device format. Raises UnsupportedError for a program
-        with an unimplemented op, IRWidgetError when a tile breaks a rule of the memory.
+        `rounding=True` rounds every stored element to its device format. Host ops run eagerly. Raises IRWidgetError
+        when a tile breaks a rule of the memory.
         """
         from irwidget.spyre.execute import execute
 
@@ -159,8 +159,7 @@ def kernel_dict(kernel: SpyreKernel) -> dict[str, Any]:
         first.setdefault(execution.spec.source, execution)
     return {
         "name": kernel.name,
-        "unimplemented": kernel.unimplemented or None,
-        "ops": [] if kernel.unimplemented else [op_dict(kernel, spec, first[spec.source]) for spec in kernel.specs],
+        "ops": [op_dict(kernel, spec, first[spec.source]) for spec in kernel.specs],
         "bundle_mlir": bundle_mlir(kernel),
     }
 

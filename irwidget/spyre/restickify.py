@@ -9,7 +9,7 @@ from math import inf
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.candidates import EdgeCost, LayoutRule, Propagation, edge_cost
 from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of, stick_of
-from irwidget.spyre.ir import Buffer, Graph, Op, Read
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
 from irwidget.spyre.layout import DeviceLayout
 from irwidget.spyre.options import Options
 
@@ -78,9 +78,10 @@ def choose_layouts(graph: Graph, found: Propagation, options: Options) -> Layout
             continue
         if rule.kind == "AnyIn" and len(rule.candidates) == 1:
             continue
-        states = _extend(op, rule, states, fixed, costs)[:width]
-        if not states or states[0].cost == inf:
-            raise _stuck(op, rule, found)
+        with blaming(op.node):
+            states = _extend(op, rule, states, fixed, costs)[:width]
+            if not states or states[0].cost == inf:
+                raise _stuck(op, rule, found)
     best = states[0]
     layouts = {**fixed, **best.chosen}
     edges, targets = _edges(graph, found, layouts, costs)
@@ -198,6 +199,8 @@ def _copy(number: int, consumer: Op, source: Buffer, layout: DeviceLayout) -> tu
         target=name,
         aten="restickify",
         line=consumer.line,
+        node=consumer.node,
+        module=consumer.module,
         rule="restickify",
         origins=(),
         hints=(),

@@ -10,9 +10,13 @@ from torch.fx import GraphModule, Node
 from irwidget.private_torch import storage_id
 
 
-def rewrite(graph: GraphModule) -> GraphModule:
-    """Drop copies that change nothing, name matmuls as the batched forms that they become, fold `mm + c` into addmm."""
-    _drop_copies(graph)
+def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
+    """Drop copies that change nothing, name matmuls as the batched forms that they become, fold `mm + c` into addmm.
+
+    The last `mutated` outputs are the new values of inputs.
+    """
+    _drop_copies(graph, mutated)
+    _drop_whole_scatters(graph)
     for node in graph.graph.nodes:
         if _name(node) == "matmul":
             _name_matmul(node)
@@ -23,23 +27,46 @@ def rewrite(graph: GraphModule) -> GraphModule:
     return graph
 
 
-def _drop_copies(graph: GraphModule) -> None:
-    """Inductor's rule: a clone with the size and strides of its source is its source, unless outputs would alias."""
+def _drop_copies(graph: GraphModule, mutated: int) -> None:
+    """Inductor's rule: a copy with the size and strides of its source is its source, unless outputs would alias."""
     nodes = list(graph.graph.nodes)
     inputs = {storage_id(n.meta["val"]) for n in nodes if n.op == "placeholder"}
-    results = [a for n in nodes if n.op == "output" for a in n.args[0] if isinstance(a, Node)]
+    # Upstream's graph still has the strides of what these are copied into.
+    moved = {storage_id(n.meta["val"]) for n in nodes if _name(n) == "copied"}
+    returned = [a for n in nodes if n.op == "output" for a in n.args[0]]
+    results = [a for a in returned[: len(returned) - mutated] if isinstance(a, Node)]
     outputs = {storage_id(n.meta["val"]) for n in results}
     for node in nodes:
-        if str(node.target) != "aten.clone.default" or custom(node).get("origin") == "pow":  # a power of 1 is computed
+        if str(node.target) != "aten.clone.default" or custom(node).get("aten") == "pow":  # a power of 1.0 is computed
             continue
         source: Any = node.args[0]
         made, given = node.meta["val"], source.meta["val"]
         if made.shape != given.shape or made.stride() != given.stride():
             continue
+        if storage_id(given) in moved and node.kwargs.get("memory_format") is torch.contiguous_format:
+            continue
         if storage_id(made) in outputs and storage_id(given) in inputs | outputs:
             continue
+        graph.meta.setdefault("aliases", {})[storage_id(made)] = source
         node.replace_all_uses_with(source)
         graph.graph.erase_node(node)
+
+
+def _drop_whole_scatters(graph: GraphModule) -> None:
+    """Inductor's rule: what is scattered over all of a tensor is the result."""
+    for node in list(graph.graph.nodes):
+        if str(node.target) != "aten.slice_scatter.default":
+            continue
+        piece: Any = node.args[1]
+        value = node.meta["val"]
+        viewed = any(
+            isinstance(user.meta.get("val"), torch.Tensor) and storage_id(user.meta["val"]) == storage_id(value)
+            for user in node.users
+        )
+        returned = any(user.op == "output" for user in node.users)
+        if piece.meta["val"].shape == value.shape and piece.meta["val"].dtype == value.dtype and not viewed | returned:
+            node.replace_all_uses_with(piece)
+            graph.graph.erase_node(node)
 
 
 def _name(node: Node) -> str:

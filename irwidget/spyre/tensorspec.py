@@ -74,8 +74,6 @@ def check_input(name: str, spec: TensorSpec, parameter: str = "") -> Input:
     size = tuple(spec.shape)
     label = f"input {parameter or name}"
     for extent in size:
-        if extent == 0:
-            raise UnsupportedError(f"{label}: shape {list(size)} is empty; a device tensor has at least one stick.")
         if not isinstance(extent, int) or extent < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"{label}: shape {list(size)} is no list of sizes.")
     try:

@@ -312,7 +312,6 @@ class SpyreKernel(TypedDict):
     """A kernel of a program."""
 
     name: str
-    unimplemented: str
     pool: bool
     arguments: list[SpyreArgument]
 

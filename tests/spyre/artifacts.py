@@ -30,8 +30,7 @@ def artifacts(program: SpyreProgram) -> Artifacts:
     found = {dump.name: dump.text for dump in trace.dumps if dump.language != "fx"}
     found["kernelspec"] = lower(program, None, "spyre_kernelspec").dumps[-1].text
     for kernel in program.kernels:
-        if not kernel.unimplemented:
-            found[f"bundle.mlir of {kernel.name}"] = bundle_mlir(kernel)
+        found[f"bundle.mlir of {kernel.name}"] = bundle_mlir(kernel)
     found["explain"] = program.explain()
     found["facts"] = json.dumps(program.to_dict(), indent=1)
     found["diagnostics"] = "\n".join(f"{d.severity}: {d.message}" for d in trace.diagnostics)

@@ -48,8 +48,6 @@ def ours(recorded: dict[str, Any]) -> Ops | None:
 def ops_of(program: SpyreProgram) -> Ops:
     found: Ops = []
     for kernel in program.kernels:
-        if kernel.unimplemented:
-            found.append({"op": f"unimplemented {kernel.unimplemented}"})
         found += [
             {
                 "op": spec.op,

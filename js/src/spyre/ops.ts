@@ -7,7 +7,7 @@ import type { SpyreOp, SpyreProgram } from "../schema";
 const MARKS: Record<string, string> = {
   restickify: "⇄ restickify",
   fallback: "⌂ host",
-  unimplemented: "✗ unimplemented",
+  substitute: "⌂ host, here only",
 };
 
 export class Ops {
