@@ -16,7 +16,7 @@ from irwidget.journal import Journal
 from irwidget.trace import Dump, Trace
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
-from irwidget.views.packing import Packer, has_graphs, opening, repeated
+from irwidget.views.packing import Packer, has_graphs, opening, repeated, settled
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
@@ -43,10 +43,16 @@ class PassDiff(base.View):
     """The stage on the right; equal to `left`, it is shown alone."""
     query = traitlets.Unicode().tag(sync=True)
     """Text looked for in all stages."""
-    ignore_renumbering = traitlets.Bool(None, allow_none=True).tag(sync=True)
-    """Whether lines that differ only in renumbered names count as equal; None: when more than half of them differ."""
-    layout_mode = traitlets.Enum(("split", "unified"), "split").tag(sync=True)
-    """Two panes or one."""
+    search_regex = traitlets.Bool(False).tag(sync=True)
+    """Whether `query` is a regular expression (JavaScript's)."""
+    search_case = traitlets.Bool(False).tag(sync=True)
+    """Whether small letters and capitals differ in `query`."""
+    search_word = traitlets.Bool(False).tag(sync=True)
+    """Whether `query` finds whole words only."""
+    ignore_renumbering = traitlets.Bool(True).tag(sync=True)
+    """Whether lines that differ only in renumbered names count as equal; the view says how many these are."""
+    layout_mode = traitlets.Enum(("auto", "split", "unified"), "auto").tag(sync=True)
+    """Two panes or one; `auto`: two where there is room for them."""
     wrap = traitlets.Bool(False).tag(sync=True)
     """Wrap long lines."""
     fold = traitlets.Bool(True).tag(sync=True)
@@ -56,7 +62,11 @@ class PassDiff(base.View):
     symbol = traitlets.Unicode().tag(sync=True)
     """Show only the function with this name."""
     passes = traitlets.Unicode().tag(sync=True)
-    """List only the passes with this in their name."""
+    """List only the passes with this in their name, or, where none has it, with its letters in this order."""
+    by_time = traitlets.Bool(False).tag(sync=True)
+    """List the slowest passes first."""
+    rail = traitlets.Bool(None, allow_none=True).tag(sync=True)
+    """Show the list of passes as a narrow rail; None: where there is little room."""
 
     inside = traitlets.List().tag(sync=True)
     """For each lowering the stages that are made of passes which Python could run one by one."""
@@ -158,28 +168,41 @@ class PassDiff(base.View):
     def _send_rest(self, packer: Packer, chosen: tuple[int, int]) -> None:
         sent = time.monotonic()
         late = False
-        traces = packer.traces
-        for i, trace in enumerate(traces):
-            for j, dump in enumerate(trace.dumps):
-                late = late or not dump.ready
-                if not packer.wait((i, j)):
-                    continue  # The compiler is gone; what it left behind is still worth showing, and the rest named.
-                if not self._shows(packer):
-                    return
-                if late and time.monotonic() - sent > _PARTLY:
-                    packer.add()
-                    self.data = packer.data
-                    sent = time.monotonic()
-        while packer.add():
+        # What is on the screen first: the worker prints it first, too.
+        for place in (*self._on_screen(), *((i, j) for i, one in enumerate(packer.traces) for j in range(len(one.dumps)))):
+            late = late or not packer.traces[place[0]].dumps[place[1]].ready
+            if not packer.wait(place):
+                continue  # The compiler is gone; what it left behind is still worth showing, and the rest named.
             if not self._shows(packer):
                 return
+            wanted = self._on_screen()
+            awaited = packer.lacks(wanted) and all(packer.traces[i].dumps[j].ready for i, j in wanted)
+            if late and (awaited or time.monotonic() - sent > _PARTLY):
+                packer.add_nearest(wanted)
+                chosen = self._give(packer, chosen)
+                sent = time.monotonic()
+        while packer.add_nearest(self._on_screen()):
+            if not self._shows(packer):
+                return
+            if time.monotonic() - sent > _PARTLY:
+                chosen = self._give(packer, chosen)
+                sent = time.monotonic()
         if not self._shows(packer):
             return
         packer.finish()
+        self._give(packer, chosen)
+
+    def _on_screen(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The two dumps that are compared, each as a trace and its dump."""
+        return (self.trace if self.against < 0 else self.against, self.left), (self.trace, self.right)
+
+    def _give(self, packer: Packer, chosen: tuple[int, int]) -> tuple[int, int]:
+        """Give the page what is packed. Gives where the view stands, if nobody but us has moved it."""
         with self.hold_sync():
             self.data = packer.data
-            if chosen == (self.left, self.right):
-                self.left, self.right = opening(traces[self.trace])
+            if chosen == (self.left, self.right) and settled(packer.traces[self.trace]):
+                self.left, self.right = chosen = opening(packer.traces[self.trace])
+        return chosen
 
     def _shows(self, packer: Packer) -> bool:
         """Whether what is packed is still to be seen."""
@@ -197,6 +220,17 @@ class PassDiff(base.View):
 
     def twins(self) -> tuple[str, str]:
         return twins.html(self.traces), twins.text(self.traces)
+
+
+def untouched() -> dict[str, Any]:
+    """The state of a view that nobody has touched: names and values of the traits that are plain data."""
+    return {name: trait.default_value for name, trait in _plain().items()}
+
+
+def _plain() -> dict[str, Any]:
+    kinds = (traitlets.Bool, traitlets.Int, traitlets.Unicode, traitlets.Enum)
+    found: dict[str, Any] = PassDiff.class_own_traits(sync=True)  # pyright: ignore[reportUnknownMemberType]
+    return {name: trait for name, trait in found.items() if isinstance(trait, kinds)}
 
 
 def _inside(traces: Sequence[Trace]) -> list[list[int]]:

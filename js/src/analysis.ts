@@ -1,9 +1,10 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
 import type { Breath } from "./codec";
-import { among, cut, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
+import { cut, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
 import { type Doc, docOf } from "./doc";
-import { comparable, type Dumps, type Stage, type Trace } from "./dumps";
+import type { Dumps, Stage } from "./dumps";
+import { betweenNumbers, matcher, type Query } from "./query";
 import type { Shape } from "./shape";
 
 export interface Delta {
@@ -130,15 +131,6 @@ export class Analysis {
     return delta;
   }
 
-  /** Whether more than half of the lines differ while most of that is renumbering. */
-  mostlyRenumbered(left: Stage, right: Stage): boolean {
-    if (left.lines === right.lines || !comparable(left, right)) return false;
-    const there = among(left.lines);
-    let differing = 0;
-    for (let i = 0; i < right.lines.length; i++) if (!there(right.lines[i]!)) differing++;
-    return differing * 2 > right.lines.length;
-  }
-
   /** The operation on a line, in the syntax of a stage, or "". */
   operationOf(id: number, syntax: string): string {
     let known = this.operations.get(syntax);
@@ -167,32 +159,17 @@ export class Analysis {
     return [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   }
 
-  /** For each stage, on how many lines the query occurs. */
-  search(trace: Trace, query: string): number[] {
-    const matches = this.matching(query);
-    const seen = new Map<Int32Array, number>();
-    return trace.stages.map((stage) => {
-      let count = seen.get(stage.lines);
-      if (count === undefined) {
-        count = 0;
-        for (const id of stage.lines) count += matches[id]!;
-        seen.set(stage.lines, count);
-      }
-      return count;
-    });
-  }
-
-  /** For each line of the table, 1 when the query occurs in it. Small letters match capitals, as in most editors. */
-  matching(query: string): Uint8Array {
+  /** For each line of the table, 1 when the query occurs in it. */
+  matching(query: Query): Uint8Array {
     const { table, shapes, shapeOf } = this.dumps;
-    const test = matcher(query);
+    const find = matcher(query);
     const found = new Uint8Array(table.length);
-    if (/\d/.test(query)) {
-      for (let i = 0; i < found.length; i++) if (test(table[i]!) >= 0) found[i] = 1;
+    if (!betweenNumbers(query)) {
+      for (let i = 0; i < found.length; i++) if (find(table[i]!)) found[i] = 1;
       return found;
     }
-    // Without digits it can only be between the numbers of a line, and that is the same in all lines of a shape.
-    const inShape = shapes.map(({ pieces }) => pieces.some((piece) => test(piece) >= 0));
+    // Then it is the same in all lines of a shape.
+    const inShape = shapes.map(({ pieces }) => pieces.some((piece) => find(piece)));
     for (let i = 0; i < found.length; i++) if (inShape[shapeOf[i]!]) found[i] = 1;
     return found;
   }
@@ -207,15 +184,4 @@ export class Analysis {
 export function dialect(op: string): string {
   const dot = op.indexOf(".");
   return dot < 0 ? op : op.slice(0, dot);
-}
-
-/** Where the query occurs in a line, or -1; capitals in the query make it exact. */
-export function matcher(query: string): (line: string, from?: number) => number {
-  if (!query) return () => -1;
-  if (query !== query.toLowerCase()) return (line, from = 0) => line.indexOf(query, from);
-  const pattern = new RegExp(query.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "gi");
-  return (line, from = 0) => {
-    pattern.lastIndex = from;
-    return pattern.exec(line)?.index ?? -1;
-  };
 }

@@ -12,7 +12,21 @@ export function facts(trace: Trace): HTMLElement {
     { class: "irw-facts" },
     h("span", {}, ...name, h("b", {}, trace.target)),
     ...(trace.diagnostics.length > 0 && !trace.failure ? [diagnostics(trace.diagnostics)] : []),
-    ...trace.facts.map(([label, value]) => h("span", { class: "irw-fact" }, `${label} `, h("b", {}, value))),
+    ...(trace.facts.length > 0 ? [factsOf(trace.facts)] : []),
+  );
+}
+
+/** As many facts as are read at a glance; more are there when asked for. */
+const AT_A_GLANCE = 4;
+
+function factsOf(facts: Trace["facts"]): HTMLElement {
+  const each = facts.map(([label, value]) => h("span", { class: "irw-fact" }, `${label} `, h("b", {}, value)));
+  if (facts.length <= AT_A_GLANCE) return h("span", { class: "irw-some" }, ...each);
+  return h(
+    "details",
+    { class: "irw-fact" },
+    h("summary", { ...OWN_KEYS }, plural(facts.length, "fact")),
+    h("div", { class: "irw-some" }, ...each),
   );
 }
 
@@ -136,6 +150,8 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["d u", "definition, next use of the name at the cursor"],
   ["c", "operation counts"],
   ["Tab", "list → left → right → source"],
+  ["r", "the list of passes as a narrow rail"],
+  ["t", "the slowest passes first"],
   ["Esc", "back to the list, then to the notebook"],
 ];
 
