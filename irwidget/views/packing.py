@@ -35,7 +35,7 @@ class Packer(Writer):
         return any(place in self._waiting for place in places)
 
     def add_nearest(self, shown: Sequence[Place]) -> bool:
-        """Add a chunk with what is ready of these dumps, and then of those nearest to the last of them, as far as it goes.
+        """Add a chunk with what is ready of these dumps, then of those nearest to the last of them.
 
         False when none is ready.
         """
