@@ -8,7 +8,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help lab test check format lint coverage mutants demo notebooks gallery docs dist ranges soak report venv system js js-dev mutants-js lock clean
+.PHONY: help lab test check format lint coverage exhaustive mutants demo notebooks gallery docs dist ranges soak report venv system js js-dev mutants-js lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -99,6 +99,9 @@ check: venv js/node_modules ## format, lint, types and unit tests: before each c
 quick: venv js/node_modules
 	npm --prefix js run --silent check
 	$(BIN)/python -m pytest -q -p no:cacheprovider $(UNIT)
+
+exhaustive: venv ## the tests with every row of their large tables
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --exhaustive tests
 
 coverage: venv ## which lines the tests reach, in build/coverage
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov=irwidget --cov-report=html:build/coverage --cov-report=term tests

@@ -31,11 +31,7 @@ MODULES = {
     ".".join(("irwidget", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in ROOT.rglob("*.py")
 }
-KNOTS = (
-    {"irwidget.editor.reproduce", "irwidget.editor.widget"},
-    {"irwidget.sweeps.result", "irwidget.sweeps.view"},
-    {"irwidget.frontends.triton"} | {name for name in MODULES if name.startswith("irwidget.frontends.triton.")},
-)
+KNOTS = ({"irwidget.frontends.triton"} | {name for name in MODULES if name.startswith("irwidget.frontends.triton.")},)
 """Modules that still import one another, inside functions or for the type checker; nothing may join them."""
 
 
