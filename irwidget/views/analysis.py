@@ -11,6 +11,9 @@ from irwidget.views import diff
 from irwidget.views.diff import Hunk, Segment
 from irwidget.views.packing import part_of, text_of
 
+FOLLOWED = 10_000
+"""Lines of both texts together up to which names are followed from where they are defined (js/src/analysis.ts)."""
+
 
 class Analysis:
     """The dumps of one trace, line by line; waits for the texts that it is asked of."""
@@ -60,7 +63,10 @@ class Analysis:
     def hunks(self, left: int, right: int, *, ignore_renumbering: bool) -> list[Hunk]:
         """How two dumps differ, all of the left one taken."""
         of = self.blanked if ignore_renumbering else self._lines
-        return diff.by_symbol(of(left), of(right), self.segments(left), self.segments(right))
+        found = diff.by_symbol(of(left), of(right), self.segments(left), self.segments(right))
+        if ignore_renumbering and len(self._lines(left)) + len(self._lines(right)) <= FOLLOWED:
+            return diff.refined(found, self._lines(left), self._lines(right))
+        return found
 
     def shown(self, left: int, right: int) -> list[Hunk]:
         """How the part of the left dump that is shown differs from the right one, in a view that nobody has touched."""

@@ -107,7 +107,7 @@ def _kept(shown: Shown) -> dict[str, Any]:
         views = shown.saved()
     except Omitted as why:
         return {"omitted": str(why)}
-    if (size := sum(len(view["data"]) for view in views)) > MOST_SAVED:
+    if (size := sum(len(view["data"]) + len(json.dumps(view["state"])) for view in views)) > MOST_SAVED:
         return {"omitted": f"The notebook keeps views of up to {MOST_SAVED / 1e6:.0f} MB; this has {size / 1e6:.1f} MB"}
     return {"views": [{**view, "data": base64.b64encode(view["data"]).decode()} for view in views]}
 

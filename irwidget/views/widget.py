@@ -169,7 +169,7 @@ class PassDiff(base.View):
         """Show what the cell made the last time on the left. Raises UsageError when it is not kept."""
         if not self._before:
             raise UsageError("There is no earlier run of this cell to compare with.")
-        (now,), before = self.traces, reading.unpacked(self._before).traces[0]
+        now, before = self.traces[0], reading.unpacked(self._before).traces[0]
         old = replace(before, name=f"{before.name or 'input'}, the last run")
         name = repeated([dump.name for dump in old.dumps])
         beside = self.stages()[self.right]

@@ -1,7 +1,8 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
 import type { Breath } from "./codec";
-import { cut, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
+import { cut, diffBySymbol, hunks as hunksOf, origins, type Hunk, type Segment } from "./diff";
+import { followed, type Line } from "./renaming";
 import { type Doc, docOf } from "./doc";
 import type { Dumps, Stage } from "./dumps";
 import { betweenNumbers, matcher, type Query } from "./query";
@@ -14,6 +15,14 @@ export interface Delta {
 
 /** How many diffs are kept: blame needs every neighbouring pair, and the rest is what was looked at last. */
 const KEPT = 400;
+
+/** Lines of both texts together up to which names are followed from where they are defined. */
+const FOLLOWED = 10_000;
+
+/** Whether lines that differ in names only are known to be renumbered. */
+export function follows(left: Stage, right: Stage): boolean {
+  return left.lines.length + right.lines.length <= FOLLOWED;
+}
 
 export class Analysis {
   private readonly operations = new Map<string, (string | undefined)[]>();
@@ -89,10 +98,23 @@ export class Analysis {
         ? [this.blanked(left.lines), this.blanked(right.lines)]
         : [left.lines, right.lines];
       hunks = diffBySymbol(a, b, this.segments(left), this.segments(right));
+      if (ignoreRenumbering && follows(left, right)) hunks = this.followed(hunks, left, right);
       this.diffs.set(key, hunks);
       if (this.diffs.size > KEPT) this.diffs.delete(this.diffs.keys().next().value!);
     }
     return hunks;
+  }
+
+  /** The hunks, and the lines between them whose names are others rather than renumbered. */
+  private followed(found: readonly Hunk[], left: Stage, right: Stage): Hunk[] {
+    const known = new Map<number, Line>();
+    const line = (id: number): Line => {
+      let names = known.get(id);
+      if (!names) known.set(id, (names = this.shape(id).namesOf(this.text(id))));
+      return names;
+    };
+    const changed = followed(found, left.lines, right.lines, line);
+    return hunksOf(changed.left, changed.right);
   }
 
   private id(lines: Int32Array): number {

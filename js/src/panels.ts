@@ -75,14 +75,18 @@ export function title(side: "left" | "right", index: number, stage: Stage, of: s
 }
 
 /** How much has changed, in words. */
-export function summary(changes: readonly Hunk[], renumbered: number): string {
+export function summary(changes: readonly Hunk[], renumbered: number, followed: boolean): string {
   let [gone, added] = [0, 0];
   for (const { a0, a1, b0, b1 } of changes) [gone, added] = [gone + a1 - a0, added + b1 - b0];
   const said =
     gone + added === 0
       ? "no change"
       : `−${thousands(gone)} +${plural(added, "line")}, ${plural(changes.length, "change")}`;
-  return renumbered > 0 ? `${said}; ${plural(renumbered, "line")} only renumbered` : said;
+  // Of long texts it is known that the names differ, not that they were renumbered.
+  const how = followed
+    ? "only renumbered"
+    : `${renumbered === 1 ? "differs" : "differ"} in names only, which were not followed`;
+  return renumbered > 0 ? `${said}; ${plural(renumbered, "line")} ${how}` : said;
 }
 
 /** What there is to say instead of a comparison of two stages that are not both here. */

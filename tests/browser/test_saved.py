@@ -23,7 +23,9 @@ def reopened(opened, app: str):
     page.route("**/api/sessions**", lambda route: route.fulfill(status=200, body="[]", content_type="application/json"))
     name = opened.path.name
     server = opened.page.url.split("/lab")[0].split("/notebooks")[0]
-    page.goto(f"{server}/lab/workspaces/{name}-again/tree/{name}?reset" if app == "lab" else f"{server}/notebooks/{name}")
+    page.goto(
+        f"{server}/lab/workspaces/{name}-again/tree/{name}?reset" if app == "lab" else f"{server}/notebooks/{name}"
+    )
     return page
 
 
@@ -55,7 +57,9 @@ def test_with_its_kernel_the_widget_itself_is_shown_once(open_notebook):
 
 
 def test_of_what_is_too_large_the_summary_comes_back_and_says_why(open_notebook):
-    small = CELL.replace("w = ", "views.base.MOST_SAVED = 100\nw = ").replace("import views", "import views; import irwidget.views.base")
+    small = CELL.replace("w = ", "views.base.MOST_SAVED = 100\nw = ").replace(
+        "import views", "import views; import irwidget.views.base"
+    )
     opened = open_notebook(small)
     opened.run_all()
     opened.viewer()
