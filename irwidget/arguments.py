@@ -53,7 +53,9 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
         default="text",
         help="raw_ir: the cell is IR, or Python that prints it",
     )
-    if not prog.startswith("irwidget"):
+    if prog.startswith("irwidget"):
+        _add_terminal(made)
+    else:
         made.add_argument("--interactive", action="store_true", help="edit and run the pipeline as a widget")
     if objects:
         made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
@@ -69,7 +71,18 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
     made.add_argument("--doctor", action="store_true", help="check this machine against toolchain.lock")
 
 
-_OWN = frozenset("names open format to all source interactive from_cache model inputs text out html save".split())
+def _add_terminal(made: argparse.ArgumentParser) -> None:
+    """What only the command line has: what it prints, and how."""
+    made.add_argument("-o", "--output", metavar="FILE", help="write the IR itself, and nothing else; - prints it")
+    made.add_argument("--diff", metavar="PASS", help="print what a pass has changed; its name, or its number")
+    made.add_argument("--passes", action="store_true", help="print the passes with their times, and no diff")
+    made.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours of what is printed")
+
+
+_OWN = frozenset(
+    "names open format to all source from interactive from_cache model inputs text out html save "
+    "output diff passes color".split()
+)
 _TABLES = ("targets", "doctor")
 
 

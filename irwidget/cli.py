@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irwidget import arguments, display, reports
+from irwidget import arguments, display, reports, terminal
 from irwidget.cells import AlreadyShown
 from irwidget.errors import IRWidgetError, UsageError, near
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from irwidget.result import Lowering
 
 USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
+                      -o OUT | -o -              the IR itself; --passes: a table; --diff PASS: one pass
        irwidget show FILE.irtrace [--html PAGE] what low.save("x.irtrace") or --save has kept, as text or as a page
        irwidget open FILE|DIR|- [--html PAGE]   a compiler's log or folder of dumps, pass by pass, as text or as a page
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
@@ -155,6 +156,10 @@ def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) 
     if not done:
         return
     results = list(done.values())
+    if parsed.output and len(results) > 1 and parsed.output != "-":
+        raise UsageError(
+            f"-o {parsed.output} takes one lowering, and there are {len(results)}: choose with --to, --model"
+        )
     if parsed.save:
         from irwidget.result import save
 
@@ -165,10 +170,29 @@ def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) 
         print(f"wrote {parsed.html}")
     elif parsed.save and not parsed.text:
         pass
+    elif parsed.output:
+        _write("\n".join(lowering.text for lowering in results), parsed.output)
+    elif parsed.passes or parsed.diff:
+        from irwidget.views import terminal as twins
+
+        one = twins.changed_by if parsed.diff else twins.timed
+        terminal.show("\n\n".join(one(lowering.trace, parsed.diff) for lowering in results), parsed.color)
     elif not parsed.dumps:
         print("\n".join(lowering.text for lowering in done.values()))
     else:
-        print(display.text(results))
+        terminal.show(display.text(results), parsed.color)
+
+
+def _write(text: str, path: str) -> None:
+    """Write IR to a file, or to standard output. Raises UsageError when it cannot be written."""
+    text = text if text.endswith("\n") else f"{text}\n"
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 if __name__ == "__main__":

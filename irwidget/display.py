@@ -9,6 +9,21 @@ from typing import Any
 from irwidget.registry import View, views
 
 
+def cell_id(shell: Any = None) -> str | None:
+    """The front end's id of the cell that runs, so that running it again replaces its view.
+
+    None where there is no page: in a terminal, and in a notebook that is executed without one. `shell` is IPython's,
+    by default the one that runs.
+    """
+    if shell is None:
+        from IPython.core.getipython import get_ipython
+
+        shell = get_ipython()
+    get_parent = getattr(shell, "get_parent", None)
+    parent: Any = get_parent() if get_parent else {}
+    return (parent or {}).get("metadata", {}).get("cellId")
+
+
 def view_of(results: Sequence[Any]) -> View:
     """The view that the first of some results names (`view`), or the first that fits them; these have a `trace`."""
     if name := getattr(results[0], "view", ""):

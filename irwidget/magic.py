@@ -111,7 +111,7 @@ class LowerMagics(Magics):
             made[candidate.name] = first_that_fits(candidate, make)
         self._bind("_pipeline", made, parsed)
         widgets = list(made.values())
-        show(replace(_cell_id(self.shell), widgets[0] if len(widgets) == 1 else Stack(children=widgets)))
+        show(replace(display.cell_id(self.shell), widgets[0] if len(widgets) == 1 else Stack(children=widgets)))
 
     def _bind(self, name: str, made: Mapping[str, Any], parsed: argparse.Namespace) -> None:
         """Put what was made into the user's namespace: by itself, or several by name."""
@@ -122,7 +122,7 @@ class LowerMagics(Magics):
     def _lower(self, candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace) -> None:
         """Lower each model to each target and show what came out; the first error is raised at the end."""
         # Nobody watches a notebook that is executed without a page; such runs send no cell id.
-        with ProgressLine(enabled=not parsed.text and _cell_id(self.shell) is not None) as progress:
+        with ProgressLine(enabled=not parsed.text and display.cell_id(self.shell) is not None) as progress:
             done, problems = lower_all(candidates, wanted, parsed, progress)
             if done:
                 self._show(done, parsed, progress)
@@ -139,7 +139,7 @@ class LowerMagics(Magics):
         if parsed.text:
             print(display.text(results))
             return
-        progress.show(display.shown(results, _cell_id(self.shell)))
+        progress.show(display.shown(results, display.cell_id(self.shell)))
 
 
 @contextlib.contextmanager
@@ -182,13 +182,6 @@ def _variable(namespace: Mapping[str, Any], name: str) -> Any:
     if name not in namespace:
         raise UsageError(f"There is no variable {name!r}. {near(name, [n for n in namespace if n[0] != '_'])}")
     return namespace[name]
-
-
-def _cell_id(shell: InteractiveShell) -> str | None:
-    """The notebook's id of the cell that runs, so that running it again replaces its view."""
-    get_parent = getattr(shell, "get_parent", None)
-    parent: Any = get_parent() if get_parent else {}
-    return parent.get("metadata", {}).get("cellId")
 
 
 @context_matcher()

@@ -51,8 +51,8 @@ const views = {
     sweep: "src/sweep/main.ts",
   },
 };
-// A worker of a page that was opened from disk cannot be a module.
-const worker = { ...common, format: "iife", entryPoints: { graph: "src/graph.ts" } };
+// A worker of a page that was opened from disk cannot be a module, nor the remote that JupyterLab loads.
+const worker = { ...common, format: "iife", entryPoints: { graph: "src/graph.ts", lab: "src/lab.ts" } };
 
 if (process.argv.includes("--watch")) {
   for (const one of [views, worker]) {

@@ -1,7 +1,7 @@
 """Run the steps of a lowering and report every pass: the one loop behind worker and in-process runs.
 
 The passes run one by one with a cheap copy of the IR after each; the copies
-are printed last, so that nobody waits for text that is not looked at yet.
+are printed last, what is looked at first before the others, so that nobody waits for text that is not looked at yet.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from irwidget.toolchain import events, graphs, mlir, mlir_opt, printed, tools, w
 from irwidget.toolchain.budget import TimeIsUp
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Run, Session, State, StepFailed, TextState
-from irwidget.trace import Diagnostic
+from irwidget.trace import Content, Diagnostic
 
 
 def execute(request: events.Request, session: Session) -> Iterator[events.Event]:
@@ -114,10 +114,32 @@ def _run_steps(run: Run, state: State, snapshots: list[State]) -> Iterator[event
 
 
 def _print(snapshots: list[State], request: events.Request) -> Iterator[events.Event]:
-    """The texts, first to last; each snapshot is dropped once it is printed."""
-    before: str | None = None
-    for index in range(len(snapshots)):
-        content = snapshots[index].render(request.elide)
-        snapshots[index] = TextState("", "")
-        yield events.Printed(index, content if content.text != before else None)
-        before = content.text
+    """The texts: those from the last change on, which a view opens with, then the others, first to last.
+
+    Each snapshot is dropped once it is printed.
+    """
+    rendered: dict[int, Content] = {}
+
+    def content(index: int) -> Content:
+        if index not in rendered:
+            rendered[index] = snapshots[index].render(request.elide)
+            snapshots[index] = TextState("", "")
+        return rendered[index]
+
+    def unchanged(index: int) -> bool:
+        return index > 0 and content(index).text == content(index - 1).text
+
+    changed = len(snapshots) - 1
+    while changed > 0 and unchanged(changed):
+        rendered[changed] = content(changed - 1)  # so that one copy of the text is kept
+        changed -= 1
+    first = max(changed - 1, 0)
+    for index in range(first, len(snapshots)):
+        same = unchanged(index)
+        # Whether the first differs is said with it: the text before it comes later.
+        yield events.Printed(index, None if same and index > first else replace(content(index), changed=not same))
+    for index in range(first, len(snapshots)):
+        del rendered[index]
+    for index in range(first):
+        yield events.Printed(index, None if unchanged(index) else content(index))
+        rendered.pop(index - 1, None)

@@ -46,7 +46,6 @@ class Texts:
         self._contents: list[Content | None] = [None] * count
         self.known: dict[int, str] = {}
         """Texts that are here ahead of their contents: a run's result comes before its dumps."""
-        self._arrived = 0
         self._deaths = 0
         self._replaying = False
         self._seconds = self._left = seconds
@@ -65,7 +64,7 @@ class Texts:
     def content(self, index: int) -> Content:
         """The content after pass `index`; waits for it. Raises ToolError when it cannot be had."""
         with self._lock:
-            if self._arrived <= index:
+            if self._contents[index] is None:
                 self._wait_for(index)
             content = self._contents[index]
             assert content is not None
@@ -82,22 +81,22 @@ class Texts:
 
     def ready(self, index: int) -> bool:
         """Whether `content` would answer at once."""
-        if self._arrived > index:
+        if self._contents[index] is not None:
             return True  # Also while another thread holds the lock and waits for a later one.
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            while self._arrived <= index and self._stream is not None:
+            while self._contents[index] is None and self._stream is not None:
                 self._take(self._stream.next(0))
         except (queue.Empty, client.WorkerDied):
             pass
         finally:
             self._lock.release()
-        return self._arrived > index
+        return self._contents[index] is not None
 
     def _wait_for(self, index: int) -> None:
         watch = Budget(self._left, within=budget.current())
-        while self._arrived <= index:
+        while self._contents[index] is None:
             if self._given_up:
                 raise ToolError(self._given_up, tool="worker")
             try:
@@ -140,7 +139,6 @@ class Texts:
             content = replace(before, changed=False)
         self._contents[index] = content
         self._deaths = 0
-        self._arrived = max(self._arrived, index + 1)
 
     def _give_up(self, limit: str) -> None:
         if self._stream:

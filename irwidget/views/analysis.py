@@ -11,6 +11,9 @@ from irwidget.views import diff
 from irwidget.views.diff import Hunk, Segment
 from irwidget.views.packing import part_of, text_of
 
+FOLLOWED = 10_000
+"""Lines of both texts together up to which names are followed from where they are defined (js/src/analysis.ts)."""
+
 
 class Analysis:
     """The dumps of one trace, line by line; waits for the texts that it is asked of."""
@@ -57,19 +60,17 @@ class Analysis:
         start, stop = self.beside(left, right)
         return diff.delta(self.blanked(left)[start:stop], self.blanked(right))
 
-    def mostly_renumbered(self, left: int, right: int) -> bool:
-        """Whether more than half of the lines differ, so that a view that nobody has touched ignores renumbering."""
-        there, lines = set(self._lines(left)), self._lines(right)
-        return 2 * sum(line not in there for line in lines) > len(lines)
-
     def hunks(self, left: int, right: int, *, ignore_renumbering: bool) -> list[Hunk]:
         """How two dumps differ, all of the left one taken."""
         of = self.blanked if ignore_renumbering else self._lines
-        return diff.by_symbol(of(left), of(right), self.segments(left), self.segments(right))
+        found = diff.by_symbol(of(left), of(right), self.segments(left), self.segments(right))
+        if ignore_renumbering and len(self._lines(left)) + len(self._lines(right)) <= FOLLOWED:
+            return diff.refined(found, self._lines(left), self._lines(right))
+        return found
 
     def shown(self, left: int, right: int) -> list[Hunk]:
         """How the part of the left dump that is shown differs from the right one, in a view that nobody has touched."""
-        found = self.hunks(left, right, ignore_renumbering=self.mostly_renumbered(left, right))
+        found = self.hunks(left, right, ignore_renumbering=True)
         start, stop = self.beside(left, right)
         if (start, stop) == (0, len(self._lines(left))):
             return found

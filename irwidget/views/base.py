@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 from collections.abc import Sequence
@@ -11,8 +12,18 @@ import anywidget
 import traitlets
 from ipywidgets import DOMWidget, VBox
 
+from irwidget import display
 from irwidget.errors import UsageError
 from irwidget.views.bundle import bundle, static
+
+SAVED = "application/vnd.irwidget+json"
+"""The type of what a notebook keeps of a view, so that it comes back without a kernel; js/src/lab.ts draws it."""
+MOST_SAVED = 2_000_000
+"""Bytes that a notebook keeps of a view, before they are coded as text; of more, only the twins."""
+
+
+class Omitted(Exception):
+    """A notebook keeps no more than the twins of a view; the message says why."""
 
 
 class Shown(DOMWidget):
@@ -21,6 +32,16 @@ class Shown(DOMWidget):
     def twins(self) -> tuple[str, str]:
         """What is seen as HTML, and as text."""
         raise NotImplementedError
+
+    def saved(self) -> list[dict[str, Any]]:
+        """What a notebook keeps: for each view the `bundle` that draws it, its `state`, and `data` as bytes.
+
+        Raises Omitted where that is too much, or not possible.
+        """
+        raise Omitted("This view is not kept in the notebook")
+
+    def follow(self, before: Shown) -> None:
+        """Take over what the reader has chosen in the view that the cell showed before."""
 
     def close(self) -> None:
         """Take the view off the page."""
@@ -31,7 +52,7 @@ class Shown(DOMWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         html, text = self.twins()
-        plain = {"text/html": html, "text/plain": text}
+        plain = {"text/html": html, "text/plain": text, SAVED: _kept(self)}
         shown: Any = super()._repr_mimebundle_(**kwargs)
         if isinstance(shown, tuple):
             found = cast("tuple[dict[str, Any], dict[str, Any]]", shown)
@@ -63,11 +84,32 @@ class Stack(Shown, VBox):
         twins = [child.twins() for child in self.children]
         return "\n".join(html for html, _ in twins), "\n\n".join(text for _, text in twins)
 
+    def saved(self) -> list[dict[str, Any]]:
+        return [one for child in self.children for one in child.saved()]
+
+    def follow(self, before: Shown) -> None:
+        if isinstance(before, Stack) and len(before.children) == len(self.children):
+            for child, old in zip(self.children, before.children, strict=True):
+                child.follow(old)
+
     def close(self) -> None:
         """Take the views off the page and let go of what they show."""
         for child in self.children:
             child.close()
         super().close()
+
+
+def _kept(shown: Shown) -> dict[str, Any]:
+    """What the notebook keeps of a view. Of what is executed where nobody looks on, it is the twins only."""
+    if display.cell_id() is None:
+        return {"omitted": "The cell was executed without a page"}
+    try:
+        views = shown.saved()
+    except Omitted as why:
+        return {"omitted": str(why)}
+    if (size := sum(len(view["data"]) + len(json.dumps(view["state"])) for view in views)) > MOST_SAVED:
+        return {"omitted": f"The notebook keeps views of up to {MOST_SAVED / 1e6:.0f} MB; this has {size / 1e6:.1f} MB"}
+    return {"views": [{**view, "data": base64.b64encode(view["data"]).decode()} for view in views]}
 
 
 _shown: dict[str, Shown] = {}
@@ -81,6 +123,7 @@ def replace(key: str | None, made: _AnyShown) -> _AnyShown:
     """
     if key is not None:
         if (before := _shown.pop(key, None)) is not None:
+            made.follow(before)
             before.close()
         _shown[key] = made
     return made

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, TypeVar
 
+from irwidget.trace.renaming import Renaming
+
 _LONG = 3000
 _CAP = 256
 """Segments of more than `_LONG` lines are diffed with this cap."""
@@ -239,6 +241,22 @@ def by_symbol(a: Sequence[Line], b: Sequence[Line], cut_a: Sequence[Segment], cu
                 pair(None, right)
         i, j = a1, b1
     return _hunks(*marks)
+
+
+def refined(found: Sequence[Hunk], old: Sequence[str], new: Sequence[str]) -> list[Hunk]:
+    """The hunks of two texts without their names, and those lines between them that no renumbering makes equal."""
+    left, right = bytearray(len(old)), bytearray(len(new))
+    follow = Renaming()
+    i = j = 0
+    for hunk in [*found, Hunk(len(old), len(old), len(new), len(new))]:
+        for a, b in zip(range(i, hunk.a0), range(j, hunk.b0), strict=True):
+            left[a] = right[b] = not follow.take(old[a], new[b])
+        for a in range(hunk.a0, hunk.a1):
+            left[a] = follow.take(old[a], None)
+        for b in range(hunk.b0, hunk.b1):
+            right[b] = follow.take(None, new[b])
+        i, j = hunk.a1, hunk.b1
+    return _hunks(left, right)
 
 
 def within(hunks: Sequence[Hunk], left: tuple[int, int], right: tuple[int, int]) -> list[Hunk]:

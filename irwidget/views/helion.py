@@ -143,6 +143,10 @@ class KernelLinks(base.View):
     def twins(self) -> tuple[str, str]:
         return html(self.trace), text(self.trace)
 
+    def saved(self) -> list[dict[str, Any]]:
+        state = {"stage": self.stage, "pinned": self.pinned, "hide_symbols": self.hide_symbols, "form": self.form}
+        return [{"bundle": self._code, "state": state, "data": self.data}]
+
 
 class KernelView(base.Stack):
     """Lowerings of Helion kernels: the links of each, and all their passes as a diff below."""

@@ -15,6 +15,7 @@ from irwidget.views import helion, twins
 from irwidget.views.bundle import packed, static
 from irwidget.views.markup import tag
 from irwidget.views.packing import has_graphs, opening, pack
+from irwidget.views.widget import untouched
 
 if TYPE_CHECKING:
     from irwidget.spyre import SpyreProgram
@@ -61,12 +62,10 @@ def _spyre(program: SpyreProgram) -> str:
 def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet; `data` as base64."""
     left, right = opening(traces[0])
+    graph = "graph" if has_graphs(traces) else None
     return {
-        "trace": 0, "against": -1, "left": left, "right": right, "query": "", "ignore_renumbering": None,
-        "layout_mode": "split",
-        "wrap": False, "fold": True, "blame": False, "symbol": "", "passes": "",
-        "graph": "graph" if has_graphs(traces) else None,
-        "data": base64.b64encode(pack(traces)).decode(),
+        **untouched(),
+        "left": left, "right": right, "graph": graph, "data": base64.b64encode(pack(traces)).decode(),
     }  # fmt: skip
 
 

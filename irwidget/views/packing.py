@@ -8,8 +8,8 @@ from typing import Any
 
 from irwidget.errors import IRWidgetError
 from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, predecessors, syntax
-from irwidget.trace.file import Place, Writer
-from irwidget.views import columns
+from irwidget.trace.file import CHUNK, Place, Writer
+from irwidget.views import columns, schema
 
 ATTACHED = 4_000_000
 """Bytes of attachments that go to the browser at most, in all; what is larger is only named there."""
@@ -30,6 +30,27 @@ class Packer(Writer):
     def __init__(self, traces: Sequence[Trace], heard: Callable[[bytes], None] | None = None) -> None:
         super().__init__(traces, extra=_ForView(), attached=ATTACHED, heard=heard)
 
+    def lacks(self, places: Iterable[Place]) -> bool:
+        """Whether one of these dumps has not been packed yet."""
+        return any(place in self._waiting for place in places)
+
+    def add_nearest(self, shown: Sequence[Place]) -> bool:
+        """Add a chunk with what is ready of these dumps, then of those nearest to the last of them.
+
+        False when none is ready.
+        """
+        trace, stage = shown[-1]
+        nearest = sorted(self._waiting, key=lambda at: (at not in shown, at[0] != trace, abs(at[1] - stage)))
+        wanted: list[Place] = []
+        size = 0
+        for at in nearest:
+            if size > CHUNK:
+                break
+            if self._waiting[at].ready and self.wait(at):
+                wanted.append(at)
+                size += len(self._waiting[at].content.text)
+        return self.add(wanted)
+
 
 class _ForView:
     """What a view shows and a trace does not say in these words."""
@@ -49,7 +70,8 @@ def _described(trace: Trace) -> dict[str, Any]:
     before, labels = predecessors(trace.dumps), repeated([dump.name for dump in trace.dumps])
     checked = {} if trace.check is None else trace.check.by_dump
     return {
-        "facts": facts_of(trace),
+        "facts": _facts(trace),
+        "verdict": verdict_of(trace),
         "failure": failure_of(trace),
         "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
         "stages": [
@@ -83,7 +105,20 @@ def text_of(dump: Dump) -> str | None:
 def facts_of(trace: Trace) -> list[tuple[str, str]]:
     """Facts as short labels and values, the verdict of a check first; nested ones are joined into one value."""
     check = [("check", trace.check.brief)] if trace.check else []
-    return [*check, *((str(name), _value(value)) for name, value in trace.facts.items())]
+    return [*check, *_facts(trace)]
+
+
+def _facts(trace: Trace) -> list[tuple[str, str]]:
+    return [(str(name), _value(value)) for name, value in trace.facts.items()]
+
+
+def verdict_of(trace: Trace) -> schema.Verdict | None:
+    """What a check has found, as the browser gets it; None where nobody asked."""
+    if trace.check is None:
+        return None
+    wrong = first_wrong(trace)
+    stage = -1 if wrong is None else wrong
+    return {"state": trace.check.state, "brief": trace.check.brief, "text": str(trace.check), "stage": stage}
 
 
 def _value(value: Any) -> str:
@@ -158,17 +193,33 @@ def _changes(trace: Trace, among: Iterable[int]) -> Iterator[int]:
             yield i
 
 
+def first_wrong(trace: Trace) -> int | None:
+    """The dump after which a check has found the program wrong for the first time; None where it has not."""
+    wrong = trace.check and trace.check.state == "differs"
+    return trace.check.index if trace.check and wrong else None
+
+
+def settled(trace: Trace) -> bool:
+    """Whether texts that are on their way cannot change what `opening` says."""
+    if first_wrong(trace) is not None:
+        return True
+    needed = trace.dumps if trace.nodes else trace.dumps[opening(trace)[0] :]
+    return all(dump.arrived is not None for dump in needed)
+
+
 def has_graphs(traces: Sequence[Trace]) -> bool:
     """Whether a lowering has left graphs that the page can draw."""
     return any(name.endswith(".dot") for trace in traces for name in trace.attachments)
 
 
 def opening(trace: Trace) -> tuple[int, int]:
-    """The two stages that a view opens with: the last change, or the only stage twice.
+    """The two stages that a view opens with: the first wrong pass of a check, the last change, or the only stage twice.
 
     A Helion kernel's last change only names its values: it opens with the first that a pass made of its MLIR.
     """
     before = predecessors(trace.dumps)
+    if (wrong := first_wrong(trace)) is not None:
+        return max(before[wrong], 0), wrong
     language = [dump.language for dump in trace.dumps]
     passes = [i for i, old in enumerate(before) if trace.nodes and language[old] == language[i] == "mlir"]
     right = next(_changes(trace, passes), None)

@@ -38,10 +38,24 @@ class ViewedStage(TypedDict):
     """Whether what the stage computes equals eager PyTorch; "" where it was not executed."""
 
 
+class Verdict(TypedDict):
+    """What a check of a lowering has found."""
+
+    state: Literal["equal", "differs", "not checked"]
+    brief: str
+    """In a few words."""
+    text: str
+    """In full, with numbers."""
+    stage: int
+    """The first wrong stage; -1 where there is none."""
+
+
 class ViewedTrace(TypedDict):
     """What a view says of a lowering without the text of its dumps."""
 
     facts: list[tuple[str, str]]
+    verdict: Verdict | None
+    """null where nobody asked for a check."""
     failure: Failure | None
     diagnostics: list[str]
     stages: list[ViewedStage]

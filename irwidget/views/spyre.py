@@ -114,6 +114,11 @@ class SpyreView(base.View):
     def __repr__(self) -> str:
         return f"<SpyreView of {self.program.name}: {len(self.picture['ops'])} ops on {self.picture['cores']} cores>"
 
+    def saved(self) -> list[dict[str, Any]]:
+        untouched = {name: value for name, value in state_of(self.program, self.picture).items() if name != "data"}
+        chosen = {"op": self.op, "core": self.core, "tensor": self.tensor, "iteration": self.iteration}
+        return [{"bundle": self._code, "state": untouched | chosen, "data": self.data}]
+
     def twins(self) -> tuple[str, str]:
         return spyre_twins.html(self.picture), spyre_twins.text(self.picture)
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import anywidget
 import traitlets
 
+from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.journal import Journal
-from irwidget.trace import Dump, Trace
+from irwidget.trace import Dump, Trace, predecessors, reading
 from irwidget.views import base, twins
 from irwidget.views.bundle import bundle
-from irwidget.views.packing import Packer, has_graphs, letters, opening, repeated
+from irwidget.views.packing import Packer, has_graphs, letters, opening, pack, repeated, settled
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
+MOST_BEFORE = 20_000_000
+"""Bytes, packed, of the run before this one that are kept to compare with."""
 _AT_ONCE = 3_000_000
 """Letters of dumps that are packed before the view is shown; of more, only the two stages that it opens with."""
 
@@ -43,10 +47,16 @@ class PassDiff(base.View):
     """The stage on the right; equal to `left`, it is shown alone."""
     query = traitlets.Unicode().tag(sync=True)
     """Text looked for in all stages."""
-    ignore_renumbering = traitlets.Bool(None, allow_none=True).tag(sync=True)
-    """Whether lines that differ only in renumbered names count as equal; None: when more than half of them differ."""
-    layout_mode = traitlets.Enum(("split", "unified"), "split").tag(sync=True)
-    """Two panes or one."""
+    search_regex = traitlets.Bool(False).tag(sync=True)
+    """Whether `query` is a regular expression (JavaScript's)."""
+    search_case = traitlets.Bool(False).tag(sync=True)
+    """Whether small letters and capitals differ in `query`."""
+    search_word = traitlets.Bool(False).tag(sync=True)
+    """Whether `query` finds whole words only."""
+    ignore_renumbering = traitlets.Bool(True).tag(sync=True)
+    """Whether lines that differ only in renumbered names count as equal; the view says how many these are."""
+    layout_mode = traitlets.Enum(("auto", "split", "unified"), "auto").tag(sync=True)
+    """Two panes or one; `auto`: two where there is room for them."""
     wrap = traitlets.Bool(False).tag(sync=True)
     """Wrap long lines."""
     fold = traitlets.Bool(True).tag(sync=True)
@@ -56,8 +66,14 @@ class PassDiff(base.View):
     symbol = traitlets.Unicode().tag(sync=True)
     """Show only the function with this name."""
     passes = traitlets.Unicode().tag(sync=True)
-    """List only the passes with this in their name."""
+    """List only the passes with this in their name, or, where none has it, with its letters in this order."""
+    by_time = traitlets.Bool(False).tag(sync=True)
+    """List the slowest passes first."""
+    rail = traitlets.Bool(None, allow_none=True).tag(sync=True)
+    """Show the list of passes as a narrow rail; None: where there is little room."""
 
+    last = traitlets.Bool(False).tag(sync=True)
+    """Whether what the cell made the last time is kept, to compare with."""
     inside = traitlets.List().tag(sync=True)
     """For each lowering the stages that are made of passes which Python could run one by one."""
     data = traitlets.Bytes().tag(sync=True)
@@ -67,6 +83,10 @@ class PassDiff(base.View):
     def __init__(self, traces: Sequence[Trace], *, keep: bool = False, **state: Any) -> None:
         """`keep`: whether `irwidget.recent()` lists it."""
         self._keep = keep
+        self._packed = b""
+        """All of it, packed; empty until then."""
+        self._before = b""
+        """What the cell showed before, packed."""
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces = traces = tuple(traces)
@@ -115,32 +135,97 @@ class PassDiff(base.View):
             raise UsageError(f"There are no passes inside stage {stage} of lowering {trace}.")
         opened = replace(whole, dumps=(*whole.dumps[:stage], *whole.inside.open(dump), *whole.dumps[stage + 1 :]))
         traces = (*self.traces[:trace], opened, *self.traces[trace + 1 :])
+        self._show_instead(traces)
+        with self.hold_sync():
+            self.trace, self.left, self.right = trace, max(stage - 1, 0), stage
+
+    def follow(self, before: base.Shown) -> None:
+        """Take over the options, and, of the same lowering, the pass; and keep it to compare with."""
+        if not isinstance(before, PassDiff) or not before.traces:
+            return
+        with self.hold_sync():
+            for name in _plain().keys() - {"trace", "against", "left", "right", "last"}:
+                setattr(self, name, getattr(before, name))
+            if _named(self.traces) != _named(before.traces[: len(self.traces)]):
+                return
+            if len(self.traces) == 1 and before._packed and len(before._packed) <= MOST_BEFORE:
+                self._before, self.last = before._packed, True
+            if (before.left, before.right) != opening(before.traces[before.trace]) and before.trace < len(self.traces):
+                self._open_at(before)
+
+    def _open_at(self, before: PassDiff) -> None:
+        """Show the passes that another view shows, where this one has them."""
+        old = before.stages()
+        self.trace = before.trace
+        labels = self.stages()
+        if old[before.right] in labels and (before.against >= 0 or old[before.left] in labels):
+            self.right = labels.index(old[before.right])
+            beside = old[before.left] if before.against < 0 else ""
+            self.left = (
+                labels.index(beside) if beside else max(predecessors(self.traces[self.trace].dumps)[self.right], 0)
+            )
+
+    def compare_with_last(self) -> None:
+        """Show what the cell made the last time on the left. Raises UsageError when it is not kept."""
+        if not self._before:
+            raise UsageError("There is no earlier run of this cell to compare with.")
+        now, before = self.traces[0], reading.unpacked(self._before).traces[0]
+        old = replace(before, name=f"{before.name or 'input'}, the last run")
+        name = repeated([dump.name for dump in old.dumps])
+        beside = self.stages()[self.right]
+        self._show_instead((now, old))
+        with self.hold_sync():
+            self.last = False
+            self.against = 1
+            self.left = name.index(beside) if beside in name else len(name) - 1
+
+    def _show_instead(self, traces: tuple[Trace, ...]) -> None:
+        """Pack other lowerings, and send them."""
         packer = self._packer(traces)
         while packer.add():
             pass
         self.traces = traces
         with self.hold_sync():
             self.inside, self.data = _inside(traces), packer.data
-            self.trace, self.left, self.right = trace, max(stage - 1, 0), stage
         self._fill(packer, (-1, -1))
+
+    def saved(self) -> list[dict[str, Any]]:
+        if any(map(twins.is_large, self.traces)):
+            raise base.Omitted(f"The notebook keeps lowerings of up to {twins.LARGE:,} lines")
+        state = {name: getattr(self, name) for name in _plain()}
+        data = self._packed or pack(self.traces)
+        return [{"bundle": self._code, "state": {**state, "graph": None, "last": False}, "data": data}]
+
+    def page(self) -> bytes:
+        """The view as an offline page, UTF-8."""
+        results = [SimpleNamespace(trace=trace, results={}) for trace in self.traces]
+        title = "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in self.traces)
+        return display.page(results, title).encode()
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         """A message from the page: on a thread of its own, so that the kernel stays free."""
         match content:
             case {"id": int(number), "kind": "inside", "trace": int(trace), "stage": int(stage)}:
-                threading.Thread(target=self._answer, args=(number, trace, stage), daemon=True).start()
+                self._answer(number, lambda: self.open_inside(trace, stage))
+            case {"id": int(number), "kind": "last"}:
+                self._answer(number, self.compare_with_last)
+            case {"id": int(number), "kind": "page"}:
+                self._answer(number, self.page)
             case _:
                 pass
 
-    def _answer(self, number: int, trace: int, stage: int) -> None:
+    def _answer(self, number: int, do: Callable[[], bytes | None]) -> None:
+        threading.Thread(target=self._do, args=(number, do), daemon=True).start()
+
+    def _do(self, number: int, do: Callable[[], bytes | None]) -> None:
         try:
-            self.open_inside(trace, stage)
+            made = do()
         except IRWidgetError as error:
             self.send({"id": number, "error": str(error)})
         except Exception as error:  # a defect of ours must not leave the page without an answer
             self.send({"id": number, "error": f"{type(error).__name__}: {error}"})
         else:
-            self.send({"id": number})
+            self.send({"id": number}, [made] if made else None)
 
     def _fill(self, packer: Packer, chosen: tuple[int, int]) -> None:
         """Send the rest: what was too much to be packed at once, and the dumps that are still on their way.
@@ -158,28 +243,45 @@ class PassDiff(base.View):
     def _send_rest(self, packer: Packer, chosen: tuple[int, int]) -> None:
         sent = time.monotonic()
         late = False
-        traces = packer.traces
-        for i, trace in enumerate(traces):
-            for j, dump in enumerate(trace.dumps):
-                late = late or not dump.ready
-                if not packer.wait((i, j)):
-                    continue  # The compiler is gone; what it left behind is still worth showing, and the rest named.
-                if not self._shows(packer):
-                    return
-                if late and time.monotonic() - sent > _PARTLY:
-                    packer.add()
-                    self.data = packer.data
-                    sent = time.monotonic()
-        while packer.add():
+        # What is on the screen first: the worker prints it first, too.
+        for place in (
+            *self._on_screen(),
+            *((i, j) for i, one in enumerate(packer.traces) for j in range(len(one.dumps))),
+        ):
+            late = late or not packer.traces[place[0]].dumps[place[1]].ready
+            if not packer.wait(place):
+                continue  # The compiler is gone; what it left behind is still worth showing, and the rest named.
             if not self._shows(packer):
                 return
+            wanted = self._on_screen()
+            awaited = packer.lacks(wanted) and all(packer.traces[i].dumps[j].ready for i, j in wanted)
+            if late and (awaited or time.monotonic() - sent > _PARTLY):
+                packer.add_nearest(wanted)
+                chosen = self._give(packer, chosen)
+                sent = time.monotonic()
+        while packer.add_nearest(self._on_screen()):
+            if not self._shows(packer):
+                return
+            if time.monotonic() - sent > _PARTLY:
+                chosen = self._give(packer, chosen)
+                sent = time.monotonic()
         if not self._shows(packer):
             return
         packer.finish()
+        self._give(packer, chosen)
+        self._packed = packer.data
+
+    def _on_screen(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The two dumps that are compared, each as a trace and its dump."""
+        return (self.trace if self.against < 0 else self.against, self.left), (self.trace, self.right)
+
+    def _give(self, packer: Packer, chosen: tuple[int, int]) -> tuple[int, int]:
+        """Give the page what is packed. Gives where the view stands, if nobody but us has moved it."""
         with self.hold_sync():
             self.data = packer.data
-            if chosen == (self.left, self.right):
-                self.left, self.right = opening(traces[self.trace])
+            if chosen == (self.left, self.right) and settled(packer.traces[self.trace]):
+                self.left, self.right = chosen = opening(packer.traces[self.trace])
+        return chosen
 
     def _shows(self, packer: Packer) -> bool:
         """Whether what is packed is still to be seen."""
@@ -188,7 +290,7 @@ class PassDiff(base.View):
     def close(self) -> None:
         """Take the view off the page and let go of the dumps; IPython's `Out` may keep the object itself."""
         super().close()
-        self.traces = ()
+        self.traces, self._packed, self._before = (), b"", b""
         self.set_trait("data", b"")
 
     def __repr__(self) -> str:
@@ -197,6 +299,21 @@ class PassDiff(base.View):
 
     def twins(self) -> tuple[str, str]:
         return twins.html(self.traces), twins.text(self.traces)
+
+
+def untouched() -> dict[str, Any]:
+    """The state of a view that nobody has touched: names and values of the traits that are plain data."""
+    return {name: trait.default_value for name, trait in _plain().items()}
+
+
+def _plain() -> dict[str, Any]:
+    kinds = (traitlets.Bool, traitlets.Int, traitlets.Unicode, traitlets.Enum)
+    found: dict[str, Any] = PassDiff.class_own_traits(sync=True)  # pyright: ignore[reportUnknownMemberType]
+    return {name: trait for name, trait in found.items() if isinstance(trait, kinds)}
+
+
+def _named(traces: Sequence[Trace]) -> list[tuple[str, str]]:
+    return [(trace.name, trace.target) for trace in traces]
 
 
 def _inside(traces: Sequence[Trace]) -> list[list[int]]:

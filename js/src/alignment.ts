@@ -58,10 +58,8 @@ function range(length: number, first: number): Int32Array {
 }
 
 /** One dump, by itself. */
-export function alone(lines: Int32Array, first: number): Column {
-  const numbers = range(lines.length, first);
-  const none = new Int32Array(lines.length).fill(-1);
-  return { lines, kinds: new Uint8Array(lines.length), left: none, right: numbers, mates: none, gaps: [], folds: [] };
+export function alone(lines: Int32Array, first: number, side: "left" | "right" = "right"): Column {
+  return column(lines, first, side);
 }
 
 /** Stretches [a, a + length) = [b, b + length) between hunks. */

@@ -1,9 +1,11 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
 import type { Breath } from "./codec";
-import { among, cut, diffBySymbol, origins, type Hunk, type Segment } from "./diff";
+import { cut, diffBySymbol, hunks as hunksOf, origins, type Hunk, type Segment } from "./diff";
+import { followed, type Line } from "./renaming";
 import { type Doc, docOf } from "./doc";
-import { comparable, type Dumps, type Stage, type Trace } from "./dumps";
+import type { Dumps, Stage } from "./dumps";
+import { betweenNumbers, matcher, type Query } from "./query";
 import type { Shape } from "./shape";
 
 export interface Delta {
@@ -13,6 +15,14 @@ export interface Delta {
 
 /** How many diffs are kept: blame needs every neighbouring pair, and the rest is what was looked at last. */
 const KEPT = 400;
+
+/** Lines of both texts together up to which names are followed from where they are defined. */
+const FOLLOWED = 10_000;
+
+/** Whether lines that differ in names only are known to be renumbered. */
+export function follows(left: Stage, right: Stage): boolean {
+  return left.lines.length + right.lines.length <= FOLLOWED;
+}
 
 export class Analysis {
   private readonly operations = new Map<string, (string | undefined)[]>();
@@ -88,10 +98,23 @@ export class Analysis {
         ? [this.blanked(left.lines), this.blanked(right.lines)]
         : [left.lines, right.lines];
       hunks = diffBySymbol(a, b, this.segments(left), this.segments(right));
+      if (ignoreRenumbering && follows(left, right)) hunks = this.followed(hunks, left, right);
       this.diffs.set(key, hunks);
       if (this.diffs.size > KEPT) this.diffs.delete(this.diffs.keys().next().value!);
     }
     return hunks;
+  }
+
+  /** The hunks, and the lines between them whose names are others rather than renumbered. */
+  private followed(found: readonly Hunk[], left: Stage, right: Stage): Hunk[] {
+    const known = new Map<number, Line>();
+    const line = (id: number): Line => {
+      let names = known.get(id);
+      if (!names) known.set(id, (names = this.shape(id).namesOf(this.text(id))));
+      return names;
+    };
+    const changed = followed(found, left.lines, right.lines, line);
+    return hunksOf(changed.left, changed.right);
   }
 
   private id(lines: Int32Array): number {
@@ -130,15 +153,6 @@ export class Analysis {
     return delta;
   }
 
-  /** Whether more than half of the lines differ while most of that is renumbering. */
-  mostlyRenumbered(left: Stage, right: Stage): boolean {
-    if (left.lines === right.lines || !comparable(left, right)) return false;
-    const there = among(left.lines);
-    let differing = 0;
-    for (let i = 0; i < right.lines.length; i++) if (!there(right.lines[i]!)) differing++;
-    return differing * 2 > right.lines.length;
-  }
-
   /** The operation on a line, in the syntax of a stage, or "". */
   operationOf(id: number, syntax: string): string {
     let known = this.operations.get(syntax);
@@ -167,32 +181,17 @@ export class Analysis {
     return [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   }
 
-  /** For each stage, on how many lines the query occurs. */
-  search(trace: Trace, query: string): number[] {
-    const matches = this.matching(query);
-    const seen = new Map<Int32Array, number>();
-    return trace.stages.map((stage) => {
-      let count = seen.get(stage.lines);
-      if (count === undefined) {
-        count = 0;
-        for (const id of stage.lines) count += matches[id]!;
-        seen.set(stage.lines, count);
-      }
-      return count;
-    });
-  }
-
-  /** For each line of the table, 1 when the query occurs in it. Small letters match capitals, as in most editors. */
-  matching(query: string): Uint8Array {
+  /** For each line of the table, 1 when the query occurs in it. */
+  matching(query: Query): Uint8Array {
     const { table, shapes, shapeOf } = this.dumps;
-    const test = matcher(query);
+    const find = matcher(query);
     const found = new Uint8Array(table.length);
-    if (/\d/.test(query)) {
-      for (let i = 0; i < found.length; i++) if (test(table[i]!) >= 0) found[i] = 1;
+    if (!betweenNumbers(query)) {
+      for (let i = 0; i < found.length; i++) if (find(table[i]!)) found[i] = 1;
       return found;
     }
-    // Without digits it can only be between the numbers of a line, and that is the same in all lines of a shape.
-    const inShape = shapes.map(({ pieces }) => pieces.some((piece) => test(piece) >= 0));
+    // Then it is the same in all lines of a shape.
+    const inShape = shapes.map(({ pieces }) => pieces.some((piece) => find(piece)));
     for (let i = 0; i < found.length; i++) if (inShape[shapeOf[i]!]) found[i] = 1;
     return found;
   }
@@ -207,15 +206,4 @@ export class Analysis {
 export function dialect(op: string): string {
   const dot = op.indexOf(".");
   return dot < 0 ? op : op.slice(0, dot);
-}
-
-/** Where the query occurs in a line, or -1; capitals in the query make it exact. */
-export function matcher(query: string): (line: string, from?: number) => number {
-  if (!query) return () => -1;
-  if (query !== query.toLowerCase()) return (line, from = 0) => line.indexOf(query, from);
-  const pattern = new RegExp(query.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), "gi");
-  return (line, from = 0) => {
-    pattern.lastIndex = from;
-    return pattern.exec(line)?.index ?? -1;
-  };
 }

@@ -7,11 +7,17 @@ interface Answer {
   readonly error?: string;
 }
 
+/** What Python says: what is wrong, or nothing, and what it has made. */
+export interface Heard {
+  readonly error: string;
+  readonly buffers: readonly DataView<ArrayBuffer>[];
+}
+
 const PATIENCE = 5000;
 
 export class Asker {
   private last = Math.floor(Math.random() * 1e9);
-  private readonly open = new Map<number, (error: string) => void>();
+  private readonly open = new Map<number, (heard: Heard) => void>();
 
   /** `late` is told when Python has not answered for five seconds. */
   constructor(
@@ -21,15 +27,20 @@ export class Asker {
     model.on("msg:custom", this.heard);
   }
 
-  private readonly heard = (answer: Answer): void => {
+  private readonly heard = (answer: Answer, buffers: readonly DataView<ArrayBuffer>[] = []): void => {
     const done = this.open.get(answer?.id ?? -1);
     if (!done) return;
     this.open.delete(answer.id!);
-    done(answer.error ?? "");
+    done({ error: answer.error ?? "", buffers });
   };
 
   /** Send a request; resolves to what is wrong with it, or to nothing. */
-  ask(request: Readonly<Record<string, unknown>>): Promise<string> {
+  async ask(request: Readonly<Record<string, unknown>>): Promise<string> {
+    return (await this.request(request)).error;
+  }
+
+  /** Send a request; resolves to all of the answer. */
+  request(request: Readonly<Record<string, unknown>>): Promise<Heard> {
     const id = ++this.last;
     return new Promise((resolve) => {
       this.open.set(id, resolve);
@@ -40,7 +51,7 @@ export class Asker {
         this.model.send!({ id, ...request });
       } catch (error) {
         this.open.delete(id);
-        resolve(`There is no kernel to ask: ${String(error)}`);
+        resolve({ error: `There is no kernel to ask: ${String(error)}`, buffers: [] });
       }
     });
   }

@@ -2,13 +2,16 @@
 
 import type { Analysis } from "./analysis";
 import type { Blamed } from "./blame";
+import { Anchors } from "./anchors";
+import { carried } from "./carry";
 import { type Hunk, type Segment, within } from "./diff";
-import { comparable, type Stage } from "./dumps";
+import { comparable, missing, type Stage } from "./dumps";
 import { h } from "./dom";
 import { nameAt, nameBeside } from "./names";
 import { alone, type Column, Kind, type Options, sideBySide, unified } from "./alignment";
 import { NO_MARKS, type Marks, type Name } from "./overlay";
-import { LINE, Pane, type SideName } from "./pane";
+import { Pane, type SideName } from "./pane";
+import { splitter } from "./splitter";
 
 export interface Pair {
   readonly left: Stage;
@@ -42,7 +45,9 @@ const PADDING = 12;
 
 export class Compare {
   readonly element = h("div", { class: "irw-panes" });
+  private readonly absent = h("div", { class: "irw-absent", role: "status" });
   readonly panes: readonly [Pane, Pane];
+  private readonly anchors: Anchors;
   private readonly ruler = h("div", { class: "irw-ruler", "aria-hidden": "true" });
   private readonly hosts: readonly [HTMLElement, HTMLElement];
   private readonly open = new Set<number>();
@@ -70,7 +75,12 @@ export class Compare {
     private readonly hooks: CompareHooks,
   ) {
     this.hosts = [h("div", { class: "irw-pane" }), h("div", { class: "irw-pane" })];
-    this.element.append(...this.hosts, this.ruler);
+    const bar = splitter("Width of the left pane", {
+      size: () => this.hosts[0].offsetWidth,
+      resize: (pixels) => this.widen(pixels),
+      reset: () => this.widen(null),
+    });
+    this.element.append(this.hosts[0], bar, this.hosts[1], this.ruler, this.absent);
     const make = (host: HTMLElement): Pane =>
       new Pane(host, root, {
         text: (id) => (id < 0 ? "" : analysis.text(id)),
@@ -85,18 +95,36 @@ export class Compare {
     this.panes = [make(this.hosts[0]), make(this.hosts[1])];
     this.active = this.panes[1];
     this.leader = this.panes[1];
+    this.anchors = new Anchors(this);
     for (const pane of this.panes) {
-      const lead = (): void => void (this.leader = pane);
+      const lead = (): void => {
+        this.leader = pane;
+        this.anchors.release();
+      };
       pane.view.contentDOM.addEventListener("focus", () => (this.active = this.leader = pane));
-      for (const event of ["wheel", "pointerdown", "touchstart"])
+      for (const event of ["wheel", "pointerdown", "touchstart", "keydown"])
         pane.view.dom.addEventListener(event, lead, { passive: true });
     }
   }
 
-  get mode(): "alone" | "split" | "unified" {
-    if (!this.pair || this.pair.left === this.pair.right || !comparable(this.pair.left, this.pair.right))
-      return "alone";
-    return this.pair.layout;
+  /** `absent`: there is no text to show; `linked`: two languages, which are not diffed but tied line by line. */
+  get mode(): "absent" | "alone" | "split" | "unified" | "linked" {
+    const { pair } = this;
+    if (!pair || !pair.right.ready) return "absent";
+    if (pair.left === pair.right || !comparable(pair.left, pair.right)) return "alone";
+    return pair.left.language === pair.right.language ? pair.layout : "linked";
+  }
+
+  /** Two panes are on the screen. */
+  private get both(): boolean {
+    return this.mode === "split" || this.mode === "linked";
+  }
+
+  private widen(pixels: number | null): void {
+    const share = pixels === null ? 50 : Math.min(85, Math.max(15, (100 * pixels) / this.element.clientWidth));
+    this.hosts[0].style.flexBasis = `${share}%`;
+    this.hosts[1].style.flexBasis = `${100 - share}%`;
+    this.resized();
   }
 
   /** How many lines differ in nothing but renumbered names. */
@@ -112,17 +140,50 @@ export class Compare {
   }
 
   show(pair: Pair): void {
-    const same = (side: "left" | "right"): boolean => this.pair?.[side].lines === pair[side].lines;
-    const kept = same("right") || same("left") ? this.firstInSight() : null;
+    const before = this.pair;
+    const same = (side: "left" | "right"): boolean => before?.[side].lines === pair[side].lines;
+    const unchanged = same("left") && same("right") && before?.symbol === pair.symbol;
+    const kept = this.anchors.here();
     this.pair = pair;
-    this.open.clear();
+    if (!unchanged) this.open.clear();
     this.change = -1;
     this.ranges = [this.range(pair.left, pair.symbol), this.range(pair.right, pair.symbol)];
     if (!pair.symbol) this.ranges[0] = this.analysis.beside(pair.left, pair.right);
-    this.hunks = this.mode === "alone" ? [] : this.diff(pair);
+    this.hunks = this.mode === "split" || this.mode === "unified" ? this.diff(pair) : [];
     this.draw(true);
-    if (kept) this.reveal(kept, "top");
-    else if (this.hunks.length > 0 && !pair.fold) this.step(1, false);
+    if (kept) this.anchors.restore(kept, (stage, line) => this.carried(stage, line, pair));
+    if (!kept?.top && !unchanged && this.hunks.length > 0 && !pair.fold) this.step(1, false);
+  }
+
+  /** Where a line of a stage is in a pair; null when nothing leads there. */
+  private carried(stage: Stage, line: number, pair: Pair): Spot | null {
+    if (!stage.ready) return null;
+    if (stage.lines === pair.right.lines) return { side: "right", line };
+    if (stage.lines === pair.left.lines && this.mode !== "alone") {
+      // The right pane leads; what has gone is beside what has come.
+      const there = this.mode === "split" ? this.opposite(line) : -1;
+      return there < 0 ? { side: "left", line } : { side: "right", line: there };
+    }
+    const there = carried(this.analysis, stage, line, pair.right);
+    return there < 0 ? null : { side: "right", line: there };
+  }
+
+  /** The line on the right that stands beside one of the left. */
+  private opposite(line: number): number {
+    const [a, b] = this.ranges;
+    const own = line - a.from;
+    let shift = 0;
+    for (const { a0, a1, b0, b1 } of this.hunks) {
+      if (own < a0) break;
+      if (own < a1) return b.from + Math.min(b0 + own - a0, Math.max(b0, b1 - 1), b.to - b.from - 1);
+      shift = b1 - a1;
+    }
+    return b.from + own + shift;
+  }
+
+  /** The stage that a line is of. */
+  stage({ side }: Spot): Stage {
+    return this.pair![side];
   }
 
   /** The function of a stage that is shown, or all. */
@@ -159,12 +220,10 @@ export class Compare {
       from === 0 && to === lines.length ? lines : lines.subarray(from, to);
     const a = part(pair.left, this.ranges[0]);
     const b = part(pair.right, this.ranges[1]);
-    const columns: [Column | null, Column] =
-      mode === "alone"
-        ? [null, alone(b, this.ranges[1].from)]
-        : mode === "unified"
-          ? [null, unified(a, b, this.hunks, this.options(false))]
-          : sideBySide(a, b, this.hunks, this.options(pair.wrap));
+    const columns = this.columnsOf(a, b, pair);
+    this.element.dataset["layout"] = pair.layout;
+    this.absent.textContent = mode === "absent" ? `${pair.right.label}: ${missing(pair.right)}` : "";
+    this.absent.hidden = mode !== "absent";
     for (const i of [0, 1] as const) {
       const column = columns[i];
       this.hosts[i].hidden = !column;
@@ -184,6 +243,22 @@ export class Compare {
     if (pair.wrap && mode === "split") requestAnimationFrame(() => this.followByLine(this.panes[1], this.panes[0], 3));
   }
 
+  private columnsOf(a: Int32Array, b: Int32Array, pair: Pair): readonly [Column | null, Column | null] {
+    const [firstA, firstB] = [this.ranges[0].from, this.ranges[1].from];
+    switch (this.mode) {
+      case "absent":
+        return [null, null];
+      case "alone":
+        return [null, alone(b, firstB)];
+      case "linked":
+        return [alone(a, firstA, "left"), alone(b, firstB)];
+      case "unified":
+        return [null, unified(a, b, this.hunks, this.options(false))];
+      case "split":
+        return sideBySide(a, b, this.hunks, this.options(pair.wrap));
+    }
+  }
+
   private content(pair: Pair, column: Column, side: SideName) {
     const place = (line: number): Spot => spotOf(column, line);
     const { blame } = pair;
@@ -199,6 +274,7 @@ export class Compare {
       label: side === "both" ? `From ${pair.titles[0]} to ${pair.titles[1]}` : pair.titles[side === "left" ? 0 : 1],
       wrap: pair.wrap,
       source: known ? source : undefined,
+      tied: this.mode === "linked",
       blame:
         blame &&
         ((line: number) => {
@@ -220,18 +296,27 @@ export class Compare {
   /** The width has changed, or what is known of it. */
   resized(): void {
     if (!this.pair?.wrap || this.mode !== "split") return;
-    if (this.measure()) this.draw(false);
+    if (this.measure()) this.redraw();
+  }
+
+  /** Gaps and folds anew, and the reader where he was. */
+  private redraw(fresh = false): void {
+    const kept = this.anchors.here();
+    const { pair } = this;
+    this.draw(fresh);
+    if (kept && pair) this.anchors.restore(kept, (stage, line) => this.carried(stage, line, pair));
   }
 
   private unfold(key: number): void {
     this.open.add(key);
-    this.draw(this.mode === "unified");
+    this.redraw(this.mode === "unified");
   }
 
   // Scrolling
 
   private scrolled(from: Pane): void {
     this.drawView(from);
+    if (this.mode === "linked" && from === this.leader) requestAnimationFrame(() => this.followByPlace(from));
     if (this.mode !== "split") return;
     const to = from === this.panes[0] ? this.panes[1] : this.panes[0];
     const [source, target] = [from.view.scrollDOM, to.view.scrollDOM];
@@ -269,6 +354,15 @@ export class Compare {
     requestAnimationFrame(() => this.followByLine(from, to, frames - 1));
   }
 
+  /** Another language: what came from the same line of the source is brought to the same height. */
+  private followByPlace(from: Pane): void {
+    const top = this.anchors.at(from);
+    if (!top || !this.pair || this.mode !== "linked") return;
+    const other = top.spot.side === "left" ? "right" : "left";
+    const line = carried(this.analysis, this.pair[top.spot.side], top.spot.line, this.pair[other]);
+    if (line >= 0) this.anchors.put({ spot: { side: other, line }, offset: top.offset });
+  }
+
   private drawView(pane: Pane): void {
     const { scrollTop, scrollHeight, clientHeight } = pane.view.scrollDOM;
     this.ruler.style.setProperty("--irw-top", `${(100 * scrollTop) / Math.max(1, scrollHeight)}%`);
@@ -299,16 +393,16 @@ export class Compare {
 
   // Places
 
-  private spot(pane: Pane, line: number): Spot {
+  spot(pane: Pane, line: number): Spot {
     const spot = spotOf(pane.content!.column, line);
     return pane === this.panes[0] ? { ...spot, side: "left" } : spot;
   }
 
   /** The pane and row of a line of a dump, or null when it is not shown. */
-  private find({ side, line }: Spot): { pane: Pane; row: number } | null {
+  find({ side, line }: Spot): { pane: Pane; row: number } | null {
     const { mode } = this;
     if (side === "left" && mode === "alone") return null;
-    const pane = side === "left" && mode === "split" ? this.panes[0] : this.panes[1];
+    const pane = side === "left" && this.both ? this.panes[0] : this.panes[1];
     const numbers = pane.content?.column[side];
     if (!numbers) return null;
     if (mode !== "unified") {
@@ -319,23 +413,14 @@ export class Compare {
     return row >= 0 ? { pane, row } : null;
   }
 
-  private firstInSight(): Spot | null {
-    const pane = this.panes[1];
-    if (!pane.content || pane.content.column.lines.length === 0) return null;
-    const { view } = pane;
-    if (view.scrollDOM.scrollTop < LINE) return null;
-    const block = view.lineBlockAtHeight(view.scrollDOM.scrollTop);
-    return this.spot(pane, view.state.doc.lineAt(block.from).number - 1);
-  }
-
   /** Bring a line of a dump into sight; `cursor` puts the cursor there, too. */
-  reveal(spot: Spot, how: "top" | "cursor" | "focus" | "center"): boolean {
+  reveal(spot: Spot, how: "cursor" | "focus" | "center"): boolean {
     let found = this.find(spot);
     if (!found) return false;
+    this.anchors.release();
     const { pane } = found;
     const fold = pane.content!.column.folds.find(({ from, to }) => found!.row >= from && found!.row < to);
     if (fold) {
-      if (how === "top") return false;
       this.unfold(fold.key);
       found = this.find(spot)!;
     }

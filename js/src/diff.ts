@@ -197,7 +197,8 @@ function diffSegment(a: Int32Array, b: Int32Array, changedA: Uint8Array, changed
   differ.run(0, kept[0].length, 0, kept[1].length);
 }
 
-function hunks(changedA: Uint8Array, changedB: Uint8Array): Hunk[] {
+/** What has changed on each side, as hunks. */
+export function hunks(changedA: Uint8Array, changedB: Uint8Array): Hunk[] {
   const found: Hunk[] = [];
   let i = 0;
   let j = 0;

@@ -51,8 +51,8 @@ function letter(viewer: Viewer, key: string): boolean {
     p: () => compare.step(-1),
     "/": () => viewer.toolbar.query.select(),
     f: () => viewer.toolbar.symbol.focus(),
-    b: () => store.set({ ignore_renumbering: !viewer.ignoreRenumbering }),
-    s: () => store.set({ layout_mode: store.get("layout_mode") === "unified" ? "split" : "unified" }),
+    b: () => store.set({ ignore_renumbering: !store.get("ignore_renumbering") }),
+    s: () => store.set({ layout_mode: viewer.unified ? "split" : "unified" }),
     w: () => store.set({ wrap: !store.get("wrap") }),
     z: () => store.set({ fold: !store.get("fold") }),
     a: () => store.set({ blame: !store.get("blame") }),
@@ -63,6 +63,8 @@ function letter(viewer: Viewer, key: string): boolean {
     i: () => void viewer.inside.open(),
     l: () => viewer.pin(),
     L: () => viewer.pin(),
+    r: () => viewer.toggleRail(),
+    t: () => store.set({ by_time: !store.get("by_time") }),
     "?": () => viewer.help(),
   };
   const action = actions[key];

@@ -9,14 +9,19 @@ export interface Row {
   readonly label: string;
   readonly title: string;
   readonly seconds: number;
-  /** `pending`: the text is on its way; `lost`: it will never come; `unknown`: what it is compared with is not here. */
-  readonly state: "changed" | "same" | "pending" | "lost" | "unknown" | "failed";
+  /**
+   * `pending`: the text is on its way; `lost`: it will never come; `unknown`: what it is compared with is not here;
+   * `translated`: what it is compared with is in another language.
+   */
+  readonly state: "changed" | "same" | "pending" | "lost" | "unknown" | "translated" | "failed";
   readonly delta: Delta | null;
   /** Share and colour of each dialect. */
   readonly strip: readonly (readonly [name: string, share: number, colour: number])[];
   readonly hits: number;
-  /** `equal` or `differs` where it was compared with eager PyTorch. */
+  /** `equal` or `differs` where it was compared with eager PyTorch; `first wrong` where it differs first. */
   readonly check: string;
+  /** Of the time of all passes. */
+  readonly share: number;
 }
 
 /** Passes without a change, folded into one line. */
@@ -39,6 +44,13 @@ const SAID: Readonly<Partial<Record<Row["state"], string>>> = {
   pending: "not here yet",
   lost: "not available",
   unknown: "not compared: the pass before is not here",
+  translated: "in another language",
+};
+
+const CHECKED: Readonly<Record<string, string>> = {
+  equal: "equal to eager PyTorch",
+  differs: "differs from eager PyTorch",
+  "first wrong": "first wrong pass: differs from eager PyTorch",
 };
 
 export class PassList {
@@ -58,7 +70,8 @@ export class PassList {
     });
   }
 
-  draw(entries: readonly Entry[], left: number, right: number, most: number): void {
+  /** `empty`: what there is to say when there are no entries. */
+  draw(entries: readonly Entry[], left: number, right: number, most: number, empty = ""): void {
     this.stages = entries.flatMap((entry) => ("stages" in entry ? [] : [entry.stage]));
     const rows = entries.map((entry) =>
       "stages" in entry
@@ -67,7 +80,9 @@ export class PassList {
             this.row(entry, left, right, most),
           ),
     );
-    this.put(rows);
+    this.put(
+      rows.length > 0 ? rows : [h("div", { class: "irw-empty", role: "option", "aria-disabled": "true" }, empty)],
+    );
     const current = this.element.querySelector(`[data-stage="${right}"]`);
     if (current) this.element.setAttribute("aria-activedescendant", current.id);
     else this.element.removeAttribute("aria-activedescendant");
@@ -132,14 +147,14 @@ export class PassList {
     const said = [
       SAID[row.state] ?? "",
       row.delta ? `${row.delta.gone} lines gone, ${row.delta.added} new` : row.state === "same" ? "no change" : "",
-      row.check === "differs" ? "differs from eager PyTorch" : row.check ? "equal to eager PyTorch" : "",
+      CHECKED[row.check] ?? "",
       row.hits ? `${row.hits} lines found` : "",
       row.stage === left && left !== right ? "left side" : "",
     ].filter(Boolean);
     return h(
       "div",
       {
-        class: `irw-row irw-${row.state} ${row.check && `irw-${row.check}`} ${side}`,
+        class: `irw-row irw-${row.state} ${row.check && `irw-${row.check.replace(" ", "-")}`} ${side}`,
         role: "option",
         id: `${this.id}-${row.stage}`,
         "aria-selected": String(selected),
@@ -154,7 +169,11 @@ export class PassList {
       h(
         "span",
         { class: "irw-time" },
-        row.state === "failed" || row.check === "differs" ? "✗" : milliseconds(row.seconds),
+        row.state === "failed" || row.check === "differs"
+          ? "✗"
+          : row.check === "first wrong"
+            ? "✗ first"
+            : milliseconds(row.seconds),
       ),
       h(
         "span",
@@ -181,8 +200,11 @@ function bars(delta: Delta | null, most: number): HTMLElement {
   return bar;
 }
 
+/** A time with its unit. */
 export function milliseconds(seconds: number): string {
   if (!seconds) return "";
   const ms = seconds * 1000;
-  return ms < 0.1 ? "<0.1" : ms < 10 ? ms.toFixed(1) : ms < 10000 ? ms.toFixed(0) : `${(ms / 1000).toFixed(0)}s`;
+  if (ms >= 10_000) return `${seconds.toFixed(0)} s`;
+  if (ms >= 1000) return `${seconds.toFixed(1)} s`;
+  return ms < 0.1 ? "<0.1 ms" : `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
 }

@@ -21,9 +21,14 @@ export interface State {
   right: number;
   /** Text looked for in all stages. */
   query: string;
-  /** Whether renumbering is ignored; null leaves it to the viewer. */
-  ignore_renumbering: boolean | null;
-  layout_mode: "split" | "unified";
+  /** How it is looked for. */
+  search_regex: boolean;
+  search_case: boolean;
+  search_word: boolean;
+  /** Whether lines that differ in renumbered names only count as equal. */
+  ignore_renumbering: boolean;
+  /** `auto`: two panes where there is room for them. */
+  layout_mode: "auto" | "split" | "unified";
   wrap: boolean;
   fold: boolean;
   blame: boolean;
@@ -31,6 +36,10 @@ export interface State {
   symbol: string;
   /** List only the passes with this in their name. */
   passes: string;
+  /** List the slowest passes first. */
+  by_time: boolean;
+  /** Show the list of passes as a narrow rail; null: where there is little room. */
+  rail: boolean | null;
 }
 
 const KEYS: readonly (keyof State)[] = [
@@ -39,6 +48,9 @@ const KEYS: readonly (keyof State)[] = [
   "left",
   "right",
   "query",
+  "search_regex",
+  "search_case",
+  "search_word",
   "ignore_renumbering",
   "layout_mode",
   "wrap",
@@ -46,6 +58,8 @@ const KEYS: readonly (keyof State)[] = [
   "blame",
   "symbol",
   "passes",
+  "by_time",
+  "rail",
 ];
 
 /** Sets keys of a model, and tells of changes once per turn, whoever made them. */

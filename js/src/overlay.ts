@@ -12,7 +12,7 @@ import {
 import { colourOf, colours } from "./colours";
 import { defines, wordIn } from "./names";
 import { differingWords } from "./worddiff";
-import { matcher } from "./analysis";
+import { matcher, NO_QUERY, type Query, sameQuery } from "./query";
 
 /** A name that is looked at, in the lines in which it means the same thing. */
 export interface Name {
@@ -22,7 +22,7 @@ export interface Name {
 }
 
 export interface Marks {
-  readonly query: string;
+  readonly query: Query;
   readonly name: Name | null;
   /** Lines that are linked with what the reader points at elsewhere. */
   readonly linked: ReadonlySet<number>;
@@ -30,7 +30,7 @@ export interface Marks {
   readonly words: boolean;
 }
 
-export const NO_MARKS: Marks = { query: "", name: null, linked: new Set(), words: true };
+export const NO_MARKS: Marks = { query: NO_QUERY, name: null, linked: new Set(), words: true };
 
 export const setMarks = StateEffect.define<Marks>();
 
@@ -39,7 +39,7 @@ export function sameMarks(a: Marks, b: Marks): boolean {
     a.name === b.name || (a.name?.name === b.name?.name && a.name?.from === b.name?.from && a.name?.to === b.name?.to);
   const links =
     a.linked === b.linked || (a.linked.size === b.linked.size && [...a.linked].every((line) => b.linked.has(line)));
-  return a.query === b.query && a.words === b.words && names && links;
+  return sameQuery(a.query, b.query) && a.words === b.words && names && links;
 }
 
 const marksField = StateField.define<Marks>({
@@ -123,9 +123,7 @@ export function overlay(of: Rows, initial: Marks): Extension {
         const start = Math.max(0, visible.from - line.from);
         const end = Math.min(line.length, visible.to - line.from);
         const text = line.text.slice(0, end);
-        for (let hit = find(text, start); hit >= 0; hit = find(text, hit + marks.query.length)) {
-          spans.push({ from: hit, to: hit + marks.query.length, decoration: HIT });
-        }
+        for (let hit = find(text, start); hit; hit = find(text, hit.to)) spans.push({ ...hit, decoration: HIT });
         const { name } = marks;
         if (name && index >= name.from && index < name.to && wordIn(text, name.name)) {
           const defined = defines(line.text, name.name, of.symbol(index));

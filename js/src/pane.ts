@@ -35,6 +35,8 @@ export interface Content {
   readonly blame?: ((line: number) => { readonly stage: number; readonly name: string } | null) | undefined;
   /** For each line, the line of the user's source, or 0; absent when nothing is known. */
   readonly source?: ((line: number) => number) | undefined;
+  /** Whether lines have the colour of the line of the source that they came from. */
+  readonly tied?: boolean;
 }
 
 export interface Hooks {
@@ -140,6 +142,14 @@ function look(column: Column, line: number): { class: string; sign: string } {
   return column.right[line]! < 0 ? { class: "irw-gone", sign: "−" } : { class: "irw-new", sign: "+" };
 }
 
+/** Colours of lines of the source; the style sheet has as many. */
+const TIES = 6;
+
+/** The class of what came from a line of the source: neighbours have different colours. */
+export function tieOf(line: number): string {
+  return `irw-tie irw-tie${line % TIES}`;
+}
+
 export class Pane {
   readonly view: EditorView;
   content: Content | null = null;
@@ -188,7 +198,7 @@ export class Pane {
         syntax(content.language),
         overlay(
           {
-            class: (line) => look(column, line).class,
+            class: (line) => look(column, line).class || this.tie(line),
             mate: (line) => this.hooks.text(column.mates[line] ?? -1),
             symbol: (line) => this.symbol(line),
           },
@@ -247,6 +257,11 @@ export class Pane {
     const { head } = this.view.state.selection.main;
     const line = this.view.state.doc.lineAt(head);
     return { line: line.number - 1, column: head - line.from };
+  }
+
+  private tie(line: number): string {
+    const from = this.content?.tied ? (this.content.source?.(line) ?? 0) : 0;
+    return from > 0 ? tieOf(from) : "";
   }
 
   /** The symbol that a line of the pane defines, or "". */

@@ -12,7 +12,21 @@ export function facts(trace: Trace): HTMLElement {
     { class: "irw-facts" },
     h("span", {}, ...name, h("b", {}, trace.target)),
     ...(trace.diagnostics.length > 0 && !trace.failure ? [diagnostics(trace.diagnostics)] : []),
-    ...trace.facts.map(([label, value]) => h("span", { class: "irw-fact" }, `${label} `, h("b", {}, value))),
+    ...(trace.facts.length > 0 ? [factsOf(trace.facts)] : []),
+  );
+}
+
+/** As many facts as are read at a glance; more are there when asked for. */
+const AT_A_GLANCE = 4;
+
+function factsOf(facts: Trace["facts"]): HTMLElement {
+  const each = facts.map(([label, value]) => h("span", { class: "irw-fact" }, `${label} `, h("b", {}, value)));
+  if (facts.length <= AT_A_GLANCE) return h("span", { class: "irw-some" }, ...each);
+  return h(
+    "details",
+    { class: "irw-fact" },
+    h("summary", { ...OWN_KEYS }, plural(facts.length, "fact")),
+    h("div", { class: "irw-some" }, ...each),
   );
 }
 
@@ -61,14 +75,18 @@ export function title(side: "left" | "right", index: number, stage: Stage, of: s
 }
 
 /** How much has changed, in words. */
-export function summary(changes: readonly Hunk[], renumbered: number): string {
+export function summary(changes: readonly Hunk[], renumbered: number, followed: boolean): string {
   let [gone, added] = [0, 0];
   for (const { a0, a1, b0, b1 } of changes) [gone, added] = [gone + a1 - a0, added + b1 - b0];
   const said =
     gone + added === 0
       ? "no change"
       : `−${thousands(gone)} +${plural(added, "line")}, ${plural(changes.length, "change")}`;
-  return renumbered > 0 ? `${said}; ${plural(renumbered, "line")} only renumbered` : said;
+  // Of long texts it is known that the names differ, not that they were renumbered.
+  const how = followed
+    ? "only renumbered"
+    : `${renumbered === 1 ? "differs" : "differ"} in names only, which were not followed`;
+  return renumbered > 0 ? `${said}; ${plural(renumbered, "line")} ${how}` : said;
 }
 
 /** What there is to say instead of a comparison of two stages that are not both here. */
@@ -136,6 +154,8 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["d u", "definition, next use of the name at the cursor"],
   ["c", "operation counts"],
   ["Tab", "list → left → right → source"],
+  ["r", "the list of passes as a narrow rail"],
+  ["t", "the slowest passes first"],
   ["Esc", "back to the list, then to the notebook"],
 ];
 

@@ -28,9 +28,22 @@ export interface ViewedStage {
   readonly check: "equal" | "differs" | "";
 }
 
+/** What a check of a lowering has found. */
+export interface Verdict {
+  readonly state: "equal" | "differs" | "not checked";
+  /** In a few words. */
+  readonly brief: string;
+  /** In full, with numbers. */
+  readonly text: string;
+  /** The first wrong stage; -1 where there is none. */
+  readonly stage: number;
+}
+
 /** What a view says of a lowering without the text of its dumps. */
 export interface ViewedTrace {
   readonly facts: readonly (readonly [string, string])[];
+  /** null where nobody asked for a check. */
+  readonly verdict: Verdict | null;
   readonly failure: Failure | null;
   readonly diagnostics: readonly string[];
   readonly stages: readonly ViewedStage[];

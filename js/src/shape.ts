@@ -5,6 +5,7 @@
 
 import type { Facts } from "./columns";
 import type { Extent } from "./diff";
+import { type Line, nameOf, roleOf } from "./renaming";
 
 const NUMBER = 255;
 const decoder = new TextDecoder();
@@ -44,12 +45,19 @@ function others(extents: readonly Extent[], length: number): Extent[] {
   return starts.map((from, i) => ({ from, to: ends[i]! }));
 }
 
+/** A part with the numbers of a line in their places. */
+function filled({ pieces, numbers }: Part, all: readonly string[]): string {
+  if (numbers.length === 0) return pieces[0]!;
+  return pieces.map((piece, i) => (i === 0 ? "" : all[numbers[i - 1]!]!) + piece).join("");
+}
+
 export class Shape {
   /** The text between the numbers. */
   readonly pieces: readonly string[];
   private readonly bytes: Uint8Array;
   private blank: Part | null = null;
   private symbol: Part | null | undefined;
+  private names: readonly { readonly part: Part; readonly sigil: string; readonly defined: boolean }[] | undefined;
   private readonly operations = new Map<string, Part | null>();
   private readonly last: number[] = [];
   private lastId = -1;
@@ -95,6 +103,22 @@ export class Shape {
     return this.symbol ? this.fill(this.symbol, line) : "";
   }
 
+  /** The names on a line of this shape that a pass may renumber. */
+  namesOf(line: string): Line {
+    this.names ??= this.facts.renumbered.map(({ from, to }) => {
+      const [before, rest] = [this.sample(0, from), this.sample(to, this.bytes.length)];
+      return { part: partOf(this.bytes, [{ from, to }]), ...roleOf(before, rest) };
+    });
+    const all = this.names.length > 0 ? this.numbersOf(line) : [];
+    const names = this.names.map(({ part, sigil, defined }) => nameOf(sigil, filled(part, all), defined));
+    return { names, symbol: this.facts.symbol !== null };
+  }
+
+  /** The bytes [from, to) as text, with "0" for each number. */
+  private sample(from: number, to: number): string {
+    return decoder.decode(this.bytes.subarray(from, to).map((byte) => (byte === NUMBER ? 48 : byte)));
+  }
+
   /** The operation on a line of this shape, or "". */
   operationOf(line: string, syntax: string): string {
     const found = this.facts.operations.get(syntax);
@@ -111,10 +135,8 @@ export class Shape {
     return extent && partOf(this.bytes, [extent]);
   }
 
-  private fill({ pieces, numbers }: Part, line: string): string {
-    if (numbers.length === 0) return pieces[0]!;
-    const all = this.numbersOf(line);
-    return pieces.map((piece, i) => (i === 0 ? "" : all[numbers[i - 1]!]!) + piece).join("");
+  private fill(part: Part, line: string): string {
+    return filled(part, part.numbers.length > 0 ? this.numbersOf(line) : []);
   }
 
   /** The numbers in a line of this shape, as they are written: each goes as far as there are digits. */

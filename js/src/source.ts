@@ -11,17 +11,16 @@ export class SourcePane {
   readonly element: HTMLElement;
   private readonly pane: Pane;
   private readonly title = h("div", { class: "irw-source-title" });
-  private readonly texts: readonly string[][];
+  private texts: readonly string[][] = [];
   private file = -1;
   private quiet = false;
 
   constructor(
-    private readonly dumps: Dumps,
+    private dumps: Dumps,
     root: Document | ShadowRoot,
     chosen: (file: number, line: number) => void,
   ) {
     this.element = h("div", { class: "irw-source" }, this.title);
-    this.texts = dumps.sources.map(({ text }) => text.replace(/\n$/, "").split("\n"));
     this.pane = new Pane(this.element, root, {
       text: (id) => this.texts[this.file]?.[id] ?? "",
       doc: () => docOf(this.texts[this.file] ?? []),
@@ -32,12 +31,19 @@ export class SourcePane {
         if (!this.quiet) chosen(this.file, line + 1);
       },
     });
-    if (dumps.sources.length > 0) this.open(0);
   }
 
-  /** Whether there is anything to show: a source that some line came from. */
+  /** More texts are here. */
+  take(dumps: Dumps): void {
+    this.dumps = dumps;
+    if (this.texts.length === dumps.sources.length) return;
+    this.texts = dumps.sources.map(({ text }) => text.replace(/\n$/, "").split("\n"));
+    if (this.texts.length > 0) this.open(0);
+  }
+
+  /** Whether there is anything to show. */
   get useful(): boolean {
-    return this.dumps.sources.length > 0 && this.dumps.places.length > 0;
+    return this.texts.length > 0;
   }
 
   private open(file: number): void {
@@ -47,15 +53,17 @@ export class SourcePane {
     this.pane.show({ column: alone(lines, 0), language: "python", label: "Source", wrap: false }, NO_MARKS);
   }
 
-  /** Mark the source line of a place, or none. */
-  mark(place: number): void {
+  /** Mark the source line of a place, or none; gives the place. */
+  mark(place: number): number {
     const known = this.dumps.places[place];
     if (known && known.file !== this.file) this.open(known.file);
     this.pane.mark({ ...NO_MARKS, linked: new Set(known ? [known.line - 1] : []) });
-    if (!known) return;
-    this.quiet = true;
-    this.pane.reveal(known.line - 1);
-    this.quiet = false;
+    if (known) {
+      this.quiet = true;
+      this.pane.reveal(known.line - 1);
+      this.quiet = false;
+    }
+    return place;
   }
 
   /** The lines of a stage that came from a source line. */

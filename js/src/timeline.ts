@@ -2,10 +2,9 @@
 
 import type { Analysis } from "./analysis";
 import { comparable, missing, type Stage, type Trace } from "./dumps";
-import type { Entry, Row } from "./list";
-
-/** Dialects beyond these share a grey. */
-const HUES = 7;
+import { hueOf } from "./hues";
+import { type Entry, milliseconds, type Row } from "./list";
+import { fuzzy } from "./query";
 
 export class Timeline {
   private done = 0;
@@ -29,7 +28,7 @@ export class Timeline {
       const i = this.done;
       const stage = stages[i]!;
       const before = stages[stage.before];
-      if (before && comparable(before, stage)) {
+      if (before && comparable(before, stage) && before.language === stage.language) {
         const { gone, added } = this.analysis.delta(before, stage);
         this.most = Math.max(this.most, gone, added);
       }
@@ -40,20 +39,31 @@ export class Timeline {
       this.done++;
     } while (this.done < stages.length && performance.now() < until);
     if (this.done < stages.length) return false;
-    const common = [...this.totals].sort((a, b) => b[1] - a[1]).slice(0, HUES);
-    const hues = new Map(common.map(([name], i) => [name, i]));
     this.strips = stages.map((stage) =>
-      this.analysis.dialects(stage).map(([name, count]) => [name, count, hues.get(name) ?? HUES] as const),
+      this.analysis.dialects(stage).map(([name, count]) => [name, count, hueOf(name)] as const),
     );
     return true;
   }
 
+  /** The dialects of all stages, the most frequent first, with the colour of each; once all are known. */
+  get dialects(): readonly (readonly [name: string, hue: number])[] {
+    if (this.strips.length === 0) return [];
+    return [...this.totals].sort((a, b) => b[1] - a[1]).map(([name]) => [name, hueOf(name)] as const);
+  }
+
+  /** Seconds of all passes together. */
+  get seconds(): number {
+    return this.trace.stages.reduce((sum, { seconds }) => sum + seconds, 0);
+  }
+
   rows(hits: readonly number[]): Row[] {
-    const { stages, failure } = this.trace;
+    const { stages, failure, verdict } = this.trace;
+    const all = this.seconds;
     const rows = stages.map((stage, i): Row => {
       const known = i < this.done;
       const before = stages[stage.before];
-      const delta = known && before && stage.changed ? this.analysis.delta(before, stage) : null;
+      const state = stateOf(stage, before);
+      const delta = known && before && state === "changed" ? this.analysis.delta(before, stage) : null;
       const title = [
         stage.label,
         stage.step && `step ${stage.step}`,
@@ -61,17 +71,22 @@ export class Timeline {
         stage.options,
         missing(stage),
         stage.check === "differs" && "differs from eager PyTorch",
+        state === "translated" && `from ${before!.language} to ${stage.language}: not compared line by line`,
+        stage.seconds &&
+          all &&
+          `${milliseconds(stage.seconds)}, ${percent(stage.seconds / all)} of ${milliseconds(all)}`,
       ];
       return {
         stage: i,
         label: stage.label,
         title: title.filter(Boolean).join("\n"),
         seconds: stage.seconds,
-        state: stateOf(stage),
+        state,
         delta,
         strip: this.strips[i] ?? [],
         hits: hits[i] ?? 0,
-        check: stage.check,
+        check: verdict?.stage === i ? "first wrong" : stage.check,
+        share: all ? stage.seconds / all : 0,
       };
     });
     if (failure) {
@@ -86,26 +101,41 @@ export class Timeline {
         strip: [],
         hits: 0,
         check: "",
+        share: 0,
       });
     }
     return rows;
   }
 }
 
-function stateOf({ ready, lost, changed }: Stage): Row["state"] {
+function percent(share: number): string {
+  return share > 0 && share < 0.001 ? "<0.1 %" : `${(share * 100).toFixed(1)} %`;
+}
+
+function stateOf({ ready, lost, changed, language }: Stage, before: Stage | undefined): Row["state"] {
   if (!ready) return lost ? "lost" : "pending";
+  if (before && before.language !== language && before.ready) return "translated";
   return changed === null ? "unknown" : changed ? "changed" : "same";
 }
 
-/** The rows that are listed: those that match, with runs of passes that change nothing folded. */
+/** The rows whose names have the text in them, or, where none has, its letters in this order. */
+function named(rows: readonly Row[], wanted: string): readonly Row[] {
+  const whole = rows.filter(({ label }) => label.toLowerCase().includes(wanted));
+  return whole.length > 0 ? whole : rows.filter(({ label }) => fuzzy(label.toLowerCase(), wanted));
+}
+
+/** The rows that are listed: those that match, the slowest first or with runs of passes that change nothing folded. */
 export function entries(
   rows: readonly Row[],
   filter: string,
   open: ReadonlySet<number>,
   chosen: readonly number[],
+  byTime = false,
 ): Entry[] {
   const wanted = filter.trim().toLowerCase();
-  if (wanted) return rows.filter(({ label, title }) => `${label}\n${title}`.toLowerCase().includes(wanted));
+  const matching = wanted ? named(rows, wanted) : rows;
+  if (byTime) return [...matching].sort((a, b) => b.seconds - a.seconds);
+  if (wanted) return [...matching];
   const listed: Entry[] = [];
   for (let i = 0; i < rows.length;) {
     let end = i;

@@ -3,13 +3,19 @@
 import { h, OWN_KEYS } from "./dom";
 import type { State, Store } from "./model";
 
-type Switch = "ignore_renumbering" | "wrap" | "fold" | "blame";
+type Switch = "ignore_renumbering" | "wrap" | "fold" | "blame" | "search_case" | "search_word" | "search_regex";
 
 export interface ToolbarHooks {
-  readonly ignore_renumbering: () => boolean;
+  /** Whether there is one column now. */
+  readonly unified: () => boolean;
   readonly search: (step: 1 | -1) => void;
   readonly copy: () => void;
   readonly save: () => void;
+  readonly link: () => void;
+  /** Open the view as a page of its own; absent where nobody can make one. */
+  readonly tab: (() => void) | null;
+  readonly full: () => void;
+  readonly last: () => void;
   readonly help: () => void;
   readonly leave: () => void;
 }
@@ -21,6 +27,8 @@ export class Toolbar {
   private readonly trace: HTMLSelectElement;
   private readonly against: HTMLSelectElement;
   private readonly found = h("span", { class: "irw-found", role: "status" });
+  /** Compares with the run of the cell before this one. */
+  readonly last: HTMLButtonElement;
   private readonly switches = new Map<Switch | "layout", HTMLButtonElement>();
 
   constructor(
@@ -45,52 +53,57 @@ export class Toolbar {
     this.symbol = this.select("Show one function (f)", (value) => store.set({ symbol: value }));
     this.trace = this.select("Lowering", (value) => store.set({ trace: Number(value) }));
     this.against = this.select("Compare with", (value) => store.set({ against: Number(value) }));
+    this.last = this.button("Against the last run", "Compare with what this cell made the last time", hooks.last);
+    this.last.hidden = true;
     this.element = h(
       "div",
       { class: "irw-bar", role: "toolbar", "aria-label": "Pass diff" },
       this.trace,
       this.against,
-      this.query,
+      this.last,
+      h(
+        "span",
+        { class: "irw-search" },
+        this.query,
+        this.switch("search_case", "Aa", "Small letters and capitals differ"),
+        this.switch("search_word", "W", "Whole words only"),
+        this.switch("search_regex", ".*", "The text is a regular expression"),
+        this.button("↑", "Previous line found, through all passes (Shift+Enter)", () => hooks.search(-1)),
+        this.button("↓", "Next line found, through all passes (Enter)", () => hooks.search(1)),
+      ),
       this.found,
       this.symbol,
-      h("span", { class: "irw-space" }),
       this.toggle("layout", "Unified", "One column instead of two (s)", () =>
-        store.set({ layout_mode: store.get("layout_mode") === "unified" ? "split" : "unified" }),
+        store.set({ layout_mode: hooks.unified() ? "split" : "unified" }),
       ),
-      this.toggle(
+      this.switch(
         "ignore_renumbering",
         "Ignore renumbering",
         "Take lines that differ only in %names, ^blocks and #maps for equal (b)",
-        () => store.set({ ignore_renumbering: !hooks.ignore_renumbering() }),
       ),
-      this.toggle("fold", "Fold", "Hide equal lines far from a change (z)", () =>
-        store.set({ fold: !store.get("fold") }),
-      ),
-      this.toggle("wrap", "Wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.get("wrap") })),
-      this.toggle("blame", "Blame", "Which pass last changed each line (a)", () =>
-        store.set({ blame: !store.get("blame") }),
-      ),
+      this.switch("fold", "Fold", "Hide equal lines far from a change (z)"),
+      this.switch("wrap", "Wrap", "Wrap long lines (w)"),
+      this.switch("blame", "Blame", "Which pass last changed each line (a)"),
       this.button("Copy", "Copy the dump on the right", hooks.copy),
       this.button("Save", "Download the dump on the right", hooks.save),
+      this.button("Link", "Copy a link to this place", hooks.link),
+      ...(hooks.tab ? [this.button("Tab", "Open in a browser tab of its own", hooks.tab)] : []),
+      this.button("Full", "Full screen", hooks.full),
       this.button("?", "Keys", hooks.help),
     );
   }
 
   draw(): void {
     const { store } = this;
-    const pressed: Record<Switch | "layout", boolean> = {
-      layout: store.get("layout_mode") === "unified",
-      ignore_renumbering: this.hooks.ignore_renumbering(),
-      fold: store.get("fold"),
-      wrap: store.get("wrap"),
-      blame: store.get("blame"),
-    };
-    for (const [name, button] of this.switches) button.setAttribute("aria-pressed", String(pressed[name]));
+    for (const [name, button] of this.switches) {
+      const pressed = name === "layout" ? this.hooks.unified() : store.get(name);
+      button.setAttribute("aria-pressed", String(pressed));
+    }
     if (this.query.value !== store.get("query")) this.query.value = store.get("query");
   }
 
   say(found: string): void {
-    this.found.textContent = found;
+    this.found.textContent = this.found.title = found;
   }
 
   traces(names: readonly string[], current: number, against: number): void {
@@ -129,9 +142,13 @@ export class Toolbar {
   private button(text: string, title: string, click: () => void): HTMLButtonElement {
     return h(
       "button",
-      { type: "button", title, ...OWN_KEYS, ...(text === "?" ? { "aria-label": title } : {}), click },
+      { type: "button", title, ...OWN_KEYS, ...(/\w\w/.test(text) ? {} : { "aria-label": title }), click },
       text,
     );
+  }
+
+  private switch(name: Switch, text: string, title: string): HTMLButtonElement {
+    return this.toggle(name, text, title, () => this.store.set({ [name]: !this.store.get(name) }));
   }
 
   private toggle(name: Switch | "layout", text: string, title: string, click: () => void): HTMLButtonElement {

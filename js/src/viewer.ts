@@ -1,24 +1,35 @@
 /** The pass diff: state in, panes out. This module is the bundle; a host calls `render`. */
 
-import { Analysis } from "./analysis";
+import { Analysis, follows } from "./analysis";
 import { type Blamed, Blames, noEarlier } from "./blame";
 import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
 import { comparable, counterpart, type Dumps, nameOf, type Stage, stageAt, type Trace } from "./dumps";
-import { h, OWN_KEYS, plural } from "./dom";
+import { Asker } from "./ask";
+import { h, OWN_KEYS, plural, thousands } from "./dom";
 import { Inside } from "./inside";
 import { onKey } from "./keys";
+import { cost, legend } from "./legend";
+import { fragmentOf, type Place, placeOf } from "./links";
 import { PassList } from "./list";
 import { type Changes, type Model, Store } from "./model";
 import { files, type Painter, painterOf } from "./files";
 import { mounted, type View } from "./mount";
 import { absent, facts, failure, help, operations, summary, title } from "./panels";
+import { Search } from "./searching";
 import { SourcePane } from "./source";
+import { splitter } from "./splitter";
 import style from "./style.css?inline";
 import { entries, Timeline } from "./timeline";
 import { Toolbar } from "./toolbar";
 import { Unpacker } from "./unpack";
+import { banner } from "./verdict";
 import { copyText, saveText } from "./export";
+
+/** Pixels of two panes below which one column is easier to read. */
+const ROOM_FOR_TWO = 800;
+/** Pixels of the view below which the list of passes is a rail. */
+const ROOM_FOR_LIST = 760;
 
 export class Viewer implements View {
   readonly element: HTMLElement;
@@ -39,7 +50,13 @@ export class Viewer implements View {
   private analysis!: Analysis;
   private timelines: Timeline[] = [];
   private blames!: Blames;
-  private hits: readonly number[] = [];
+  private readonly found: Search;
+  private readonly costs = h("div", { class: "irw-costs" });
+  private readonly legend = h("div", { class: "irw-legend", "aria-label": "Colours of dialects" });
+  private readonly bar: HTMLElement;
+  private readonly asker: Asker | null;
+  /** Whether there is room for two panes, and for the list. */
+  private room = { panes: true, list: true };
   private at: Spot | null = null;
   private headOf: Trace | null = null;
   /** Whether choosing a pass leaves the left side alone. */
@@ -52,15 +69,21 @@ export class Viewer implements View {
   readonly inside: Inside;
 
   constructor(
-    model: Model,
+    private readonly model: Model,
     private readonly root: Document | ShadowRoot,
     private readonly painter: Painter | null,
   ) {
     this.store = new Store(model, (keys) => void this.changed(keys));
     this.inside = new Inside(model, this.store, (text) => this.say(text));
+    this.asker = model.send ? new Asker(model, () => this.say("Still waiting for Python")) : null;
+    this.found = new Search(this.store);
     this.toolbar = new Toolbar(this.store, {
-      ignore_renumbering: () => this.ignoreRenumbering,
+      unified: () => this.unified,
       search: (step) => this.nextHit(step),
+      link: () => void this.copyLink(),
+      tab: this.asker && (() => void this.openTab()),
+      full: () => void this.fullScreen(),
+      last: () => void this.ask({ kind: "last" }),
       copy: () =>
         void this.take((text) =>
           copyText(text).then((done) => (done ? "Copied" : "The browser did not allow copying")),
@@ -92,7 +115,26 @@ export class Viewer implements View {
       input: () => this.store.set({ passes: this.filter.value }),
     });
     this.operations = h("details", { class: "irw-counts", toggle: () => this.drawOperations() });
-    this.side = h("div", { class: "irw-side" }, this.filter, this.list.element);
+    const rail = h(
+      "button",
+      {
+        type: "button",
+        class: "irw-rail",
+        title: "The list as a narrow rail, and back (r)",
+        "aria-label": "The list as a narrow rail (r)",
+        ...OWN_KEYS,
+        click: () => this.toggleRail(),
+      },
+      "«",
+    );
+    const top = h("div", { class: "irw-side-top" }, this.filter, rail);
+    this.side = h("div", { class: "irw-side" }, top, this.costs, this.list.element, this.legend);
+    const wide = (pixels: number | null): void => void (this.side.style.width = pixels === null ? "" : `${pixels}px`);
+    this.bar = splitter("Width of the list", {
+      size: () => this.side.offsetWidth,
+      resize: (pixels) => wide(Math.max(60, Math.min(pixels, this.element.clientWidth * 0.7))),
+      reset: () => wide(null),
+    });
     this.main = h("div", { class: "irw-main" }, this.titles);
     this.element = h(
       "div",
@@ -104,7 +146,7 @@ export class Viewer implements View {
       },
       this.head,
       this.toolbar.element,
-      h("div", { class: "irw-body" }, this.side, this.main),
+      h("div", { class: "irw-body" }, this.side, this.bar, this.main),
       this.status,
       this.operations,
     );
@@ -112,9 +154,42 @@ export class Viewer implements View {
 
   async start(): Promise<void> {
     await this.open();
-    const observer = new ResizeObserver(() => this.compare.resized());
+    const observer = new ResizeObserver(() => this.measure());
     observer.observe(this.main);
-    this.stops.push(() => observer.disconnect());
+    const hash = (): void => this.go(placeOf(location.hash));
+    window.addEventListener("hashchange", hash);
+    hash();
+    this.stops.push(
+      () => observer.disconnect(),
+      () => window.removeEventListener("hashchange", hash),
+    );
+  }
+
+  /** How much room there is. */
+  private measure(): void {
+    const before = this.unified;
+    const list = this.element.clientWidth >= ROOM_FOR_LIST;
+    const moved = list !== this.room.list;
+    this.room = { panes: this.main.clientWidth >= ROOM_FOR_TWO, list };
+    if (moved) this.drawList();
+    if (before !== this.unified && this.compare) {
+      this.toolbar.draw();
+      this.drawPanes();
+    } else this.compare?.resized();
+  }
+
+  /** Whether there is one column: asked for, or because there is no room for two. */
+  get unified(): boolean {
+    const mode = this.store.get("layout_mode");
+    return mode === "unified" || (mode === "auto" && !this.room.panes);
+  }
+
+  private get rail(): boolean {
+    return this.store.get("rail") ?? !this.room.list;
+  }
+
+  toggleRail(): void {
+    this.store.set({ rail: !this.rail });
   }
 
   /** Take up the dumps that are there now. */
@@ -140,10 +215,14 @@ export class Viewer implements View {
     this.analysis.dumps = dumps;
     this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
     this.blames = new Blames(this.analysis);
+    this.drawSource(dumps);
     const same = [this.left, this.right].every(
       (now, i) => now.lines === before[i]!.lines && now.lost === before[i]!.lost,
     );
-    if (same) return this.search();
+    if (same) {
+      this.search();
+      return this.drawStatus();
+    }
     await this.analysis.prepare(this.left, this.right, new Breath());
     if (!this.closed) this.draw();
   }
@@ -155,6 +234,7 @@ export class Viewer implements View {
     this.compare?.destroy();
     this.source?.destroy();
     this.source?.element.remove();
+    this.room = { panes: this.main.clientWidth >= ROOM_FOR_TWO, list: this.element.clientWidth >= ROOM_FOR_LIST };
     this.compare = new Compare(this.analysis, this.root, {
       source: (stage) => this.sourceLines(stage),
       moved: (spot) => this.moved(spot),
@@ -162,11 +242,17 @@ export class Viewer implements View {
     });
     this.main.append(this.compare.element);
     this.source = new SourcePane(dumps, this.root, (file, line) => this.fromSource(file, line));
-    if (this.source.useful) this.side.append(this.source.element);
+    this.drawSource(dumps);
     await this.analysis.prepare(this.left, this.right, new Breath());
     if (this.closed) return;
     this.draw();
     this.element.dataset["ready"] = "true";
+  }
+
+  /** The source is there from the start, and whichever texts come first. */
+  private drawSource(dumps: Dumps): void {
+    this.source.take(dumps);
+    if (this.source.useful && !this.source.element.isConnected) this.side.append(this.source.element);
   }
 
   // What is shown
@@ -187,13 +273,6 @@ export class Viewer implements View {
 
   get right(): Stage {
     return stageAt(this.trace, this.store.get("right"));
-  }
-
-  get ignoreRenumbering(): boolean {
-    return (
-      this.store.get("ignore_renumbering") ??
-      (this.analysis ? this.analysis.mostlyRenumbered(this.left, this.right) : false)
-    );
   }
 
   /** Show a stage: with its predecessor, or as one side of a comparison. */
@@ -228,10 +307,10 @@ export class Viewer implements View {
       this.fillTimeline();
     }
     const only = (...names: string[]): boolean => [...keys].every((key) => names.includes(key));
-    if (only("query")) {
+    if (only("query", "search_case", "search_word", "search_regex")) {
       this.search();
       this.toolbar.draw();
-    } else if (only("passes")) this.drawList();
+    } else if (only("passes", "by_time", "rail")) this.drawList();
     else this.draw();
   }
 
@@ -258,9 +337,13 @@ export class Viewer implements View {
     if (this.headOf === trace) return;
     this.headOf = trace;
     const line = facts(trace);
+    const show = (stage: number): void => {
+      this.pinned = false;
+      this.choose(stage, "both");
+    };
     const left = files(trace.attachments, this.painter, (dialog) => this.openDialog(dialog));
     if (left) line.append(left);
-    this.head.replaceChildren(line, ...[failure(trace)].filter((box) => box !== null));
+    this.head.replaceChildren(line, ...[banner(trace, show), failure(trace)].filter((box) => box !== null));
   }
 
   private drawPanes(): void {
@@ -273,35 +356,35 @@ export class Viewer implements View {
       right: this.right,
       titles,
       blame,
-      ignoreRenumbering: this.ignoreRenumbering,
+      ignoreRenumbering: store.get("ignore_renumbering"),
       symbol: store.get("symbol"),
-      layout: store.get("layout_mode"),
+      layout: this.unified ? "unified" : "split",
       wrap: store.get("wrap"),
       fold: store.get("fold"),
     });
     const { mode } = this.compare;
     this.titles.dataset["mode"] = mode;
+    this.toolbar.last.hidden = !this.hasLast;
     const of = this.leftTrace === this.trace ? ["", ""] : [nameOf(this.leftTrace), nameOf(this.trace)];
     this.titles.replaceChildren(
-      ...(mode === "alone" ? [] : [title("left", left, this.left, of[0]!)]),
+      ...(mode === "alone" || mode === "absent" ? [] : [title("left", left, this.left, of[0]!)]),
       title("right", right, this.right, of[1]!, ...(this.inside.there ? [this.inside.button()] : [])),
     );
   }
 
   private drawStatus(): void {
-    const { compare, right } = this;
-    if (!comparable(this.left, right)) {
-      this.status.textContent = absent(this.left, right);
-      return;
-    }
-    if (compare.mode === "alone") {
-      this.status.textContent = `${plural(right.lines.length, "line")}`;
-      return;
-    }
-    const parts = [summary(compare.changes, compare.renumbered)];
-    if (this.ignoreRenumbering && this.store.get("ignore_renumbering") === null)
-      parts.push("renumbering ignored, because more than half of the lines differ");
-    this.status.textContent = parts.join("; ");
+    const { compare, left, right } = this;
+    const said = [
+      !comparable(left, right)
+        ? absent(left, right)
+        : compare.mode === "alone"
+          ? plural(right.lines.length, "line")
+          : compare.mode === "linked"
+            ? linked(left, right)
+            : summary(compare.changes, compare.renumbered, follows(left, right)),
+      arriving(this.trace),
+    ];
+    this.status.replaceChildren(...said.filter(Boolean).map((text) => h("span", {}, text)));
   }
 
   private drawOperations(): void {
@@ -315,9 +398,15 @@ export class Viewer implements View {
     const [left, right] = [store.get("left"), store.get("right")];
     if (this.filter.value !== store.get("passes")) this.filter.value = store.get("passes");
     const timeline = this.timelines[store.get("trace")] ?? this.timelines[0]!;
-    const rows = timeline.rows(this.hits);
+    const rows = timeline.rows(this.found.counts);
     const shown = this.leftTrace === this.trace ? left : -1;
-    this.list.draw(entries(rows, store.get("passes"), this.openUnchanged, [shown, right]), shown, right, timeline.most);
+    const listed = entries(rows, store.get("passes"), this.openUnchanged, [shown, right], store.get("by_time"));
+    this.list.draw(listed, shown, right, timeline.most, `No pass has a name like “${store.get("passes")}”`);
+    const toggle = (): void => store.set({ by_time: !store.get("by_time") });
+    this.costs.replaceChildren(...cost(timeline, rows.length - 1, store.get("by_time"), toggle));
+    this.legend.replaceChildren(...legend(timeline));
+    this.side.toggleAttribute("data-rail", this.rail);
+    this.side.querySelector(".irw-rail")!.textContent = this.rail ? "»" : "«";
   }
 
   /** Compute the bars of the timeline after the panes are painted, a few passes at a time. */
@@ -336,39 +425,23 @@ export class Viewer implements View {
   // Search
 
   private search(): void {
-    const query = this.store.get("query");
-    this.hits = query ? this.analysis.search(this.trace, query) : [];
-    const first = this.hits.findIndex((count) => count > 0);
-    const inRight = this.hits[this.store.get("right")] ?? 0;
-    const seen = this.trace.stages.slice(0, first < 0 ? undefined : first).every(({ ready }) => ready)
-      ? ""
-      : " of those that are here";
-    this.toolbar.say(
-      !query
-        ? ""
-        : first < 0
-          ? `in no pass${seen}`
-          : `${plural(inRight, "line")} here · first appears in ${first} ${this.trace.stages[first]!.label}${seen}`,
-    );
-    this.compare.setMarks({ query });
+    this.found.update(this.analysis, this.trace);
+    this.toolbar.say(this.found.said(this.reader));
+    this.compare.setMarks({ query: this.found.query });
     this.drawList();
   }
 
-  /** To the next line with a hit, on the right side; when there is none, to the first pass that has one. */
-  private nextHit(step: 1 | -1): void {
-    const query = this.store.get("query");
-    if (!query) return;
-    const matches = this.analysis.matching(query);
-    const { lines } = this.right;
-    const from = this.at?.side === "right" ? this.at.line : step > 0 ? -1 : lines.length;
-    for (let i = 1; i <= lines.length; i++) {
-      const line = (from + step * i + lines.length * 2) % lines.length;
-      if (!matches[lines[line]!]) continue;
-      this.compare.reveal({ side: "right", line }, "cursor");
-      return;
-    }
-    const first = this.hits.findIndex((count) => count > 0);
-    if (first >= 0) this.choose(first, "both");
+  private get reader() {
+    const line = this.at?.side === "right" ? this.at.line : -1;
+    return { trace: this.trace, stage: this.store.get("right"), line };
+  }
+
+  /** To the next line found, through all passes. */
+  nextHit(step: 1 | -1): void {
+    const hit = this.found.next(this.reader, step);
+    if (!hit) return;
+    if (hit.stage !== this.store.get("right")) this.choose(hit.stage, "both");
+    queueMicrotask(() => this.compare.reveal({ side: "right", line: hit.line }, "cursor"));
   }
 
   // Source and blame
@@ -385,9 +458,12 @@ export class Viewer implements View {
 
   private moved(spot: Spot): void {
     this.at = spot;
+    if (this.store.get("query")) this.toolbar.say(this.found.said(this.reader));
     if (this.source.focused) return;
-    this.source.mark(this.stageOf(spot).places?.[spot.line] ?? -1);
-    this.compare.link({ left: new Set(), right: new Set() });
+    const place = this.analysis.dumps.places[this.source.mark(this.stageOf(spot).places?.[spot.line] ?? -1)];
+    const tied = place && this.compare.mode === "linked";
+    const of = (stage: Stage): Set<number> => (tied ? this.source.linesOf(stage, place.file, place.line) : new Set());
+    this.compare.link({ left: of(this.left), right: of(this.right) });
   }
 
   private fromSource(file: number, line: number): void {
@@ -456,6 +532,68 @@ export class Viewer implements View {
     this.openDialog(dialog);
   }
 
+  // Beyond the view
+
+  /** Whether Python has kept what the cell made the last time. */
+  private get hasLast(): boolean {
+    return this.asker !== null && this.model.get("last") === true && this.analysis.dumps.traces.length === 1;
+  }
+
+  private async ask(request: Readonly<Record<string, unknown>>): Promise<void> {
+    if (this.asker) this.say(await this.asker.ask(request));
+  }
+
+  /** The place that the reader is at. */
+  private get place(): Place {
+    const [left, right] = [this.store.get("left"), this.store.get("right")];
+    const line = this.at?.side === "right" ? this.at.line + 1 : 0;
+    return {
+      lowering: this.trace.name,
+      pass: right,
+      left: left === this.trace.stages[right]?.before ? -1 : left,
+      line,
+    };
+  }
+
+  /** To a place that a link names, if it is one of this view's lowerings. */
+  private go(place: Place | null): void {
+    if (!place) return;
+    const { traces } = this.analysis.dumps;
+    const trace = place.lowering ? traces.findIndex(({ name }) => name === place.lowering) : 0;
+    const before = traces[trace]?.stages[place.pass]?.before;
+    if (before === undefined) return;
+    const left = Math.min(place.left < 0 ? Math.max(before, 0) : place.left, traces[trace]!.stages.length - 1);
+    this.store.set({ trace, against: -1, left, right: place.pass });
+    if (place.line > 0) queueMicrotask(() => this.compare.reveal({ side: "right", line: place.line - 1 }, "cursor"));
+  }
+
+  private async copyLink(): Promise<void> {
+    const link = location.href.replace(/#.*$/, "") + fragmentOf(this.place);
+    this.say((await copyText(link)) ? `Copied ${fragmentOf(this.place)}` : link);
+  }
+
+  /** Have Python make a page of this view, and open it. */
+  private async openTab(): Promise<void> {
+    const tab = window.open("", "_blank"); // now, while the click allows it
+    const { error, buffers } = await this.asker!.request({ kind: "page" });
+    if (error || !tab || !buffers[0]) {
+      tab?.close();
+      return this.say(error || "The browser did not allow a new tab");
+    }
+    const { buffer, byteOffset, byteLength } = buffers[0];
+    const page = new Blob([new Uint8Array(buffer, byteOffset, byteLength)], { type: "text/html" });
+    tab.location.href = URL.createObjectURL(page) + fragmentOf(this.place);
+  }
+
+  private async fullScreen(): Promise<void> {
+    try {
+      if (document.fullscreenElement) await document.exitFullscreen();
+      else await this.element.requestFullscreen();
+    } catch (error) {
+      this.say(`No full screen: ${String(error)}`);
+    }
+  }
+
   private openDialog(dialog: HTMLDialogElement): void {
     this.element.querySelector("dialog")?.remove();
     dialog.addEventListener("close", () => dialog.remove()); // The browser has given the focus back, and it may have moved on.
@@ -478,9 +616,29 @@ export class Viewer implements View {
     for (const stop of this.stops) stop();
     this.store.close();
     this.inside.close();
+    this.asker?.close();
     this.compare?.destroy();
     this.source?.destroy();
   }
+}
+
+/** What there is to say of two languages, which are not compared line by line. */
+function linked(left: Stage, right: Stage): string {
+  const known = right.places?.reduce((sum, place) => sum + (place >= 0 ? 1 : 0), 0) ?? 0;
+  const total = right.lines.length;
+  const tied =
+    known > 0
+      ? `${thousands(known)} of ${plural(total, "line")} linked by their source line`
+      : "no line of it knows its source line";
+  return `${left.language} → ${right.language}: another language, not diffed; ${tied}`;
+}
+
+/** How many texts are here while others are on their way. */
+function arriving({ stages }: Trace): string {
+  const coming = stages.filter(({ ready, lost }) => !ready && !lost).length;
+  return coming > 0
+    ? `${stages.length - coming} of ${plural(stages.length, "text")} here, the others on their way`
+    : "";
 }
 
 export const render = mounted(style, "these dumps", ({ model, el, host }) => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Analysis, dialect, matcher } from "../src/analysis";
+import { Analysis, dialect } from "../src/analysis";
 import { Breath } from "../src/codec";
 import { diffBySymbol } from "../src/diff";
 import type { Dumps, Stage } from "../src/dumps";
@@ -87,19 +87,6 @@ describe("how two stages differ", () => {
     analysis.diff(stages[400]!, stages[401]!, true);
     expect(analysis.diff(stages[0]!, stages[1]!, true)).not.toBe(first);
   });
-
-  it.each([
-    [["x.a", "x.b", "x.c"], ["x.a", "x.b", "x.d"], false],
-    [["x.a", "x.b"], ["x.a", "x.d"], false],
-    [["x.a", "x.b", "x.c"], ["x.a", "x.d", "x.e"], true],
-    [["x.a"], ["x.b"], true],
-  ])("is more than half of the lines: %j, %j", (a, b, expected) => {
-    const dumps = lowering(a, b);
-    const [left, right] = staged(dumps) as [Stage, Stage];
-    expect(new Analysis(dumps).mostlyRenumbered(left, right)).toBe(expected);
-    expect(new Analysis(dumps).mostlyRenumbered(right, right)).toBe(false);
-    expect(new Analysis(dumps).mostlyRenumbered({ ...left, ready: false }, right)).toBe(false);
-  });
 });
 
 describe("what a function is compared with", () => {
@@ -174,45 +161,6 @@ describe("what is known of lines", () => {
   it("can be prepared", async () => {
     await analysis.prepare(stage, stage, new Breath());
     expect(analysis.segments(stage).map(({ name }) => name)).toEqual(["f"]);
-  });
-});
-
-describe("search", () => {
-  it("counts the lines of each stage that have the query in them", () => {
-    fc.assert(
-      fc.property(
-        fc.array(text, { minLength: 1, maxLength: 4 }),
-        fc.constantFrom("a.x", "Z", "z", "12", "%3", "", "(", "no"),
-        (texts, query) => {
-          const dumps = lowering(...texts);
-          const small = query === query.toLowerCase();
-          const has = (line: string): boolean => query !== "" && (small ? line.toLowerCase() : line).includes(query);
-          expect(new Analysis(dumps).search(dumps.traces[0]!, query)).toEqual(
-            texts.map((lines) => lines.filter(has).length),
-          );
-        },
-      ),
-    );
-  });
-
-  it("finds digits in the numbers of a line and letters in its shape", () => {
-    const dumps = lowering(["  %x = a.b 120", "  %x = a.b 7"]);
-    expect([...new Analysis(dumps).matching("12")]).toEqual([1, 0]);
-    expect([...new Analysis(dumps).matching("a.b")]).toEqual([1, 1]);
-  });
-
-  it.each([
-    ["", "abc", 0, -1],
-    ["b", "aBc", 0, 1],
-    ["B", "abB", 0, 2],
-    ["b", "abab", 2, 3],
-    ["B", "aBaB", 2, 3],
-    ["a.b", "axb a.b", 0, 4],
-    ["[", "a[", 0, 1],
-    ["x", "abc", 0, -1],
-  ])("looks for %j in %j from %i", (query, text, from, at) => {
-    expect(matcher(query)(text, from)).toBe(at);
-    if (from === 0) expect(matcher(query)(text)).toBe(at);
   });
 });
 

@@ -53,7 +53,16 @@ export function lowering(...texts: readonly (readonly string[])[]): Dumps {
     lines: lines(text),
     places: null,
   }));
-  const trace = { name: "t", target: "x", stages, failure: null, facts: [], diagnostics: [], attachments: [] };
+  const trace = {
+    name: "t",
+    target: "x",
+    stages,
+    verdict: null,
+    failure: null,
+    facts: [],
+    diagnostics: [],
+    attachments: [],
+  };
   return {
     table,
     blanked,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Analysis } from "../src/analysis";
 import { Blame, noEarlier } from "../src/blame";
-import { type Dumps, missing, type Stage } from "../src/dumps";
+import { type Dumps, missing } from "../src/dumps";
 import { absent } from "../src/panels";
 import { entries, Timeline } from "../src/timeline";
 import { Unpacker } from "../src/unpack";
@@ -67,12 +67,6 @@ describe("texts that are not here", () => {
     expect(absent(some[5]!, some[5]!)).toBe("p5 is not here yet");
     expect(absent(some[1]!, some[5]!)).toBe("p1 is not here yet; p5 is not here yet");
     expect(absent(end[5]!, end[6]!)).toBe("p5 is not available: it could not be printed or sent");
-  });
-
-  it("are no reason to ignore renumbering", async () => {
-    const found = await dumps("some");
-    const { stages } = found.traces[0]! as { stages: readonly Stage[] };
-    expect(new Analysis(found).mostlyRenumbered(stages[1]!, stages[2]!)).toBe(false);
   });
 
   it("leave open which pass last changed a line", async () => {

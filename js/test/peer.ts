@@ -31,7 +31,6 @@ function pairs(analysis: Analysis, { stages }: Trace) {
   return stages.flatMap((right, i) => {
     const left = stages[right.before];
     if (!left) return [];
-    const renumbered = analysis.mostlyRenumbered(left, right);
     const part = analysis.beside(left, right);
     const whole = { from: 0, to: right.lines.length };
     const [exact, blank] = [false, true].map((ignored) => analysis.diff(left, right, ignored));
@@ -39,11 +38,10 @@ function pairs(analysis: Analysis, { stages }: Trace) {
       left: right.before,
       right: i,
       delta: analysis.delta(left, right),
-      renumbered,
       part: [part.from, part.to],
       exact,
       blank,
-      shown: within(renumbered ? blank! : exact!, part, whole),
+      shown: within(blank!, part, whole),
     };
   });
 }

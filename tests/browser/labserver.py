@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +22,23 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )  # fmt: skip
 """No name but 127.0.0.1 can be resolved."""
-HELPERS = Path(__file__).parents[1] / "views"
+ROOT = Path(__file__).parents[2]
+HELPERS = ROOT / "tests/views"
 SHOW = f"""\
 import sys; sys.path.insert(0, {str(HELPERS)!r})
 from tests.views.lowerings import lower
 from irwidget import views
 """
 """The start of a notebook that shows a lowering."""
+
+
+def _install_extension(folder: Path) -> None:
+    """The prebuilt extension, where pip puts it: as pyproject.toml says."""
+    shared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for source, target in shared["shared-data"].items():
+        place = folder / Path(target).relative_to("share/jupyter/labextensions/irwidget")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / source, place)
 
 
 class Server:
@@ -40,6 +51,7 @@ class Server:
         self.home = home
         self.notebooks = home / "notebooks"
         self.notebooks.mkdir()
+        _install_extension(home / "share/jupyter/labextensions/irwidget")
         settings = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
         settings.parent.mkdir(parents=True)
         settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
@@ -47,7 +59,8 @@ class Server:
         environment = os.environ | {
             "JUPYTER_CONFIG_DIR": str(home / "config"), "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
             "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-            "IPYTHONDIR": str(home / "ipython"), "JUPYTER_PLATFORM_DIRS": "1",
+            "JUPYTER_PATH": str(home / "share/jupyter"), "IPYTHONDIR": str(home / "ipython"),
+            "JUPYTER_PLATFORM_DIRS": "1",
         }  # fmt: skip
         options = [
             "--no-browser", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0",

@@ -27,7 +27,7 @@ done:
   ret i32 %r
 }
 """
-VIEW = "w = views.show([lower()], key='a'); w"
+VIEW = "w = views.show([lower()], key='a'); w.layout_mode = 'split'; w"
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_the_selection_lives_in_python(notebook):
     view.get_by_label("0 input").first.wait_for()
     assert titles(view) == ["0", "15"]
     python(notebook, "w.set_trait('query', 'llvm.store')")
-    view.locator(".irw-found", has_text="first appears in 15").wait_for()
+    view.locator(".irw-found", has_text="first in 15").wait_for()
     view.locator(".irw-query").fill("")
     eventually(notebook, "w.query", "''")
 
@@ -85,7 +85,7 @@ def test_letters_typed_in_the_view_stay_there(notebook):
     view = notebook.viewer()
     cells = notebook.page.locator(".jp-Cell").count()
     view.locator("[data-stage='13']").click()
-    for focus in (".irw-list", ".irw-pane:nth-child(2) .cm-content", ".irw-pane:nth-child(1) .cm-content", "button"):
+    for focus in (".irw-list", ".irw-pane:nth-child(3) .cm-content", ".irw-pane:nth-child(1) .cm-content", "button"):
         view.locator(focus).first.focus()
         for key in "abxcvdfmyzAB":
             notebook.page.keyboard.press(key)
@@ -95,7 +95,7 @@ def test_letters_typed_in_the_view_stay_there(notebook):
     assert notebook.page.locator(".jp-Cell").count() == cells
     assert notebook.page.locator(".jp-MarkdownCell").count() == 0
     python(
-        notebook, "[w.set_trait('blame', False), w.set_trait('fold', True), w.set_trait('ignore_renumbering', None)]"
+        notebook, "[w.set_trait('blame', False), w.set_trait('fold', True), w.set_trait('ignore_renumbering', True)]"
     )
 
 
@@ -235,7 +235,9 @@ def test_what_is_saved_has_both_twins(open_notebook):
     opened.viewer()
     saved = json.loads(opened.save())
     data = saved["cells"][0]["outputs"][0]["data"]
-    assert data.keys() == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+    assert data.keys() == {
+        "application/vnd.jupyter.widget-view+json", "application/vnd.irwidget+json", "text/html", "text/plain"
+    }  # fmt: skip
     assert "one-shot-bufferize" in "".join(data["text/html"])
     assert "one-shot-bufferize" in "".join(data["text/plain"])
 
@@ -293,4 +295,4 @@ def test_of_a_large_lowering_the_last_change_comes_first_and_the_rest_fills_in(o
     view.locator("[data-stage='1']").click()
     assert view.locator(".irw-status").inner_text().startswith("−1 +1 line, 1 change")
     view.locator(".irw-query").fill("muli")
-    assert "first appears in 1 p1" in view.locator(".irw-found").inner_text()
+    assert "first in 1 p1" in view.locator(".irw-found").inner_text()

@@ -119,5 +119,7 @@ def test_everything_that_takes_the_focus_keeps_its_keys_and_axe_is_content(noteb
 
 def test_what_is_saved_has_both_twins(notebook):
     data = json.loads(notebook.save())["cells"][0]["outputs"][0]["data"]
-    assert data.keys() == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+    assert data.keys() == {
+        "application/vnd.jupyter.widget-view+json", "application/vnd.irwidget+json", "text/html", "text/plain"
+    }  # fmt: skip
     assert "&lt;b&gt;f&lt;/b&gt;" in "".join(data["text/html"])

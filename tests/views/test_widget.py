@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import gzip
 import subprocess
@@ -13,8 +14,9 @@ import pytest
 
 from irwidget import views
 from irwidget.errors import ToolError, UsageError
-from irwidget.trace import Content, Dump, Trace, chunks, dump
-from irwidget.views import bundle
+from irwidget.trace import Content, Dump, Trace, Verdict, chunks, dump
+from irwidget.views import base, bundle
+from irwidget.views.packing import opening, settled
 from tests.late import late_dump
 from tests.views.lowerings import lower
 from tests.views.test_packing import unpack
@@ -196,7 +198,9 @@ def test_a_bundle_follows_its_file_while_the_browser_side_is_developed(monkeypat
 
 def test_the_mime_bundle_has_both_twins(trace):
     data, _ = views.show([trace])._repr_mimebundle_()
-    assert data.keys() == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+    widget, saved = "application/vnd.jupyter.widget-view+json", "application/vnd.irwidget+json"
+    assert data.keys() == {widget, saved, "text/html", "text/plain"}
+    assert data[saved] == {"omitted": "The cell was executed without a page"}
     assert data["text/plain"] == views.text([trace])
     assert data["text/html"] == views.html([trace])
 
@@ -234,3 +238,111 @@ get_lexer_by_name("mlir")
 assert not {"anywidget", "ipywidgets", "torch", "numpy"} & sys.modules.keys(), sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def two(name: str, *texts: str, **more) -> Trace:
+    return Trace("t", tuple(dump(f"p{i}", text, step=0) for i, text in enumerate(texts)), name=name, **more)
+
+
+def test_running_a_cell_again_keeps_options_and_pass():
+    first = views.show([two("net", "a\n", "b\n", "c\n", "d\n")], key="again")
+    first.right, first.left = 1, 0
+    first.wrap, first.query, first.search_regex, first.layout_mode, first.passes = True, "x", True, "unified", "p"
+    again = views.show([two("net", "a\n", "B\n", "c\n", "D\n")], key="again")
+    assert (again.left, again.right) == (0, 1)
+    assert (again.wrap, again.query, again.search_regex, again.layout_mode, again.passes) == (
+        True, "x", True, "unified", "p",
+    )  # fmt: skip
+    other = views.show([two("other", "a\n", "B\n", "c\n", "D\n")], key="again")
+    assert (other.left, other.right, other.wrap) == (2, 3, True), "options are the reader's, the pass is the program's"
+
+
+def test_a_view_that_nobody_has_moved_opens_at_its_own_last_change():
+    views.show([two("net", "a\n", "b\n", "c\n")], key="own")
+    again = views.show([two("net", "a\n", "b\n", "b\n")], key="own")
+    assert (again.left, again.right) == (0, 1)
+
+
+def test_a_run_is_compared_with_the_one_before(trace):
+    first = views.show([two("net", "a\n", "b\n")], key="last")
+    wait_for(first, lambda: all(ready(first)))
+    assert not first.last
+    with pytest.raises(UsageError, match="no earlier run"):
+        first.compare_with_last()
+    again = views.show([two("net", "a\n", "B\n")], key="last")
+    assert again.last
+    again.compare_with_last()
+    assert [one.name for one in again.traces] == ["net", "net, the last run"]
+    assert [one.dumps[1].text for one in again.traces] == ["B\n", "b\n"]
+    assert (again.trace, again.against, again.left, again.right, again.last) == (0, 1, 1, 1, False)
+    other = views.show([two("other", "a\n", "B\n")], key="last")
+    assert not other.last
+
+
+@pytest.mark.parametrize(
+    ("check", "opened"),
+    [
+        (Verdict("differs", "p1", 1, "wrong"), (0, 1)),
+        (Verdict("equal", "p3", 3), (2, 3)),
+        (Verdict("not checked", reason="no"), (2, 3)),
+        (None, (2, 3)),
+    ],
+)
+def test_it_opens_with_the_first_wrong_pass(check, opened):
+    shown = two("net", "a\n", "b\n", "c\n", "d\n", check=check)
+    assert opening(shown) == opened
+    verdict = unpack(views.show([shown]).data)[0]["traces"][0]["verdict"]
+    if check is None:
+        assert verdict is None
+    else:
+        assert verdict == {
+            "state": check.state, "brief": check.brief, "text": str(check),
+            "stage": 1 if check.state == "differs" else -1,
+        }  # fmt: skip
+
+
+def test_what_is_on_the_screen_is_sent_before_the_rest():
+    events = {name: threading.Event() for name in "abcd"}
+    dumps = tuple(
+        late_dump(
+            f"p{i}", lambda name=name: Content(f"{name}\n") if events[name].wait(10) else None, events[name].is_set
+        )
+        for i, name in enumerate("abcd")
+    )
+    shown = Trace("t", dumps)
+    assert not settled(shown)
+    widget = views.show([shown])
+    assert ready(widget) == [False] * 4
+    events["c"].set()
+    events["d"].set()
+    wait_for(widget, lambda: ready(widget) == [False, False, True, True])
+    assert (widget.left, widget.right) == (2, 3)
+    assert settled(shown)
+    for event in events.values():
+        event.set()
+    wait_for(widget, lambda: all(ready(widget)))
+
+
+def test_what_a_notebook_keeps_is_the_view_as_it_is_and_no_larger_than_told(trace, monkeypatch):
+    monkeypatch.setattr("irwidget.display.cell_id", lambda: "a cell")
+    widget = views.show([trace])
+    widget.right, widget.left, widget.wrap = 8, 7, True
+    kept = base._kept(widget)
+    (view,) = kept["views"]
+    assert (view["bundle"], view["state"]["left"], view["state"]["right"], view["state"]["wrap"]) == (
+        "viewer",
+        7,
+        8,
+        True,
+    )
+    assert unpack(base64.b64decode(view["data"]))[1] == unpack(widget.data)[1]
+    monkeypatch.setattr(base, "MOST_SAVED", 100)
+    assert "keeps views of up to 0 MB; this has 0.0 MB" in base._kept(widget)["omitted"]
+    large = views.show([two("net", "a\n" * 6000)])
+    assert "up to 5,000 lines" in base._kept(large)["omitted"]
+
+
+def test_a_page_of_the_view_is_made_for_who_asks(trace):
+    page = views.show([trace]).page().decode()
+    assert "one-shot-bufferize" in page
+    assert 'data-bundle="viewer"' in page

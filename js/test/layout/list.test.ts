@@ -16,6 +16,7 @@ const rows = Array.from({ length: 200 }, (_, stage): Row => ({
     ["func", 1, 1],
   ],
   hits: 0,
+  share: 0,
   check: stage === 7 ? "differs" : stage === 6 ? "equal" : "",
 }));
 

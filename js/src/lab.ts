@@ -1,0 +1,212 @@
+/**
+ * A prebuilt extension of JupyterLab and Notebook 7: a saved view comes back without its kernel.
+ *
+ * It draws `application/vnd.irwidget+json`, which a view has beside the widget. Where the widget's model is there, it
+ * shows that; where it is not, the view from what the notebook holds, and where that is too much to be kept, the HTML.
+ * JupyterLab loads it as the remote of a webpack module federation, which is an object with two functions.
+ */
+
+import type { Host, Render } from "./mount";
+import { PageModel } from "./pagemodel";
+
+const OURS = "application/vnd.irwidget+json";
+const WIDGET = "application/vnd.jupyter.widget-view+json";
+/** Milliseconds that a widget has to come to life. */
+const PATIENCE = 600;
+
+/** What a view keeps in the notebook; `irwidget.views.base` writes it. */
+interface Saved {
+  readonly views?: readonly {
+    readonly bundle: string;
+    readonly state: Readonly<Record<string, unknown>>;
+    readonly data: string;
+  }[];
+  /** Why there are no views. */
+  readonly omitted?: string;
+}
+
+// Of JupyterLab, only what is used here.
+interface MimeModel {
+  readonly data: Readonly<Record<string, unknown>>;
+}
+interface LuminoWidget {
+  readonly node: HTMLElement;
+  addWidget(widget: LuminoWidget): void;
+  dispose(): void;
+  renderModel?(model: MimeModel): Promise<void>;
+}
+interface Rendermime {
+  readonly mimeTypes: readonly string[];
+  createRenderer(type: string): LuminoWidget;
+  addFactory(factory: object, rank: number): void;
+}
+interface Tracker {
+  readonly widgetAdded: { connect(slot: (sender: unknown, panel: Panel) => void): void };
+  forEach(each: (panel: Panel) => void): void;
+}
+interface Panel {
+  readonly content: { readonly rendermime: Rendermime };
+}
+type Scope = Readonly<Record<string, Readonly<Record<string, { get(): Promise<() => unknown> }>>>>;
+
+const base = new URL(".", (document.currentScript as HTMLScriptElement).src);
+const bundles = new Map<string, Promise<{ render: Render }>>();
+
+function bundle(name: string): Promise<{ render: Render }> {
+  let code = bundles.get(name);
+  if (!code)
+    bundles.set(
+      name,
+      (code = import(/* @vite-ignore */ new URL(`${name}.js`, base).href) as Promise<{ render: Render }>),
+    );
+  return code;
+}
+
+const host: Host = { getModel: () => Promise.reject(new Error("There is no kernel.")) };
+
+/** Draw what the notebook holds; resolves to what takes it away. */
+async function drawn(saved: Saved, place: HTMLElement): Promise<() => void> {
+  const stops: (() => void)[] = [];
+  for (const { bundle: name, state, data } of saved.views ?? []) {
+    const el = document.createElement("div");
+    place.append(el);
+    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+    const { render } = await bundle(name);
+    stops.push(await render({ model: new PageModel({ ...state, data: bytes }), el, host }));
+  }
+  return () => {
+    for (const stop of stops) stop();
+    place.replaceChildren();
+  };
+}
+
+function note(text: string): HTMLElement {
+  const element = document.createElement("p");
+  element.textContent = text;
+  element.style.cssText = "margin: 4px 0; opacity: 0.75";
+  return element;
+}
+
+/** The class of what shows an output, made from JupyterLab's own panel. */
+function renderer(LuminoPanel: new () => LuminoWidget) {
+  return class SavedView extends LuminoPanel {
+    private live: LuminoWidget | null = null;
+    private stop: (() => void) | null = null;
+    private readonly place = document.createElement("div");
+    private readonly observer = new MutationObserver(() => this.look());
+    private model: MimeModel | null = null;
+    private drawing = false;
+
+    constructor(private readonly rendermime: Rendermime) {
+      super();
+      this.node.append(this.place);
+    }
+
+    async renderModel(model: MimeModel): Promise<void> {
+      const [known, now] = [this.model, model];
+      this.model = model;
+      if (known && JSON.stringify(known.data[WIDGET]) === JSON.stringify(now.data[WIDGET])) return;
+      this.observer.disconnect();
+      this.live?.dispose();
+      this.live = null;
+      if (model.data[WIDGET] && this.rendermime.mimeTypes.includes(WIDGET)) {
+        this.live = this.rendermime.createRenderer(WIDGET);
+        this.addWidget(this.live);
+        this.observer.observe(this.live.node, { childList: true, subtree: true, characterData: true });
+        void this.live.renderModel!(model).catch(() => this.look());
+        setTimeout(() => this.look(true), PATIENCE);
+      } else this.look(true);
+    }
+
+    /** Whether the widget has drawn itself; until it has, it says in words that it is loading, or what is wrong. */
+    private get alive(): boolean {
+      return this.live !== null && this.live.node.childElementCount > 0;
+    }
+
+    private look(late = false): void {
+      const { live } = this;
+      if (this.alive) {
+        live!.node.style.display = "";
+        this.clear();
+      } else if (late || live === null || /error/i.test(live.node.textContent ?? "")) {
+        if (live) live.node.style.display = "none";
+        void this.draw();
+      }
+    }
+
+    private async draw(): Promise<void> {
+      if (this.drawing || !this.model) return;
+      this.drawing = true;
+      const saved = this.model.data[OURS] as Saved;
+      try {
+        if (saved.views?.length) {
+          const stop = await drawn(saved, this.place);
+          if (this.drawing) this.stop = stop;
+          else stop();
+          return;
+        }
+      } catch (error) {
+        console.error(error);
+      }
+      if (!this.drawing) return;
+      this.place.replaceChildren(note(`${saved.omitted ?? "The view cannot be drawn"}. Run the cell for all of it.`));
+      const twin = this.rendermime.createRenderer("text/html");
+      this.addWidget(twin);
+      this.stop = () => {
+        twin.dispose();
+        this.place.replaceChildren();
+      };
+      await twin.renderModel!(this.model);
+    }
+
+    private clear(): void {
+      this.drawing = false;
+      this.stop?.();
+      this.stop = null;
+    }
+
+    override dispose(): void {
+      this.observer.disconnect();
+      this.clear();
+      super.dispose();
+    }
+  };
+}
+
+async function shared<T>(scope: Scope, name: string): Promise<T> {
+  const versions = Object.values(scope[name] ?? {});
+  if (versions.length === 0) throw new Error(`JupyterLab shares no ${name}`);
+  return (await versions[0]!.get())() as T;
+}
+
+let scope: Scope = {};
+
+async function plugin(): Promise<object> {
+  const { INotebookTracker } = await shared<{ INotebookTracker: object }>(scope, "@jupyterlab/notebook");
+  const { Panel: LuminoPanel } = await shared<{ Panel: new () => LuminoWidget }>(scope, "@lumino/widgets");
+  const SavedView = renderer(LuminoPanel);
+  return {
+    id: "irwidget:saved-views",
+    description: "Shows saved views of irwidget without their kernel.",
+    autoStart: true,
+    requires: [INotebookTracker],
+    activate: (_: unknown, tracker: Tracker): void => {
+      const add = ({ content: { rendermime } }: Panel): void => {
+        const createRenderer = (): LuminoWidget => new SavedView(rendermime);
+        // Before the widget's own, which has -10.
+        rendermime.addFactory({ safe: false, mimeTypes: [OURS], createRenderer }, -20);
+      };
+      tracker.forEach(add);
+      tracker.widgetAdded.connect((_sender, panel) => add(panel));
+    },
+  };
+}
+
+const remotes = ((globalThis as unknown as { _JUPYTERLAB?: Record<string, object> })._JUPYTERLAB ??= {});
+remotes["irwidget"] = {
+  init: (given: Scope): void => void (scope = given),
+  get: async (): Promise<() => object> => {
+    const made = { __esModule: true, default: await plugin() };
+    return () => made;
+  },
+};

@@ -1,0 +1,35 @@
+/** Which colour is which dialect; and what the passes cost. */
+
+import { h, OWN_KEYS, plural } from "./dom";
+import { milliseconds } from "./list";
+import type { Timeline } from "./timeline";
+
+/** Dialects that are named; the others have a title only. */
+const NAMED = 12;
+
+export function legend({ dialects }: Timeline): readonly HTMLElement[] {
+  const named = dialects
+    .slice(0, NAMED)
+    .map(([name, hue]) => h("span", {}, h("i", { class: `irw-hue${hue}`, "aria-hidden": "true" }), name));
+  const others = dialects.slice(NAMED).map(([name]) => name);
+  return others.length > 0 ? [...named, h("span", { title: others.join(", ") }, `+${others.length}`)] : named;
+}
+
+/** The time of all passes, and the switch that lists the slowest first. */
+export function cost(timeline: Timeline, count: number, byTime: boolean, toggle: () => void): readonly HTMLElement[] {
+  const all = milliseconds(timeline.seconds);
+  return [
+    h("span", {}, `${plural(count, "pass", "passes")}${all ? `, ${all}` : ""}`),
+    h(
+      "button",
+      {
+        type: "button",
+        "aria-pressed": String(byTime),
+        title: "The slowest passes first (t)",
+        ...OWN_KEYS,
+        click: toggle,
+      },
+      "By time",
+    ),
+  ];
+}

@@ -1,0 +1,85 @@
+"""What the command line prints: the IR itself, one diff, the passes, colours."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from irwidget import cli, terminal
+
+IR = """\
+func.func @f(%a: i32) -> i32 {
+  %0 = arith.constant 0 : i32
+  %1 = arith.addi %a, %0 : i32
+  return %1 : i32
+}
+"""
+WORDS = ["lower", "a.mlir", "--pipeline", "mlir-opt --canonicalize --cse"]
+OUT = "module {\n  func.func @f(%arg0: i32) -> i32 {\n    return %arg0 : i32\n  }\n}\n"
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    (tmp_path / "a.mlir").write_text(IR)
+
+
+def printed(capsys, *words: str, code: int = 0) -> str:
+    assert cli.main([*WORDS, *words]) == code
+    out, err = capsys.readouterr()
+    return err if code else out
+
+
+def test_the_ir_itself(capsys, tmp_path):
+    assert printed(capsys, "-o", "-") == OUT
+    assert printed(capsys, "-o", "out.mlir") == ""
+    assert (tmp_path / "out.mlir").read_text() == OUT
+    assert "cannot be written" in printed(capsys, "-o", "no/where", code=2)
+
+
+def test_the_passes(capsys):
+    rows = printed(capsys, "--passes").splitlines()
+    assert rows[0] == "a.mlir -> raw_ir"
+    assert rows[1].split() == ["#", "pass", "gone", "new", "ms"]
+    assert [row.split()[:3] for row in rows[2:]] == [
+        ["0", "input", "+7"],
+        ["1", "canonicalize", "-2"],
+        ["2", "cse", rows[4].split()[2]],
+    ]
+    assert re.fullmatch(r" *2  cse +\d+\.\d", rows[4].rstrip())
+
+
+@pytest.mark.parametrize("wanted", ["canonicalize", "1"])
+def test_what_one_pass_has_changed(capsys, wanted):
+    lines = printed(capsys, "--diff", wanted).splitlines()
+    assert lines[:3] == ["--- 0 input", "+++ 1 canonicalize", "@@ -1,7 +1,5 @@"]
+    assert [line for line in lines[3:] if line[0] in "+-"] == [
+        "-    %c0_i32 = arith.constant 0 : i32",
+        "-    %0 = arith.addi %arg0, %c0_i32 : i32",
+        "-    return %0 : i32",
+        "+    return %arg0 : i32",
+    ]
+    assert printed(capsys, "--diff", "cse").endswith("no change\n")
+    assert "Did you mean canonicalize?" in printed(capsys, "--diff", "canonicalise", code=2)
+    assert "has no pass '9'" in printed(capsys, "--diff", "9", code=2)
+
+
+def test_colours_when_asked_for_and_where_they_are_seen(capsys, monkeypatch):
+    plain = printed(capsys)
+    assert "\x1b" not in plain
+    shown = printed(capsys, "--color", "always")
+    assert re.sub(r"\x1b\[\d+m", "", shown) == plain
+    assert "\x1b[31m-    return %0 : i32\x1b[0m" in shown
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert printed(capsys) == shown
+    assert printed(capsys, "--color", "never") == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert printed(capsys) == plain
+
+
+def test_only_the_counts_of_a_row_are_coloured():
+    assert terminal.coloured("3  a-1 +b    -4  +12") == "3  a-1 +b    \x1b[31m-4\x1b[0m  \x1b[32m+12\x1b[0m"
+    assert terminal.coloured("2-4  3 passes, no change") == "\x1b[2m2-4  3 passes, no change\x1b[0m"
+    assert terminal.coloured("  %0 = a.b") == "  %0 = a.b"
