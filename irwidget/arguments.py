@@ -55,6 +55,10 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
     )
     if not prog.startswith("irwidget"):
         made.add_argument("--interactive", action="store_true", help="edit and run the pipeline as a widget")
+    if prog == "%%lower":
+        made.add_argument(
+            "--run", action="store_true", help="the cell is a command line; show what the compiler prints"
+        )
     if objects:
         made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
         made.add_argument("--open", "--load", metavar="FILE", help="open a log, a folder of dumps or an .irtrace file")
@@ -69,7 +73,7 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
     made.add_argument("--doctor", action="store_true", help="check this machine against toolchain.lock")
 
 
-_OWN = frozenset("names open format to all source interactive from_cache model inputs text out html save".split())
+_OWN = frozenset("names run open format to all source interactive from_cache model inputs text out html save".split())
 _TABLES = ("targets", "doctor")
 
 
