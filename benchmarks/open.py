@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import re
 import resource
@@ -73,7 +74,7 @@ def split(path: str) -> dict[str, float]:
     base, began = peak(), time.perf_counter()
     text = Path(path).read_text(errors="replace")
     parts = re.split(r"^(?:// -----// |[;#]? ?\*\*\* )IR Dump .*$", text, flags=re.M)[1:]
-    changed = sum(one != other for one, other in zip(parts, parts[1:], strict=False))
+    changed = sum(one != other for one, other in itertools.pairwise(parts))
     spent = time.perf_counter() - began
     return {"dumps": float(len(parts)), "changed": float(changed), "list": spent, "peak MB": peak() - base}
 
