@@ -82,7 +82,7 @@ class Door(Generic[_Kind]):
         return iter(self.all().values())
 
     def all(self) -> Mapping[str, _Kind]:
-        """Every object by name: ours in their order, then those of other packages (of views and readers: before ours)."""
+        """Every object by name: ours in their order, then other packages' (of views and readers: before ours)."""
         with self._lock:
             if self._all is None:
                 ours, others = dict(self._built_in()), dict[str, _Kind]()
