@@ -16,7 +16,7 @@ from irwidget.trace import Content, Diagnostic, Scope, predecessors
 _ROOM = 1 << 26
 """Bytes that dumps which are put back into modules may come to together, or so many times the log:"""
 _TIMES = 4
-_KEPT = 3
+_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
