@@ -57,6 +57,10 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
         _add_terminal(made)
     else:
         made.add_argument("--interactive", action="store_true", help="edit and run the pipeline as a widget")
+    if prog == "%%lower":
+        made.add_argument(
+            "--command", action="store_true", help="the cell is a command line; show what the compiler prints"
+        )
     if objects:
         made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
         made.add_argument("--open", "--load", metavar="FILE", help="open a log, a folder of dumps or an .irtrace file")
@@ -80,7 +84,7 @@ def _add_terminal(made: argparse.ArgumentParser) -> None:
 
 
 _OWN = frozenset(
-    "names open format to all source from interactive from_cache model inputs text out html save "
+    "names command open format to all source from interactive from_cache model inputs text out html save "
     "output diff passes color".split()
 )
 _TABLES = ("targets", "doctor")

@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar, cast
 
-from irwidget import arguments, pipelines, routes
+from irwidget import arguments, pipelines, routes, running
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
+from irwidget.failures import error_of
 from irwidget.frontends.cell import Candidate
 from irwidget.lowering import Lowering, lower
 from irwidget.opened import open as open_dumps
@@ -35,7 +36,24 @@ def _asked(parsed: argparse.Namespace) -> LowerOptions:
 
 def opened(what: str, format: str | None) -> dict[str, Lowering]:
     """What a log, folder or file holds, by names that tell the lowerings apart. Raises UsageError."""
-    found = open_dumps(what, format=format)
+    return _by_name(open_dumps(what, format=format))
+
+
+def run(
+    text: str, parsed: argparse.Namespace, progress: ProgressLine
+) -> tuple[dict[str, Lowering], IRWidgetError | LoweringInterrupted | None]:
+    """What a command line prints of its passes, and how it failed, if it did. Raises UsageError and ToolError."""
+    problem: IRWidgetError | LoweringInterrupted | None = None
+    try:
+        found: Sequence[Lowering] = running.run(text, timeout=parsed.timeout, heard=progress.say)
+    except LoweringInterrupted as stop:
+        found, problem = list(stop.lowerings.values()), stop
+    if problem is None and found and found[-1].failure:
+        problem = error_of(found[-1])
+    return _by_name(found), problem
+
+
+def _by_name(found: Sequence[Lowering]) -> dict[str, Lowering]:
     names = [low.name or str(number) for number, low in enumerate(found)]
     return {
         name if names.count(name) == 1 else f"{name}:{i}": low

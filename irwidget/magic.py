@@ -40,6 +40,9 @@ class LowerMagics(Magics):
         parsed = arguments.parse(line, "%%lower", objects=False)
         if reports.answered(parsed):
             return
+        if parsed.run:
+            self._run(cell, parsed)
+            return
         options = arguments.pipeline_options(parsed) if parsed.interactive else {}
         if parsed.interactive:
             check_pipeline(parsed)
@@ -58,6 +61,15 @@ class LowerMagics(Magics):
             self._edit(candidates, [parsed.model or "", *arguments.split(parsed.inputs)], parsed, options)
         else:
             self._lower(candidates, wanted, parsed)
+
+    def _run(self, cell: str, parsed: argparse.Namespace) -> None:
+        """Run the cell as a command line, and show the passes that it prints; how it failed is raised at the end."""
+        with ProgressLine(enabled=not parsed.text and _cell_id(self.shell) is not None) as progress:
+            done, problem = commands.run(cell, parsed, progress)
+            if done:
+                self._show(done, parsed, progress)
+        if problem:
+            raise problem
 
     @no_var_expand
     @line_magic("lower")

@@ -32,6 +32,10 @@ class ProgressLine:
         """A model's lowering begins, with its export."""
         self._text = f"{name}: torch.export"
 
+    def say(self, what: str) -> None:
+        """Something else goes on."""
+        self._text = what
+
     def report(self, started: PassStarted, step: Step, seconds: float) -> None:
         """A pass begins."""
         name = self._text.partition(":")[0]

@@ -125,6 +125,10 @@ def _rest(data: bytes, start: int, end: int, stop: int, *, last: bool) -> Iterat
     bare = rest.strip()
     if not bare:
         return
+    if last:
+        end += len(rest) - len(rest.lstrip())
+        rest = bare + b"\n"[: 1 if rest.rstrip(b" ").endswith(b"\n") else 0]
+        stop = end + len(rest)
     if last and bare.startswith(b"; ModuleID = "):
         yield Printed("output", end, stop, "output", "llvm", WHOLE)
     elif last and bare.startswith((b"#", b"module", b"builtin.module")) and mlir.is_module(mlir.body(rest).operation):

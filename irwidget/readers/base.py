@@ -1,8 +1,8 @@
 """What a reader is: it recognises a format by its content, and makes traces of it.
 
 Most formats are one log in which a compiler prints its IR after each pass: `BannerReader` needs a regular expression
-for the line before each dump, `LogReader` a function that says where the dumps are. Whatever is not such a log derives from
-`Reader`.
+for the line before each dump, `LogReader` a function that says where the dumps are. Whatever is not such a log derives
+from `Reader`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from irwidget.trace import Content, Diagnostic, Scope, predecessors
 _ROOM = 1 << 26
 """Bytes that dumps which are put back into modules may come to together, or so many times the log:"""
 _TIMES = 4
-_KEPT = 3
+_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _told_of_room(plans: Sequence[Plan], left: int) -> Diagnostic | None:
     return Diagnostic(
         "remark",
         f"From dump {left}, {plans[left].stage.name}, on, functions are shown by themselves: put back into their "
-        "module they would be many times the log. A dump of the module after them differs by what their passes did, too",
+        "module they would be many times the log. A dump of the module after them differs by what they did, too",
     )
 
 

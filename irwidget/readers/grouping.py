@@ -69,11 +69,13 @@ def looked_at(log: Log, printed: Printed) -> Piece:
         digest.update(data)
     if printed.language == "mlir":
         body = mlir.body(head)
+        if not printed.scope.whole and body.operation.endswith("func"):
+            return Piece(printed, digest.digest(), body.operation, body.symbol, frozenset((body.symbol,)))
+        functions = mlir.functions(head)
         child = ""
         if not printed.scope.whole:
-            child = min((one.symbol for one in mlir.definitions(head) if one.symbol != body.symbol), default="")
+            child = min((one.symbol for one in functions), default="")
             child = child or ("" if body.symbol else mlir.referred(head))
-        functions = [one for one in mlir.definitions(head) if one.operation.endswith("func")]
         return Piece(
             printed,
             digest.digest(),

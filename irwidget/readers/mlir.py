@@ -151,28 +151,32 @@ def is_module(operation: str) -> bool:
     return operation in _WHOLE
 
 
-_DEFINED = re.compile(
-    rb'^([ \t]*)"?((?:[\w$]+\.)*(?:func|module|global|executable|variant|export|source))"?'
-    rb'(?: (?:[a-z_]+ |"[a-z]*" )*@(?:"([^"\n]*)"|([\w$.-]+))|\([^\n]{0,400}?sym_name = "([^"\n]*)")',
-    re.M,
+_FUNCTION = re.compile(
+    rb'([ \t]*)"?((?:[\w$]+\.)*func)"?'
+    rb'(?: (?:[a-z_]+ |"[a-z]*" )*@(?:"([^"\n]*)"|([\w$.-]+))|\([^\n]{0,400}?sym_name = "([^"\n]*)")'
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """An operation that defines a symbol."""
+class Function:
+    """A line that a function begins with."""
 
     operation: str
+    """`func.func`."""
     symbol: str
     indent: int
 
 
-def definitions(data: bytes) -> list[Definition]:
-    """What a text defines, functions, globals, modules, in order."""
-    return [
-        Definition(found[2].decode(), (found[3] or found[4] or found[5] or b"").decode(errors="replace"), len(found[1]))
-        for found in _DEFINED.finditer(data)
-    ]
+def functions(data: bytes) -> list[Function]:
+    """The functions in a text, in order."""
+    made: list[Function] = []
+    at = -1
+    while (at := data.find(b"func", at + 1)) >= 0:
+        found = _FUNCTION.match(data, data.rfind(b"\n", 0, at) + 1)
+        if found is not None and found.end(2) == at + 4:
+            symbol = (found[3] or found[4] or found[5] or b"").decode(errors="replace")
+            made.append(Function(found[2].decode(), symbol, len(found[1])))
+    return made
 
 
 _REFERRED = re.compile(rb"@([\w$.-]+)")

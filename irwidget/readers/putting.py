@@ -97,7 +97,12 @@ def _with_attributes(text: str, start: int) -> int:
 def _heads(text: str, target: Target) -> Iterator[re.Match[str]]:
     """The lines that what the target names may begin with."""
     if not target.symbol:
-        yield from (found for found in _NAMELESS.finditer(text) if _named(found, target))
+        at = -1
+        word = "module" if target.operation in _MODULE else target.operation
+        while (at := text.find(word, at + 1)) >= 0:
+            found = _NAMELESS.match(text, text.rfind("\n", 0, at) + 1)
+            if found is not None and found.end(2) == at + len(word) and _named(found, target):
+                yield found
         return
     seen = -1
     pattern = _LLVM if target.language == "llvm" else _MLIR

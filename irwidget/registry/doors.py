@@ -84,7 +84,7 @@ class Door(Generic[_Kind]):
         return iter(self.all().values())
 
     def all(self) -> Mapping[str, _Kind]:
-        """Every object by name: ours in their order, then those of other packages (of views: before ours)."""
+        """Every object by name: ours in their order, then other packages' (of views and readers: before ours)."""
         with self._lock:
             if self._all is None:
                 ours, others = dict(self._built_in()), dict[str, _Kind]()
@@ -214,7 +214,7 @@ frontends: Door[Any] = Door("irwidget.frontends", _named_with("recognises", "beg
 targets: Door[Target] = Door("irwidget.targets", _instance_of(Target))
 tools: Door[Tool] = Door("irwidget.tools", _instance_of(Tool))
 views: Door[View] = Door("irwidget.views", _instance_of(View), ours_last=True)
-readers: Door[Any] = Door("irwidget.readers", _named_with("recognises", "read"))
+readers: Door[Any] = Door("irwidget.readers", _named_with("recognises", "read"), ours_last=True)
 
 DOORS: tuple[Door[Any], ...] = (frontends, targets, tools, views, readers)
 

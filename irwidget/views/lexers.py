@@ -8,7 +8,7 @@ from typing import ClassVar
 from pygments.lexer import RegexLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
-__all__ = ["MLIRLexer"]
+__all__ = ["HLOLexer", "MLIRLexer"]
 
 
 class MLIRLexer(RegexLexer):
@@ -54,3 +54,37 @@ class MLIRLexer(RegexLexer):
         """How likely a text is MLIR."""
         marks = ("func.func @", "builtin.module", "linalg.generic", "arith.constant", "torch.aten.")
         return 0.6 if any(mark in text for mark in marks) else 0.0
+
+
+class HLOLexer(RegexLexer):
+    """XLA's HLO text."""
+
+    name = "HLO"
+    aliases: ClassVar[Sequence[str]] = ["hlo"]
+    filenames: ClassVar[Sequence[str]] = ["*.hlo"]
+    url = "https://openxla.org/xla/hlo_dumps"
+
+    tokens: ClassVar[dict[str, list[object]]] = {
+        "root": [
+            (r"\s+", Text.Whitespace),
+            (r"//.*|/\*.*?\*/", Comment.Single),
+            (r'"(?:[^"\\\n]|\\.)*"', String),
+            (r"^(?:HloModule|FileNames|FunctionNames|FileLocations|StackFrames)\b", Keyword.Declaration),
+            (r"(?:ENTRY|ROOT)\b", Keyword),
+            (r"%[\w.-]+", Name.Variable),
+            (r"(?:pred|token|opaque|tuple|bf16|[su]\d+|[fc]\d+\w*)\b(?=\[|\)|,)", Keyword.Type),
+            (r"[a-z][\w-]*(?==)", Name.Attribute),
+            (r"[a-z][\w-]*(?=\()", Name.Builtin),
+            (r"-?\d+\.\d*(?:[eE][+-]?\d+)?|-?\d+(?:[eE][+-]?\d+)", Number.Float),
+            (r"-?\d+", Number.Integer),
+            (r"[a-zA-Z_][\w.-]*", Name),
+            (r"->|[=*+-]", Operator),
+            (r"[()\[\]{}<>,:;/|.@]", Punctuation),
+            (r".", Text),
+        ],
+    }
+
+    @staticmethod
+    def analyse_text(text: str) -> float:
+        """How likely a text is HLO."""
+        return 0.9 if text.startswith("HloModule ") else 0.0

@@ -19,7 +19,7 @@ from irwidget.views.packing import facts_of, letters, opening, repeated, step_na
 
 LARGE = 5000
 """Lines of the final dump from which on the twins show only the list of passes."""
-LETTERS = 8_000_000
+LETTERS = 4_000_000
 """Letters of all dumps from which on they do, too."""
 TEXT_LINES = 60
 HTML_LINES = 200
@@ -75,10 +75,10 @@ class _Row(tuple[str, str, str, str]):
     __slots__ = ()
 
 
-def _rows(trace: Trace) -> list[_Row]:
+def _rows(trace: Trace, large: bool) -> list[_Row]:
     """The table of passes; a run of passes without a change is one row."""
     labels = repeated([dump.name for dump in trace.dumps])
-    if is_large(trace):
+    if large:
         return [_Row((str(i), label, "", "")) for i, label in enumerate(labels)]
     rows: list[_Row] = []
     analysis = Analysis(trace)
@@ -123,27 +123,27 @@ def _failed(trace: Trace) -> str:
 
 
 def _text(trace: Trace) -> str:
-    lines = [_title(trace)]
+    lines, large = [_title(trace)], is_large(trace)
     if facts := _facts(trace):
         lines.append(facts)
-    lines += aligned([("#", "pass", "gone", "new"), *_rows(trace)], right=(0, 2, 3))
+    lines += aligned([("#", "pass", "gone", "new"), *_rows(trace, large)], right=(0, 2, 3))
     if failed := _failed(trace):
         lines += ["", f"error: {failed}"]
-    if not is_large(trace):
+    if not large:
         lines += ["", *capped(list(_diff(trace)), TEXT_LINES)]
     return "\n".join(map(shortened, lines))
 
 
 def _html(trace: Trace) -> str:
-    facts, failed = _facts(trace), _failed(trace)
-    rows = [(number, tag("code", shortened(name)), gone, new) for number, name, gone, new in _rows(trace)]
+    facts, failed, large = _facts(trace), _failed(trace), is_large(trace)
+    rows = [(number, tag("code", shortened(name)), gone, new) for number, name, gone, new in _rows(trace, large)]
     parts = [
         tag("p", tag("strong", shortened(_title(trace))), shortened(f". {facts}") if facts else ""),
         table(("#", "pass", "gone", "new"), rows),
     ]
     if failed:
         parts.append(tag("p", tag("strong", "Error:"), " ", shortened(failed)))
-    if not is_large(trace):
+    if not large:
         lines = list(map(shortened, capped(list(_diff(trace)), HTML_LINES) or [""]))
         summary = lines[1].removeprefix("+++ ") if len(lines) > 1 else lines[0]
         parts.append(folded(joined(["Last change: ", tag("code", summary)]), tag("pre", "\n".join(lines))))

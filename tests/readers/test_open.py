@@ -138,6 +138,13 @@ class Mine(BannerReader):
     banner = re.compile(rb"^==> (?P<name>[\w-]+)(?: in (?P<function>\w+))?(?: took (?P<seconds>[\d.]+) s)?$")
 
 
+def test_readers_of_others_are_asked_first():
+    text = "==> fold\n@x = global i32 1\n==> strip\n@x = global i32 2\n"
+    assert irwidget.open(text).format == "ir"
+    with registry.readers.trying(Mine()):
+        assert irwidget.open(text).format == "mine"
+
+
 def test_a_reader_of_ones_own():
     text = "start\n==> fold took 0.5 s\na\n==> split in f\nb\nc\n"
     with pytest.raises(irwidget.UsageError, match="no dump that a reader knows"):

@@ -1,4 +1,4 @@
-"""The MLIR lexer, found by name through its entry point."""
+"""The lexers of MLIR and HLO, found by name through their entry points."""
 
 from __future__ import annotations
 
@@ -37,3 +37,22 @@ def test_tokens(lexer, text, kind):
 def test_a_text_is_recognised(lexer):
     assert lexer.analyse_text(PROGRAM) > 0.5
     assert lexer.analyse_text("def f(): pass") == 0
+
+
+def test_hlo():
+    import zipfile
+    from pathlib import Path
+
+    from irwidget.views.lexers import HLOLexer
+
+    lexer = HLOLexer()
+    kept = zipfile.ZipFile(Path(__file__).parents[1] / "readers" / "data" / "xla.zip")
+    for name in (one for one in kept.namelist() if one.endswith(".txt")):
+        text = kept.read(name).decode()
+        tokens = list(lexer.get_tokens(text))
+        assert "".join(word for _, word in tokens).strip() == text.strip()
+        assert not [word for kind, word in tokens if kind is Error]
+    tokens = {word: kind for kind, word in lexer.get_tokens("ROOT %x.1 = f32[8]{0} dot(%a, %b), dim={1}")}
+    assert (tokens["ROOT"], tokens["%x.1"], tokens["f32"], tokens["dot"], tokens["dim"]) == (
+        Keyword, Name.Variable, Keyword.Type, Name.Builtin, Name.Attribute,
+    )  # fmt: skip

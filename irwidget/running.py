@@ -1,0 +1,241 @@
+"""A command line as a lowering: a compiler runs as a child, told to print its passes, and what it prints is opened."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import IO
+
+from irwidget.errors import LoweringInterrupted, ToolError, UsageError
+from irwidget.opened import Opened
+from irwidget.readers import banners, ir
+from irwidget.readers import log as logs
+from irwidget.readers.base import Given
+from irwidget.readers.printed import PassDumps
+from irwidget.result import Lowering
+from irwidget.trace import Failure, Step, Trace
+
+_PATIENCE = 20
+"""Seconds for a program that only says what it knows."""
+_GLANCE = 0.1
+_MOST_OUTPUT = 1 << 26
+"""Bytes of standard output that are taken for the compiler's result."""
+_SHELL = frozenset(("|", "||", "&&", "&", ";", "<", ">", ">>", "2>", "2>&1"))
+
+Heard = Callable[[str], None]
+"""Told what goes on, in words, while the program runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program with its arguments, and what is set in its environment."""
+
+    words: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+    added: tuple[str, ...] = ()
+    """The flags that make it print its passes."""
+
+    def __str__(self) -> str:
+        return shlex.join((*self.words, *self.added))
+
+
+def parsed(text: str) -> Command:
+    """The command in the text of a cell: one; a line that ends with a backslash goes on in the next.
+
+    Raises UsageError for anything that only a shell understands.
+    """
+    try:
+        words = shlex.split(text.replace("\\\n", " "), comments=True)
+    except ValueError as error:
+        raise UsageError(f"The cell is no command line: {error}") from None
+    environment: list[tuple[str, str]] = []
+    while words and (found := re.fullmatch(r"([A-Za-z_]\w*)=(.*)", words[0], re.S)):
+        environment.append((found[1], found[2]))
+        words.pop(0)
+    if not words:
+        raise UsageError("The cell has no command: mlir-opt in.mlir --canonicalize, say")
+    if shell := next((word for word in words if word in _SHELL), None):
+        raise UsageError(f"The cell is one command and no shell script: {shell!r} is for a shell. Put it in a script")
+    if "\n" in text.strip() and len([line for line in re.sub(r"\\\n", "", text).split("\n") if _says(line)]) > 1:
+        raise UsageError("The cell is one command: end a line with a backslash to go on in the next")
+    return Command(tuple(words), tuple(environment))
+
+
+def _says(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def telling(command: Command) -> Command:
+    """The command with the flags that make this tool print its passes, as its own help names them.
+
+    None where it is told to print already, and where the help names none. Raises ToolError when there is no program.
+    """
+    path = shutil.which(command.words[0])
+    if path is None:
+        name = command.words[0]
+        raise ToolError(f"There is no program {name!r} on PATH; give its path, as in ./mine", tool=name)
+    if any(re.match(r"-+(?:mlir-)?print-(?:ir-|after|before|changed)", word) for word in command.words):
+        return command
+    return replace(command, added=_flags(path, os.stat(path).st_mtime_ns))
+
+
+@lru_cache(64)
+def _flags(path: str, changed: int) -> tuple[str, ...]:
+    """The flags of a program; `changed` is when its file was."""
+    said = _asked(path, "--help")
+    if re.search(r"^\s+-+mlir-print-ir-after-all\b", said, re.M):
+        return ("--mlir-print-ir-after-all",)
+    if "help-hidden" in said:
+        said += _asked(path, "--help-hidden")
+    if re.search(r"^\s+-+passes=", said, re.M) and re.search(r"^\s+-+print-changed\b", said, re.M):
+        return ("-print-changed",)
+    if re.search(r"^\s+-+print-after-all\b", said, re.M):
+        return ("-print-after-all",)
+    return ("-mllvm", "-print-changed") if "clang" in _asked(path, "--version")[:500] else ()
+
+
+def _asked(path: str, flag: str) -> str:
+    try:
+        done = subprocess.run(
+            [path, flag], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_PATIENCE, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
+
+
+def run(text: str, *, timeout: float | None = None, heard: Heard | None = None) -> Opened:
+    """Run the command in the text of a cell, and open what it printed.
+
+    It runs in the working directory, for `timeout` seconds at most. One that fails, crashes, takes too long or is
+    interrupted leaves what it had printed, with a `failure` that says how it ended.
+
+    Raises UsageError, ToolError when it printed no pass, LoweringInterrupted on Ctrl-C; the errors' `lowerings` have
+    what there is.
+    """
+    command = telling(parsed(text))
+    name = os.path.basename(command.words[0])
+    with tempfile.TemporaryFile() as output:
+        printed = tempfile.TemporaryFile()  # noqa: SIM115  # as long as what is opened of it
+        ended = _child(command, printed, output, timeout, heard)
+        if not ended:
+            _append_result(printed, output)
+        opened = _opened(command, name, printed)
+    if ended and opened:
+        opened[-1].trace = _failed(opened[-1], name, ended)
+    if ended == _INTERRUPTED:
+        stop = LoweringInterrupted(f"{name} {ended}")
+        stop.lowerings = {low.name: low for low in opened}
+        stop.lowering = opened[-1] if opened else None
+        raise stop
+    if not opened:
+        raise ToolError(_nothing(command, name, ended, printed), tool=name)
+    return opened
+
+
+_INTERRUPTED = "was interrupted by you"
+
+
+def _child(command: Command, printed: IO[bytes], output: IO[bytes], timeout: float | None, heard: Heard | None) -> str:
+    """Run it to its end; how it ended, in words, where that was not well."""
+    began = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            [*command.words, *command.added], stdin=subprocess.DEVNULL, stdout=output, stderr=printed,
+            env={**os.environ, **dict(command.environment)}, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise ToolError(f"{command.words[0]} cannot be run: {error.strerror or error}", tool=command.words[0]) from None
+    watched = _Watched(printed, heard)
+    try:
+        while process.poll() is None:
+            if timeout is not None and time.monotonic() - began > timeout:
+                return f"timed out (after {timeout:g} s, the limit of this lowering)"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GLANCE)
+            watched.look()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.returncode < 0:
+        return f"was killed by {signal.Signals(-process.returncode).name}"
+    return f"exited with {process.returncode}" if process.returncode else ""
+
+
+class _Watched:
+    """Says which passes have been printed."""
+
+    def __init__(self, printed: IO[bytes], heard: Heard | None) -> None:
+        self._heard = heard
+        self._log = logs.Log(printed, "the output")
+        self._at = 0
+        self._count = 0
+
+    def look(self) -> None:
+        if self._heard is None or not self._log.refresh():
+            return
+        last = ""
+        for one in banners.found(self._log, self._at):
+            self._count += 1
+            self._at, last = one.stop, one.banner.name
+        if last:
+            self._heard(f"pass {self._count} {last}")
+
+
+def _append_result(printed: IO[bytes], output: IO[bytes]) -> None:
+    """Have what the program left on its standard output follow the passes, where that is IR."""
+    size = os.fstat(output.fileno()).st_size
+    data = os.pread(output.fileno(), size, 0) if size <= _MOST_OUTPUT else b""
+    if data and b"\0" not in data and ir.kind_of(logs.decoded(data[: 1 << 16])) in ("mlir", "llvm"):
+        printed.seek(0, os.SEEK_END)
+        printed.write(b"\n" + data)
+        printed.flush()
+
+
+def _opened(command: Command, name: str, printed: IO[bytes]) -> Opened:
+    reader = PassDumps()
+    given = Given(name, logs.Log(printed, name))
+    traces = reader.read(given) if reader.recognises(given) else []
+    step = Step("user-tool", str(command), name, program=True)
+    made: list[Lowering] = []
+    for trace in traces:
+        low = Lowering(replace(trace, steps=(step, *trace.steps[1:])))
+        low.file = "what a program printed"
+        made.append(low)
+    return Opened(made, name, reader.name)
+
+
+def _failed(low: Lowering, name: str, ended: str) -> Trace:
+    """Its trace with how the program ended."""
+    before = low.trace.failure
+    if before is not None:
+        return replace(low.trace, failure=replace(before, message=f"{before.message} ({name} {ended})"))
+    errors = tuple(one for one in low.diagnostics if one.severity == "error")
+    said = f": {errors[0].message}" if errors else ""
+    last = f"; the last dump is {len(low.dumps) - 1}, {low.dumps[-1].name}"
+    return replace(low.trace, failure=Failure(0, "", f"{name} {ended}{said}{last}", errors, "tool", name))
+
+
+def _nothing(command: Command, name: str, ended: str, printed: IO[bytes]) -> str:
+    """Why there is nothing to show."""
+    size = os.fstat(printed.fileno()).st_size
+    said = logs.decoded(os.pread(printed.fileno(), 4000, 0)).replace("\0", "").strip()
+    first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])[:500]
+    told = f" with {shlex.join(command.added)}" if command.added else ""
+    lacks = "" if command.added else ". Its --help names no flag that prints passes: add your tool's own to the command"
+    how = ended or f"printed no pass{told}"
+    return f"{name} {how}" + (f": {first}" if first else "") + (lacks if not ended and size >= 0 else "")

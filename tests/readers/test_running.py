@@ -1,0 +1,89 @@
+"""A cell that is a command line: real compilers as children, told to print, and what is left when they end badly."""
+
+from __future__ import annotations
+
+import shlex
+import stat
+import sys
+
+import pytest
+
+import irwidget
+from irwidget import running
+from tests.readers.test_open import LOG
+from tests.readers.test_printed import MODULE, PROGRAM
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"/usr/lib/llvm-22/bin:{tmp_path}:/usr/bin:/bin")
+    return tmp_path
+
+
+def program(folder, body: str) -> str:
+    """A compiler of somebody's own, which names MLIR's flag in its help."""
+    path = folder / "mine-opt"
+    path.write_text(f"#!{sys.executable}\nimport sys, time, os, signal\nLOG = {LOG!r}\n{body}")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+HELP = "if '--help' in sys.argv:\n    print('  --mlir-print-ir-after-all - Print IR after each pass')\n    sys.exit()\n"
+
+
+@pytest.mark.external
+def test_the_flags_are_those_that_the_tool_names(here):
+    if not (running.shutil.which("mlir-opt") and running.shutil.which("opt")):
+        pytest.skip("needs LLVM 22")
+    (here / "in.mlir").write_text(MODULE)
+    (here / "in.ll").write_text(PROGRAM)
+    (low,) = running.run("mlir-opt in.mlir \\\n  --canonicalize --cse")
+    assert [dump.name for dump in low.dumps] == ["canonicalize", "cse", "output"]
+    assert low.steps[0].arguments == "mlir-opt in.mlir --canonicalize --cse --mlir-print-ir-after-all"
+    assert low.text.startswith("module {\n")
+    assert low.text.endswith("\n}\n")
+    (low,) = running.run("opt -O2 -S in.ll  # a comment")
+    assert low.dumps[0].name == "input"
+    assert "SROAPass" in [dump.name for dump in low.dumps if dump.changed]
+    assert low.steps[0].arguments.endswith(" -print-changed")
+    assert running.telling(running.parsed("opt -print-after-all")).added == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "ended", "dumps"),
+    [
+        ("sys.stderr.write(LOG); sys.exit(3)", "mine-opt exited with 3; the last dump is 2, b", 3),
+        ("sys.stderr.write(LOG); sys.stderr.flush(); os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV", 3),
+        ("sys.stderr.write(LOG); sys.stderr.flush(); time.sleep(60)", "timed out (after 2 s, the limit", 3),
+    ],
+)
+def test_what_came_is_kept(here, body, ended, dumps):
+    program(here, HELP + body)
+    found = running.run("mine-opt x", timeout=2)
+    assert len(found[-1].dumps) == dumps
+    assert ended in found[-1].failure.message
+
+
+def test_nothing_to_show_is_an_error(here):
+    program(here, HELP + "sys.stderr.write('error: no such file\\n'); sys.exit(1)")
+    with pytest.raises(irwidget.ToolError, match="mine-opt exited with 1: error: no such file"):
+        running.run("mine-opt x")
+    program(here, "sys.stderr.write('hello\\n')")
+    with pytest.raises(irwidget.ToolError, match="printed no pass: hello. Its --help names no flag"):
+        running.run("mine-opt x")
+    with pytest.raises(irwidget.ToolError, match="no program 'mine-op'"):
+        running.run("mine-op x")
+
+
+@pytest.mark.parametrize("text", ["", "# only this", "a | b", "a > b", "a\nb", "a 'b"])
+def test_what_is_no_command_is_refused(text):
+    with pytest.raises(irwidget.UsageError):
+        running.parsed(text)
+
+
+def test_environment_and_passes_as_they_come(here):
+    program(here, HELP + "assert os.environ['MODE'] == 'a b'\nsys.stderr.write(LOG); sys.stderr.flush(); time.sleep(1)")
+    heard: list[str] = []
+    running.run(f"MODE={shlex.quote('a b')} mine-opt x", heard=heard.append)
+    assert heard[-1] == "pass 3 b"
