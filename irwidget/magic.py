@@ -40,7 +40,7 @@ class LowerMagics(Magics):
         parsed = arguments.parse(line, "%%lower", objects=False)
         if reports.answered(parsed):
             return
-        if parsed.run:
+        if parsed.command:
             self._run(cell, parsed)
             return
         options = arguments.pipeline_options(parsed) if parsed.interactive else {}
