@@ -112,7 +112,7 @@ def install(arch: Arch) -> None:
     private.wrap("fold_constants", _folding)
     private.put("make_benchmark_fn", lambda *_, **__: _untimed)
     private.put("make_precompile_fn", lambda *_, **__: dict)
-    for name in ("cudagraph_post_compile", "cudagraph_partition_post_compile"):
+    for name in ("cudagraph_post_compile", "cudagraph_partition_post_compile", "caching_allocator"):
         private.put(name, nothing)
     private.config(private.INDUCTOR).benchmark_epilogue_fusion = False
     _fakes()
