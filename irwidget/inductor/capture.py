@@ -15,6 +15,7 @@ from typing import Any
 from irwidget.errors import UnsupportedError
 from irwidget.inductor import printing, private
 from irwidget.inductor.data import Break, Captured, Phase, Stopped
+from irwidget.inductor.recorder import Recorder
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import find
 from irwidget.trace import Location
@@ -86,8 +87,6 @@ def warm(joint: Any = None, post: Any = None) -> None:
 
 class _Capture:
     def __init__(self, asked: Asked) -> None:
-        from irwidget.inductor.recorder import Recorder
-
         self.asked = asked
         self.recorder = Recorder()
         self.outputs: list[str] = []

@@ -226,6 +226,10 @@ def on_gpu(value: Any) -> Any:
     return value
 
 
+_FROM_VALUES = (torch.tensor, torch.as_tensor)
+"""What makes a real tensor of values, below all modes, and would copy it to a real GPU: it becomes a fake one there."""
+
+
 def relabel(module: Any) -> None:
     """Have all devices in a graph, its subgraphs and what is known of its values be the GPU."""
     from irwidget.private_torch import pytree
@@ -236,6 +240,8 @@ def relabel(module: Any) -> None:
     for part in module.modules():
         if isinstance(part, torch.fx.GraphModule):
             for node in part.graph.nodes:
+                if node.target in _FROM_VALUES:
+                    continue
                 node.args = map_aggregate(node.args, device)  # pyright: ignore[reportAttributeAccessIssue]
                 node.kwargs = map_aggregate(node.kwargs, device)  # pyright: ignore[reportAttributeAccessIssue]
                 for key in ("val", "example_value"):
