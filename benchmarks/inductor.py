@@ -44,7 +44,8 @@ def cell(model: Any, inputs: tuple[Any, ...], device: str, *, assemble: bool) ->
         target = "inductor_cpp" if arch is None else "inductor_triton"
         if assemble and arch is not None:
             target = "inductor_amdgcn" if arch.startswith("gfx") else "inductor_ptx"
-        low = irwidget.lower(model, *inputs, to=target, **({"arch": arch} if arch else {}))
+        options: dict[str, Any] = {"arch": arch} if arch else {}
+        low = irwidget.lower(model, *inputs, to=target, **options)
     except IRWidgetError as error:
         return str(error).split("\n")[0][:160].replace("|", "\\|")
     watched: Captured = low.results["compilation"].captured
@@ -103,13 +104,13 @@ def _again(layer: torch.nn.Module) -> torch.nn.Module:
     return copy.deepcopy(layer)
 
 
-def speed(rounds: int, devices: list[str]) -> None:
-    """Seconds with all passes captured, and with none, in turn; then ten layers against one."""
+def speed(rounds: int, devices: list[str], sizes: list[int]) -> None:
+    """Seconds with all passes captured, and with none, in turn, of encoders of so many layers."""
     print("| program | device | captured, s | bare, s | ratio |")
     print("|---|---|---|---|---|")
     for device in devices:
         arch = None if device == "cpu" else device
-        for count in (1, 10):
+        for count in sizes:
             model, inputs = layers(count)
             times: dict[bool, list[float]] = {True: [], False: []}
             for _ in range(rounds):
@@ -130,13 +131,15 @@ def main() -> None:
     parser.add_argument("--assemble", action="store_true")
     parser.add_argument("--devices", default="cpu,sm_90,gfx942")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--layers", default="1,10")
     given = parser.parse_args()
     imports.wait(private.WARM)
     capture.warm()
     if given.table:
         table(given.programs, given.devices.split(","), assemble=given.assemble, models=given.models)
     else:
-        speed(given.rounds, [device for device in given.devices.split(",") if not device.startswith("gfx")])
+        devices = [device for device in given.devices.split(",") if not device.startswith("gfx")]
+        speed(given.rounds, devices, [int(count) for count in given.layers.split(",")])
 
 
 if __name__ == "__main__":
