@@ -8,7 +8,7 @@ import tempfile
 import time
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,7 +45,7 @@ class Asked:
 
 def capture(asked: Asked) -> Captured:
     """Compile, in this process, which does not survive it in a state to be used for anything else."""
-    started = time.perf_counter()
+    started, began = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
         _settings(folder)
         if asked.arch:
@@ -53,9 +53,7 @@ def capture(asked: Asked) -> Captured:
 
             gpu.install(find(asked.arch))
         captured = _Capture(asked).run()
-    from dataclasses import replace
-
-    return replace(captured, seconds=time.perf_counter() - started)
+    return replace(captured, seconds=time.perf_counter() - started, processor=time.process_time() - began)
 
 
 def _settings(folder: str) -> None:
