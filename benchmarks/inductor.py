@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -44,7 +43,8 @@ def cell(model: Any, inputs: tuple[Any, ...], device: str, *, assemble: bool) ->
         target = "inductor_cpp" if arch is None else "inductor_triton"
         if assemble and arch is not None:
             target = "inductor_amdgcn" if arch.startswith("gfx") else "inductor_ptx"
-        low = irwidget.lower(model, *inputs, to=target, **({"arch": arch} if arch else {}))
+        options: dict[str, Any] = {"arch": arch} if arch else {}
+        low = irwidget.lower(model, *inputs, to=target, **options)
     except IRWidgetError as error:
         return str(error).split("\n")[0][:160].replace("|", "\\|")
     watched: Captured = low.results["compilation"].captured
@@ -103,20 +103,19 @@ def _again(layer: torch.nn.Module) -> torch.nn.Module:
     return copy.deepcopy(layer)
 
 
-def speed(rounds: int, devices: list[str]) -> None:
-    """Seconds with all passes captured, and with none, in turn; then ten layers against one."""
+def speed(rounds: int, devices: list[str], sizes: list[int]) -> None:
+    """Seconds of the processor with all passes captured, and with none, in turn, of encoders of so many layers."""
     print("| program | device | captured, s | bare, s | ratio |")
     print("|---|---|---|---|---|")
     for device in devices:
         arch = None if device == "cpu" else device
-        for count in (1, 10):
+        for count in sizes:
             model, inputs = layers(count)
             times: dict[bool, list[float]] = {True: [], False: []}
             for _ in range(rounds):
                 for watched in (False, True):
-                    began = time.perf_counter()
-                    compiled(capture.Asked(model, inputs, arch=arch, watched=watched))
-                    times[watched].append(time.perf_counter() - began)
+                    done = compiled(capture.Asked(model, inputs, arch=arch, watched=watched))
+                    times[watched].append(done.processor)
             ours, bare = statistics.median(times[True]), statistics.median(times[False])
             name = f"encoder, {count} layer{'s' if count > 1 else ''}, forward and backward"
             print(f"| {name} | {device} | {ours:.2f} | {bare:.2f} | {ours / bare:.2f} |", flush=True)
@@ -130,13 +129,15 @@ def main() -> None:
     parser.add_argument("--assemble", action="store_true")
     parser.add_argument("--devices", default="cpu,sm_90,gfx942")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--layers", default="1,10")
     given = parser.parse_args()
     imports.wait(private.WARM)
     capture.warm()
     if given.table:
         table(given.programs, given.devices.split(","), assemble=given.assemble, models=given.models)
     else:
-        speed(given.rounds, [device for device in given.devices.split(",") if not device.startswith("gfx")])
+        devices = [device for device in given.devices.split(",") if not device.startswith("gfx")]
+        speed(given.rounds, devices, [int(count) for count in given.layers.split(",")])
 
 
 if __name__ == "__main__":

@@ -37,6 +37,8 @@ COMMANDS = {
     "check": ["-m", "benchmarks.check_mutants"],
     "false alarms": ["-m", "benchmarks.check_mutants", "--alarms"],
     "support": ["-m", "benchmarks.support_table"],
+    "torch.compile": ["-m", "benchmarks.inductor"],
+    "torch.compile by program": ["-m", "benchmarks.inductor", "--table", "--assemble"],
 }
 QUICK = {
     "lower": ["--rounds", "1"],
@@ -47,6 +49,8 @@ QUICK = {
     "check": ["--programs", "mlp"],
     "false alarms": ["--programs", "mlp"],
     "support": ["mlp"],
+    "torch.compile": ["--rounds", "1", "--devices", "sm_90"],
+    "torch.compile by program": ["mlp"],
 }
 
 

@@ -8,13 +8,14 @@ import tempfile
 import time
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 from irwidget.errors import UnsupportedError
 from irwidget.inductor import printing, private
 from irwidget.inductor.data import Break, Captured, Phase, Stopped
+from irwidget.inductor.recorder import Recorder
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import find
 from irwidget.trace import Location
@@ -44,7 +45,7 @@ class Asked:
 
 def capture(asked: Asked) -> Captured:
     """Compile, in this process, which does not survive it in a state to be used for anything else."""
-    started = time.perf_counter()
+    started, began = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
         _settings(folder)
         if asked.arch:
@@ -52,9 +53,7 @@ def capture(asked: Asked) -> Captured:
 
             gpu.install(find(asked.arch))
         captured = _Capture(asked).run()
-    from dataclasses import replace
-
-    return replace(captured, seconds=time.perf_counter() - started)
+    return replace(captured, seconds=time.perf_counter() - started, processor=time.process_time() - began)
 
 
 def _settings(folder: str) -> None:
@@ -86,8 +85,6 @@ def warm(joint: Any = None, post: Any = None) -> None:
 
 class _Capture:
     def __init__(self, asked: Asked) -> None:
-        from irwidget.inductor.recorder import Recorder
-
         self.asked = asked
         self.recorder = Recorder()
         self.outputs: list[str] = []

@@ -158,3 +158,5 @@ class Captured:
     """The text of the files that lines point into."""
     seconds: float = 0.0
     """For all of it, in the copy of the kernel."""
+    processor: float = 0.0
+    """Seconds of the processor of that."""

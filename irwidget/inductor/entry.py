@@ -12,7 +12,7 @@ from irwidget.frontends import base
 from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
 from irwidget.inductor.options import arch_of, patches
 from irwidget.registry import Target, option
-from irwidget.toolchain.run import Options
+from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Trace, Verdict, not_checked
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class _Compilation(KernelBegun):
     def kept(self, made: Made) -> Mapping[str, Any]:
         return made.results
 
-    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+    def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         return not_checked(f"{target.name} is read, not executed: neither its graphs nor its code are run")
 
 

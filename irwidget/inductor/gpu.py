@@ -112,7 +112,7 @@ def install(arch: Arch) -> None:
     private.wrap("fold_constants", _folding)
     private.put("make_benchmark_fn", lambda *_, **__: _untimed)
     private.put("make_precompile_fn", lambda *_, **__: dict)
-    for name in ("cudagraph_post_compile", "cudagraph_partition_post_compile"):
+    for name in ("cudagraph_post_compile", "cudagraph_partition_post_compile", "caching_allocator"):
         private.put(name, nothing)
     private.config(private.INDUCTOR).benchmark_epilogue_fusion = False
     _fakes()
@@ -226,6 +226,10 @@ def on_gpu(value: Any) -> Any:
     return value
 
 
+_FROM_VALUES = (torch.tensor, torch.as_tensor)
+"""What makes a real tensor of values, below all modes, and would copy it to a real GPU: it becomes a fake one there."""
+
+
 def relabel(module: Any) -> None:
     """Have all devices in a graph, its subgraphs and what is known of its values be the GPU."""
     from irwidget.private_torch import pytree
@@ -236,6 +240,8 @@ def relabel(module: Any) -> None:
     for part in module.modules():
         if isinstance(part, torch.fx.GraphModule):
             for node in part.graph.nodes:
+                if node.target in _FROM_VALUES:
+                    continue
                 node.args = map_aggregate(node.args, device)  # pyright: ignore[reportAttributeAccessIssue]
                 node.kwargs = map_aggregate(node.kwargs, device)  # pyright: ignore[reportAttributeAccessIssue]
                 for key in ("val", "example_value"):

@@ -74,6 +74,8 @@ def captured(given: Given, arch: str | None) -> Captured:
         options.get("backend"),
     )
     try:
+        if arch:
+            from irwidget.inductor import gpu as gpu  # imported once here, not in every copy
         if not torch.cuda.is_available():  # they are made once for each process, for the device that it has
             capture.warm()
         return forked.call(lambda: capture.capture(asked), cuda=False)

@@ -72,6 +72,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "make_precompile_fn": ("torch._inductor.select_algorithm", "AlgorithmSelectorCache.make_precompile_fn"),
     "cudagraph_post_compile": ("torch._inductor.output_code", "cudagraph_post_compile"),
     "cudagraph_partition_post_compile": ("torch._inductor.output_code", "cudagraph_partition_post_compile"),
+    "caching_allocator": ("torch._inductor.cudagraph_utils", "check_caching_allocator_for_cudagraphs"),
     "set_driver_to_gpu": ("torch._inductor.runtime.triton_helpers", "set_driver_to_gpu"),
     "cuda_interface": ("torch._dynamo.device_interface", "CudaInterface"),
 }

@@ -100,7 +100,7 @@ class Compilation:
             found = _ending(found, int(what)) or found
         if not found and isinstance(what, str):
             found = [op for op in ops if any(what in self._line(place) or what == place.name for place in op.places)]
-            found = [op for op in found if what in self._line(op.places[-1])] or found
+            found = _calling(found, what) or [op for op in found if what in self._line(op.places[-1])] or found
         if not found:
             known = sorted({op.kernel for op in ops if op.kernel})
             raise UsageError(f"No operation of the schedule is of {what!r}. {near(str(what), known)}")
@@ -259,6 +259,12 @@ def _total(sizes: dict[str, int]) -> int:
 
 def _bytes(count: int) -> str:
     return "an unknown number of bytes" if count < 0 else f"{count} bytes"
+
+
+def _calling(ops: Sequence[Op], piece: str) -> list[Op]:
+    """Of the operations of a line, those that compute what a piece of the line calls."""
+    names = re.findall(r"(\w+)\s*\(", piece) or ([piece] if piece.isidentifier() else [])
+    return [op for op in ops if any(name in target for name in names for target in op.targets)]
 
 
 def _ending(ops: Sequence[Op], line: int) -> list[Op]:

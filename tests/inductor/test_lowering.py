@@ -189,6 +189,7 @@ def test_what_is_wrong_is_said_before_anything_is_compiled(options, message):
         irwidget.lower(programs.apart, X, **options)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune-no-cudagraphs"])
 def test_other_modes_are_compiled_without_a_gpu(mode):
     low = irwidget.lower(
@@ -211,3 +212,10 @@ def test_shapes_can_be_dynamic():
     low = irwidget.lower(programs.apart, torch.randn(32, 48), to="inductor_triton", dynamic=True)
     assert "ks0" in low.text
     assert "Sym(s" in "".join(dump.text for dump in low.dumps) or "s77" in "".join(dump.text for dump in low.dumps)
+
+
+def test_a_tensor_made_of_values_is_on_the_gpu():
+    low = irwidget.lower(programs.with_values, torch.randn(4, 2), to="inductor_triton")
+    assert "tl.store" in low.text
+    graph = next(dump.text for dump in reversed(low.dumps) if dump.name == "post-grad passes")
+    assert 'mul: "f32[4, 2][2, 1] cuda:0"' in graph

@@ -32,6 +32,13 @@ def test_a_call_is_not_fused_and_says_what_would_change_it(low):
     assert low.why("x @ w").answer == "called"
 
 
+def test_a_piece_of_a_line_means_what_it_calls(low):
+    ops = low.results["compilation"].find("softmax")
+    assert ops
+    assert all(any("softmax" in target for target in op.targets) for op in ops)
+    assert {op.kind for op in low.results["compilation"].find("x @ w")} == {"extern"}
+
+
 def test_a_reason_that_is_taken_away_is_no_longer_there():
     apart = irwidget.lower(programs.attended, X, W, to="inductor_triton", patches={"max_fusion_size": 1})
     answer = apart.why("op1", "op2")
