@@ -92,7 +92,7 @@ def test_module_nodes_and_twin_show_it():
     low = irwidget.lower(shifted, X, to="helion_mlir", config=1)
     assert 'helion.config = {block_sizes = [8, 4], indexing = ["pointer", "pointer"], l2_groupings = [2]' in low.text
     texts = {node.name.rpartition(".")[2]: node.text for node in low.trace.nodes}
-    assert texts["load"] == "load: float32[8, 4] = load(x, [block_size_0, block_size_1])"
+    assert texts["load"] == "load = load(x, [block_size_0, block_size_1])  # float32[8, 4]"
     assert texts["block_size_1"].endswith("  # 4")
     assert "persistent_interleaved" in low.to_html()
     assert low.results["kernel"].verify() is None
