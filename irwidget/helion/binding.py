@@ -71,8 +71,7 @@ def check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
     try:
         given = signature.bind(*args).arguments
     except TypeError as error:
-        count = f"{len(args)} argument" + "s" * (len(args) != 1)
-        raise UsageError(f"{name} does not take {count}: {error}.") from error
+        raise UsageError(f"{name} does not take these {len(args)} arguments: {error}.") from error
     hints = inspect.get_annotations(kernel.fn, eval_str=False)
     for parameter, value in given.items():
         tensor = hints.get(parameter) in (torch.Tensor, "torch.Tensor", "Tensor")

@@ -86,11 +86,12 @@ def _filled(bound: Any, kernel: Any, given: Any) -> Any:
         raise UsageError(f"A configuration of {kernel.fn.__name__} is a helion.Config or a dict, not {given!r}.")
     fields: dict[str, Any] = dict(given if isinstance(given, dict) else given.config)
     default: dict[str, Any] = dict(bound.config_spec.default_config().config)
+    known = {*default, *private.config_fields()}
     for name in fields:
-        known = private.config_fields()
-        if name not in default and name not in known:
-            raise UsageError(f"A configuration of {kernel.fn.__name__} has no field {name!r}. {near(name, known)}")
-    if "block_sizes" in default:
+        if name not in known and f"{name}s" not in known:  # Helion takes block_size for block_sizes
+            hint = near(name, sorted(known))
+            raise UsageError(f"A configuration of {kernel.fn.__name__} has no field {name!r}. {hint}")
+    if "block_sizes" in default and "block_size" not in fields:
         fields.setdefault("block_sizes", default["block_sizes"])
     config = kind(**fields)  # normalize() writes into it
     try:

@@ -196,7 +196,7 @@ class Emitter:
         text, fake = private.node_text(node), node.meta.get("val")
         if isinstance(fake, torch.Tensor):
             sizes = ", ".join("?" if (s := self.static(size)) is None else str(s) for size in fake.shape)
-            return text.replace(" = ", f": {str(fake.dtype).removeprefix('torch.')}[{sizes}] = ", 1)
+            return f"{text}  # {str(fake.dtype).removeprefix('torch.')}[{sizes}]"
         if isinstance(result, (bool, int, float)) and isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return f"{text}  # {result}"
         return text

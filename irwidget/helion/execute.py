@@ -112,10 +112,10 @@ def _check(binding: Binding, arguments: Sequence[Any]) -> None:
         if not fits:
             shape = ", ".join("?" if number is None else str(number) for number in wanted) + "," * (len(wanted) == 1)
             opened = " (? is any size but 0 and 1)" if "?" in shape else ""
-            of = f"{names[number_of]} of shape " if number_of < len(names) else ""
+            of = f" for {names[number_of]}" if number_of < len(names) else ""
             raise UsageError(
-                f"The kernel was lowered for {of}({shape}) {fake.dtype}{opened}, "
-                f"not {tuple(given.shape)} {given.dtype}."
+                f"The kernel was lowered for ({shape}) {fake.dtype}{opened}, "
+                f"not {tuple(given.shape)} {given.dtype}{of}."
             )
 
 

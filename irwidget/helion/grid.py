@@ -12,16 +12,32 @@ import contextlib
 import functools
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from irwidget.helion import configuration, private
 from irwidget.helion.bindings import arith, ir, scf
 from irwidget.helion.bound import LoopRange
 from irwidget.helion.builder import Size
-from irwidget.helion.scalars import as_index
+from irwidget.helion.scalars import SymbolScope, as_index
+from irwidget.helion.values import TileLoop
 
-if TYPE_CHECKING:
-    from irwidget.helion.emitter import Emitter
+
+class LoopScope(SymbolScope, Protocol):
+    """Where loops are made: the emitter, as far as they need it."""
+
+    loops: dict[int, TileLoop]
+
+    def value(self, operand: Any) -> Any:
+        """What a bound stands for."""
+        ...
+
+    def tile_size(self, block_id: int) -> int:
+        """The lanes of a block's tile."""
+        ...
+
+    def enter_loop(self, block_id: int, index: ir.Value, begin: Size, end: Size, step: int) -> None:
+        """Note that a tile loop is around what follows."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -35,7 +51,7 @@ class _Grid:
 
 
 @contextlib.contextmanager
-def tile_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
+def tile_loop(emitter: LoopScope, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
     """A top-level loop over the tiles of blocks; what is emitted meanwhile is its body."""
     binding, outer = emitter.binding, dict(emitter.loops)
     order = configuration.loop_order(binding.env, binding.config, blocks)
@@ -49,7 +65,7 @@ def tile_loop(emitter: Emitter, blocks: Sequence[int], ranges: Sequence[LoopRang
     emitter.loops = outer
 
 
-def _flat(emitter: Emitter, grid: _Grid) -> Generator[None]:
+def _flat(emitter: LoopScope, grid: _Grid) -> Generator[None]:
     """A program for each tile."""
     made = scf.ForallOp(grid.begins, grid.ends, grid.steps)
     with ir.InsertionPoint(made.body):
@@ -58,7 +74,7 @@ def _flat(emitter: Emitter, grid: _Grid) -> Generator[None]:
         scf.InParallelOp()
 
 
-def _persistent(emitter: Emitter, grid: _Grid) -> Generator[None]:
+def _persistent(emitter: LoopScope, grid: _Grid) -> Generator[None]:
     """A program for each multiprocessor, which takes every so many-th tile, or as many that follow one another."""
     builder, config = emitter.builder, emitter.binding.config
     programs = private.PROCESSORS * int(config.config.get("num_sm_multiplier") or 1)
@@ -79,12 +95,12 @@ def _persistent(emitter: Emitter, grid: _Grid) -> Generator[None]:
         scf.InParallelOp()
 
 
-def _enter(emitter: Emitter, grid: _Grid, origins: Sequence[ir.Value]) -> None:
+def _enter(emitter: LoopScope, grid: _Grid, origins: Sequence[ir.Value]) -> None:
     for loop in zip(grid.blocks, origins, grid.begins, grid.ends, grid.steps, strict=True):
         emitter.enter_loop(*loop)
 
 
-def _count(emitter: Emitter, begin: Size, end: Size, step: int) -> Size:
+def _count(emitter: LoopScope, begin: Size, end: Size, step: int) -> Size:
     """How many tiles a dim has."""
     extent = emitter.builder.subtract(end, begin)
     if isinstance(extent, int):
@@ -93,7 +109,7 @@ def _count(emitter: Emitter, begin: Size, end: Size, step: int) -> Size:
     return arith.maxsi(zero, arith.ceildivsi(extent, emitter.builder.size(step)))
 
 
-def _origins(emitter: Emitter, grid: _Grid, number: ir.Value, counts: list[Size]) -> list[ir.Value]:
+def _origins(emitter: LoopScope, grid: _Grid, number: ir.Value, counts: list[Size]) -> list[ir.Value]:
     """Where the tile of a number begins, dim by dim."""
     builder = emitter.builder
     places: list[Any] = []
@@ -112,7 +128,7 @@ def _origins(emitter: Emitter, grid: _Grid, number: ir.Value, counts: list[Size]
     ]
 
 
-def _grouped(emitter: Emitter, number: ir.Value, counts: list[Size], group: int) -> list[ir.Value]:
+def _grouped(emitter: LoopScope, number: ir.Value, counts: list[Size], group: int) -> list[ir.Value]:
     """The place of a tile along the first two dims, when `group` tiles along the first follow one another."""
     builder = emitter.builder
     in_group = builder.size(builder.multiply(counts[1], group))

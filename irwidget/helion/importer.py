@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.passes.shape_prop import TensorMetadata
 from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
 
 from irwidget.errors import UnsupportedError, UsageError
@@ -22,15 +21,23 @@ from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 
 
-class NodeMetadata(TensorMetadata):
-    """FX's `tensor_meta`, whose fields can be read by name too, as those of helion-mlir's: `meta["shape"]`."""
+class NodeMetadata(dict[str, Any]):
+    """The metadata of a tensor as a dict, as helion-mlir has it; read by attribute or place, too, as FX's is."""
 
-    def __getitem__(self, key: Any) -> Any:
-        return getattr(self, key) if isinstance(key, str) else super().__getitem__(key)
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __missing__(self, key: Any) -> Any:
+        if isinstance(key, int):
+            return list(self.values())[key]
+        raise KeyError(key)
 
 
 def synthesize_tensor_meta(val: Any) -> Any:
-    """Shape, dtype, requires_grad, stride, memory format and quantisation of a tensor, as FX's `tensor_meta`.
+    """A dict of shape, dtype, requires_grad, stride, memory format and quantisation of a tensor: `tensor_meta`.
 
     Tuples and lists are done element by element; what is no tensor gives None.
     """
@@ -102,7 +109,8 @@ class TorchMLIRNodeImporter:
         """MLIR text of a module whose function `main` computes the node.
 
         `input_tensors` (concrete, fake or meta) stand for the node's tensor
-        arguments, one for each distinct node among them, in order.
+        arguments in order: one for each, or one for each distinct node among
+        them. The function takes as many.
 
         Raises:
             UsageError: their number does not fit.
@@ -110,12 +118,30 @@ class TorchMLIRNodeImporter:
             PassError, ToolError: it does not lower to the output type, or crashes a pass.
         """
         args, kwargs = restored_arguments(node)
-        places: dict[torch.fx.Node, TensorOperand] = {}
-        call_args = tuple(_literal(a, places) for a in args)
-        call_kwargs = {k: _literal(v, places) for k, v in kwargs.items()}
-        if len(places) != len(input_tensors):
-            raise UsageError(f"{node.name} has {len(places)} tensor arguments, not {len(input_tensors)}.")
-        return self._lower(self._import(node, call_args, call_kwargs, input_tensors))
+        for places in (_Places(merged=False), _Places(merged=True)):
+            call_args = tuple(places.literal(a) for a in args)
+            call_kwargs = {k: places.literal(v) for k, v in kwargs.items()}
+            if len(places.nodes) == len(input_tensors):
+                return self._lower(self._import(node, call_args, call_kwargs, input_tensors))
+        count = len(_tensor_arguments(args, kwargs))
+        raise UsageError(f"{node.name} has {count} tensor arguments, not {len(input_tensors)}.")
+
+    def import_graph(self, graph: torch.fx.Graph, func_name: str = "main") -> str:
+        """MLIR text of a module with one function for a whole graph, whose nodes have fake or meta tensors as `val`.
+
+        Raises:
+            UnsupportedError: torch-mlir cannot import a node.
+            PassError, ToolError: it does not lower to the output type, or crashes a pass.
+        """
+        from torch_mlir.extras.fx_importer import FxImporter
+
+        with self._context:
+            importer = FxImporter(context=self._context)
+            try:
+                importer.import_stateless_graph(graph, func_name=func_name)
+            except Exception as error:
+                raise UnsupportedError(f"torch-mlir cannot import the graph: {error}") from error
+        return self._lower(importer.module)
 
     def _import(self, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[torch.Tensor]) -> Any:
         from torch_mlir.extras.fx_importer import FxImporter
@@ -143,13 +169,21 @@ class TorchMLIRNodeImporter:
         return trace.dumps[-1].text
 
 
-def _literal(argument: Any, places: dict[torch.fx.Node, TensorOperand]) -> Any:
-    """Tensor nodes as operands, symbolic numbers as their hints, everything else as it is."""
-    if isinstance(argument, (list, tuple)):
-        return [_literal(item, places) for item in argument]
-    if isinstance(argument, torch.device):
-        return torch.device("cpu")
-    if isinstance(argument, torch.fx.Node):
+class _Places:
+    """The tensor nodes among a node's arguments, each as an operand; `merged` ones that are the same node."""
+
+    def __init__(self, *, merged: bool) -> None:
+        self.merged = merged
+        self.nodes: list[torch.fx.Node] = []
+
+    def literal(self, argument: Any) -> Any:
+        """Tensor nodes as operands, symbolic numbers as their hints, everything else as it is."""
+        if isinstance(argument, (list, tuple)):
+            return [self.literal(item) for item in argument]
+        if isinstance(argument, torch.device):
+            return torch.device("cpu")
+        if not isinstance(argument, torch.fx.Node):
+            return argument
         value = argument.meta.get("val")
         if isinstance(value, (bool, int, float)):
             return value
@@ -157,12 +191,21 @@ def _literal(argument: Any, places: dict[torch.fx.Node, TensorOperand]) -> Any:
             raise UnsupportedError(
                 f"{argument.name} is a number that is known only with a configuration; use lower_kernel"
             )
-        return places.setdefault(argument, TensorOperand(len(places)))
-    return argument
+        if self.merged and argument in self.nodes:
+            return TensorOperand(self.nodes.index(argument))
+        self.nodes.append(argument)
+        return TensorOperand(len(self.nodes) - 1)
+
+
+def _tensor_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.fx.Node]:
+    places = _Places(merged=False)
+    for argument in (*args, *kwargs.values()):
+        places.literal(argument)
+    return places.nodes
 
 
 def import_aten_node_to_mlir(node: torch.fx.Node, output_type: str = "raw") -> str | None:
-    """MLIR text for an ATen node, its inputs taken from the `val` of its arguments.
+    """MLIR text for an ATen node, its inputs taken from the `val` of its arguments, one for each of them.
 
     Returns None for a node that is no ATen call. Raises what
     `TorchMLIRNodeImporter.import_node` raises.
@@ -170,10 +213,7 @@ def import_aten_node_to_mlir(node: torch.fx.Node, output_type: str = "raw") -> s
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
         return None
     args, kwargs = restored_arguments(node)
-    places: dict[torch.fx.Node, TensorOperand] = {}
-    for argument in (*args, *kwargs.values()):
-        _literal(argument, places)
-    tensors = [_concrete(place.meta["val"]) for place in places]
+    tensors = [_concrete(place.meta["val"]) for place in _tensor_arguments(args, kwargs)]
     return TorchMLIRNodeImporter(output_type).import_node(node, tensors)
 
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from irwidget import display
 from irwidget.errors import UsageError, near
+from irwidget.helion import accumulation, execute, legalization, linking, pipelines, triton, verify
 from irwidget.helion import display as printing
-from irwidget.helion import execute, legalization, linking, pipelines, triton, verify
 from irwidget.helion.binding import bind
 from irwidget.helion.bound import Binding
 from irwidget.helion.check import checked
@@ -256,7 +256,7 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
     left = verify.leftovers(module) if aten != "raw" else []
     if left:
         raise legalization.left(module, left, source, options, emission.nodes, aten)
-    return replace(
+    done = replace(
         trace,
         name=binding.name,
         sources=_sources(binding, emission),
@@ -270,11 +270,27 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
         diagnostics=(*trace.diagnostics, *remarks),
         tools={**trace.tools, **_versions()},
         facts={**binding.facts, **trace.facts},
-    ), module
+    )
+    return _accumulated(done, module) if aten == "linalg-on-tensors" else done, module
+
+
+def _accumulated(trace: Trace, module: Any) -> Trace:
+    """Let products of a module start from what they are added to; with a dump where there is such a product."""
+    if not accumulation.fold(module):
+        return trace
+    run_steps(module, (_CLEAN,))
+    text = Computed(lambda: mlir.content(module.get_asm(enable_debug_info=True, large_elements_limit=32)))
+    made = Dump(_ACCUMULATE.arguments, len(trace.steps), "mlir", text)
+    return replace(trace, dumps=(*trace.dumps, made), steps=(*trace.steps, _ACCUMULATE))
 
 
 _NAMES = Step("irwidget", "name-values", "readable names")
 """The last dump: the module with `%t0`, `%blk_arg0`, ... for values and affine maps written out."""
+
+_ACCUMULATE = Step("irwidget", "accumulate", "accumulate products")
+"""Products that are added to something start from it, as `tl.dot(a, b, acc)` does."""
+
+_CLEAN = Step("mlir-opt", "builtin.module(canonicalize,cse)")
 
 _STAGES = (
     Step("helion", "bind", "Device IR"),

@@ -71,7 +71,7 @@ def test_a_node_lights_its_source_line_and_its_mlir(page, low):
     link = next(link for link in low.links if link.node == NODE)
     page.focus_node("acc = aten.addmm")
     assert page.lit_lines(0) == link.source_lines
-    assert page.lit(1) == ["acc = aten.addmm.default(_new_var, load, load_1)"]
+    assert page.lit(1) == ["acc = aten.addmm.default(_new_var, load, load_1)  # float32[16, 16]"]
     assert page.lit_lines(2) == link.mlir_lines
     page.view.locator(".irw-k-row", has_text="memref.subview %out").hover()
     store = next(link for link in low.links if link.target == "store")

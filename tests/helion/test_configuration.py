@@ -58,6 +58,7 @@ def summed(x: torch.Tensor) -> torch.Tensor:
         ({"block_sizes": [4, 32]}, "as given", (4, 32)),
         (helion.Config(block_sizes=[2, 2]), "as given", (2, 2)),
         ("block_sizes=[32, 2], num_warps=2", "as given", (32, 2)),
+        ({"block_size": [4, 2]}, "as given", (4, 2)),
         ("helion.Config(block_sizes=[32, 2])", "as given", (32, 2)),
     ],
 )
@@ -76,7 +77,7 @@ def test_without_one_it_is_helions_default_and_says_so():
     ("given", "said"),
     [
         ("7", "has no configuration 7. It has:\n  0: "),
-        ("block_size=[4, 4]", "has no field 'block_size'. Did you mean block_sizes"),
+        ("block_sise=[4, 4]", "has no field 'block_sise'. Did you mean block_sizes"),
         ("quick", "not 'quick'"),
         ({"block_sizes": [4]}, "expected 2 block sizes"),
         (3.5, "is a helion.Config or a dict, not 3.5"),
@@ -92,7 +93,7 @@ def test_module_nodes_and_twin_show_it():
     low = irwidget.lower(shifted, X, to="helion_mlir", config=1)
     assert 'helion.config = {block_sizes = [8, 4], indexing = ["pointer", "pointer"], l2_groupings = [2]' in low.text
     texts = {node.name.rpartition(".")[2]: node.text for node in low.trace.nodes}
-    assert texts["load"] == "load: float32[8, 4] = load(x, [block_size_0, block_size_1])"
+    assert texts["load"] == "load = load(x, [block_size_0, block_size_1])  # float32[8, 4]"
     assert texts["block_size_1"].endswith("  # 4")
     assert "persistent_interleaved" in low.to_html()
     assert low.results["kernel"].verify() is None

@@ -247,3 +247,23 @@ def test_a_jagged_tile_has_a_parent():
     bound = private.bind(private.copied_kernel(case.kernel), tuple(case.inputs()))[1]
     parents = [private.jagged_parents(bound.env, info.block_id) for info in bound.env.block_sizes]
     assert any(parents)
+
+
+# --- configurations ---------------------------------------------------------------------
+
+
+def test_a_configuration_has_named_fields_and_says_of_each_loop_what_is_its(bound: Any):
+    assert {"block_sizes", "loop_orders", "l2_groupings", "num_warps", "pid_type"} <= {*private.config_fields()}
+    config = private.config_type()(block_sizes=[16, 16, 16], loop_orders=[[1, 0]], l2_groupings=[4])
+    blocks = bound.host_function.device_ir.grid_block_ids[0]
+    assert list(private.config_value(bound.config_spec, config, "loop_orders", blocks[0])) == [1, 0]
+    assert private.config_value(bound.config_spec, config, "l2_groupings", blocks[0]) == 4
+    assert private.config_value(bound.config_spec, config, "no_such_field", blocks[0]) is None
+
+
+def test_the_block_behind_a_size_of_a_tile_is_known(bound: Any):
+    (load,) = (node for node in nodes(bound) if node.name == "load")
+    with bound.env, bound.host_function:
+        blocks = [private.block_behind(bound.env, size) for size in load.meta["val"].shape]
+    assert len(set(blocks)) == 2
+    assert None not in blocks

@@ -41,8 +41,8 @@ def test_arguments_that_are_no_tuple_swapped_or_too_few():
         "matmul are one tuple": lambda: lower_kernel(mm.matmul, X),
         "missing a required argument: 'y'": lambda: lower_kernel(mm.matmul, (X,)),
         "x, y) takes a tensor as y, not 3 (int)": lambda: lower_kernel(mm.matmul, (X, 3)),
-        "lowered for x of shape (20, 30) torch.float32, not (30, 12)": lambda: lowering.run(Y, X),
-        "does not take 1 argument": lambda: lowering.run(X),
+        "lowered for (20, 30) torch.float32, not (30, 12) torch.float32 for x.": lambda: lowering.run(Y, X),
+        "does not take these 1 arguments": lambda: lowering.run(X),
     }
     for said, attempt in attempts.items():
         with pytest.raises(UsageError) as raised:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -148,3 +149,54 @@ def test_text_that_cannot_be_inlined_says_so():
             [],
             TextBuilder(),
         )
+
+
+# --- as helion-mlir documents it --------------------------------------------------------
+
+
+class Visitor:
+    """What helion-mlir's visitor holds, for the method that its document gives."""
+
+    def __init__(self, names: dict[str, str], output_type: str) -> None:
+        self.ctx = SimpleNamespace(node_values=dict(names), aten_output_type=output_type)
+        self.builder = TextBuilder()
+
+    def visit(self, node: torch.fx.Node) -> str:
+        text = import_aten_node_to_mlir(node, output_type=self.ctx.aten_output_type)
+        operands: list[str] = []
+        torch.fx.map_arg((node.args, node.kwargs), lambda n: operands.append(self.ctx.node_values[n.name]))
+        return inline_torch_mlir_output(text, operands, self.builder)
+
+
+def test_a_node_that_takes_one_tensor_twice_has_an_operand_for_each():
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    x.meta["val"] = torch.empty(4, device="meta")
+    square = graph.call_function(aten.mul.Tensor, (x, x))
+    visitor = Visitor({"x": "%tile"}, "linalg-on-tensors")
+    assert visitor.visit(square).startswith("%")
+    assert "ins(%tile, %tile : tensor<4xf32>, tensor<4xf32>)" in visitor.builder.text
+    importer = TorchMLIRNodeImporter()
+    assert importer.import_node(square, [torch.empty(4)]).count("%arg") < importer.import_node(
+        square, [torch.empty(4)] * 2
+    ).count("%arg")
+
+
+def test_a_whole_graph_is_imported():
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    y = graph.call_function(aten.mul.Tensor, (x, x))
+    z = graph.call_function(aten.exp.default, (y,))
+    with FakeTensorMode():
+        for one in (x, y, z):
+            one.meta["val"] = torch.empty(4)
+    graph.output((z,))
+    text = TorchMLIRNodeImporter("linalg-on-tensors").import_graph(graph, "square_exp")
+    assert "func.func @square_exp(%arg0: tensor<4xf32>) -> tensor<4xf32>" in text
+    assert "math.exp" in text
+
+
+def test_tensor_meta_is_a_dict():
+    meta = synthesize_tensor_meta(torch.empty(2, 3))
+    assert isinstance(meta, dict)
+    assert (meta["shape"], meta["stride"], meta["is_quantized"]) == ((2, 3), (3, 1), False)

@@ -6,6 +6,7 @@ import torch
 from irwidget.helion import lower_kernel, products
 from irwidget.toolchain import mlir
 from tests.helion import kernels_matmul as mm
+from tests.helion.cases import CASES, difference
 
 MATMUL = """
 func.func @f(%a: memref<4x{k}xf32>, %b: memref<{k}x6xf32>, %c: memref<4x6xf32>) {{
@@ -40,3 +41,18 @@ def test_products_sum_in_the_same_order(kernel, shapes):
     short, long = (lower_kernel(kernel, (x, y), config={"block_sizes": [*blocks, k]}).run() for k in (16, 128))
     torch.testing.assert_close(long, x @ y, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(short, long, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["matmul", "batched"])
+def test_a_product_accumulates_into_what_it_is_added_to(name: str):
+    case = next(c for c in CASES if name in (str(c), c.family))
+    lowering = lower_kernel(case.kernel, case.inputs(), config=case.config)
+    text, before = lowering.mlir, lowering.trace.dumps[-3].text
+    assert lowering.trace.dumps[-2].name == "accumulate"
+    assert "arith.addf" in before
+    assert "arith.addf" not in text
+    assert all("outs(%blk_arg" in line for line in text.splitlines() if "matmul ins" in line)
+    assert lowering.verify() is None
+    assert (
+        difference(lowering.run(*case.inputs(), opt_level=0, check_bounds=True), case.expected(*case.inputs())) < 1e-4
+    )

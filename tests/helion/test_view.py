@@ -47,9 +47,9 @@ def test_nodes_stand_in_order_under_their_loop(low):
     assert rows[:3] == [
         (0, "kernel matmul"),
         (1, "tile loop root_graph_1"),
-        (2, "acc = full([block_size_0, block_size_1], 0.0, float32)"),
+        (2, "acc = full([block_size_0, block_size_1], 0.0, float32)  # float32[16, 16]"),
     ]
-    assert (3, "acc = aten.addmm.default(_new_var, load, load_1)") in rows
+    assert (3, "acc = aten.addmm.default(_new_var, load, load_1)  # float32[16, 16]") in rows
     assert {node.target for node in low.trace.nodes if node.symbolic} == {"_get_symnode", "aten.sym_size.int"}
 
 
