@@ -10,7 +10,9 @@ from irwidget.registry import View, views
 
 
 def view_of(results: Sequence[Any]) -> View:
-    """The view of some results, each of which has a `trace`."""
+    """The view that the first of some results names (`view`), or the first that fits them; these have a `trace`."""
+    if name := getattr(results[0], "view", ""):
+        return views.find(name, "view")
     return next(view for view in views if views.ask(view, lambda view: view.fits(results), False))
 
 
@@ -19,7 +21,7 @@ def shown(results: Sequence[Any], key: str | None) -> Any:
     return view_of(results).show(results, key)
 
 
-def mimebundle(results: Sequence[Any], key: str) -> Any:
+def mimebundle(results: Sequence[Any], key: str | None) -> Any:
     """The same as IPython asks an object for it."""
     return shown(results, key)._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from irwidget import registry
+from irwidget.editor.chain import Link
 from irwidget.views.markup import table, tag
-
-if TYPE_CHECKING:
-    from irwidget.editor.widget import Pipeline
 
 
 class Names:
@@ -80,40 +79,56 @@ def call(names: Names, target: str, pipeline: str) -> str:
     return f"irwidget.lower({', '.join([names.model, *names.inputs, *said])})"
 
 
-def _rows(pipeline: Pipeline) -> list[tuple[str, str, str]]:
-    """Tool, pass with options, and state of each step; equal for equal pipelines: no times."""
-    return [
-        (
-            link.tool,
-            link.label + "".join(f" {key}={value}" for key, value in link.options),
-            "disabled" if not link.enabled else link.state,
+@dataclass(frozen=True)
+class Summary:
+    """What a pipeline under edit says of itself, and how it is told as text and as HTML."""
+
+    name: str
+    """The model or kernel."""
+    target: str
+    """The IR type that the pipeline goes on from."""
+    status: str
+    steps: Sequence[Link]
+    message: str
+    """What went wrong; empty when nothing did."""
+    magic: str
+    call: str
+
+    @property
+    def text(self) -> str:
+        """The steps as a table, what went wrong, and the lines that reproduce it."""
+        lines = [self._title]
+        lines += [
+            f"  {i}  {tool:16}{what}{f'  ({state})' if state else ''}"
+            for i, (tool, what, state) in enumerate(self._rows, 1)
+        ]
+        lines += [self.message] if self.message else []
+        return "\n".join([*lines, self.magic, self.call, ""])
+
+    @property
+    def html(self) -> str:
+        """The same as HTML that reads well without styles and scripts."""
+        rows = [(str(i), *row) for i, row in enumerate(self._rows, 1)]
+        return tag(
+            "div",
+            tag("p", tag("strong", self._title)),
+            table(("#", "tool", "pass", "state"), rows) if rows else "",
+            tag("p", self.message) if self.message else "",
+            tag("pre", f"{self.magic}\n{self.call}"),
         )
-        for link in pipeline.steps
-    ]
 
+    @property
+    def _title(self) -> str:
+        return f"Pipeline of {self.name} from {self.target}: {self.status}"
 
-def _title(pipeline: Pipeline) -> str:
-    return f"Pipeline of {pipeline.name} from {pipeline.target}: {pipeline.status}"
-
-
-def twin_text(pipeline: Pipeline) -> str:
-    """The steps as a table, what went wrong, and the lines that reproduce it."""
-    lines = [_title(pipeline)]
-    lines += [
-        f"  {i}  {tool:16}{what}{f'  ({state})' if state else ''}"
-        for i, (tool, what, state) in enumerate(_rows(pipeline), 1)
-    ]
-    lines += [pipeline.message] if pipeline.message else []
-    return "\n".join([*lines, pipeline.magic, pipeline.call, ""])
-
-
-def twin_html(pipeline: Pipeline) -> str:
-    """The same as HTML that reads well without styles and scripts."""
-    rows = [(str(i), *row) for i, row in enumerate(_rows(pipeline), 1)]
-    return tag(
-        "div",
-        tag("p", tag("strong", _title(pipeline))),
-        table(("#", "tool", "pass", "state"), rows) if rows else "",
-        tag("p", pipeline.message) if pipeline.message else "",
-        tag("pre", f"{pipeline.magic}\n{pipeline.call}"),
-    )
+    @property
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """Tool, pass with options, and state of each step; equal for equal pipelines: no times."""
+        return [
+            (
+                link.tool,
+                link.label + "".join(f" {key}={value}" for key, value in link.options),
+                "disabled" if not link.enabled else link.state,
+            )
+            for link in self.steps
+        ]

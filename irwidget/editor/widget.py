@@ -18,7 +18,7 @@ from irwidget import options, routes
 from irwidget.editor import catalogue, chain, requests
 from irwidget.editor.chain import Link
 from irwidget.editor.outcome import Plan, route_of, with_outcome
-from irwidget.editor.reproduce import Names, call, magic_line, twin_html, twin_text
+from irwidget.editor.reproduce import Names, Summary, call, magic_line
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.failures import limited
 from irwidget.frontends import base as base_front_end
@@ -396,9 +396,10 @@ class Pipeline(base.View):
 
     def twins(self) -> tuple[str, str]:
         traces = [self.lowering.trace] if self.lowering else []
+        said = Summary(self.name, self.target, self.status, self.steps, self.message, self.magic, self.call)
         return (
-            twin_html(self) + (twins.html(traces) if traces else ""),
-            twin_text(self) + ("\n" + twins.text(traces) if traces else ""),
+            said.html + (twins.html(traces) if traces else ""),
+            said.text + ("\n" + twins.text(traces) if traces else ""),
         )
 
 

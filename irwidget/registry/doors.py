@@ -37,7 +37,10 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "raw": "irwidget.frontends.raw:TARGETS",
     },
     "irwidget.tools": {"toolchain": "irwidget.toolchain.tools:TOOLS"},
-    "irwidget.views": {"views": "irwidget.views.registered:VIEWS"},
+    "irwidget.views": {
+        "sweeps": "irwidget.sweeps.registered:VIEWS",
+        "views": "irwidget.views.registered:VIEWS",
+    },
     "irwidget.readers": {},
 }
 """Our own entry points, as pyproject.toml declares them: a checkout that has not been installed again has them, too."""

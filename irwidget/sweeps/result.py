@@ -6,18 +6,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
+from irwidget import display
 from irwidget.errors import UsageError, near
+from irwidget.result import Lowering
+from irwidget.sweeps import stored
 from irwidget.sweeps.cells import Cell
 from irwidget.sweeps.store import Store, table
-
-if TYPE_CHECKING:
-    from irwidget.result import Lowering
 
 
 class Sweep:
     """The cells of a matrix of lowerings: models by targets."""
+
+    view = "sweep"
+    """The registered view that shows it."""
 
     def __init__(self, cells: Sequence[Cell], about: Mapping[str, Any], path: Path | None = None) -> None:
         self.cells = tuple(cells)
@@ -52,6 +55,12 @@ class Sweep:
         return dict(Counter(cell.status for cell in self.cells).most_common())
 
     @property
+    def summary(self) -> str:
+        """`3 models, 2 targets: 5 ok, 1 failed`"""
+        counted = ", ".join(f"{count} {status}" for status, count in self.counts.items())
+        return f"{len(self.models)} models, {len(self.targets)} targets: {counted}"
+
+    @property
     def table(self) -> Any:
         """A pyarrow.Table, a row per cell, with the columns of the Parquet file."""
         return table(self.cells)
@@ -76,9 +85,6 @@ class Sweep:
 
     def lowering(self, model: str, target: str) -> Lowering:
         """The dumps of a cell as a Lowering, which displays as a pass diff. Raises UsageError when none were kept."""
-        from irwidget.result import Lowering
-        from irwidget.sweeps import stored
-
         cell = self[model, target]
         if not cell.dumps:
             raise UsageError(f"No dumps were kept of {model} to {target}: {cell.message or 'dumps=False'}")
@@ -90,22 +96,13 @@ class Sweep:
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One offline page: the heat map, its filter, and the pass diff of each cell; written to `path` when given."""
-        from irwidget.sweeps.view import page
-
-        made = page(self)
-        if path is not None:
-            Path(path).write_text(made, encoding="utf-8")
-        return made
+        return display.page([self], f"Sweep: {self.summary}", path)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
-        from irwidget.sweeps.view import show
-
-        return show(self)._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
+        return display.mimebundle([self], None)
 
     def __str__(self) -> str:
-        from irwidget.sweeps.view import text
-
-        return text(self)
+        return display.text([self])
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.counts.items())
@@ -115,6 +112,9 @@ class Sweep:
 @dataclass(frozen=True)
 class Comparison:
     """Two sweeps: what works no longer, what works now, what fails elsewhere."""
+
+    view: ClassVar[str] = "sweep comparison"
+    """The registered view that shows it."""
 
     before: Sweep = field(repr=False)
     after: Sweep = field(repr=False)
@@ -162,14 +162,10 @@ class Comparison:
         return {name: (old.get(name, "-"), new.get(name, "-")) for name in names if old.get(name) != new.get(name)}
 
     def __str__(self) -> str:
-        from irwidget.sweeps.view import comparison_text
-
-        return comparison_text(self)
+        return display.text([self])
 
     def _repr_html_(self) -> str:
-        from irwidget.sweeps.view import comparison_html
-
-        return comparison_html(self)
+        return display.shown([self], None).data
 
     def __repr__(self) -> str:
         return (

@@ -28,7 +28,7 @@ def text(sweep: Sweep) -> str:
     rows = [("model", *targets)]
     for model in models:
         rows.append((model, *(_mark(cells.get((model, target))) for target in targets)))
-    lines = [*aligned(rows), "", _counts(sweep)]
+    lines = [*aligned(rows), "", sweep.summary]
     failures = sweep.failures
     lines += [f"{cell.model} to {cell.target}: {_why(cell)}" for cell in failures[:TEXT_FAILURES]]
     if len(failures) > TEXT_FAILURES:
@@ -47,7 +47,7 @@ def html(sweep: Sweep) -> str:
     failures = [tag("li", f"{cell.model} to {cell.target}: {_why(cell)}") for cell in sweep.failures[:HTML_FAILURES]]
     return tag(
         "div",
-        tag("p", tag("strong", _counts(sweep))),
+        tag("p", tag("strong", sweep.summary)),
         tag("table", head, tag("tbody", *rows)),
         folded("Failures", tag("ul", *failures)) if failures else "",
     )
@@ -98,11 +98,6 @@ def _why(cell: Cell) -> str:
 
 def _html_cell(cell: Cell | None) -> str:
     return tag("td", _mark(cell), title=_why(cell) if cell and not cell.ok else False)
-
-
-def _counts(sweep: Sweep) -> str:
-    counted = ", ".join(f"{count} {status}" for status, count in sweep.counts.items())
-    return f"{len(sweep.models)} models, {len(sweep.targets)} targets: {counted}"
 
 
 def _data(sweep: Sweep) -> bytes:
@@ -161,14 +156,8 @@ class SweepMap(base.View):
         return html(self.sweep), text(self.sweep)
 
 
-def show(sweep: Sweep) -> SweepMap:
-    """The heat map as a widget."""
-    return SweepMap(sweep)
-
-
-def page(sweep: Sweep) -> str:
+def page(sweep: Sweep, title: str) -> str:
     """The heat map as a page that needs no kernel and no network, with the dumps of every cell that kept them."""
-    title = f"Sweep: {_counts(sweep)}"
     state = {
         "chosen": -1, "query": "", "status": "", "diff": None, "offline": True,
         "data": base64.b64encode(_data(sweep)).decode(),
@@ -180,3 +169,8 @@ def page(sweep: Sweep) -> str:
             shown = offline.view(offline.state_of([trace]), twins.html([trace]))
             parts.append(f'<template id="irw-cell-{number}">{shown}</template>')
     return offline.document("\n".join(parts), title, ["viewer", "sweep"])
+
+
+def comparison_page(comparison: Comparison, title: str) -> str:
+    """What changed, as a page that needs no kernel and no network."""
+    return offline.document(tag("h1", title) + comparison_html(comparison), title, [])

@@ -31,11 +31,6 @@ MODULES = {
     ".".join(("irwidget", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in ROOT.rglob("*.py")
 }
-KNOTS = (
-    {"irwidget.editor.reproduce", "irwidget.editor.widget"},
-    {"irwidget.sweeps.result", "irwidget.sweeps.view"},
-)
-"""Modules that still import one another, inside functions or for the type checker; nothing may join them."""
 
 
 def named(path: Path) -> set[str]:
@@ -50,11 +45,6 @@ def named(path: Path) -> set[str]:
     return found & MODULES.keys()
 
 
-def knot(name: str) -> str:
-    """The knot that a module is in, as one node; the module itself where it is in none."""
-    return next((min(one) for one in KNOTS if name in one), name)
-
-
 BELOW = tuple(
     f"irwidget.{room}." for room in ("trace", "toolchain", "registry", "checking", "frontends", "helion", "spyre")
 )
@@ -66,7 +56,7 @@ def test_imports_go_one_way():
     """The modules of irwidget have an order in which each imports only what comes before it."""
     graph: dict[str, set[str]] = {}
     for name, path in MODULES.items():
-        graph.setdefault(knot(name), set()).update({knot(one) for one in named(path)} - {knot(name)})
+        graph[name] = named(path) - {name}
     TopologicalSorter(graph).prepare()
     for name, imported in graph.items():
         if name.startswith(BELOW):

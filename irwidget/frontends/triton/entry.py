@@ -15,7 +15,7 @@ from irwidget.frontends.pairing import find_kernels
 from irwidget.llvm_routes import CodeOptions
 from irwidget.registry import Target, frontends, option
 from irwidget.toolchain import client, triton_archs
-from irwidget.toolchain.run import Options
+from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Trace, Verdict, not_checked
 
 
@@ -74,7 +74,7 @@ class _Kernel(KernelBegun):
             results["configurations"] = triton.Configurations(launch.siblings, trace.facts["arch"])
         return Made(trace, results)
 
-    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+    def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         compared = getattr(self.given.obj, "compared", None)
         executed = f"{target.name} is not executed"
         if not compared:
