@@ -108,9 +108,14 @@ def _plan(step: Step) -> _Plan:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
+        return _hashable(json.loads(text))
     except ValueError:
         return text
+
+
+def _hashable(value: Any) -> Any:
+    """JSON's lists as the tuples that they were: Triton keeps things by the options of a launch."""
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _refused(message: str) -> StepFailed:

@@ -114,7 +114,7 @@ def test_a_crash_of_the_interpreter_ends_the_cell_and_keeps_what_was_launched():
 def test_a_launch_that_takes_too_long_says_so():
     with frontend.recording("sm_90", values=True, seconds=10) as launches:
         x = torch.zeros(1, dtype=torch.int32, device="cuda")
-        counts[(1,)](x, 1)
+        counts[(1,)](x, 16)
         launches.seconds = 0.5
         counts[(1,)](x, 1 << 30)
         raise AssertionError("not reached")
