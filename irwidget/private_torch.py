@@ -113,10 +113,11 @@ def traceback_filter(keep: Callable[[Any, Any], Any]) -> Generator[None]:
 
 
 def _custom_op(operator: Any) -> Any:
-    """The definition of a `torch.library.custom_op`; None for every other operator."""
+    """The definition of a `torch.library.custom_op`; None for every other operator, and for those of torch itself."""
     from torch._library.custom_ops import OPDEFS
 
-    return OPDEFS.get(str(getattr(operator, "_schema", "")).partition("(")[0].partition(".")[0])
+    found: Any = OPDEFS.get(str(getattr(operator, "_schema", "")).partition("(")[0].partition(".")[0])
+    return None if found is None or str(found._init_fn.__module__).startswith("torch.") else found
 
 
 def custom_op_function(operator: Any) -> Callable[..., Any] | None:

@@ -93,6 +93,8 @@ class _Kernel(KernelBegun):
             raise UsageError(f"{self._binding.name} launches no Triton kernel")
         first = recorded[0]
         said = {**first.options, **self._rest}
+        if said.pop("run", False):
+            raise UsageError("run=True executes launches of Triton kernels; of a Helion kernel, low.run(*tensors) does")
         return triton.lower(first.kernel, *first.arguments, to=to, run=options, grid=first.grid, **said)
 
 

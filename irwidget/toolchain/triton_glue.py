@@ -294,8 +294,9 @@ def assembler_errors(said: str, text: str) -> tuple[tuple[int, str], ...]:
     """
     if named := _PTXAS.findall(said):
         return tuple((int(line), message.strip()) for line, message in named)
-    numbers = {line: number for number, line in enumerate(text.splitlines(), 1)}
-    return tuple((numbers.get(quoted, 0), message.strip()) for message, quoted in _LLVM_MC.findall(said))
+    numbers = {" ".join(line.split()): number for number, line in enumerate(text.splitlines(), 1)}
+    found = _LLVM_MC.findall(said)
+    return tuple((numbers.get(" ".join(quoted.split()), 0), message.strip()) for message, quoted in found)
 
 
 def failure(error: str, said: str) -> PassFailed:

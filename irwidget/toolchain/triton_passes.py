@@ -108,9 +108,14 @@ def _plan(step: Step) -> _Plan:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
+        return _hashable(json.loads(text))
     except ValueError:
         return text
+
+
+def _hashable(value: Any) -> Any:
+    """JSON's lists as the tuples that they were: Triton keeps things by the options of a launch."""
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _refused(message: str) -> StepFailed:
@@ -261,10 +266,10 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
                 try:
                     after.binary = compile_stage(state.text)
                 except triton_private.ptxas_error() as error:
-                    log = stage.commands[-1][1] if stage.commands else ""
-                    raise _unassembled(str(error), log, state, tool) from None
+                    command, log = stage.commands[-1] if stage.commands else ([], "")
+                    raise _unassembled(str(error), log, state, tool, shlex.join(command)) from None
                 except RuntimeError as error:  # AMD's assembler and linker
-                    raise _unassembled(str(error), said(), state, tool) from None
+                    raise _unassembled(str(error), said(), state, tool, "") from None
         finally:
             meanwhile.join()
         return after
@@ -276,7 +281,7 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
     return after
 
 
-def _unassembled(error: str, said: str, state: TritonState, tool: str) -> PassFailed:
+def _unassembled(error: str, said: str, state: TritonState, tool: str, command: str) -> StepFailed:
     """The failure of an assembler, with the user's line for each line of assembly that it names."""
     places = triton_lines.assembly(state.text)
     found: list[Diagnostic] = []
@@ -285,7 +290,7 @@ def _unassembled(error: str, said: str, state: TritonState, tool: str) -> PassFa
         where = f" (line {line} of the {state.language})" if line else ""
         found.append(Diagnostic("error", message + where, place))
     reason = found[0].message if found else " ".join(error.split())
-    return PassFailed(f"{tool} says: {reason}", tuple(found))
+    return StepFailed(events.Failed("pass", reason, tool, tool, tuple(found), pipeline=command))
 
 
 def _sass(plan: _Plan, state: TritonState) -> Passes:

@@ -162,6 +162,11 @@ def failed_assertion() -> Any:
     return _module("compiler.errors").CompileTimeAssertionFailure
 
 
+def vendor_libraries() -> list[tuple[Any, str]]:
+    """Where Triton's bindings of cuBLAS and hipBLAS are: modules, and the names of classes in them."""
+    return [(libtriton("nvidia").cublas, "CublasLt"), (libtriton("amd").hipblas, "HipblasLt")]
+
+
 # --- the interpreter -----------------------------------------------------------------------
 
 

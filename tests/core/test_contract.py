@@ -193,6 +193,7 @@ def test_an_operator_of_the_users_own_runs_python_that_can_be_wrapped():
     assert torch.equal(found(torch.ones(2), 1), torch.full((2,), 2.0))
     assert private.custom_op_function(torch.ops.aten.add.Tensor) is None
     assert private.custom_op_function(torch.Tensor.add) is None
+    assert private.custom_op_function(torch.ops.prims.uniform.default) is None  # torch's own
     plus(torch.ones(2), 1)  # it has its function for a device when it has run there once
     calls = []
     with private.custom_op_wrapped(operator, lambda function: lambda *args: calls.append(1) or function(*args)):

@@ -182,7 +182,10 @@ def test_functions_that_triton_compiles_are_told_apart():
 
     from tests.triton.test_gluon import copy_kernel
 
-    constant = triton.constexpr_function(lambda x: x)
+    @triton.constexpr_function
+    def constant(x: int) -> int:
+        return x
+
     assert [private.is_jit_callable(one) for one in (add_kernel, copy_kernel, constant, len)] == [
         True,
         True,
@@ -208,6 +211,10 @@ def test_the_interpreter_runs_functions_that_were_defined_as_compiled_ones():
 
     assert forked.call(run) == [2.0] * 4
     assert not private.knobs().runtime.interpret
+
+
+def test_libraries_of_vendors_can_be_replaced():
+    assert [hasattr(module, name) for module, name in private.vendor_libraries()] == [True, True]
 
 
 def test_benchmarks_and_comparisons_can_be_replaced():

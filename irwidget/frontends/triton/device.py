@@ -292,6 +292,22 @@ class _Stream(_Event):
         return event or _Event()
 
 
+class _Library:
+    """A vendor's library of products (cuBLAS, hipBLAS), which is not there without a GPU: computes nothing."""
+
+    def __init__(self, name: str, tell: Callable[[str], None], *args: Any) -> None:
+        self._name, self._tell = name, tell
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def compute(*args: Any, **kwargs: Any) -> None:
+            """Raises NotExecuted where tensors have values, for the result has none."""
+            if not isinstance(torch.empty(0), FakeTensor):
+                raise NotExecuted(f"{self._name}.{name} is a library's for a GPU, and there is none")
+            self._tell(f"{self._name}.{name} is left out: a library's for a GPU, it has no kernel that could be shown")
+
+        return compute
+
+
 class _Graph:
     """torch.cuda.CUDAGraph without a GPU: what is launched while it is captured is launched, once."""
 
@@ -433,6 +449,8 @@ def machine(arch: Arch, tell: Callable[[str], None] = lambda _: None) -> Generat
         stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
         stack.enter_context(replaced(torch, "Generator", _Generator))
         stack.enter_context(replaced(torch, "compile", _not_compiled(tell)))
+        for module, name in triton_private.vendor_libraries():
+            stack.enter_context(replaced(module, name, partial(_Library, name, tell)))
         for name in ("do_bench", "do_bench_cudagraph"):
             stack.enter_context(replaced(triton_private.testing(), name, _not_measured))
         stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))

@@ -15,7 +15,7 @@ from irwidget.frontends.pairing import find_kernels
 from irwidget.llvm_routes import CodeOptions
 from irwidget.registry import Target, frontends, option
 from irwidget.toolchain import client, triton_archs
-from irwidget.toolchain.run import Options
+from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Trace, Verdict, not_checked
 
 
@@ -57,7 +57,9 @@ class _Kernel(KernelBegun):
         said = {**self.given.kwargs, **self.given.options}
         values = bool(said.pop("run", False))
         if isinstance(obj, str):
-            return Made(triton.lower(obj, *self.given.inputs, to=target.name, how=options, values=values, **said))
+            if values:
+                raise UsageError("run=True executes the launch of a kernel, and IR text has no arguments")
+            return Made(triton.lower(obj, *self.given.inputs, to=target.name, run=options, values=values, **said))
         return self._made(obj, target, options, values, said)
 
     def _made(self, obj: Any, target: Target, options: Options, values: bool, said: dict[str, Any]) -> Made:
@@ -65,14 +67,14 @@ class _Kernel(KernelBegun):
         arch, llvm_passes = said.pop("arch", None), bool(said.pop("llvm_passes", False))
         given = (*self.given.inputs, *triton.parse_signature(said.pop("signature", "")))
         asked = arch or triton.default_arch(target.name)
-        launch = triton.launch_of(obj, *given, arch=asked, how=options, values=values, **said)
+        launch = triton.launch_of(obj, *given, arch=asked, run=options, values=values, **said)
         trace = triton.lower_launch(launch, target.name, arch, llvm_passes, options)
         results: dict[str, Any] = {"recipe": triton.Recipe(launch, launch.compiled(trace.facts["arch"])[0])}
         if launch.siblings:
             results["configurations"] = triton.Configurations(launch.siblings, trace.facts["arch"])
         return Made(trace, results)
 
-    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+    def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         compared = getattr(self.given.obj, "compared", None)
         executed = f"{target.name} is not executed"
         if not compared:

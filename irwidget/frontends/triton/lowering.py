@@ -29,7 +29,7 @@ def lower(
     signature: str | Sequence[Any] = "",
     config: str | int | None = None,
     llvm_passes: bool = False,
-    how: Options | None = None,
+    run: Options | None = None,
     values: bool = False,
     **keywords: Any,
 ) -> Trace:
@@ -40,21 +40,21 @@ def lower(
     or Triton types (`"*fp16:16"`, `"i32"`), constexprs and launch options by keyword. `signature` is the
     same as one string: `"*fp32:16, *fp32:16, i32:16, 1024"`. `config` picks one of the autotuner's
     configurations, by number or by what it says (`"BLOCK=128"`). With `values` the launch is executed, too, by
-    Triton's interpreter, on the tensors that are given; `how` says how the passes run.
+    Triton's interpreter, on the tensors that are given; `run` says how the passes run.
 
     Failures of a pass are in `Trace.failure`. Raises UsageError, PassError when the kernel does not
     compile, ToolError without Triton.
     """
     require()
-    how = how or Options()
+    run = run or Options()
     if to not in TARGETS:
         raise UsageError(f"{to!r} is not one of Triton's IR types. {near(to, TARGETS)}")
     if isinstance(obj, str):
-        return _lower_text(obj, to, arch, llvm_passes, how, keywords)
+        return _lower_text(obj, to, arch, llvm_passes, run, keywords)
     given = (*args, *parse_signature(signature))
     asked = arch or default_arch(to)
-    launch = launch_of(obj, *given, arch=asked, grid=grid, config=config, how=how, values=values, **keywords)
-    return lower_launch(launch, to, arch, llvm_passes, how)
+    launch = launch_of(obj, *given, arch=asked, grid=grid, config=config, run=run, values=values, **keywords)
+    return lower_launch(launch, to, arch, llvm_passes, run)
 
 
 def launch_of(
@@ -63,15 +63,15 @@ def launch_of(
     arch: str,
     grid: Any = None,
     config: str | int | None = None,
-    how: Options | None = None,
+    run: Options | None = None,
     values: bool = False,
     **keywords: Any,
 ) -> Launch:
     """A launch as it is, or that of a kernel with its arguments; see `lower`. Raises as `recording`."""
     if isinstance(obj, Launch):
         return obj
-    how = how or Options()
-    with recording(arch, seconds=how.timeout, memory=how.memory, values=values) as launches:
+    run = run or Options()
+    with recording(arch, seconds=run.timeout, memory=run.memory, values=values) as launches:
         obj.run(*args, grid=grid or (1,), warmup=not values, **keywords)
     return select(launches, config)[0]
 
