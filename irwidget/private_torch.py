@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
     from torch._decomp import get_decompositions as get_decompositions  # pyright: ignore[reportUnknownVariableType]
     from torch._dynamo.utils import counters as counters
+    from torch._export.converter import TS2EPConverter as TS2EPConverter
     from torch._inductor.decomposition import (
         select_decomp_table as select_decomp_table,  # pyright: ignore[reportUnknownVariableType]
     )
@@ -41,6 +42,7 @@ NAMES = {
     "counters": ("torch._dynamo.utils", "counters"),
     "select_decomp_table": ("torch._inductor.decomposition", "select_decomp_table"),
     "GraphLowering": ("torch._inductor.graph", "GraphLowering"),
+    "TS2EPConverter": ("torch._export.converter", "TS2EPConverter"),
     "V": ("torch._inductor.virtualized", "V"),
 }
 """Our name -> module and name of torch; no name is the module itself."""
