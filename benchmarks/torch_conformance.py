@@ -11,12 +11,14 @@ import argparse
 import importlib
 import multiprocessing
 import sys
+import types
 import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import torch
+from packaging import version
 
 import irwidget
 from irwidget.errors import IRWidgetError
@@ -34,6 +36,10 @@ def suite(checkout: Path) -> list[Any]:
         raise SystemExit(f"{checkout} has no {_SUITE}/torch_mlir_e2e_test: it is no checkout of llvm/torch-mlir")
     sys.path.insert(0, str(folder))
     sys.modules.setdefault("multiprocess", multiprocessing)  # its framework asks for it; nothing of it is used here
+    built: Any = types.ModuleType("torch_mlir._version")  # which a wheel lacks
+    built.torch_version_for_comparison = lambda: version.parse(torch.__version__.partition("+")[0])
+    built.version = version
+    sys.modules.setdefault("torch_mlir._version", built)
     importlib.import_module("torch_mlir_e2e_test.test_suite").register_all_tests()
     return list(importlib.import_module("torch_mlir_e2e_test.registry").GLOBAL_TEST_REGISTRY)
 
