@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import multiprocessing
 import sys
 import types
@@ -40,6 +41,11 @@ def suite(checkout: Path) -> list[Any]:
     built.torch_version_for_comparison = lambda: version.parse(torch.__version__.partition("+")[0])
     built.version = version
     sys.modules.setdefault("torch_mlir._version", built)
+    if importlib.util.find_spec("torchvision") is None:  # its programs are then left out
+        for name in ("torchvision", "torchvision.models", "torchvision.ops"):
+            empty: Any = types.ModuleType(name)
+            empty.models = empty.ops = empty
+            sys.modules[name] = empty
     importlib.import_module("torch_mlir_e2e_test.test_suite").register_all_tests()
     return list(importlib.import_module("torch_mlir_e2e_test.registry").GLOBAL_TEST_REGISTRY)
 

@@ -14,8 +14,8 @@ from tests.llvm import validity
 from tests.llvm.programs import PROGRAMS
 from tests.llvm.test_targets import lower, named
 
-QUICK = ("gelu", "embedding", "cumsum", "dynamic_batch", "bfloat16")
-"""Programs of every run: static and dynamic shapes, serial loops, assertions, libraries, a type that SPIR-V lacks."""
+QUICK = ("gelu", "embedding", "dynamic_batch", "bfloat16")
+"""Programs of every run: libraries, serial loops with assertions, dynamic shapes, a type that SPIR-V lacks."""
 ENTRY = {
     "nvptx": r"^\.visible \.entry (\w+)",
     "amdgpu": r"^\s*\.amdhsa_kernel (\w+)",
@@ -131,7 +131,7 @@ def test_every_function_by_itself_is_checked_and_valid(name: str, dtype: torch.d
     assert "is equal" in str(whole.check)
 
 
-OPENCL = ("erf", "asinh", "tanh", "exp", "sinh")
+OPENCL = ("erf", "sinh")
 
 
 @pytest.mark.parametrize("name", OPENCL)
@@ -205,10 +205,10 @@ def _texts(program: str, target: str, whole: bool) -> tuple[str, ...]:
 
 
 def test_a_lowering_is_the_same_in_a_fresh_worker() -> None:
-    cases = [(target, whole) for target in ENTRY for whole in (True, False)]
-    before = {case: _texts("gelu", *case) for case in cases}
+    cases = [*((target, False) for target in ENTRY), ("spirv", True)]
+    before = {case: _texts("embedding", *case) for case in cases}
     client.shutdown()
-    assert {case: _texts("gelu", *case) for case in cases} == before
+    assert {case: _texts("embedding", *case) for case in cases} == before
 
 
 @pytest.mark.exhaustive
