@@ -118,9 +118,15 @@ def _add(group: Any, option: Option, default: Any, *, from_word: bool) -> None:
     group.add_argument(option.flag, type=option.from_word if from_word else str, metavar=metavar, **said)
 
 
-def parse(line: str | Sequence[str], prog: str, *, objects: bool) -> argparse.Namespace:
-    """Parse a line. Raises UsageError; `--help` prints and gives a namespace whose `help_shown` is true."""
+def parse(
+    line: str | Sequence[str], prog: str, *, objects: bool, defaults: Mapping[str, Any] | None = None
+) -> argparse.Namespace:
+    """Parse a line; `defaults` are of options that it does not name.
+
+    Raises UsageError; `--help` prints and gives a namespace whose `help_shown` is true.
+    """
     made = parser(prog, objects=objects)
+    made.set_defaults(**(defaults or {}))
     try:
         words = shlex.split(line) if isinstance(line, str) else list(line)
     except ValueError as error:

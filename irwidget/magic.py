@@ -12,6 +12,7 @@ from typing import Any
 from IPython.core.completer import context_matcher
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from traitlets import Enum, Float
 
 from irwidget import arguments, cells, commands, display, imports, reports, routes
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
@@ -24,9 +25,20 @@ from irwidget.result import Lowering, save
 
 @magics_class
 class LowerMagics(Magics):
-    """The magics."""
+    """The magics. What they take for options that a line does not give is set by `%config LowerMagics.timeout = 60`."""
 
     shell: InteractiveShell  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    timeout = Float(600.0, allow_none=True, help="Seconds that a lowering may take; None: as long as it wants.")
+    timeout.tag(config=True)
+    route = Enum(("robust", "explorer"), "robust", help="The route: robust, or explorer, PyTorch Explorer's own.")
+    route.tag(config=True)
+
+    def _parsed(self, line: str, prog: str, *, objects: bool) -> argparse.Namespace:
+        defaults: dict[str, Any] = {"timeout": self.timeout}
+        if "--interactive" not in line:
+            defaults["route"] = self.route
+        return arguments.parse(line, prog, objects=objects, defaults=defaults)
 
     # A pipeline is full of braces and dollars that mean something to its tools.
     @no_var_expand
@@ -37,7 +49,7 @@ class LowerMagics(Magics):
             self._lower_cell(line, cell)
 
     def _lower_cell(self, line: str, cell: str) -> None:
-        parsed = arguments.parse(line, "%%lower", objects=False)
+        parsed = self._parsed(line, "%%lower", objects=False)
         if reports.answered(parsed):
             return
         if parsed.command:
@@ -79,7 +91,7 @@ class LowerMagics(Magics):
             self._lower_line(line)
 
     def _lower_line(self, line: str) -> None:
-        parsed = arguments.parse(line, "%lower", objects=True)
+        parsed = self._parsed(line, "%lower", objects=True)
         if reports.answered(parsed):
             return
         if parsed.from_cache:
@@ -230,7 +242,11 @@ setattr(LowerMagics.lower_line, "getdoc", _help("%lower", objects=True))  # noqa
 
 def load(shell: InteractiveShell) -> None:
     """Register the magics and their completion; start the worker and the import of PyTorch in the background."""
-    shell.register_magics(LowerMagics)
+    magics = LowerMagics(shell)
+    shell.register_magics(magics)
+    configurables: list[Any] = shell.configurables
+    configurables[:] = [one for one in configurables if not isinstance(one, LowerMagics)]
+    configurables.append(magics)  # where %config looks
     matchers: list[Any] = shell.Completer.custom_matchers
     if complete not in matchers:
         matchers.append(complete)

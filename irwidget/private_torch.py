@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch._decomp import get_decompositions as get_decompositions  # pyright: ignore[reportUnknownVariableType]
     from torch._dynamo.backends.common import aot_autograd as aot_autograd
     from torch._dynamo.utils import counters as counters
+    from torch._export.converter import TS2EPConverter as TS2EPConverter
     from torch._inductor.decomposition import (
         select_decomp_table as select_decomp_table,  # pyright: ignore[reportUnknownVariableType]
     )
@@ -43,6 +44,7 @@ NAMES = {
     "select_decomp_table": ("torch._inductor.decomposition", "select_decomp_table"),
     "GraphLowering": ("torch._inductor.graph", "GraphLowering"),
     "aot_autograd": ("torch._dynamo.backends.common", "aot_autograd"),
+    "TS2EPConverter": ("torch._export.converter", "TS2EPConverter"),
     "V": ("torch._inductor.virtualized", "V"),
 }
 """Our name -> module and name of torch; no name is the module itself."""

@@ -13,6 +13,8 @@ from irwidget.trace import Step
 PATIENCE = 1.5
 """Seconds before anything is shown: most lowerings are over by then."""
 INTERVAL = 0.25
+LONG = 10.0
+"""Seconds after which a pass that is still running is spoken of: a few never end."""
 
 
 class ProgressLine:
@@ -22,6 +24,8 @@ class ProgressLine:
         self._enabled = enabled
         self._text = ""
         self._started = time.monotonic()
+        self._pass: tuple[str, float] | None = None
+        """The pass under way, and when it began."""
         self._done = threading.Event()
         self._handle: Any = None
         self._idle = threading.Event()
@@ -31,6 +35,7 @@ class ProgressLine:
     def begin(self, name: str) -> None:
         """A model's lowering begins, with its export."""
         self._text = f"{name}: torch.export"
+        self._pass = None
 
     def say(self, what: str) -> None:
         """Something else goes on."""
@@ -40,6 +45,7 @@ class ProgressLine:
         """A pass begins."""
         name = self._text.partition(":")[0]
         self._text = f"{name}: {step} · pass {started.index} {started.name}"
+        self._pass = (started.name, time.monotonic())
 
     def __enter__(self) -> ProgressLine:
         if self._enabled:
@@ -73,13 +79,20 @@ class ProgressLine:
         finally:
             self._idle.set()
 
+    def _said(self, now: float) -> str:
+        """What is going on; of a pass that takes long, for how long, and what an interrupt costs."""
+        whole, running = f"{self._text} · {now - self._started:.0f} s", self._pass
+        if running and now - running[1] >= LONG:
+            return f"{whole} · {running[0]} for {now - running[1]:.0f} s; an interrupt keeps the dumps before it"
+        return f"{whole} · interrupt the kernel to stop"
+
     def _watch(self) -> None:
         from IPython.display import display
 
         if self._done.wait(PATIENCE):
             return
         while True:
-            line = _Line(f"{self._text} · {time.monotonic() - self._started:.0f} s · interrupt the kernel to stop")
+            line = _Line(self._said(time.monotonic()))
             if self._handle is None:
                 self._handle = display(line, display_id=True)
             else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 import linecache
 import re
@@ -45,7 +47,6 @@ def export(
 
     Raises ExportError with the user's line, the cause and what to try.
     """
-    import torch
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table  # pyright: ignore[reportMissingImports]
 
     from irwidget.frontends import mixed
@@ -53,19 +54,47 @@ def export(
     label = name or model_name(model)
     try:
         with alone(), undone(model), quiet_export(), whole_user_stacks(), no_collection(), some_temporary_folder():
-            if isinstance(model, torch.export.ExportedProgram):
-                program = model
-            else:
-                module = model if isinstance(model, torch.nn.Module) else _function_module(model)
-                program = torch.export.export(
-                    module, args, dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False
-                )
+            program = _traced(model, args, dict(kwargs or {}), dynamic_shapes)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
             if not found:
                 return program.run_decompositions(get_decomposition_table())
     except Exception as error:
         raise explain(error, label, "torch.export") from error
     raise _refused(label, *found)
+
+
+def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> ExportedProgram:
+    """The program of a model of any kind, before decompositions."""
+    import torch
+
+    if isinstance(model, torch.export.ExportedProgram):
+        return model
+    if isinstance(model, torch.jit.ScriptModule | torch.jit.ScriptFunction):
+        from irwidget.private_torch import TS2EPConverter
+
+        return TS2EPConverter(model, args, kwargs).convert()
+    module = model if isinstance(model, torch.nn.Module) else _function_module(model)
+    try:
+        return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+    except Exception as error:
+        transformed = _NO_STORAGE in str(error) or "_functorch" in getattr(model, "__code__", _no_code).co_filename
+        if not transformed or dynamic_shapes or kwargs:
+            raise
+        from irwidget.private_torch import make_fx
+
+        # gradients within a program, as of torch.func's transforms, which torch.export cannot trace
+        graph = make_fx(lambda *given: module.forward(*given))(*args)
+        return torch.export.export(graph, args, strict=False)
+
+
+_NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
+_no_code = (lambda: None).__code__
+
+
+def uncompiled(model: Any) -> Any:
+    """The module or function that `torch.compile` was given, or the model itself."""
+    given = getattr(model, "_torchdynamo_orig_callable", None)
+    return getattr(model, "_orig_mod", model) if given is None else given
 
 
 def _refused(name: str, node: Node, error: Exception) -> ExportError:
@@ -86,22 +115,30 @@ def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
     """A module whose forward is the function, with the function's own signature; a builtin may have none."""
     import torch
 
-    try:
-        inspect.signature(function)
-        forward = function
-    except (TypeError, ValueError):
-
-        def forward(*args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs)
-
     module = torch.nn.Module()
-    module.forward = forward
+    module.forward = as_function(function)
     return module
+
+
+def as_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Anything that can be called as a function of Python, which tracers want: builtins, operators, objects."""
+    if inspect.isfunction(function) or inspect.ismethod(function):
+        return function
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    with contextlib.suppress(TypeError, ValueError):
+        forward.__signature__ = inspect.signature(function)  # pyright: ignore[reportFunctionMemberAccess]
+    name = re.sub(r"\W", "_", model_name(function)) or "forward"
+    forward.__name__ = forward.__qualname__ = name
+    return forward
 
 
 def model_name(model: Any) -> str:
     """A readable name: the class of a module, the name of a function."""
-    return getattr(model, "__name__", None) or type(model).__name__
+    inner = getattr(model, "func", model) if isinstance(model, functools.partial) else model
+    return getattr(inner, "__name__", None) or type(inner).__name__
 
 
 def read_sources(names: Iterable[str]) -> dict[str, str]:

@@ -49,6 +49,7 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
     if isinstance(model, torch.export.ExportedProgram):
         raise UsageError("torch_script_graph_ir needs the module itself; an ExportedProgram cannot be traced again")
     started = time.perf_counter()
+    model = frontend.uncompiled(model)
     given = _apart(model, inputs, kwargs)
     safe = _buffers_restored(model) if given[0] is model else contextlib.nullcontext()
     try:
@@ -56,8 +57,7 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
         with alone(), undone(model), warnings.catch_warnings(), torch.random.fork_rng(devices=[]), safe:
             warnings.simplefilter("ignore", category=DeprecationWarning)
             warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # pyright: ignore[reportPrivateImportUsage]
-            trace: Any = torch.jit.trace
-            traced = trace(*_positional(*given), check_trace=False)
+            traced = _traced(*_positional(*given))
     except Exception as error:
         raise frontend.explain(error, name, "torch.jit.trace") from error
     seconds = time.perf_counter() - started
@@ -69,6 +69,22 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
         name=name,
         tools={"torch": torch.__version__},
         sources=frontend.read_sources(place.file for d in dumps for place in d.locations if place),
+    )
+
+
+def _traced(model: Any, inputs: tuple[Any, ...]) -> Any:
+    """What the tracer records of a module, of one of its methods, or of anything else that can be called."""
+    import torch
+
+    trace: Any = torch.jit.trace
+    owner = getattr(model, "__self__", None)
+    if isinstance(owner, torch.nn.Module) and not isinstance(model, torch.nn.Module):
+        methods: Any = torch.jit.trace_module
+        name = str(model.__name__)
+        traced = methods(owner, {name: inputs}, check_trace=False)
+        return traced if name == "forward" else getattr(traced, name)
+    return trace(
+        model if isinstance(model, torch.nn.Module) else frontend.as_function(model), inputs, check_trace=False
     )
 
 

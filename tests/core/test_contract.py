@@ -97,7 +97,14 @@ def lowers_to_inductors_loops():
         assert operation.get_operation_name() == "op0"
 
 
+def exports_scripted_modules():
+    scripted = torch.jit.script(torch.nn.Linear(2, 2))
+    program = private.TS2EPConverter(scripted, (torch.ones(1, 2),), {}).convert()
+    assert torch.equal(program.module()(torch.ones(1, 2)), scripted(torch.ones(1, 2)))
+
+
 CONTRACT = {
+    "TS2EPConverter": exports_scripted_modules,
     "pytree": flattens_and_rebuilds_what_is_nested,
     "FakeTensor": is_the_class_of_fake_tensors,
     "FakeTensorMode": gives_tensors_without_data,

@@ -1,6 +1,7 @@
 """%%lower and %lower in a real IPython shell."""
 
 import io
+import time
 from contextlib import redirect_stdout
 
 import pytest
@@ -8,6 +9,9 @@ from IPython.core.completer import provisionalcompleter
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
+from irwidget.progress import ProgressLine
+from irwidget.toolchain.events import PassStarted
+from irwidget.trace import Scope, Step
 
 NET = """
 import torch
@@ -190,3 +194,33 @@ def test_tables(run):
     doctor = run("%lower --doctor")
     assert "torch-mlir" in doctor
     assert "missing" not in doctor
+
+
+def test_what_a_line_does_not_say_is_configured(shell, run):
+    cell = "%%lower --to llvm_mlir --text {}\nnet = Net()\nx = torch.randn(2, 4)"
+    assert "LowerMagics(Magics) options" in run("%config LowerMagics")
+    try:
+        run("%config LowerMagics.timeout = 0.001")
+        with pytest.raises(irwidget.errors.ToolError, match=r"timed out \(after 0.001 s"):
+            run(cell.format(""))
+        run("%config LowerMagics.route = 'explorer'")
+        run(cell.format("--timeout 60"))
+        assert shell.user_ns["_lowering"].steps[-1].name == "explorer"
+        run(cell.format("--timeout 60 --route robust"))
+        assert shell.user_ns["_lowering"].steps[-1].name == "loops-to-llvm"
+    finally:
+        run("%config LowerMagics.timeout = 600")
+        run("%config LowerMagics.route = 'robust'")
+
+
+def test_a_long_pass_is_spoken_of():
+    line = ProgressLine(enabled=False)
+    line.begin("Net")
+    began = time.monotonic()
+    assert line._said(began + 30).endswith("interrupt the kernel to stop")
+    started = PassStarted(7, 1, "convert-torch-to-linalg", "", Scope(), "")
+    line.report(started, Step("torch-mlir-opt", ""), 0.0)
+    assert line._said(time.monotonic() + 30).endswith(
+        "convert-torch-to-linalg for 30 s; an interrupt keeps the dumps before it"
+    )
+    assert line._said(time.monotonic() + 1).endswith("interrupt the kernel to stop")

@@ -14,8 +14,8 @@ from tests.llvm import validity
 from tests.llvm.programs import PROGRAMS
 from tests.llvm.test_targets import lower, named
 
-QUICK = ("cnn", "gelu", "embedding", "cumsum", "dynamic_batch", "trigonometry", "bfloat16")
-"""Programs of every run: static and dynamic shapes, serial loops, assertions, libraries, a type that SPIR-V lacks."""
+QUICK = ("gelu", "embedding", "dynamic_batch", "bfloat16")
+"""Programs of every run: libraries, serial loops with assertions, dynamic shapes, a type that SPIR-V lacks."""
 ENTRY = {
     "nvptx": r"^\.visible \.entry (\w+)",
     "amdgpu": r"^\s*\.amdhsa_kernel (\w+)",
@@ -106,11 +106,13 @@ def together(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_function_of_every_float_type_is_right_down_to_llvm_ir(dtype: torch.dtype) -> None:
     low = irwidget.lower(together, values(dtype), to="llvm_ir", check=True, timeout=120)
-    assert low.check and low.check.state == "equal", low.check
+    assert str(low.check).startswith("equal"), low.check
 
 
 @pytest.mark.parametrize("target", ENTRY)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(d, marks=[] if d == torch.bfloat16 else pytest.mark.exhaustive) for d in DTYPES], ids=str
+)
 def test_every_function_of_every_float_type_becomes_valid_code(dtype: torch.dtype, target: str) -> None:
     low = irwidget.lower(together, values(dtype), to=target, timeout=120)
     (text,) = kernels(low).values()
@@ -126,10 +128,10 @@ def test_every_function_by_itself_is_checked_and_valid(name: str, dtype: torch.d
     low = irwidget.lower(FUNCTIONS[name], values(dtype), to=target, kernels=True, timeout=120)
     assert_valid(target, low)
     whole = irwidget.lower(FUNCTIONS[name], values(dtype), to=target, check=True, timeout=120)
-    assert whole.check and "is equal" in str(whole.check)
+    assert "is equal" in str(whole.check)
 
 
-OPENCL = ("erf", "asinh", "tanh", "exp", "sinh")
+OPENCL = ("erf", "sinh")
 
 
 @pytest.mark.parametrize("name", OPENCL)
@@ -152,8 +154,8 @@ def test_only_functions_that_a_library_has_are_renamed() -> None:
         "declare double @_Z5atan2dd(double, double)\n"
         "declare float @llvm.tanh.f32(float) #1\ndeclare float @_Z4tanhf(float)\ndeclare float @mine(float)\n"
         "declare double @llvm.fabs.f64(double)\n"
-        "  %1 = call float @_Z3erff(float %0)\n  %2 = call float @erffx(float %0)\n  %3 = call float @_Z4tanhf(float %0)\n"
-        "  %4 = call float @llvm.tanh.f32(float %0)\n"
+        "  %1 = call float @_Z3erff(float %0)\n  %2 = call float @erffx(float %0)\n"
+        "  %3 = call float @_Z4tanhf(float %0)\n  %4 = call float @llvm.tanh.f32(float %0)\n"
     )
     assert gpu_math.renamed(text, libdevice) == (
         "declare float @__nv_erff(float) #0\ndeclare double @__nv_erf(double)\n"
@@ -202,14 +204,11 @@ def _texts(program: str, target: str, whole: bool) -> tuple[str, ...]:
     return tuple(dump.text for dump in lower(named(program), target, kernels=not whole).dumps)
 
 
-@pytest.mark.parametrize("target", [*ENTRY, "sass"])
-@pytest.mark.parametrize("whole", [True, False], ids=["whole", "kernels"])
-def test_a_lowering_is_the_same_in_a_fresh_worker(target: str, whole: bool) -> None:
-    if target == "sass" and whole:
-        pytest.skip("sass is of kernels")
-    before = _texts("gelu", target, whole)
+def test_a_lowering_is_the_same_in_a_fresh_worker() -> None:
+    cases = [*((target, False) for target in ENTRY), ("spirv", True)]
+    before = {case: _texts("embedding", *case) for case in cases}
     client.shutdown()
-    assert _texts("gelu", target, whole) == before
+    assert {case: _texts("embedding", *case) for case in cases} == before
 
 
 @pytest.mark.exhaustive

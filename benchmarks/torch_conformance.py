@@ -1,0 +1,149 @@
+"""torch-mlir's own end-to-end programs: the same text as bare torch-mlir, verdicts, and valid GPU code by target.
+
+python -m benchmarks.torch_conformance PATH_OF_A_TORCH_MLIR_CHECKOUT [--sample N] [--first N] [--targets T,T]
+
+Nothing of the checkout is kept here. GPU code is assembled, not executed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import multiprocessing
+import sys
+import types
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torch
+from packaging import version
+
+import irwidget
+from irwidget.errors import IRWidgetError
+from irwidget.toolchain import mlir
+from tests.llvm import validity
+
+OUTPUT_TYPES = {"linalg_on_tensors_mlir": "linalg-on-tensors", "tosa_mlir": "tosa", "stablehlo_mlir": "stablehlo"}
+_SUITE = "projects/pt1/python"
+
+
+def suite(checkout: Path) -> list[Any]:
+    """The programs of a checkout of llvm/torch-mlir. Raises SystemExit where there are none."""
+    folder = checkout / _SUITE
+    if not (folder / "torch_mlir_e2e_test").is_dir():
+        raise SystemExit(f"{checkout} has no {_SUITE}/torch_mlir_e2e_test: it is no checkout of llvm/torch-mlir")
+    sys.path.insert(0, str(folder))
+    sys.modules.setdefault("multiprocess", multiprocessing)  # its framework asks for it; nothing of it is used here
+    built: Any = types.ModuleType("torch_mlir._version")  # which a wheel lacks
+    built.torch_version_for_comparison = lambda: version.parse(torch.__version__.partition("+")[0])
+    built.version = version
+    sys.modules.setdefault("torch_mlir._version", built)
+    if importlib.util.find_spec("torchvision") is None:  # its programs are then left out
+        for name in ("torchvision", "torchvision.models", "torchvision.ops"):
+            empty: Any = types.ModuleType(name)
+            empty.models = empty.ops = empty
+            sys.modules[name] = empty
+    importlib.import_module("torch_mlir_e2e_test.test_suite").register_all_tests()
+    return list(importlib.import_module("torch_mlir_e2e_test.registry").GLOBAL_TEST_REGISTRY)
+
+
+class _Inputs(Exception):
+    """What a program calls its model with."""
+
+
+def inputs(program: Any) -> tuple[torch.nn.Module, tuple[Any, ...]]:
+    """A program's model and the inputs of its first call. Raises ValueError when it calls something else."""
+    utilities = importlib.import_module("torch_mlir_e2e_test.framework").TestUtils
+    torch.manual_seed(0)
+    model = program.program_factory()
+
+    class Recorder:
+        def forward(self, *args: Any) -> Any:
+            raise _Inputs(args)
+
+    try:
+        program.program_invoker(Recorder(), utilities())
+    except _Inputs as call:
+        return model.eval(), call.args[0]
+    raise ValueError("it calls no forward")
+
+
+def bare(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str | None:
+    """What torch-mlir makes by itself; None where it fails."""
+    from torch_mlir import fx  # pyright: ignore[reportMissingImports]
+
+    try:
+        module: Any = fx.export_and_import(model, *args, output_type=OUTPUT_TYPES[target], func_name="main")
+    except Exception:
+        return None
+    text: str = module.operation.get_asm(
+        large_elements_limit=mlir.LARGE_ELEMENTS, large_resource_limit=mlir.LARGE_RESOURCE
+    )
+    return mlir.content(text).text
+
+
+def same(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
+    """`same text`, `other text`, `more than bare torch-mlir`, `less than bare torch-mlir`, `neither`."""
+    expected = bare(model, args, target)
+    try:
+        made: str | None = irwidget.lower(model, *args, to=target, timeout=60, dumps=False).text
+    except IRWidgetError:
+        made = None
+    if made is None or expected is None:
+        both = made is None and expected is None
+        return "neither" if both else "less than bare torch-mlir" if made is None else "more than bare torch-mlir"
+    return "same text" if made == expected else "other text"
+
+
+def checked(model: torch.nn.Module, args: tuple[Any, ...]) -> str:
+    """The verdict at LLVM IR; `refused` where the program does not reach it."""
+    try:
+        verdict = irwidget.lower(model, *args, to="llvm_ir", check=True, timeout=60).check
+    except IRWidgetError:
+        return "refused"
+    return verdict.state if verdict else "not checked"
+
+
+def kernels(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
+    """`valid`, `invalid`, `refused`, or `no kernel` of what computes nothing."""
+    try:
+        low = irwidget.lower(model, *args, to=target, kernels=True, timeout=60)
+    except IRWidgetError as error:
+        return "no kernel" if "no GPU kernel in it" in str(error) else "refused"
+    made = [dump.text for dump in low.dumps if dump.name == "codegen"]
+    wrong = any(validity.faults(target, text) or validity.unresolved(target, text) for text in made)
+    return "invalid" if wrong or not made else "valid"
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.torch_conformance", description=__doc__)
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th program only")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with that program")
+    parser.add_argument("--targets", default="linalg_on_tensors_mlir,check,nvptx,amdgpu,spirv")
+    parsed = parser.parse_args(arguments)
+    wanted = parsed.targets.split(",")
+    counts: dict[str, Counter[str]] = {target: Counter() for target in wanted}
+    for program in suite(parsed.checkout)[parsed.first :: parsed.sample]:
+        try:
+            model, args = inputs(program)
+        except Exception as error:
+            print(f"{program.unique_name}: left out, {type(error).__name__}: {error}", flush=True)
+            continue
+        for target in wanted:
+            ask = checked if target == "check" else None
+            found = ask(model, args) if ask else (same if target in OUTPUT_TYPES else kernels)(model, args, target)
+            counts[target][found] += 1
+            if found not in ("same text", "equal", "valid", "no kernel", "neither"):
+                print(f"{program.unique_name}: {target}: {found}", flush=True)
+    print("\n| target | " + "results |\n|---|---|")
+    for target, found in counts.items():
+        print(f"| {target} | {', '.join(f'{count} {what}' for what, count in found.most_common())} |")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(sys.argv[1:])
