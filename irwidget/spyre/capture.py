@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, Token
@@ -242,8 +243,9 @@ class _Call:
 def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
     functional = dispatch_functionalize(call, mode=FunctionalTensorMode(pre_dispatch=True, export=True))
     with ExitStack() as stack:
-        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode):
+        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, warnings.catch_warnings()):
             stack.enter_context(context)
+        warnings.filterwarnings("ignore", "At pre-dispatch tracing")  # of our own operators, which are functional
         try:
             return make_fx(functional, pre_dispatch=True)(*fakes)
         except IRWidgetError:

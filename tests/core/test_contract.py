@@ -97,6 +97,27 @@ def lowers_to_inductors_loops():
         assert operation.get_operation_name() == "op0"
 
 
+def compiles_forward_and_backward():
+    graphs: list[str] = []
+
+    def keep(graph, inputs):
+        graphs.append(graph.code)
+
+        def run(arguments):
+            return graph(*arguments)
+
+        run._boxed_call = True
+        return run
+
+    def backend(module, inputs):
+        return private.aot_autograd(fw_compiler=keep, bw_compiler=keep)(module, inputs)
+
+    x = torch.ones(2, requires_grad=True)
+    torch.compile(lambda a: (a * a).sum(), backend=backend)(x).backward()
+    assert len(graphs) == 2
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
 CONTRACT = {
     "pytree": flattens_and_rebuilds_what_is_nested,
     "FakeTensor": is_the_class_of_fake_tensors,
@@ -110,6 +131,7 @@ CONTRACT = {
     "counters": counts_why_dynamo_cut_graphs,
     "select_decomp_table": lowers_to_inductors_loops,
     "GraphLowering": lowers_to_inductors_loops,
+    "aot_autograd": compiles_forward_and_backward,
     "V": lowers_to_inductors_loops,
 }
 
