@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     import torch
     from torch._decomp import get_decompositions as get_decompositions  # pyright: ignore[reportUnknownVariableType]
-    from torch._dynamo.utils import counters as counters
     from torch._dynamo.backends.common import aot_autograd as aot_autograd
+    from torch._dynamo.utils import counters as counters
     from torch._inductor.decomposition import (
         select_decomp_table as select_decomp_table,  # pyright: ignore[reportUnknownVariableType]
     )

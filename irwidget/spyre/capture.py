@@ -102,9 +102,13 @@ def _line_of(node: torch.fx.Node) -> tuple[str, int]:
 
 def _path_of(node: torch.fx.Node) -> str:
     stack = list((node.meta.get("nn_module_stack") or {}).values())
-    return re.sub(r"^L\['self'\]\.?|\._modules|\['|'\]", lambda m: "." if m[0] == "['" else "", str(stack[-1][0])).strip(
-        "."
-    ) if stack else ""
+    return (
+        re.sub(r"^L\['self'\]\.?|\._modules|\['|'\]", lambda m: "." if m[0] == "['" else "", str(stack[-1][0])).strip(
+            "."
+        )
+        if stack
+        else ""
+    )
 
 
 @contextmanager
@@ -304,7 +308,9 @@ def decompose(captured: Captured, options: Options) -> torch.fx.GraphModule:
         for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, AutoDispatchBelowAutograd()):
             stack.enter_context(context)
         try:
-            made = make_fx(interpreter.run, decomposition_table=decomposition_table(options.host_for_refused))(*captured.fakes)
+            made = make_fx(interpreter.run, decomposition_table=decomposition_table(options.host_for_refused))(
+                *captured.fakes
+            )
         except IRWidgetError as error:
             raise type(error)(f"{error}{_place(interpreter)}") from error.__cause__
         except Exception as error:

@@ -357,7 +357,9 @@ class _OpRun:
         axis = self.reduced[0]
         out = self.spec.args[-1]
         walked = {v for c in out.device_coordinates for v in c.variables}
-        slot = next((i for v, i in self.axes.items() if v in walked and x.shape[i] == 1), axis)  # of one, none is walked
+        slot = next(
+            (i for v, i in self.axes.items() if v in walked and x.shape[i] == 1), axis
+        )  # of one, none is walked
         k = 1 if slot == axis else self.spec.iteration_space[self.symbols[slot]][0]
         values, indices = torch.topk(x, k, dim=axis)
         chosen = values if self.spec.op == "topkvalue" else indices.float()

@@ -45,7 +45,15 @@ def _padded(number: int, op: Op, k: str, padded: int, buffers: dict[str, Buffer]
         buffers[zero] = Buffer(zero, (), (), read.dtype, "constant", value=0.0, layout=device_layout((), read.dtype))
     at = len(units) + order.index(k)
     region = (*size[:at], eps, *size[at + 1 :])
-    common = {"kind": "pointwise", "func": "copy", "target": name, "aten": "constant_pad_nd", "line": op.line, "node": op.node, "module": op.module}
+    common = {
+        "kind": "pointwise",
+        "func": "copy",
+        "target": name,
+        "aten": "constant_pad_nd",
+        "line": op.line,
+        "node": op.node,
+        "module": op.module,
+    }
     empty = Op(f"op{number}", name, "empty", "empty", target=name)
     constant = Op(f"op{number + 1}", zero, "constant", "constant", target=zero)
     fill = Op(

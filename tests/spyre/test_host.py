@@ -102,7 +102,14 @@ def test_what_is_refused_runs_on_the_host_where_that_is_asked_for():
 
 @pytest.mark.parametrize(
     ("size", "times"),
-    [((2, 64), (3, 2)), ((3, 5), (2, 1)), ((3, 1), (2, 3, 70)), ((4, 128), (1, 3)), ((2, 3, 64), (2, 1, 1)), ((), (3,))],
+    [
+        ((2, 64), (3, 2)),
+        ((3, 5), (2, 1)),
+        ((3, 1), (2, 3, 70)),
+        ((4, 128), (1, 3)),
+        ((2, 3, 64), (2, 1, 1)),
+        ((), (3,)),
+    ],
 )
 def test_a_repeat_is_a_copy_on_the_device(size, times):
     assert on_host(equal_to_eager(lambda a: a.repeat(times), half(*size))) == []
