@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irwidget import display
 from irwidget.errors import UsageError
+from irwidget.experiments import experiment
+from irwidget.experiments.experiment import Experiment, Judge
+from irwidget.toolchain.run import Options
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, plain
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a lowering was made, for those that go on from it."""
+
+    options: Options
+    judge: Judge | None = None
 
 
 class Lowering:
@@ -20,6 +32,7 @@ class Lowering:
         """What the front end made besides, by name."""
         self.file = ""
         """The file that it was loaded from; what takes the object that was lowered is not available then."""
+        self.origin = Origin(Options())
 
     @property
     def program(self) -> Any:
@@ -87,6 +100,20 @@ class Lowering:
             step = self.trace.step_of(dump) or dump.name
             raise UsageError(f"Dump {index} is of {step}: only dumps of opt and llc have passes inside")
         return inside.open(dump)
+
+    def edit(self, index: int = 0, text: str | None = None) -> Experiment[Lowering]:
+        """Go on from dump `index` with another text, other passes, or both; `run()` of what this gives runs the rest.
+
+        `low.edit(12, text).run()`, `low.edit(0).without("cse").run()`,
+        `low.edit(4).replaced(7, "mlir-opt --canonicalize=max-iterations=1").run()`. The result shows itself beside this
+        lowering, which stays as it is. Raises UsageError when nothing can go on from there.
+        """
+        return experiment.begin(self, index, text, self._experiment, self.origin.options, self.origin.judge)
+
+    def _experiment(self, trace: Trace, results: Mapping[str, Any]) -> Lowering:
+        made = Lowering(trace, results)
+        made.origin = self.origin
+        return made
 
     def run(self, *tensors: Any) -> Any:
         """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.

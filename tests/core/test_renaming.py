@@ -1,0 +1,119 @@
+"""Texts that are equal apart from renumbered names, and texts that only look so."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from irwidget.trace import renaming
+
+MLIR = """\
+#map = affine_map<(d0) -> (d0)>
+module {
+  func.func @f(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>, %c0: index, %c4: index, %b: i1) -> (tensor<4xf32>, f32) {
+    %cst = arith.constant 0.0 : f32
+    %0 = arith.subf %arg0, %arg1 : tensor<4xf32>
+    %1:2 = "my.pair"(%0, %cst) {map = #map} : (tensor<4xf32>, f32) -> (tensor<4xf32>, f32)
+    %2 = scf.for %arg2 = %c0 to %c4 step %c0 iter_args(%arg3 = %1#1) -> (f32) {
+      %3 = arith.addf %arg3, %cst : f32
+      scf.yield %3 : f32
+    }
+    cf.cond_br %b, ^bb1(%2 : f32), ^bb2
+  ^bb1(%4: f32):  // pred: ^bb0
+    return %1#0, %4 : tensor<4xf32>, f32
+  ^bb2:  // pred: ^bb0
+    return %1#0, %2 : tensor<4xf32>, f32
+  }
+  func.func @g(%arg0: f32) -> f32 {
+    return %arg0 : f32
+  }
+}""".splitlines()
+LLVM = """\
+define float @f(ptr %0, float %1) {
+  %3 = icmp eq ptr %0, null
+  br i1 %3, label %4, label %6
+4:                                                ; preds = %2
+  %5 = fsub float %1, 1.0
+  br label %8
+6:                                                ; preds = %2
+  %7 = fsub float 1.0, %1
+  br label %8
+8:                                                ; preds = %6, %4
+  %9 = phi float [ %5, %4 ], [ %7, %6 ]
+  ret float %9, !dbg !7
+}
+!7 = !{}""".splitlines()
+
+
+def with_other_names(lines, of):
+    """Every name renamed by a function of it; the labels of LLVM IR with the values that they are named like."""
+    renamed = [
+        re.sub(r"(?<!\w)([%^#])([A-Za-z_]*)(\d+)(?=(?:[:#]\d)?\b)", lambda f: f[1] + of(f[2], int(f[3])), line)
+        for line in lines
+    ]
+    return [re.sub(r"^(\d+):", lambda f: f"{of('', int(f[1]))}:", line) for line in renamed]
+
+
+@pytest.mark.parametrize("text", [MLIR, LLVM], ids=["mlir", "llvm"])
+def test_every_renaming_is_equal(text):
+    assert renaming.equal(text, text)
+    assert renaming.equal(text, with_other_names(text, lambda word, number: f"{word}{number + 100}"))
+    assert renaming.equal(text, with_other_names(text, lambda word, number: f"{word}{977 * number % 1009}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "new"),
+    [
+        (MLIR, 4, "    %0 = arith.subf %arg1, %arg0 : tensor<4xf32>"),
+        (MLIR, 4, "    %0 = arith.subf %arg0, %arg0 : tensor<4xf32>"),
+        (MLIR, 7, "      %3 = arith.addf %cst, %arg3 : f32"),
+        (MLIR, 8, "      scf.yield %arg3 : f32"),
+        (MLIR, 6, "    %2 = scf.for %arg2 = %c4 to %c0 step %c0 iter_args(%arg3 = %1#1) -> (f32) {"),
+        (MLIR, 6, "    %2 = scf.for %arg2 = %c0 to %c4 step %c0 iter_args(%arg3 = %1#0) -> (f32) {"),
+        (MLIR, 10, "    cf.cond_br %b, ^bb2(%2 : f32), ^bb1"),
+        (MLIR, 12, "    return %1#1, %4 : tensor<4xf32>, f32"),
+        (MLIR, 14, "    return %1#0, %4 : tensor<4xf32>, f32"),
+        (LLVM, 2, "  br i1 %3, label %6, label %4"),
+        (LLVM, 10, "  %9 = phi float [ %7, %4 ], [ %5, %6 ]"),
+        (LLVM, 11, "  ret float %7, !dbg !7"),
+    ],
+)
+def test_another_operand_is_no_renaming(text, line, new):
+    changed = [*text[:line], new, *text[line + 1 :]]
+    assert changed != text
+    assert not renaming.equal(text, changed)
+    assert not renaming.equal(changed, text)
+    found = renaming.differing(zip(text, changed, strict=True))
+    assert found
+    assert min(found) >= line
+
+
+def test_a_line_of_one_text_defines_names_anew():
+    old = ["  %0 = a.a", "  %1 = a.b", "  use %0, %1"]
+    new = ["  %0 = a.a", "  use %0, %7"]
+    assert renaming.differing([(old[0], new[0]), (old[1], None), (old[2], new[1])]) == []
+    new = ["  %0 = a.a", "  use %0, %0"]
+    assert renaming.differing([(old[0], new[0]), (old[1], None), (old[2], new[1])]) == [2]
+
+
+def test_the_names_of_another_function_are_other_names():
+    function = ["func.func @f(%arg0: f32) {", "  %0 = a.a %arg0 : f32", "  return %0 : f32", "}"]
+    other = ["func.func @f(%arg0: f32) {", "  %5 = a.a %arg0 : f32", "  return %5 : f32", "}"]
+    assert renaming.equal([*function, *function], [*function, *other])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12), st.permutations(range(12)))
+def test_it_says_what_an_oracle_says(uses, order):
+    """Straight-line programs: values by number, equal exactly when every operand is the value of the same place."""
+
+    def text(names, operands):
+        return [f"  %{names[i]} = op %{names[a]}, %{names[b]}" for i, (a, b) in enumerate(operands, 4)]
+
+    names = [*range(4), *(4 + n for n in order)]
+    heads = ["func.func @f(%0: f32, %1: f32, %2: f32, %3: f32) {"]
+    operands = [(a, b) for a, b in uses]
+    assert renaming.equal(heads + text(range(100), operands), heads + text(names, operands))
+    flipped = [(b, a) for a, b in operands]
+    same = flipped == operands
+    assert renaming.equal(heads + text(range(100), operands), heads + text(names, flipped)) == same
