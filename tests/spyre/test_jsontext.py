@@ -19,7 +19,7 @@ from irwidget.spyre.jsontext import indented
         (),
         {"a": {}, "b": [], "c": [1, [2, {"d": None}]]},
         {'q"uote': "ünï\n\t\\", "": True, "f": [1.5, -0.0, 1e300, float("inf"), float("-inf"), False, -7, 2**70]},
-        {1: "a", 2.5: "b", None: "c", True: "d"},
+        {7: "a", 2.5: "b", None: "c", True: "d"},
         "text",
         3,
         None,
