@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ def _path_of(node: torch.fx.Node) -> str:
 
 
 @contextmanager
-def _following_modules(root: Any) -> Iterator[None]:
+def _following_modules(root: Any) -> Generator[None]:
     """Keep `_module_path` at the module of `root` whose forward runs."""
     names = {id(m): name for name, m in root.named_modules()} if isinstance(root, torch.nn.Module) else {}
     tokens: list[Token[str]] = []
