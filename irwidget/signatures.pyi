@@ -126,6 +126,7 @@ def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[st
     chunk_large_tensors: bool = ...,
     core_id_k_fast_emission: bool = ...,
     ignore_hints: bool = ...,
+    host_for_refused: bool = ...,
     layouts: Mapping[str, tuple[int, ...]] = ...,
     divisions: Mapping[str, Mapping[str, int]] = ...,
     linear_weights: bool = ...,

@@ -240,7 +240,7 @@ class _Rules:
 def _rows_apart(layout: DeviceLayout) -> DeviceLayout:
     """Of rows shorter than a stick, padded to several: the padding follows all rows, so that each starts a stick."""
     size, strides = layout.device_size, layout.stride_map
-    if len(size) != 3 or not 0 < strides[1] < strides[0]:
+    if len(size) != 3 or not strides[2] < strides[1] < strides[0]:
         return layout
     return replace(layout, device_size=(size[0] * size[1], size[2]), stride_map=(strides[1], strides[2]))
 

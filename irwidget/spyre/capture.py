@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -111,7 +112,7 @@ def _path_of(node: torch.fx.Node) -> str:
 
 
 @contextmanager
-def _following_modules(root: Any) -> Iterator[None]:
+def _following_modules(root: Any) -> Generator[None]:
     """Keep `_module_path` at the module of `root` whose forward runs."""
     names = {id(m): name for name, m in root.named_modules()} if isinstance(root, torch.nn.Module) else {}
     tokens: list[Token[str]] = []
@@ -246,8 +247,9 @@ class _Call:
 def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
     functional = dispatch_functionalize(call, mode=FunctionalTensorMode(pre_dispatch=True, export=True))
     with ExitStack() as stack:
-        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode):
+        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, warnings.catch_warnings()):
             stack.enter_context(context)
+        warnings.filterwarnings("ignore", "At pre-dispatch tracing")  # of our own operators, which are functional
         try:
             return make_fx(functional, pre_dispatch=True)(*fakes)
         except IRWidgetError:

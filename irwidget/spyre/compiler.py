@@ -14,6 +14,7 @@ from irwidget.spyre.candidates import propagate
 from irwidget.spyre.chunking import chunk_large_tensors
 from irwidget.spyre.cleanup import eliminate_dead_code, promote_constants, split_multi_ops, validate_ops
 from irwidget.spyre.division import Division, divide
+from irwidget.spyre.garbage import uncollected
 from irwidget.spyre.hardware import SEMANTICS
 from irwidget.spyre.ir import Graph
 from irwidget.spyre.kernel import SpyreKernel, make_kernel
@@ -111,10 +112,11 @@ class _Compilation:
         on_host: dict[str, str] = {}
         while True:
             try:
-                graph, constants = self._lowered(captured, module, on_host)
-                graph, choice = self._layouts(graph)
-                graph, divisions = self._divided(graph)
-                pad, pool, made = self._kernels(graph)
+                with uncollected():
+                    graph, constants = self._lowered(captured, module, on_host)
+                    graph, choice = self._layouts(graph)
+                    graph, divisions = self._divided(graph)
+                    pad, pool, made = self._kernels(graph)
                 break
             except UnsupportedError as error:
                 if not self.options.host_for_refused or not error.node or error.node in on_host:

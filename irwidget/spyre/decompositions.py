@@ -545,11 +545,11 @@ def _convolution(
         )
     out, kernel = weight.shape[0], [weight.shape[2], weight.shape[3]]
     window = weight.shape[1] * kernel[0] * kernel[1]
+    rows = ops().reshape_via_cpu(weight, [out, window] if groups == 1 else [groups, out // groups, window])
     columns = ops().unfold(x, kernel, dilation, padding, stride)
     if groups == 1:
-        y = ops().matmul(ops().reshape_via_cpu(weight, [out, window]), columns)
+        y = ops().matmul(rows, columns)
     else:
-        rows = ops().reshape_via_cpu(weight, [groups, out // groups, window])
         y = ops().matmul(rows, columns.view(x.shape[0], groups, window, columns.shape[-1]))
         y = y.view(x.shape[0], out, columns.shape[-1])
     if bias is not None:

@@ -21,7 +21,7 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
         f"# Spyre host module, {SEMANTICS}",
         "import torch",
         "from torch_spyre._inductor.runtime.async_compile import SpyreAsyncCompile",
-        "from torch_spyre._inductor.codegen.ops import LoopSpec, OpSpec, TensorArg",
+        "from torch_spyre._inductor.codegen.ops import LoopSpec, OpSpec, TensorArg, UnimplementedOp",
         "from torch_spyre._C import DataFormats, SpyreTensorLayout, spyre_constant_tensor, spyre_empty_with_layout",
         "",
         f"assert_size_stride = {ASSERT_SIZE_STRIDE}",

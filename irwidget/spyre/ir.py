@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -213,7 +213,7 @@ class Graph:
 
 
 @contextmanager
-def blaming(node: str) -> Iterator[None]:
+def blaming(node: str) -> Generator[None]:
     """Note on what is refused inside which FX node it is about."""
     try:
         yield

@@ -41,6 +41,11 @@ class SpyreKernel:
     unroll: bool
     lines: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
 
+    @property
+    def unimplemented(self) -> str:
+        """Always empty: what has no OpFunc is a call on the host. For readers that still ask."""
+        return ""
+
     @cached_property
     def tree(self) -> tuple[OpSpec | LoopSpec, ...]:
         """OpSpecs nested into the loops that they share."""

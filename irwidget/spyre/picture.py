@@ -8,6 +8,7 @@ from typing import Any
 
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
+from irwidget.spyre.garbage import uncollected
 from irwidget.spyre.hardware import LX_BYTES, MAX_CORES, SEGMENT_BYTES, STICK_BYTES
 from irwidget.spyre.ir import Buffer, Op
 from irwidget.spyre.kernel import SpyreKernel
@@ -31,6 +32,7 @@ SWITCHES = (
 """Options that are on or off."""
 
 
+@uncollected()
 def picture(program: SpyreProgram) -> dict[str, Any]:
     """The program for the view.
 
@@ -309,6 +311,7 @@ def options_of(program: SpyreProgram) -> dict[str, Any]:
     }
 
 
+@uncollected()
 def texts(program: SpyreProgram) -> dict[str, Any]:
     """OpSpecs by op, bundle.mlir by kernel, and the SuperDSC files of every execution."""
     import json

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,9 +9,11 @@ from irwidget.spyre.bundlemlir import bundle_mlir
 from irwidget.spyre.bundling import HostCall, KernelBundle
 from irwidget.spyre.candidates import Propagation
 from irwidget.spyre.division import Division
+from irwidget.spyre.garbage import uncollected
 from irwidget.spyre.hardware import SEMANTICS
 from irwidget.spyre.host import host_module
 from irwidget.spyre.ir import Graph, Op
+from irwidget.spyre.jsontext import indented
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.opspec import LoopSpec, OpSpec
 from irwidget.spyre.pool import Pool
@@ -297,10 +298,11 @@ def _add_spec(out: _Lines, kernel: SpyreKernel, spec: OpSpec | LoopSpec, indent:
     out.add("\n".join(indent + line for line in str(spec).split("\n")), kernel.lines.get(spec.source, ("", 0)))
 
 
+@uncollected()
 def superdscs(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
     """Every SuperDSC file, by kernel and file name."""
     files = {step.name: dict(step.files()) for step in steps if isinstance(step, SpyreKernel)}
-    text = json.dumps({"semantics": SEMANTICS, "kernels": files}, indent=1) + "\n"
+    text = indented({"semantics": SEMANTICS, "kernels": files}) + "\n"
     return text, ()
 
 

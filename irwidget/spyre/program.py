@@ -159,6 +159,7 @@ def kernel_dict(kernel: SpyreKernel) -> dict[str, Any]:
         first.setdefault(execution.spec.source, execution)
     return {
         "name": kernel.name,
+        "unimplemented": kernel.unimplemented or None,
         "ops": [op_dict(kernel, spec, first[spec.source]) for spec in kernel.specs],
         "bundle_mlir": bundle_mlir(kernel),
     }

@@ -293,7 +293,6 @@ export interface SpyreArgument {
 /** A kernel of a program. */
 export interface SpyreKernel {
   readonly name: string;
-  readonly unimplemented: string;
   readonly pool: boolean;
   readonly arguments: readonly SpyreArgument[];
 }

@@ -103,6 +103,27 @@ def exports_scripted_modules():
     assert torch.equal(program.module()(torch.ones(1, 2)), scripted(torch.ones(1, 2)))
 
 
+def compiles_forward_and_backward():
+    graphs: list[str] = []
+
+    def keep(graph, inputs):
+        graphs.append(graph.code)
+
+        def run(arguments):
+            return graph(*arguments)
+
+        run._boxed_call = True
+        return run
+
+    def backend(module, inputs):
+        return private.aot_autograd(fw_compiler=keep, bw_compiler=keep)(module, inputs)
+
+    x = torch.ones(2, requires_grad=True)
+    torch.compile(lambda a: (a * a).sum(), backend=backend)(x).backward()
+    assert len(graphs) == 2
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
 CONTRACT = {
     "TS2EPConverter": exports_scripted_modules,
     "pytree": flattens_and_rebuilds_what_is_nested,
@@ -117,6 +138,7 @@ CONTRACT = {
     "counters": counts_why_dynamo_cut_graphs,
     "select_decomp_table": lowers_to_inductors_loops,
     "GraphLowering": lowers_to_inductors_loops,
+    "aot_autograd": compiles_forward_and_backward,
     "V": lowers_to_inductors_loops,
 }
 

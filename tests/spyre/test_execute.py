@@ -270,12 +270,3 @@ def test_bad_calls():
     with pytest.raises(UsageError, match="compiled for"):
         program.run(half(32, 128))
     assert issubclass(TileError, IRWidgetError)
-
-
-def test_an_unimplemented_op_is_marked_and_raises_when_run():
-    x = half(64, 128)
-    program = compile(lambda a: torch.erf(a) + 1, [x])
-    assert program.to_dict()["kernels"][0]["unimplemented"] == "erf"
-    assert any("erf" in str(d) for d in program.trace.diagnostics)
-    with pytest.raises(UnsupportedError, match="unimplemented operation erf"):
-        program.run(x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from math import prod
 
 import pytest
 import torch
@@ -75,10 +76,13 @@ def test_what_runs_elsewhere_is_marked():
     assert "32768 device elements" in why
 
 
-def test_a_stub_is_shown_and_says_why():
+def test_a_call_on_the_host_says_why_and_what_is_copied():
     made = picture(compile(lambda a: torch.exp(torch.erf(a)), [X]))
-    assert [(op["func"], op["mark"]) for op in made["ops"]] == [("erf", "unimplemented"), ("exp", "")]
-    why = "erf has no OpFunc: the kernel is a stub that raises when it is run"
+    assert [(op["func"], op["mark"]) for op in made["ops"]] == [("erf", "substitute"), ("exp", "")]
+    why = (
+        "erf runs on the host: no OpFunc; upstream makes its kernel a stub that raises when it is run."
+        f" {prod(X.shape) * 2:,} bytes are copied to the host, {prod(X.shape) * 2:,} back"
+    )
     assert [one["text"] for one in made["ops"][0]["why"]] == [why]
     assert why in spyre_twins.text(made)
     assert why in spyre_twins.html(made)

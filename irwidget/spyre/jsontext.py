@@ -1,0 +1,37 @@
+"""JSON with a line per value, as `json.dumps(value, indent=1)` writes it, in a fraction of its time.
+
+Python's encoder leaves its C code as soon as lines are indented, and SuperDSC files are most of a page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii
+from typing import Any
+
+
+def indented(value: Any, margin: str = "\n") -> str:
+    """The text of JSON-able data; `margin` is the line break and the indentation of the line that it starts on."""
+    kind = type(value)
+    if kind is str:
+        return encode_basestring_ascii(value)
+    if kind is int:
+        return int.__repr__(value)
+    deeper = margin + " "
+    if isinstance(value, Mapping):
+        if not value:
+            return "{}"
+        entries: Any = value.items()
+        lines = [f"{_key(key)}: {indented(one, deeper)}" for key, one in entries]
+        return f"{{{deeper}{f',{deeper}'.join(lines)}{margin}}}"
+    if isinstance(value, list | tuple):
+        if not value:
+            return "[]"
+        items: Any = value
+        return f"[{deeper}{f',{deeper}'.join(indented(one, deeper) for one in items)}{margin}]"
+    return json.dumps(value)
+
+
+def _key(key: Any) -> str:
+    return encode_basestring_ascii(key if isinstance(key, str) else json.dumps(key))  # what json does with other keys

@@ -1,0 +1,271 @@
+"""What the device cannot do: calls on the host, inputs that are written into, and what Dynamo hands over."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import irwidget.spyre as spyre
+from irwidget.errors import UnsupportedError
+from irwidget.spyre import compile
+from irwidget.spyre.bundling import HostCall
+
+
+def half(*size: int) -> torch.Tensor:
+    return torch.randn(size, generator=torch.Generator().manual_seed(0)).half()
+
+
+def on_host(program) -> list[str]:
+    return [step.op.func for step in program.steps if isinstance(step, HostCall)]
+
+
+def equal_to_eager(function, *inputs: torch.Tensor, **options) -> spyre.SpyreProgram:
+    """Run it compiled and eagerly, and compare the results and what it leaves in its inputs."""
+    mine, eager = [t.clone() for t in inputs], [t.clone() for t in inputs]
+    program = compile(function, mine, **options)
+    got, want = program.run(*mine), function(*eager)
+    for a, b in zip([*_flat(got), *mine], [*_flat(want), *eager], strict=True):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        torch.testing.assert_close(a.double(), b.double(), rtol=2e-3, atol=2e-3)
+    return program
+
+
+def _flat(value) -> list[torch.Tensor]:
+    return [v for v in torch.utils._pytree.tree_leaves(value) if isinstance(v, torch.Tensor)]
+
+
+# -- ops without a lowering ------------------------------------------------------------------------
+
+
+def test_an_op_without_opfunc_runs_on_the_host_and_is_marked():
+    program = equal_to_eager(lambda a: torch.erf(a) + 1, half(64, 128))
+    assert on_host(program) == ["erf"]
+    (call,) = [s for s in program.steps if isinstance(s, HostCall)]
+    assert call.transfers(program.graph) == (64 * 128 * 2, 64 * 128 * 2)
+    assert "erf runs on the host: no OpFunc" in "\n".join(d.message for d in program.trace.diagnostics)
+    compile_source = program.host
+    assert "torch.ops.aten.erf.default(" in compile_source
+
+
+def test_several_results_of_a_host_op_and_only_those_that_are_read():
+    def median(a):
+        return a.median(1).values * 2
+
+    assert on_host(equal_to_eager(median, half(8, 65))) == ["median"]
+    program = equal_to_eager(lambda a: torch.mode(a, 1), half(3, 4))
+    (call,) = [s for s in program.steps if isinstance(s, HostCall)]
+    assert [result.part for result in call.results] == [0, 1]
+    assert f"= {call.op.buffer}[1]" in program.host
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, i: a[i[:2], i[2:4]],
+        lambda a, i: torch.gather(a, 0, i.view(1, 4).expand(1, 4)),
+        lambda a, i: torch.bitwise_xor(i, 3),
+        lambda a, i: i.max(0).values,
+        lambda a, i: ~i,
+    ],
+    ids=["two indices", "gather", "integers", "extremes of integers", "not"],
+)
+def test_what_only_the_host_can_do_is_right(function):
+    equal_to_eager(function, half(8, 64), torch.tensor([1, 0, 3, 2]))
+
+
+def test_what_is_refused_runs_on_the_host_where_that_is_asked_for():
+    def variance(a):
+        return torch.var(a, -1) + a.sum(-1)
+
+    with pytest.raises(UnsupportedError, match="variance"):
+        compile(variance, [half(4, 64)])
+    program = equal_to_eager(variance, half(4, 64), host_for_refused=True)
+    assert "var" in on_host(program)
+
+    def wide(a, b):
+        return (a @ b) * 2
+
+    with pytest.raises(UnsupportedError, match="batchmatmul on DataFormats.IEEE_FP32"):
+        compile(wide, [half(4, 64).float(), half(64, 64).float()])
+    program = equal_to_eager(wide, half(4, 64).float(), half(64, 64).float(), host_for_refused=True)
+    assert on_host(program) == ["matmul"]
+    (note,) = [d for d in program.trace.diagnostics if "host" in d.message]
+    assert "the front end refuses it" in note.message
+    assert note.location is not None
+    assert note.location.file == __file__
+
+
+# -- repeats, empty tensors, casts -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "times"),
+    [
+        ((2, 64), (3, 2)),
+        ((3, 5), (2, 1)),
+        ((3, 1), (2, 3, 70)),
+        ((4, 128), (1, 3)),
+        ((2, 3, 64), (2, 1, 1)),
+        ((), (3,)),
+    ],
+)
+def test_a_repeat_is_a_copy_on_the_device(size, times):
+    assert on_host(equal_to_eager(lambda a: a.repeat(times), half(*size))) == []
+
+
+def test_a_repeat_that_cuts_sticks_is_made_on_the_host():
+    assert on_host(equal_to_eager(lambda a: a.repeat(2, 3), half(3, 5))) == ["repeat"]
+
+
+def test_an_empty_piece_of_a_cat_is_no_piece():
+    equal_to_eager(lambda a: torch.cat([torch.tensor([], dtype=a.dtype), a], -2), half(1, 8, 64))
+    equal_to_eager(lambda a, b: torch.cat([a, b], -2), torch.empty(0).half(), half(1, 8, 64))
+    with pytest.raises(UnsupportedError, match="is empty"):
+        compile(lambda a: a * 2, [torch.empty(0).half()])
+
+
+def test_short_rows_that_are_cast_start_a_stick_each():
+    program = equal_to_eager(lambda a: (a.float() + 1).half(), half(4, 16))
+    assert program.kernels[0].specs[0].args[-1].device_size == (1, 8, 32)
+
+
+# -- inputs that are written into ------------------------------------------------------------------
+
+
+def swap(x, y):
+    t = x.clone()
+    x.copy_(y)
+    y.copy_(t)
+
+
+def cache(x, y):
+    x[:, 2:4] = y
+    return x.sum(-1)
+
+
+def transposed(x, y):
+    x.t().copy_(y)
+    return x.t().contiguous()
+
+
+def part(x, y):
+    torch.ops.spyre.overwrite(y, x, [1, 2], [2, 0])
+    return x + 1
+
+
+def before(x, y):
+    c = x.clone()
+    x.add_(1.0)
+    return c + y
+
+
+def at(x, y):
+    return x.index_copy_(1, torch.tensor([3, 5]), y) * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes"),
+    [
+        (swap, [(4, 64), (4, 64)]),
+        (cache, [(2, 8, 64), (2, 2, 64)]),
+        (transposed, [(64, 128), (128, 64)]),
+        (part, [(2, 8, 64), (2, 2, 64)]),
+        (before, [(4, 64), (4, 64)]),
+        (at, [(2, 8, 64), (2, 2, 64)]),
+    ],
+)
+def test_an_input_that_is_written_into_has_its_new_value(function, sizes):
+    equal_to_eager(function, *(half(*size) * (i + 1) for i, size in enumerate(sizes)))
+
+
+def test_a_buffer_of_a_module_that_is_written_into_has_its_new_value():
+    class Running(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("sums", torch.zeros(64).half())
+
+        def forward(self, x):
+            self.sums += x.sum(0)
+            return x + self.sums
+
+    mine, eager, x = Running(), Running(), half(4, 64)
+    torch.testing.assert_close(compile(mine, [x]).run(x), eager(x), rtol=2e-3, atol=2e-3)
+    torch.testing.assert_close(mine.sums, eager.sums, rtol=2e-3, atol=2e-3)
+
+
+# -- upstream's own operators ----------------------------------------------------------------------
+
+ONE, ZERO = torch.ones(128).half(), torch.zeros(128).half()
+
+
+def norm_in_parts(x, one, zero):
+    moments = torch.ops.spyre.exx2(x, 1 / 128, False)
+    return torch.ops.spyre.layernormnorm(x, moments, torch.ops.spyre.layernormscale(moments, 1e-5), one, zero)
+
+
+@pytest.mark.parametrize(
+    ("function", "ops"),
+    [
+        (lambda x, *_: torch.ops.spyre.softplus(x), ["softplus"]),
+        (lambda x, *_: torch.ops.spyre.clamp(x, -1, 1), ["clip", "clip"]),
+        (lambda x, *w: torch.ops.spyre.layer_norm(x, [128], *w), ["exx2", "layernormscale", "layernormnorm"]),
+        (norm_in_parts, ["exx2", "layernormscale", "layernormnorm"]),
+        (lambda x, *_: torch.ops.spyre.topkvalue(x, 2, 0), ["topkvalue"]),
+        (lambda x, *_: torch.ops.spyre.overwrite_f(x[:2], x, [0], [1]), ["identity", "identity"]),
+    ],
+    ids=["softplus", "clamp", "layer_norm", "layernormnorm", "topkvalue", "overwrite_f"],
+)
+def test_an_operator_of_upstream_has_a_lowering_and_a_value(function, ops):
+    spyre.compile(lambda x: x + 1, [half(4, 64)])  # registers them
+    program = equal_to_eager(function, half(4, 128), ONE, ZERO)
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs] == ops
+
+
+def test_a_scaled_matmul_of_float8():
+    def scaled(a, b, s, t):
+        return torch._scaled_mm(a, b, scale_a=s, scale_b=t, out_dtype=torch.float16)
+
+    a, b = half(32, 128).to(torch.float8_e4m3fn), half(64, 128).to(torch.float8_e4m3fn).t()
+    scales = torch.tensor(0.5), torch.tensor(0.25)
+    program = compile(scaled, [a, b, *scales])
+    assert program.kernels[0].specs[0].op == "batchmatmulfp8"
+    want = (a.float() @ b.float()) * 0.125
+    torch.testing.assert_close(program.run(a, b, *scales).float(), want, rtol=2e-3, atol=2e-3)
+
+
+# -- Dynamo ----------------------------------------------------------------------------------------
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(64, 128), nn.LayerNorm(128), nn.Linear(128, 64)
+
+    def forward(self, x):
+        return self.last(torch.erf(self.norm(self.first(x)))).softmax(-1)
+
+
+def test_gradients_are_those_of_eager():
+    torch.manual_seed(0)
+    mine, eager = Net(), Net()
+    eager.load_state_dict(mine.state_dict())
+    x = half(8, 64).float()
+    before = len(spyre.programs())
+    for net in (torch.compile(mine, backend="irwidget_spyre"), eager):
+        (net(x) * torch.arange(64.0)).sum().backward()
+    assert len(spyre.programs()) - before == 2
+    for a, b in zip(mine.parameters(), eager.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_ops_know_the_users_line_and_module_through_dynamo_and_without():
+    net = Net().half().requires_grad_(False)
+    x = half(8, 64)
+    torch.compile(net, backend="irwidget_spyre")(x)
+    for program in (spyre.programs()[-1], compile(net, [x])):
+        matmuls = [op for op in program.graph.ops if op.kind == "matmul"]
+        assert [op.module for op in matmuls] == ["first", "last"]
+        (erf,) = [op for op in program.graph.ops if op.func == "erf" and op.kind == "fallback"]
+        assert erf.line[0] == __file__
