@@ -21,7 +21,9 @@ def reopened(opened, app: str):
     name = opened.path.name
     server = opened.page.url.split("/lab")[0].split("/notebooks")[0]
     page.goto(
-        f"{server}/lab/workspaces/{name}-again/tree/{name}?reset" if app == "lab" else f"{server}/notebooks/{name}"
+        f"{server}/lab/workspaces/{opened.path.stem}-again/tree/{name}?reset"
+        if app == "lab"
+        else f"{server}/notebooks/{name}"
     )
     return page
 
