@@ -1,6 +1,6 @@
 /** The pass diff: state in, panes out. This module is the bundle; a host calls `render`. */
 
-import { Analysis, follows } from "./analysis";
+import { Analysis } from "./analysis";
 import { Beyond } from "./beyond";
 import { type Blamed, Blames, noEarlier } from "./blame";
 import { Breath } from "./codec";
@@ -381,7 +381,7 @@ export class Viewer implements View {
           ? plural(right.lines.length, "line")
           : compare.mode === "linked"
             ? linked(left, right)
-            : summary(compare.changes, compare.renumbered, follows(left, right)),
+            : summary(compare.changes, compare.renumbered, this.analysis.follows(left, right)),
       arriving(this.trace),
     ];
     this.status.replaceChildren(...said.filter(Boolean).map((text) => h("span", {}, text)));
