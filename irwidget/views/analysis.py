@@ -13,8 +13,7 @@ from irwidget.views.diff import Hunk, Segment
 from irwidget.views.packing import part_of, text_of
 
 FOLLOWED = 10_000
-"""Lines of both texts together, and letters of a line, up to which names are followed from where they are defined, as in
-js/src/analysis.ts."""
+"""Lines of both texts together, and letters of a line, up to which names are followed (as in js/src/analysis.ts)."""
 
 
 class Analysis:
