@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from irwidget.editor.widget import Pipeline
+    from irwidget.experiments.comparison import compare
     from irwidget.frontends.pairing import explore
     from irwidget.journal import recent
     from irwidget.result import Lowering
@@ -32,6 +33,7 @@ __version__ = VERSION
 _LAZY = {
     "Lowering": "irwidget.result",
     "Pipeline": "irwidget.editor.widget",
+    "compare": "irwidget.experiments.comparison",
     "explore": "irwidget.frontends.pairing",
     "load": "irwidget.saved",
     "load_all": "irwidget.saved",
@@ -80,6 +82,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "__version__",
+    "compare",
     "explore",
     "load",
     "load_all",

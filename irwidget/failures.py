@@ -6,16 +6,22 @@ import contextlib
 import re
 import shlex
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError
 from irwidget.toolchain import budget
 from irwidget.toolchain.parsing import INPUT
 from irwidget.toolchain.run import Options
-from irwidget.trace import Failure
+from irwidget.trace import Failure, Trace
 
-if TYPE_CHECKING:
-    from irwidget.result import Lowering
+
+class Held(Protocol):
+    """What an error holds: the lowering as far as it got."""
+
+    trace: Trace
+
+
+_Held = TypeVar("_Held", bound=Held)
 
 
 @contextlib.contextmanager
@@ -36,7 +42,7 @@ def limited(options: Options) -> Generator[None]:
 
 
 @contextlib.contextmanager
-def keeping(lowering: Lowering) -> Generator[None]:
+def keeping(lowering: Held) -> Generator[None]:
     """What goes wrong from here on does not lose what was made."""
     try:
         yield
@@ -49,24 +55,25 @@ def keeping(lowering: Lowering) -> Generator[None]:
         raise stop from None
 
 
-def interrupted(lowering: Lowering) -> LoweringInterrupted:
-    error = LoweringInterrupted(lowering.failure.message if lowering.failure else "interrupted")
+def interrupted(lowering: Held) -> LoweringInterrupted:
+    failure = lowering.trace.failure
+    error = LoweringInterrupted(failure.message if failure else "interrupted")
     error.lowering = lowering
     return error
 
 
-def finished(lowering: Lowering) -> Lowering:
+def finished(lowering: _Held) -> _Held:
     """The lowering when it is complete; raises otherwise."""
-    if lowering.failure:
+    if lowering.trace.failure:
         raise error_of(lowering)
     return lowering
 
 
-def error_of(lowering: Lowering) -> IRWidgetError:
+def error_of(lowering: Held) -> IRWidgetError:
     """The exception that a failed lowering is raised as."""
-    failure = lowering.failure
+    failure = lowering.trace.failure
     assert failure
-    message = _message(failure, lowering)
+    message = _message(failure, lowering.trace)
     error: IRWidgetError
     if failure.kind == "usage":
         error = UsageError(message)
@@ -86,7 +93,7 @@ def error_of(lowering: Lowering) -> IRWidgetError:
     return error
 
 
-def _message(failure: Failure, lowering: Lowering) -> str:
+def _message(failure: Failure, trace: Trace) -> str:
     """What failed, where in the user's code, and how to see it again."""
     import linecache
 
@@ -94,7 +101,7 @@ def _message(failure: Failure, lowering: Lowering) -> str:
 
     if failure.kind == "usage":
         return failure.message
-    step = f" ({of})" if (of := lowering.trace.step_of(failure)) else ""
+    step = f" ({of})" if (of := trace.step_of(failure)) else ""
     unread = failure.message.startswith("the IR does not parse")
     subject = f"{failure.pass_name}{step} failed: " if failure.kind == "pass" and not unread else ""
     lines = [f"{subject}{failure.message}"]
@@ -102,8 +109,8 @@ def _message(failure: Failure, lowering: Lowering) -> str:
         if diagnostic.location and diagnostic.location.file != INPUT:  # the message shows it
             code = linecache.getline(diagnostic.location.file, diagnostic.location.line).strip()
             lines.append(f"  at {describe(diagnostic.location)}" + (f": {code}" if code else ""))
-    if lowering.dumps:
-        count = len(lowering.dumps)
+    if trace.dumps:
+        count = len(trace.dumps)
         kept = f"The {count} dumps before it are" if count > 1 else "What it started from is"
         lines.append(f"  {kept} kept: error.lowering")
     if failure.reproducer:

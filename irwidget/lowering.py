@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, overload
 
 from irwidget import imports, options, pipelines, planning
@@ -12,10 +12,10 @@ from irwidget.checking import check as checking
 from irwidget.errors import IRWidgetError, LoweringInterrupted
 from irwidget.failures import finished, interrupted, keeping, limited
 from irwidget.frontends import base
-from irwidget.frontends.base import Begun, FrontEnd, Given
+from irwidget.frontends.base import Begun, FrontEnd, Given, Made
 from irwidget.options import LowerOptions
 from irwidget.registry import Target
-from irwidget.result import Lowering
+from irwidget.result import Lowering, Origin
 from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options
 from irwidget.trace import Step
@@ -138,11 +138,19 @@ class Start:
         try:
             made = begun.lower(target, extra, how)
         except Interrupted as stop:
-            raise interrupted(Lowering(stop.trace)) from None
-        lowering = finished(Lowering(made.trace, made.results))
+            raise interrupted(self._made(Made(stop.trace), begun, target, how)) from None
+        lowering = finished(self._made(made, begun, target, how))
         if self.given.check and lowering.check is None:
             with keeping(lowering):
                 self._judge(begun, target, lowering, how)
+        return lowering
+
+    def _made(self, made: Made, begun: Begun, target: Target, how: Options) -> Lowering:
+        lowering = Lowering(made.trace, made.results)
+        lowering.origin = Origin(
+            replace(how, progress=None, stop=None),
+            lambda trace, options, source: begun.verdict(target, trace, options, source),
+        )
         return lowering
 
     def _judge(self, begun: Begun, target: Target, lowering: Lowering, how: Options) -> None:

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irwidget import display
 from irwidget.errors import UsageError
+from irwidget.experiments import experiment
+from irwidget.experiments.experiment import Experiment, Judge
+from irwidget.reducing import reduce as reducing
+from irwidget.reducing.reduce import Predicate, Progress, Reduced
+from irwidget.toolchain.run import Options
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, plain
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a lowering was made, for those that go on from it."""
+
+    options: Options
+    judge: Judge | None = None
 
 
 class Lowering:
@@ -20,6 +34,7 @@ class Lowering:
         """What the front end made besides, by name."""
         self.file = ""
         """The file that it was loaded from; what takes the object that was lowered is not available then."""
+        self.origin = Origin(Options())
 
     @property
     def program(self) -> Any:
@@ -87,6 +102,40 @@ class Lowering:
             step = self.trace.step_of(dump) or dump.name
             raise UsageError(f"Dump {index} is of {step}: only dumps of opt and llc have passes inside")
         return inside.open(dump)
+
+    def edit(self, index: int = 0, text: str | None = None) -> Experiment[Lowering]:
+        """Go on from dump `index` with another text, other passes, or both; `run()` of what this gives runs the rest.
+
+        `low.edit(12, text).run()`, `low.edit(0).without("cse").run()`,
+        `low.edit(4).replaced(7, "mlir-opt --canonicalize=max-iterations=1").run()`. The result shows itself beside this
+        lowering, which stays as it is. Raises UsageError when nothing can go on from there.
+        """
+        return experiment.begin(self, index, text, self._experiment, self.origin.options, self.origin.judge)
+
+    def reduce(
+        self,
+        predicate: Predicate | None = None,
+        *,
+        alone: bool = False,
+        seconds: float = 60.0,
+        progress: Progress | None = None,
+    ) -> Reduced:
+        """The smallest IR on which this lowering still fails in the same way: `error.lowering.reduce()`.
+
+        The same way is the same pass, operation and class of message. Of a complete lowering `predicate`, a function of
+        the last text, says what is wrong. `alone` runs just the pass that failed; otherwise all steps run on the input.
+        Stops after `seconds` and on Ctrl-C with the best so far; `progress` is called with each smaller one.
+
+        Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no MLIR.
+        """
+        return reducing.reduce(
+            self, predicate, alone=alone, seconds=seconds, options=self.origin.options, progress=progress
+        )
+
+    def _experiment(self, trace: Trace, results: Mapping[str, Any]) -> Lowering:
+        made = Lowering(trace, results)
+        made.origin = self.origin
+        return made
 
     def run(self, *tensors: Any) -> Any:
         """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -17,3 +17,8 @@ def sampled(rows: Iterable, keep: int, name=str) -> list:
     rows = list(rows)
     kept = sorted(range(len(rows)), key=lambda index: hashlib.sha256(name(rows[index]).encode()).digest())[:keep]
     return [row if index in kept else pytest.param(row, marks=pytest.mark.exhaustive) for index, row in enumerate(rows)]
+
+
+def one_of(choices: Sequence[str], name: str) -> str:
+    """The choice that every run makes for `name`, by a hash of it; the others are left to `--exhaustive`."""
+    return choices[hashlib.sha256(name.encode()).digest()[0] % len(choices)]

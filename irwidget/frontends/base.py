@@ -76,8 +76,11 @@ class Begun:
             run(self._source, (*target.steps, *extra), target.name, options, Trace("", (), name=self.given.called))
         )
 
-    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
-        """How the result of a complete lowering compares with what it should be. Raises as `lower` does."""
+    def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
+        """How the result of a complete lowering compares with what it should be. Raises as `lower` does.
+
+        `source` is what the trace was made of, where it is not what this front end made of the object.
+        """
         return not_checked(f"{target.name} of {self.front_end.starts_from} is not executed")
 
     @cached_property
@@ -213,7 +216,7 @@ class KernelBegun(Begun):
         results = made.results if trace.failure or not extra else self.kept(made)
         return Made(go_on(trace, extra, target.name, options), results)
 
-    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+    def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         return not_checked(f"{target.name} of a kernel is not executed")
 
 

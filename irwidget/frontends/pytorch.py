@@ -95,14 +95,15 @@ class Model(Begun):
         source, frame = self._imported
         return Made(base.run(source, (*target.steps, *extra), target.name, options, frame))
 
-    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+    def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         """The result's, by the model itself; its own failure does not cost the lowering."""
         try:
             with budget.enforced("--check"):
                 if isinstance(self._expected, str):
                     return not_checked(self._expected)
-                source, _ = self._imported
-                return checking.check(source, trace, options, self._expected, each=self.given.check == "each")
+                return checking.check(
+                    source or self._imported[0], trace, options, self._expected, each=self.given.check == "each"
+                )
         except ToolError as error:
             return not_checked(str(error))
 

@@ -9,7 +9,7 @@ from irwidget.frontends import raw_text
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made, run
 from irwidget.frontends.cell import Call, Candidate, Cell
 from irwidget.registry import Target
-from irwidget.toolchain.run import Options
+from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step, Trace, Verdict, not_checked
 
 TARGETS = (
@@ -34,7 +34,7 @@ class _Text(Begun):
         frame = Trace("", (), name=self.given.called, diagnostics=raw_text.remarks(text, steps))
         return Made(run(raw_text.source(text, steps), steps, target.name, options, frame))
 
-    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+    def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         return not_checked("IR of your own has no eager PyTorch to compare with")
 
 

@@ -21,7 +21,7 @@ from irwidget.llvm_routes import TorchOptions
 from irwidget.registry import Target
 from irwidget.toolchain import budget
 from irwidget.toolchain.locations import is_user_file
-from irwidget.toolchain.run import Options
+from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Location, Step, Trace, Verdict, dump, not_checked
 
 STEP = Step("torch.jit.trace", "check_trace=False", "torch.jit.trace")
@@ -192,7 +192,7 @@ class _Traced(Model):
             traced = lower(given.obj, given.inputs, given.kwargs, given.called)
         return Made(go_on(traced, extra, target.name, options))
 
-    def verdict(self, target: Target, trace: Trace, options: Options) -> Verdict:
+    def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         return not_checked("a TorchScript graph is not executed")
 
 

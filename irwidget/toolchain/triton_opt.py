@@ -57,10 +57,15 @@ class KnownPass:
     """Of the arguments that `add` takes after the pass manager: `int`, `bool`, `str`."""
     options: tuple[str, ...]
     """The MLIR option that each argument sets."""
+    fixed: Mapping[str, str]
+    """The options that no argument sets, with the only value that each has here."""
 
     def build(self, context: Any, given: Mapping[str, str]) -> Any:
         """A pass manager with just this pass. Raises ValueError for an option that it does not have."""
-        unknown = [name for name in given if name not in self.options]
+        unknown = [name for name in given if name not in self.options and given[name] != self.fixed.get(name)]
+        if unknown and unknown[0] in self.fixed:
+            name = unknown[0]
+            raise ValueError(f"{self.name} always has {name}={self.fixed[name]} here: libtriton does not let us set it")
         if unknown:
             has = f"it has {', '.join(self.options)}" if self.options else "it has none"
             raise ValueError(f"{self.name} has no option {unknown[0]!r} that libtriton lets us set; {has}")
@@ -141,7 +146,8 @@ def _probe(add: Callable[..., None], context: Any) -> KnownPass:
         other = [*base[:i], _EXAMPLE[kind][1], *base[i + 1 :]]
         changed = [option for option, value in printed(other)[1].items() if options.get(option) != value]
         names.append(changed[0] if changed else f"argument-{i}")
-    return KnownPass(name, add, kinds, tuple(names))
+    fixed = {option: value for option, value in options.items() if option not in names}
+    return KnownPass(name, add, kinds, tuple(names), fixed)
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:

@@ -37,8 +37,51 @@ def _show_program(results: Sequence[Any], key: str | None) -> Any:
     return show(results[0], key=key)
 
 
+def _is_experiment(results: Sequence[Any]) -> bool:
+    return len(results) == 1 and "original" in results[0].results
+
+
+def _beside(result: Any) -> Any:
+    from irwidget.experiments.comparison import compare
+
+    return compare(result.results["original"], result)
+
+
+def _show_experiment(results: Sequence[Any], key: str | None) -> Any:
+    return _show_comparison([_beside(results[0])], key)
+
+
+def _experiment_page(results: Sequence[Any], title: str) -> str:
+    return _comparison_page([_beside(results[0])], title)
+
+
+def _experiment_text(results: Sequence[Any]) -> str:
+    return _comparison_text([_beside(results[0])])
+
+
+def _show_comparison(results: Sequence[Any], key: str | None) -> Any:
+    from irwidget.views import comparison
+
+    return comparison.show(results[0], key)
+
+
+def _comparison_page(results: Sequence[Any], title: str) -> str:
+    from irwidget.views import comparison
+
+    return comparison.page(results[0], title)
+
+
+def _comparison_text(results: Sequence[Any]) -> str:
+    from irwidget.views import comparison
+
+    return comparison.text(results[0])
+
+
 VIEWS = (
+    View("comparison", lambda _: False, _show_comparison, _comparison_page, _comparison_text),
+    View("experiment", _is_experiment, _show_experiment, _experiment_page, _experiment_text),
     View("spyre program", _is_program, _show_program, _page, _text),
     View("lowerings", lambda _: True, _show, _page, _text),
 )
-"""The program of Spyre by itself; and the diff of passes, below the programs or beside the links of Helion kernels."""
+"""Two lowerings side by side; an experiment beside its original; the program of Spyre by itself; the diff of passes,
+below the programs or beside the links of Helion kernels."""

@@ -12,6 +12,7 @@ from irwidget.helion import emit_kernel, lower_kernel
 from irwidget.helion.lowering import EmittedKernel
 from tests.helion.cases import CASES, Case, difference
 from tests.helion.kernels_pointwise import low_memory_dropout
+from tests.sampling import one_of
 
 ATEN = ("linalg-on-tensors", "raw", "tosa", "stablehlo")
 QUICK = {
@@ -33,16 +34,18 @@ QUICK = {
 """Cases that are not left to CI; `softmax` and `matmul` are so in every output type."""
 
 
+def marks(case: Case, aten: str) -> Any:
+    """Every run has each case in the first output type and in one of the others."""
+    if (str(case) in QUICK and aten == ATEN[0]) or str(case) in ("softmax", "matmul"):
+        return ()
+    if aten in (ATEN[0], one_of(ATEN[1:], str(case))):
+        return pytest.mark.heavy
+    return pytest.mark.exhaustive
+
+
 def parameters() -> list[Any]:
     """Each case in each output type, one case after the other, so that these share what they have in common."""
-    return [
-        pytest.param(
-            case, aten, id=f"{case}-{aten}",
-            marks=() if (str(case) in QUICK and aten == ATEN[0]) or str(case) in ("softmax", "matmul")
-            else pytest.mark.heavy,
-        )
-        for case in CASES for aten in ATEN
-    ]  # fmt: skip
+    return [pytest.param(case, aten, id=f"{case}-{aten}", marks=marks(case, aten)) for case in CASES for aten in ATEN]
 
 
 @functools.lru_cache(maxsize=1)

@@ -1,6 +1,8 @@
-"""A small part of `make soak`, for every run of the suite."""
+"""A small part of `make soak`, for every run of the suite; a larger one for `--exhaustive`."""
 
 from __future__ import annotations
+
+import pytest
 
 from tests.soak import company, scenarios
 
@@ -15,10 +17,12 @@ def test_odd_kernels_and_texts_that_are_looked_at_late() -> None:
     assert looked_at["timed out"] + looked_at["finished first"] == 2
 
 
+@pytest.mark.exhaustive
 def test_lowerings_beside_threads_and_a_fork_give_what_they_give_alone() -> None:
     assert company.lowerings_beside_others(12, number=5)["of them in company"] == 4
 
 
+@pytest.mark.exhaustive
 def test_interrupts_and_kills_leave_a_right_next_lowering_and_nothing_behind(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -1,0 +1,173 @@
+"""Two lowerings side by side: their passes aligned, and the first after which they differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, ClassVar, Literal
+
+from irwidget import display
+from irwidget.errors import IRWidgetError
+from irwidget.failures import Held
+from irwidget.lazy import cached_property
+from irwidget.trace import Dump, Trace, renaming, syntax
+
+State = Literal["same", "differs", "only left", "only right", "not compared"]
+
+
+@dataclass(frozen=True, slots=True)
+class PassPair:
+    """A pass of both lowerings, or of one that the other does not run."""
+
+    name: str
+    left: int | None
+    """The number of its dump; None where that lowering does not run it."""
+    right: int | None
+    state: State
+    """Whether the texts after it are the same apart from renumbered names; `not compared` where one cannot be had."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `irwidget.compare(left, right)` gives."""
+
+    left: Held
+    right: Held
+    start: int = 0
+    """The dump of the left lowering that the right one starts from."""
+    view: ClassVar[str] = "comparison"
+    """The registered view that shows it."""
+
+    @cached_property
+    def passes(self) -> tuple[PassPair, ...]:
+        """The input and every pass of both, aligned by name and order. Waits for the texts."""
+        return tuple(_aligned(self.left.trace.dumps[self.start :], self.right.trace.dumps, self.start))
+
+    @cached_property
+    def first(self) -> PassPair | None:
+        """The first pass of both after which the texts differ; None when there is none."""
+        return next((pair for pair in self.passes if pair.state == "differs"), None)
+
+    @cached_property
+    def ends_the_same(self) -> bool | None:
+        """Whether both leave the same text apart from renumbered names; None when that cannot be told."""
+        if self.left.trace.failure or self.right.trace.failure:
+            return None
+        state = _state(self.left.trace.dumps[-1], self.right.trace.dumps[-1])
+        return None if state == "not compared" else state == "same"
+
+    @cached_property
+    def costs(self) -> dict[str, tuple[Any, Any]]:
+        """What the results cost, left and right: lines, operations, facts (registers, shared memory ...).
+
+        Only what both have; facts that are the same in both are left out.
+        """
+        left, right = self.left.trace, self.right.trace
+        found: dict[str, tuple[Any, Any]] = {}
+        if left.dumps[-1].language == right.dumps[-1].language and self.ends_the_same is not None:
+            found["lines"] = len(left.dumps[-1].text.splitlines()), len(right.dumps[-1].text.splitlines())
+            if (count := _operations(left.dumps[-1])) is not None:
+                found["operations"] = count, _operations(right.dumps[-1])
+        for name in left.facts.keys() & right.facts.keys():
+            if isinstance(left.facts[name], int | float | str) and left.facts[name] != right.facts[name]:
+                found[name] = left.facts[name], right.facts[name]
+        return found
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """The time in passes, left and right, each measured once."""
+        return self._spent(self.left.trace), self._spent(self.right.trace)
+
+    @staticmethod
+    def _spent(trace: Trace) -> float:
+        return sum(dump.seconds for dump in trace.dumps)
+
+    @property
+    def tools(self) -> dict[str, tuple[str, str]]:
+        """The tools whose versions differ: left and right, `-` for absent."""
+        old, new = self.left.trace.tools, self.right.trace.tools
+        names = dict.fromkeys([*old, *new])
+        return {name: (old.get(name, "-"), new.get(name, "-")) for name in names if old.get(name) != new.get(name)}
+
+    @property
+    def summary(self) -> str:
+        """One sentence: whether and where they differ."""
+        counts = Counter(pair.state for pair in self.passes if pair.right != 0)
+        said = f"the same after the {_passes(counts['same'])} that both run"
+        if self.first is not None:
+            said = "they start differently"
+            if self.first.right:
+                said = f"they first differ after {self._called(self.first)}"
+        elif counts["not compared"]:
+            said = f"the same after {_passes(counts['same'])}; {_passes(counts['not compared'])} not compared"
+        if counts["only left"] or counts["only right"]:
+            said += f"; {_passes(counts['only left'])} only left, {counts['only right']} only right"
+        end = {True: "the results are the same", False: "the results differ", None: "the results are not compared"}
+        return f"{said}; {end[self.ends_the_same]}"
+
+    @staticmethod
+    def _called(pair: PassPair) -> str:
+        return (
+            f"{pair.name} (dumps {pair.left} and {pair.right})" if pair.right else "nothing yet: what they start from"
+        )
+
+    def to_html(self, path: Any = None) -> str:
+        """One offline page with both, opened at the first difference; written to `path` when given."""
+        return display.page([self], f"{self.left.trace.name} and {self.right.trace.name}", path)
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        return display.mimebundle([self], None)
+
+    def __str__(self) -> str:
+        return display.text([self])
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.summary}>"
+
+
+def _passes(count: int) -> str:
+    return "1 pass" if count == 1 else f"{count} passes"
+
+
+def _aligned(left: Sequence[Dump], right: Sequence[Dump], start: int) -> Iterator[PassPair]:
+    """What both start from, then the passes; `start` is the number of the first dump of `left`."""
+    names = [[("", ""), *((dump.name, str(dump.scope)) for dump in dumps[1:])] for dumps in (left, right)]
+    i = j = 0
+    for block in SequenceMatcher(None, *names, autojunk=False).get_matching_blocks():
+        for at in range(i, block.a):
+            yield PassPair(left[at].name, start + at, None, "only left")
+        for at in range(j, block.b):
+            yield PassPair(right[at].name, None, at, "only right")
+        for a, b in zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size), strict=True):
+            yield PassPair(left[a].name, start + a, b, _state(left[a], right[b]))
+        i, j = block.a + block.size, block.b + block.size
+
+
+def _state(left: Dump, right: Dump) -> State:
+    try:
+        old, new = left.text, right.text
+    except IRWidgetError:
+        return "not compared"
+    if old == new:
+        return "same"
+    if left.language != right.language or syntax.syntax_of(left.language) is None:
+        return "differs"
+    return "same" if renaming.equal(old.splitlines(), new.splitlines()) else "differs"
+
+
+def _operations(dump: Dump) -> int | None:
+    how = syntax.syntax_of(dump.language)
+    return None if how is None else sum(bool(syntax.operation(line, how)) for line in dump.text.splitlines())
+
+
+def compare(left: Held, right: Held) -> Comparison:
+    """Hold two lowerings side by side: which passes both run, and after which one they first differ.
+
+    `left` and `right` are `irwidget.Lowering`s of any origin: two models, two options, two files (`irwidget.load`), an
+    experiment and its original. Texts are compared apart from the names that passes renumber: `differs` is another
+    operation, another operand, another attribute or another order.
+    """
+    results: Mapping[str, Any] = getattr(right, "results", {})
+    return Comparison(left, right, results.get("edited", 0) if results.get("original") is left else 0)

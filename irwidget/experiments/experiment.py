@@ -1,0 +1,205 @@
+"""A lowering that goes on from an edited dump, or with other passes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from irwidget import failures, pipelines
+from irwidget.errors import UsageError
+from irwidget.experiments import passes
+from irwidget.experiments.passes import Planned
+from irwidget.frontends import raw_text
+from irwidget.toolchain.run import Interrupted, Options, Source
+from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked
+
+Judge = Callable[[Trace, Options, Source], Verdict]
+"""The verdict on what was made of a source, held against the object that the original lowering is of."""
+_RESOURCE = re.compile(r"dense_resource<([^>]*)>")
+_Lowering = TypeVar("_Lowering", bound=failures.Held)
+_IN_FULL = "lower with elide=False (--no-elide), and edit that"
+_SUFFIXES = {"llvm": "ll", "ptx": "ptx", "amdgcn": "s"}
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[_Lowering]):
+    """What `low.edit(...)` gives: a text, and the passes that are to run on it. Every change gives a new one.
+
+    A pass is named by its name, or where it runs more than once by the number of the dump that it left in the original.
+    """
+
+    original: _Lowering
+    index: int
+    """The dump that it starts from."""
+    text: str = field(repr=False)
+    passes: tuple[Planned, ...] = field(repr=False)
+    """What runs, in order."""
+    make: Callable[[Trace, dict[str, Any]], _Lowering] = field(repr=False)
+    options: Options = field(repr=False)
+    judge: Judge | None = field(default=None, repr=False)
+    name: str = ""
+    """What it is called beside the original; says what was changed when empty."""
+
+    # Changes
+
+    def named(self, name: str) -> Experiment[_Lowering]:
+        """The same under a name of your own."""
+        return replace(self, name=name)
+
+    def edited(self, text: str) -> Experiment[_Lowering]:
+        """The same from another text."""
+        return replace(self, text=text)
+
+    def without(self, which: str | int) -> Experiment[_Lowering]:
+        """The same without a pass. Raises UsageError when there is none, or several of that name."""
+        place = passes.find(self.passes, which)
+        return replace(self, passes=(*self.passes[:place], *self.passes[place + 1 :]))
+
+    def replaced(self, which: str | int, pipeline: str) -> Experiment[_Lowering]:
+        """The same with a custom pipeline in place of a pass: another one, or the same with other options."""
+        place = passes.find(self.passes, which)
+        return replace(self, passes=(*self.passes[:place], *self._own(pipeline), *self.passes[place + 1 :]))
+
+    def inserted(self, pipeline: str, *, before: str | int | None = None) -> Experiment[_Lowering]:
+        """The same with a custom pipeline before a pass; at the end without one."""
+        place = len(self.passes) if before is None else passes.find(self.passes, before)
+        return replace(self, passes=(*self.passes[:place], *self._own(pipeline), *self.passes[place:]))
+
+    def moved(self, which: str | int, *, before: str | int | None = None) -> Experiment[_Lowering]:
+        """The same with a pass before another one; at the end without one."""
+        one = self.passes[passes.find(self.passes, which)]
+        rest = self.without(which)
+        place = len(rest.passes) if before is None else passes.find(rest.passes, before)
+        return replace(rest, passes=(*rest.passes[:place], one, *rest.passes[place:]))
+
+    def _own(self, pipeline: str) -> list[Planned]:
+        steps = pipelines.parse(pipeline)
+        pipelines.check(steps, self.options)
+        return [Planned(str(step), step) for step in steps]
+
+    # What it is
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What runs, as a lowering has it."""
+        whole = passes.after(self.original.trace, self.index, self.options)
+        return passes.steps_of(self.passes, self.original.trace, whole)
+
+    @property
+    def pipeline(self) -> str:
+        """The same as a custom pipeline, for `--pipeline`; empty when nothing runs."""
+        return pipelines.text(self.steps)
+
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """What the parser and the verifier say of the text; empty when they take it.
+
+        Text of a language that nothing here reads is not looked at.
+        """
+        trace = self._source().run(raw_text.checks(self.text), self.options)
+        return (_said(trace.failure),) if trace.failure else ()
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the text and the command that runs the passes on it; the path of the text.
+
+        `run.sh` beside it takes irwidget's command line, whose pipeline is that of the tools themselves.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        suffix = _SUFFIXES.get(self.original.trace.dumps[self.index].language, "mlir")
+        text = folder / f"edited.{suffix}"
+        text.write_text(self.text, encoding="utf-8")
+        words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
+        words += ["--pipeline", self.pipeline] if self.pipeline else []
+        (folder / "run.sh").write_text(f'cd "$(dirname "$0")"\n{shlex.join(words)}\n', encoding="utf-8")
+        return text
+
+    # Running
+
+    def run(self, *, check: bool = False, timeout: float | None = None) -> _Lowering:
+        """Run the passes; the result shows itself beside the original.
+
+        `check=True` executes it and compares it as the original would be; a lowering that was loaded from a file is
+        *not checked*. Raises what `irwidget.lower` raises; dumps before a failure are in its `lowering`.
+        """
+        options = replace(self.options, timeout=timeout) if timeout is not None else self.options
+        steps = self.steps
+        if self._left_out and (reader := next((step for step in steps if step.tool == "mlir-translate"), None)):
+            raise UsageError(f"{self._left_out}, which {reader} needs: {_IN_FULL}")
+        with failures.limited(options):
+            source = self._source()
+            try:
+                trace = source.run(steps, options, target=self.original.trace.target)
+            except Interrupted as stop:
+                raise failures.interrupted(self._made(stop.trace)) from None
+            made = failures.finished(self._made(trace))
+            return self._made(replace(trace, check=self._verdict(made.trace, options, source))) if check else made
+
+    def _verdict(self, trace: Trace, options: Options, source: Source) -> Verdict:
+        if self.judge is None:
+            return not_checked("what was lowered is not here: the original was loaded from a file")
+        if self._left_out:
+            return not_checked(f"{self._left_out}: {_IN_FULL}")
+        return self.judge(trace, options, source)
+
+    @property
+    def _left_out(self) -> str:
+        """Which values the text does not have; empty when it has all."""
+        kept = self.text.partition("{-#")[2]
+        names = [name for name in dict.fromkeys(_RESOURCE.findall(self.text)) if f"{name}:" not in kept]
+        return f"This text leaves out the values of {', '.join(names)}" if names else ""
+
+    def _source(self) -> Source:
+        source = raw_text.source(self.text, self.steps)
+        source.name = f"{self.original.trace.dumps[self.index].name}{' (edited)' if self._is_edited else ''}"
+        return source
+
+    @property
+    def _is_edited(self) -> bool:
+        return self.text != self.original.trace.dumps[self.index].text
+
+    def _made(self, trace: Trace) -> _Lowering:
+        before = self.original.trace
+        named = replace(trace, name=f"{before.name}: {self.name or self._says}", sources=before.sources)
+        return self.make(named, {"original": self.original, "edited": self.index})
+
+    @property
+    def _says(self) -> str:
+        """What was changed, in short."""
+        whole = passes.after(self.original.trace, self.index, self.options)
+        gone = [one.name for one in whole if one not in self.passes]
+        new = [one.name for one in self.passes if one not in whole]
+        said = [f"dump {self.index} edited"] if self._is_edited else []
+        said += [f"without {', '.join(gone)}"] if gone else []
+        said += [f"with {', '.join(new)}"] if new else []
+        moved = not gone and not new and self.passes != whole
+        return "; ".join([*said, *(["passes in another order"] if moved else [])]) or "run again"
+
+
+def _said(failure: Failure) -> Diagnostic:
+    return failure.diagnostics[0] if failure.diagnostics else Diagnostic("error", failure.message)
+
+
+def begin(
+    original: _Lowering,
+    index: int,
+    text: str | None,
+    make: Callable[[Trace, dict[str, Any]], _Lowering],
+    options: Options,
+    judge: Judge | None,
+) -> Experiment[_Lowering]:
+    """An experiment that starts from a dump of a lowering, numbered as `low.dumps` are; -1 is the last.
+
+    Raises UsageError when there is no such dump, or when nothing can go on from there.
+    """
+    dumps: Sequence[Any] = original.trace.dumps
+    if not -len(dumps) <= index < len(dumps):
+        raise UsageError(f"There is no dump {index}: this lowering has the dumps 0 to {len(dumps) - 1}")
+    index %= len(dumps)
+    planned = passes.after(original.trace, index, options)
+    return Experiment(
+        original, index, original.trace.dumps[index].text if text is None else text, planned, make, options, judge
+    )

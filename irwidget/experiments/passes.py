@@ -1,0 +1,117 @@
+"""The passes that a lowering ran after one of its dumps, as steps that can be run again, left out or moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from irwidget import pipelines
+from irwidget.errors import UsageError, near
+from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Dump, Step, Trace
+
+_EMPTY = "module { func.func @f() { return } }"
+"""What a pipeline is run on to see which passes it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A pass that is to run, or a step that cannot be taken apart into passes."""
+
+    name: str
+    step: Step
+    """What runs just this."""
+    of: int = -1
+    """The step of the original lowering that it is a part of; -1 for one of the user's own."""
+    index: int = -1
+    """The dump that it left in the original lowering; -1 for none."""
+
+
+def after(trace: Trace, index: int, options: Options) -> tuple[Planned, ...]:
+    """What the lowering runs after dump `index`, pass by pass where its tools have passes.
+
+    Of a step in which the lowering failed, the passes after the failure are those that its tool runs on an empty
+    function. Raises UsageError where the dump is in the middle of a step that cannot be begun there.
+    """
+    begun = trace.dumps[index].step
+    found: list[Planned] = []
+    for number in range(max(begun, 0), len(trace.steps)):
+        of_step = [i for i, dump in enumerate(trace.dumps) if dump.step == number]
+        later = [i for i in of_step if i > index]
+        done = trace.failure is None or trace.failure.step > number
+        if number == begun and not later and done:
+            continue
+        parts = _passes(trace, number, later, len(of_step) - len(later), options, complete=done)
+        if parts is None:
+            if number == begun:
+                raise UsageError(_not_here(trace, index))
+            parts = [Planned(str(trace.steps[number]), trace.steps[number], number, later[-1] if later else -1)]
+        found += parts
+    return tuple(found)
+
+
+def _passes(
+    trace: Trace, number: int, later: Sequence[int], done: int, options: Options, *, complete: bool
+) -> list[Planned] | None:
+    """The passes of a step that come after its first `done`; None where it cannot be taken apart."""
+    if complete:
+        return _planned([(i, trace.dumps[i]) for i in later], trace.steps[number], number)
+    own = [dump for dump in trace.dumps if dump.step == number]
+    listed = Source(_EMPTY).run((trace.steps[number],), replace(options, timeout=None))
+    every = [dump for dump in listed.dumps if dump.step == 0]
+    if listed.failure or [dump.name for dump in every[: len(own)]] != [dump.name for dump in own]:
+        return None
+    numbered = [(later[0] + i if later and i < len(later) else -1, dump) for i, dump in enumerate(every[done:])]
+    return _planned(numbered, trace.steps[number], number)
+
+
+def _planned(dumps: Sequence[tuple[int, Dump]], step: Step, number: int) -> list[Planned] | None:
+    if not all(dump.pipeline for _, dump in dumps):
+        return None
+    parts: list[Planned] = []
+    for index, dump in dumps:
+        try:
+            (one,) = pipelines.parse(dump.pipeline)
+        except (UsageError, ValueError):  # no pipeline says what this pass does
+            return None
+        parts.append(Planned(dump.name, replace(one, name=dump.name, program=step.program), number, index))
+    return parts
+
+
+def _not_here(trace: Trace, index: int) -> str:
+    step = trace.dumps[index].step
+    others = [i for i, dump in enumerate(trace.dumps) if dump.step != step or i + 1 == len(trace.dumps)]
+    before = max((i for i in others if i < index), default=0)
+    return (
+        f"Dump {index} is in the middle of {trace.steps[step]}, which cannot be begun there. "
+        f"Edit dump {before} ({trace.dumps[before].name}), the last before that step"
+    )
+
+
+def steps_of(planned: Sequence[Planned], trace: Trace, whole: Sequence[Planned]) -> tuple[Step, ...]:
+    """What to run: a step of the original lowering where all that is left of it stands as it was, else its passes."""
+    steps: list[Step] = []
+    for of, group in groupby(planned, key=lambda one: one.of):
+        parts = list(group)
+        original = [one for one in whole if one.of == of]
+        begins = not any(dump.step == of for dump in trace.dumps[: _first(original)]) if original else False
+        steps += [trace.steps[of]] if of >= 0 and parts == original and begins else [one.step for one in parts]
+    return tuple(steps)
+
+
+def _first(parts: Sequence[Planned]) -> int:
+    """The number of the first dump of some passes; 0 where none of them left one."""
+    return min((one.index for one in parts if one.index >= 0), default=0)
+
+
+def find(planned: Sequence[Planned], which: str | int) -> int:
+    """The place of a pass: by name, or by the number of the dump that it left. Raises UsageError."""
+    places = [i for i, one in enumerate(planned) if which in (one.name, one.index)] if which != -1 else []
+    if len(places) == 1:
+        return places[0]
+    if not places:
+        known = [one.name for one in planned]
+        raise UsageError(f"No pass {which!r} comes after the edited dump. {near(str(which), known)}")
+    numbers = ", ".join(str(planned[i].index) for i in places)
+    raise UsageError(f"{which!r} runs {len(places)} times: say which by the number of its dump, one of {numbers}")

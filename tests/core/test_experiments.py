@@ -1,0 +1,194 @@
+"""Going on from an edited dump, with other passes; two lowerings side by side."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import irwidget
+from irwidget import PassError, UsageError
+
+LLVM = """\
+define i32 @f(i32 %a, i32 %b) {
+  %x = sub i32 %a, %b
+  %y = add i32 %x, 0
+  ret i32 %y
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval()
+
+
+@pytest.fixture(scope="module")
+def low(model):
+    return irwidget.lower(model, torch.randn(2, 4), to="nvptx", elide=False)
+
+
+@pytest.fixture(scope="module")
+def linalg(model):
+    return irwidget.lower(model, torch.randn(2, 4), to="linalg_on_tensors_mlir", elide=False)
+
+
+@pytest.mark.parametrize("which", range(0, 58, 6))
+def test_going_on_without_a_change_ends_in_the_same_text_after_the_same_passes(low, which):
+    again = low.edit(which).run()
+    assert again.text == low.text
+    assert [dump.name for dump in again.dumps[1:]] == [dump.name for dump in low.dumps[which + 1 :]]
+    assert [dump.text for dump in again.dumps] == [dump.text for dump in low.dumps[which:]]
+
+
+def test_the_edited_text_is_what_runs_and_what_is_judged(linalg):
+    at = next(i for i, dump in enumerate(linalg.dumps) if dump.name == "convert-torch-to-linalg")
+    text = linalg.dumps[at].text
+    assert linalg.edit(at).run(check=True).check.state == "equal"
+    wrong = linalg.edit(at, text.replace("arith.cmpf ugt", "arith.cmpf ult")).run(check=True)
+    assert text != wrong.dumps[0].text
+    assert wrong.check.state == "differs"
+    assert wrong.name == f"{linalg.name}: dump {at} edited"
+    assert irwidget.compare(linalg, wrong).summary == "they start differently; the results differ"
+
+
+def test_what_is_not_here_is_not_checked(linalg, tmp_path):
+    loaded = irwidget.load(linalg.save(tmp_path / "x.irtrace"))
+    again = loaded.edit(3).run(check=True)
+    assert again.text.partition("{-#")[0] == linalg.text.partition("{-#")[0]
+    assert again.check.state == "not checked"
+    assert "loaded from a file" in again.check.reason
+
+
+def test_values_that_the_text_leaves_out_are_not_made_up(model):
+    low = irwidget.lower(model, torch.randn(2, 4), to="llvm_ir")
+    with pytest.raises(
+        UsageError, match=r"leaves out the values of torch_tensor.*mlir-translate needs: lower with elide"
+    ):
+        low.edit(20).run()
+    again = irwidget.lower(model, torch.randn(2, 4), to="linalg_on_tensors_mlir").edit(20).run(check=True)
+    assert again.check.state == "not checked"
+    assert "leaves out the values" in again.check.reason
+
+
+def test_the_parser_answers_with_line_and_column(linalg):
+    text = linalg.text
+    assert linalg.edit(-1).problems() == ()
+    (said,) = linalg.edit(-1, text.replace("tensor.empty", "tensor.emty", 1)).problems()
+    line = next(i for i, one in enumerate(text.splitlines(), 1) if "tensor.empty" in one)
+    assert (said.location.line, said.message) == (line, "custom op 'tensor.emty' is unknown")
+
+
+def test_passes_are_left_out_moved_and_replaced(linalg):
+    names = [dump.name for dump in linalg.dumps]
+    at = names.index("cse")
+    assert [d.name for d in linalg.edit(0).without("cse").run().dumps[1:]] == names[1:at] + names[at + 1 :]
+    moved = linalg.edit(0).moved("cse", before="torch-decompose-complex-ops")
+    new = names[1:at] + names[at + 1 :]
+    new.insert(new.index("torch-decompose-complex-ops"), "cse")
+    assert [dump.name for dump in moved.run().dumps[1:]] == new
+    other = linalg.edit(at - 1).replaced(at, "mlir-opt --canonicalize=max-iterations=1").run()
+    assert [dump.name for dump in other.dumps[1:]] == ["canonicalize", *names[at + 1 :]]
+    assert "max-iterations=1" in other.dumps[1].options
+    assert [d.name for d in linalg.edit(-1).inserted("mlir-opt --linalg-generalize-named-ops").run().dumps[1:]] == [
+        "linalg-generalize-named-ops"
+    ]
+    with pytest.raises(UsageError, match="runs 6 times: say which by the number of its dump, one of 4, "):
+        linalg.edit(0).without("canonicalize")
+    with pytest.raises(UsageError, match=r"No pass 'cze' comes after the edited dump. Did you mean cse\?"):
+        linalg.edit(0).without("cze")
+    with pytest.raises(UsageError, match="There is no dump 99"):
+        linalg.edit(99)
+
+
+def test_a_failing_lowering_goes_on_from_what_is_mended():
+    broken = "func.func @f(%a: f32) -> f32 {\n  %b = math.erf %a : f32\n  return %b : f32\n}"
+    pipeline = "mlir-opt --canonicalize --convert-arith-to-llvm --finalize-memref-to-llvm --convert-func-to-llvm --cse"
+    with pytest.raises(PassError) as raised:
+        irwidget.lower(broken, to="raw_ir", pipeline=f"{pipeline} | mlir-translate --mlir-to-llvmir")
+    low = raised.value.lowering
+    assert low.failure.tool == "mlir-translate"
+    mended = low.edit(1, low.dumps[1].text.replace("math.erf %arg0", "arith.negf %arg0")).run()
+    assert mended.dumps[-1].language == "llvm"
+    assert "fneg float" in mended.text
+
+
+def test_llvm_ir_is_edited_too():
+    low = irwidget.lower(LLVM, to="raw_ir", pipeline="opt -O1 | opt -passes=instcombine")
+    new = low.edit(0, LLVM.replace("sub i32 %a, %b", "mul i32 %a, 8")).run()
+    assert "shl i32 %a, 3" in new.text
+    assert irwidget.compare(low, new).costs["operations"] == (2, 2)
+
+
+def test_a_step_that_cannot_be_begun_in_its_middle_is_named():
+    pytest.importorskip("triton")
+    from tests.triton.kernels import add_kernel
+
+    low = irwidget.lower(add_kernel, "*fp32", "*fp32", "*fp32", "i32", 128, to="triton_nvptx", arch="sm_80")
+    middle = next(i for i, dump in enumerate(low.dumps) if dump.name == "convert-triton-gpu-to-llvm")
+    with pytest.raises(UsageError, match=rf"Dump {middle} is in the middle of llir.* Edit dump \d+ \(canonicalize\)"):
+        low.edit(middle)
+    ttgir = irwidget.lower(add_kernel, "*fp32", "*fp32", "*fp32", "i32", 128, to="triton_gpu_ir", arch="sm_80")
+    for start in (2, 12, 30):
+        compared = irwidget.compare(ttgir, ttgir.edit(start).run())
+        assert [(pair.left, pair.right, pair.state) for pair in compared.passes] == [
+            (i, i - start, "same") for i in range(start, len(ttgir.dumps))
+        ]
+
+
+def test_what_is_saved_runs_by_itself(linalg, tmp_path):
+    experiment = linalg.edit(10).without("cse")
+    text = experiment.save(tmp_path)
+    assert text.read_text() == linalg.dumps[10].text
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["sh", tmp_path / "run.sh"], capture_output=True, text=True, check=True, env={**os.environ, "PATH": path}
+    )
+    assert "torch-finalizing-backend-type-conversion" in ran.stdout
+
+
+def test_the_first_diverging_pass_is_found_apart_from_names():
+    before = (
+        "func.func @f(%a: i32, %b: i32) -> i32 {{\n  %x = arith.{} %a, %b : i32\n"
+        "  %y = arith.muli %x, %x : i32\n  return %y : i32\n}}"
+    )
+    run = "mlir-opt --cse --canonicalize --convert-arith-to-llvm"
+    left = irwidget.lower(before.format("addi"), to="raw_ir", pipeline=run)
+    renamed = before.format("addi").replace("%x", "%other").replace("%a", "%left")
+    same = irwidget.compare(left, irwidget.lower(renamed, to="raw_ir", pipeline=run))
+    assert same.first is None
+    assert same.summary == "the same after the 3 passes that both run; the results are the same"
+    swapped = irwidget.lower(before.format("addi").replace("%a, %b :", "%b, %a :"), to="raw_ir", pipeline=run)
+    assert irwidget.compare(left, swapped).summary == "they start differently; the results differ"
+    other = irwidget.lower(
+        before.format("addi"),
+        to="raw_ir",
+        pipeline="mlir-opt --cse --int-range-optimizations --convert-arith-to-llvm=index-bitwidth=32",
+    )
+    found = irwidget.compare(left, other)
+    assert [(pair.name, pair.left, pair.right, pair.state) for pair in found.passes] == [
+        ("input", 0, 0, "same"),
+        ("cse", 1, 1, "same"),
+        ("canonicalize", 2, None, "only left"),
+        ("int-range-optimizations", None, 2, "only right"),
+        ("convert-arith-to-llvm", 3, 3, "same"),
+    ]
+
+
+def test_a_comparison_shows_the_first_difference(linalg):
+    at = next(i for i, dump in enumerate(linalg.dumps) if dump.name == "convert-torch-to-linalg")
+    without = linalg.edit(at).without(at + 1).run()
+    comparison = irwidget.compare(linalg, without)
+    first = comparison.first
+    shown = comparison._repr_mimebundle_()
+    data = shown[0] if isinstance(shown, tuple) else shown
+    assert data["text/plain"] == str(comparison)
+    assert f"{comparison.summary}" in str(comparison)
+    assert first is not None
+    assert (first.name, first.left - at, first.right) == ("convert-torch-to-scf", 2, 1)
+    page = comparison.to_html()
+    assert f'"against": 1, "left": {first.left}, "right": {first.right}' in page.replace("\\u003c", "<")
