@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, cached_property
+from itertools import chain
 
 from irwidget.trace import Trace, predecessors, syntax
 from irwidget.trace.file import lines_of
@@ -12,7 +13,7 @@ from irwidget.views.diff import Hunk, Segment
 from irwidget.views.packing import part_of, text_of
 
 FOLLOWED = 10_000
-"""Lines of both texts together up to which names are followed from where they are defined (js/src/analysis.ts)."""
+"""Lines of both texts together, and letters of a line, up to which names are followed (as in js/src/analysis.ts)."""
 
 
 class Analysis:
@@ -64,8 +65,13 @@ class Analysis:
         """How two dumps differ, all of the left one taken."""
         of = self.blanked if ignore_renumbering else self._lines
         found = diff.by_symbol(of(left), of(right), self.segments(left), self.segments(right))
-        if ignore_renumbering and len(self._lines(left)) + len(self._lines(right)) <= FOLLOWED:
-            return diff.refined(found, self._lines(left), self._lines(right))
+        both = self._lines(left), self._lines(right)
+        if (
+            ignore_renumbering
+            and sum(map(len, both)) <= FOLLOWED
+            and all(len(line) <= FOLLOWED for line in chain(*both))
+        ):
+            return diff.refined(found, *both)
         return found
 
     def shown(self, left: int, right: int) -> list[Hunk]:

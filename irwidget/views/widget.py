@@ -89,7 +89,7 @@ class PassDiff(base.View):
         """What the cell showed before, packed."""
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
-        self.traces = traces = tuple(traces)
+        self.traces: tuple[Trace, ...] = tuple(traces)
         left, right = opening(traces[0])
         packer = self._packer(self.traces)
         shown = {(0, left), (0, right)}

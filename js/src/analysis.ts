@@ -16,13 +16,8 @@ export interface Delta {
 /** How many diffs are kept: blame needs every neighbouring pair, and the rest is what was looked at last. */
 const KEPT = 400;
 
-/** Lines of both texts together up to which names are followed from where they are defined. */
+/** Lines of both texts together, and letters of a line, up to which names are followed from where they are defined. */
 const FOLLOWED = 10_000;
-
-/** Whether lines that differ in names only are known to be renumbered. */
-export function follows(left: Stage, right: Stage): boolean {
-  return left.lines.length + right.lines.length <= FOLLOWED;
-}
 
 export class Analysis {
   private readonly operations = new Map<string, (string | undefined)[]>();
@@ -98,11 +93,17 @@ export class Analysis {
         ? [this.blanked(left.lines), this.blanked(right.lines)]
         : [left.lines, right.lines];
       hunks = diffBySymbol(a, b, this.segments(left), this.segments(right));
-      if (ignoreRenumbering && follows(left, right)) hunks = this.followed(hunks, left, right);
+      if (ignoreRenumbering && this.follows(left, right)) hunks = this.followed(hunks, left, right);
       this.diffs.set(key, hunks);
       if (this.diffs.size > KEPT) this.diffs.delete(this.diffs.keys().next().value!);
     }
     return hunks;
+  }
+
+  /** Whether lines that differ in names only are known to be renumbered. */
+  follows(left: Stage, right: Stage): boolean {
+    const short = (id: number): boolean => this.text(id).length <= FOLLOWED;
+    return left.lines.length + right.lines.length <= FOLLOWED && left.lines.every(short) && right.lines.every(short);
   }
 
   /** The hunks, and the lines between them whose names are others rather than renumbered. */

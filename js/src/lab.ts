@@ -12,7 +12,7 @@ import { PageModel } from "./pagemodel";
 const OURS = "application/vnd.irwidget+json";
 const WIDGET = "application/vnd.jupyter.widget-view+json";
 /** Milliseconds that a widget has to come to life. */
-const PATIENCE = 600;
+const PATIENCE = 1500;
 
 /** What a view keeps in the notebook; `irwidget.views.base` writes it. */
 interface Saved {

@@ -13,18 +13,27 @@ export function splitter(
   label: string,
   part: { size: () => number; resize: (pixels: number) => void; reset: () => void },
 ): HTMLElement {
+  const tell = (): void => bar.setAttribute("aria-valuenow", String(Math.round(part.size())));
+  const resize = (pixels: number): void => {
+    part.resize(pixels);
+    tell();
+  };
   const bar: HTMLElement = h("div", {
     class: "irw-splitter",
     role: "separator",
     tabindex: 0,
     "aria-orientation": "vertical",
     "aria-label": label,
+    "aria-valuenow": 0,
+    "aria-valuemin": 0,
+    "aria-valuemax": 10_000,
+    focus: tell,
     title: `${label}: drag, or arrow keys; double click: as at first`,
     ...OWN_KEYS,
     pointerdown: (event: PointerEvent) => {
       const [from, size] = [event.clientX, part.size()];
       bar.setPointerCapture(event.pointerId);
-      const move = ({ clientX }: PointerEvent): void => part.resize(size + clientX - from);
+      const move = ({ clientX }: PointerEvent): void => resize(size + clientX - from);
       bar.addEventListener("pointermove", move);
       bar.addEventListener("lostpointercapture", () => bar.removeEventListener("pointermove", move), { once: true });
       event.preventDefault();
@@ -33,7 +42,7 @@ export function splitter(
     keydown: (event: KeyboardEvent) => {
       const by = { ArrowLeft: -STEP, ArrowRight: STEP }[event.key];
       if (by === undefined) return;
-      part.resize(part.size() + by);
+      resize(part.size() + by);
       event.preventDefault();
       event.stopPropagation();
     },

@@ -1,6 +1,7 @@
 /** The pass diff: state in, panes out. This module is the bundle; a host calls `render`. */
 
-import { Analysis, follows } from "./analysis";
+import { Analysis } from "./analysis";
+import { Beyond } from "./beyond";
 import { type Blamed, Blames, noEarlier } from "./blame";
 import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
@@ -10,13 +11,12 @@ import { h, OWN_KEYS, plural, thousands } from "./dom";
 import { Inside } from "./inside";
 import { onKey } from "./keys";
 import { cost, legend } from "./legend";
-import { fragmentOf, type Place, placeOf } from "./links";
 import { PassList } from "./list";
 import { type Changes, type Model, Store } from "./model";
 import { files, type Painter, painterOf } from "./files";
 import { mounted, type View } from "./mount";
 import { absent, facts, failure, help, operations, summary, title } from "./panels";
-import { Search } from "./searching";
+import { type Reader, Search } from "./searching";
 import { SourcePane } from "./source";
 import { splitter } from "./splitter";
 import style from "./style.css?inline";
@@ -55,6 +55,7 @@ export class Viewer implements View {
   private readonly legend = h("div", { class: "irw-legend", "aria-label": "Colours of dialects" });
   private readonly bar: HTMLElement;
   private readonly asker: Asker | null;
+  private readonly beyond: Beyond;
   /** Whether there is room for two panes, and for the list. */
   private room = { panes: true, list: true };
   private at: Spot | null = null;
@@ -77,13 +78,14 @@ export class Viewer implements View {
     this.inside = new Inside(model, this.store, (text) => this.say(text));
     this.asker = model.send ? new Asker(model, () => this.say("Still waiting for Python")) : null;
     this.found = new Search(this.store);
+    this.beyond = new Beyond(this, this.asker);
     this.toolbar = new Toolbar(this.store, {
       unified: () => this.unified,
       search: (step) => this.nextHit(step),
-      link: () => void this.copyLink(),
-      tab: this.asker && (() => void this.openTab()),
-      full: () => void this.fullScreen(),
-      last: () => void this.ask({ kind: "last" }),
+      link: () => void this.beyond.copyLink(),
+      tab: this.asker && (() => void this.beyond.openTab()),
+      full: () => void this.beyond.fullScreen(),
+      last: () => void this.beyond.compareWithLast(),
       copy: () =>
         void this.take((text) =>
           copyText(text).then((done) => (done ? "Copied" : "The browser did not allow copying")),
@@ -156,13 +158,7 @@ export class Viewer implements View {
     await this.open();
     const observer = new ResizeObserver(() => this.measure());
     observer.observe(this.main);
-    const hash = (): void => this.go(placeOf(location.hash));
-    window.addEventListener("hashchange", hash);
-    hash();
-    this.stops.push(
-      () => observer.disconnect(),
-      () => window.removeEventListener("hashchange", hash),
-    );
+    this.stops.push(() => observer.disconnect(), this.beyond.followLinks());
   }
 
   /** How much room there is. */
@@ -256,6 +252,10 @@ export class Viewer implements View {
   }
 
   // What is shown
+
+  get traces(): readonly Trace[] {
+    return this.analysis.dumps.traces;
+  }
 
   get trace(): Trace {
     const { traces } = this.analysis.dumps;
@@ -364,7 +364,7 @@ export class Viewer implements View {
     });
     const { mode } = this.compare;
     this.titles.dataset["mode"] = mode;
-    this.toolbar.last.hidden = !this.hasLast;
+    this.toolbar.last.hidden = !(this.asker && this.model.get("last") && this.analysis.dumps.traces.length === 1);
     const of = this.leftTrace === this.trace ? ["", ""] : [nameOf(this.leftTrace), nameOf(this.trace)];
     this.titles.replaceChildren(
       ...(mode === "alone" || mode === "absent" ? [] : [title("left", left, this.left, of[0]!)]),
@@ -381,7 +381,7 @@ export class Viewer implements View {
           ? plural(right.lines.length, "line")
           : compare.mode === "linked"
             ? linked(left, right)
-            : summary(compare.changes, compare.renumbered, follows(left, right)),
+            : summary(compare.changes, compare.renumbered, this.analysis.follows(left, right)),
       arriving(this.trace),
     ];
     this.status.replaceChildren(...said.filter(Boolean).map((text) => h("span", {}, text)));
@@ -431,7 +431,7 @@ export class Viewer implements View {
     this.drawList();
   }
 
-  private get reader() {
+  get reader(): Reader {
     const line = this.at?.side === "right" ? this.at.line : -1;
     return { trace: this.trace, stage: this.store.get("right"), line };
   }
@@ -530,68 +530,6 @@ export class Viewer implements View {
   help(): void {
     const dialog = help(() => dialog.close());
     this.openDialog(dialog);
-  }
-
-  // Beyond the view
-
-  /** Whether Python has kept what the cell made the last time. */
-  private get hasLast(): boolean {
-    return this.asker !== null && this.model.get("last") === true && this.analysis.dumps.traces.length === 1;
-  }
-
-  private async ask(request: Readonly<Record<string, unknown>>): Promise<void> {
-    if (this.asker) this.say(await this.asker.ask(request));
-  }
-
-  /** The place that the reader is at. */
-  private get place(): Place {
-    const [left, right] = [this.store.get("left"), this.store.get("right")];
-    const line = this.at?.side === "right" ? this.at.line + 1 : 0;
-    return {
-      lowering: this.trace.name,
-      pass: right,
-      left: left === this.trace.stages[right]?.before ? -1 : left,
-      line,
-    };
-  }
-
-  /** To a place that a link names, if it is one of this view's lowerings. */
-  private go(place: Place | null): void {
-    if (!place) return;
-    const { traces } = this.analysis.dumps;
-    const trace = place.lowering ? traces.findIndex(({ name }) => name === place.lowering) : 0;
-    const before = traces[trace]?.stages[place.pass]?.before;
-    if (before === undefined) return;
-    const left = Math.min(place.left < 0 ? Math.max(before, 0) : place.left, traces[trace]!.stages.length - 1);
-    this.store.set({ trace, against: -1, left, right: place.pass });
-    if (place.line > 0) queueMicrotask(() => this.compare.reveal({ side: "right", line: place.line - 1 }, "cursor"));
-  }
-
-  private async copyLink(): Promise<void> {
-    const link = location.href.replace(/#.*$/, "") + fragmentOf(this.place);
-    this.say((await copyText(link)) ? `Copied ${fragmentOf(this.place)}` : link);
-  }
-
-  /** Have Python make a page of this view, and open it. */
-  private async openTab(): Promise<void> {
-    const tab = window.open("", "_blank"); // now, while the click allows it
-    const { error, buffers } = await this.asker!.request({ kind: "page" });
-    if (error || !tab || !buffers[0]) {
-      tab?.close();
-      return this.say(error || "The browser did not allow a new tab");
-    }
-    const { buffer, byteOffset, byteLength } = buffers[0];
-    const page = new Blob([new Uint8Array(buffer, byteOffset, byteLength)], { type: "text/html" });
-    tab.location.href = URL.createObjectURL(page) + fragmentOf(this.place);
-  }
-
-  private async fullScreen(): Promise<void> {
-    try {
-      if (document.fullscreenElement) await document.exitFullscreen();
-      else await this.element.requestFullscreen();
-    } catch (error) {
-      this.say(`No full screen: ${String(error)}`);
-    }
   }
 
   private openDialog(dialog: HTMLDialogElement): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Analysis, follows } from "../src/analysis";
+import { Analysis } from "../src/analysis";
 import type { Stage } from "../src/dumps";
 import { lowering } from "./lowering";
 
@@ -49,7 +49,10 @@ describe("a line whose names differ", () => {
   it("is not followed in a long text", () => {
     const dumps = lowering([head, "  a.y %a, %b"], [head, "  a.y %b, %a"]);
     const [left, right] = dumps.traces[0]!.stages as [Stage, Stage];
-    expect(follows(left, right)).toBe(true);
-    expect(follows({ ...left, lines: new Int32Array(6000) }, { ...right, lines: new Int32Array(6000) })).toBe(false);
+    const analysis = new Analysis(dumps);
+    expect(analysis.follows(left, right)).toBe(true);
+    const long = { ...left, lines: new Int32Array(6000) };
+    expect(analysis.follows(long, long)).toBe(false);
+    expect(changed([`a.y %a, %b ${"x".repeat(10_000)}`], [`a.y %b, %a ${"x".repeat(10_000)}`])).toEqual([]);
   });
 });

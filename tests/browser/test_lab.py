@@ -157,7 +157,10 @@ def test_a_reload_restores_the_view_and_the_selection(notebook):
     notebook.save()
     notebook.page.reload()
     notebook.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady", timeout=60_000)
-    assert titles(notebook.viewer()) == ["9", "10"]
+    live = notebook.page.locator(".irw[data-ready]", has=notebook.page.get_by_role("button", name="Tab", exact=True))
+    live.wait_for(timeout=60_000)
+    assert titles(live) == ["9", "10"]
+    assert notebook.page.locator(".irw").count() == 1, "what the file holds has made room for it"
 
 
 def test_the_theme_is_followed(notebook):

@@ -301,7 +301,7 @@ def test_blame_names_the_pass_and_goes_there(shown, trace):
 def test_a_line_can_be_followed_back_to_the_input(shown, trace):
     page = shown(trace)
     page.choose(20)
-    page.press("z")
+    page.press("z", "n")
     page.put_cursor(1, "llvm.fmul")
     seen = []
     for _ in range(12):

@@ -10,21 +10,20 @@ from tests.browser.labserver import SHOW
 
 CELL = SHOW + "w = views.show([lower()], key='a'); w"
 STOP = "async () => { await jupyterapp.serviceManager.sessions.shutdownAll(); }"
-NO_KERNEL = "jupyterapp.shell.currentWidget.sessionContext.session === null"
 
 
 def reopened(opened, app: str):
-    """The notebook in a new page, in which no kernel is started."""
+    """The notebook in a new page; its kernel has ended."""
     opened.save()
     opened.page.wait_for_function("!jupyterapp.shell.currentWidget.context.model.dirty")
     opened.page.evaluate(STOP)
     page = opened.page.context.new_page()
-    # Nothing of this page may start one: what it shows, it has from the file.
-    page.route("**/api/sessions**", lambda route: route.fulfill(status=200, body="[]", content_type="application/json"))
     name = opened.path.name
     server = opened.page.url.split("/lab")[0].split("/notebooks")[0]
     page.goto(
-        f"{server}/lab/workspaces/{name}-again/tree/{name}?reset" if app == "lab" else f"{server}/notebooks/{name}"
+        f"{server}/lab/workspaces/{opened.path.stem}-again/tree/{name}?reset"
+        if app == "lab"
+        else f"{server}/notebooks/{name}"
     )
     return page
 

@@ -1,0 +1,88 @@
+/** What leads out of a view, and into it from elsewhere: links, a page of its own, full screen, the run before. */
+
+import type { Asker } from "./ask";
+import type { Compare } from "./compare";
+import type { Trace } from "./dumps";
+import { copyText } from "./export";
+import { fragmentOf, type Place, placeOf } from "./links";
+import type { Store } from "./model";
+import type { Reader } from "./searching";
+
+/** What is asked of the view. */
+export interface Shown {
+  readonly element: HTMLElement;
+  readonly store: Store;
+  readonly compare: Compare;
+  readonly traces: readonly Trace[];
+  readonly reader: Reader;
+  say(text: string): void;
+}
+
+export class Beyond {
+  /** `asker`: null where there is no kernel. */
+  constructor(
+    private readonly view: Shown,
+    private readonly asker: Asker | null,
+  ) {}
+
+  /** Go where the address of the page leads, now and whenever it changes; the function ends that. */
+  followLinks(): () => void {
+    const follow = (): void => this.go(placeOf(location.hash));
+    window.addEventListener("hashchange", follow);
+    follow();
+    return () => window.removeEventListener("hashchange", follow);
+  }
+
+  /** The place that the reader is at. */
+  private get place(): Place {
+    const { trace, stage, line } = this.view.reader;
+    const left = this.view.store.get("left");
+    const before = trace.stages[stage]?.before;
+    return { lowering: trace.name, pass: stage, left: left === before ? -1 : left, line: line + 1 };
+  }
+
+  /** To a place that a link names, if it is one of this view's lowerings. */
+  private go(place: Place | null): void {
+    if (!place) return;
+    const { traces, store, compare } = this.view;
+    const trace = place.lowering ? traces.findIndex(({ name }) => name === place.lowering) : 0;
+    const stages = traces[trace]?.stages;
+    const before = stages?.[place.pass]?.before;
+    if (!stages || before === undefined) return;
+    const left = Math.min(place.left < 0 ? Math.max(before, 0) : place.left, stages.length - 1);
+    store.set({ trace, against: -1, left, right: place.pass });
+    if (place.line > 0) queueMicrotask(() => compare.reveal({ side: "right", line: place.line - 1 }, "cursor"));
+  }
+
+  async copyLink(): Promise<void> {
+    const fragment = fragmentOf(this.place);
+    const link = location.href.replace(/#.*$/, "") + fragment;
+    this.view.say((await copyText(link)) ? `Copied ${fragment}` : link);
+  }
+
+  async compareWithLast(): Promise<void> {
+    if (this.asker) this.view.say(await this.asker.ask({ kind: "last" }));
+  }
+
+  /** Have Python make a page of this view, and open it. */
+  async openTab(): Promise<void> {
+    const tab = window.open("", "_blank"); // now, while the click allows it
+    const { error, buffers } = await this.asker!.request({ kind: "page" });
+    if (error || !tab || !buffers[0]) {
+      tab?.close();
+      return this.view.say(error || "The browser did not allow a new tab");
+    }
+    const { buffer, byteOffset, byteLength } = buffers[0];
+    const page = new Blob([new Uint8Array(buffer, byteOffset, byteLength)], { type: "text/html" });
+    tab.location.href = URL.createObjectURL(page) + fragmentOf(this.place);
+  }
+
+  async fullScreen(): Promise<void> {
+    try {
+      if (document.fullscreenElement) await document.exitFullscreen();
+      else await this.view.element.requestFullscreen();
+    } catch (error) {
+      this.view.say(`No full screen: ${String(error)}`);
+    }
+  }
+}
