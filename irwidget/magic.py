@@ -76,7 +76,7 @@ class LowerMagics(Magics):
 
     def _run(self, cell: str, parsed: argparse.Namespace) -> None:
         """Run the cell as a command line, and show the passes that it prints; how it failed is raised at the end."""
-        with ProgressLine(enabled=not parsed.text and _cell_id(self.shell) is not None) as progress:
+        with ProgressLine(enabled=not parsed.text and display.cell_id(self.shell) is not None) as progress:
             done, problem = commands.run(cell, parsed, progress)
             if done:
                 self._show(done, parsed, progress)
