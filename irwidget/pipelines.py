@@ -48,6 +48,18 @@ def parse(text: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+def text(steps: Sequence[Step]) -> str:
+    """Steps as one line that `parse` takes."""
+    return " | ".join(command(step) for step in steps)
+
+
+def command(step: Step) -> str:
+    """What a user would type for a step: a textual pipeline is an argument of its tool."""
+    if step.arguments.startswith("builtin.module("):
+        return f"{step.tool} --pass-pipeline={shlex.quote(step.arguments)}"
+    return f"{step.tool} {step.arguments}".strip()
+
+
 def _unknown(tool: str) -> str:
     """The message for a word that is no tool."""
     if set(tool) <= set("|&"):

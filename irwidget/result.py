@@ -11,6 +11,8 @@ from irwidget import display
 from irwidget.errors import UsageError
 from irwidget.experiments import experiment
 from irwidget.experiments.experiment import Experiment, Judge
+from irwidget.reducing import reduce as reducing
+from irwidget.reducing.reduce import Predicate, Progress, Reduced
 from irwidget.toolchain.run import Options
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, plain
 
@@ -109,6 +111,26 @@ class Lowering:
         lowering, which stays as it is. Raises UsageError when nothing can go on from there.
         """
         return experiment.begin(self, index, text, self._experiment, self.origin.options, self.origin.judge)
+
+    def reduce(
+        self,
+        predicate: Predicate | None = None,
+        *,
+        alone: bool = False,
+        seconds: float = 60.0,
+        progress: Progress | None = None,
+    ) -> Reduced:
+        """The smallest IR on which this lowering still fails in the same way: `error.lowering.reduce()`.
+
+        The same way is the same pass, operation and class of message. Of a complete lowering `predicate`, a function of
+        the last text, says what is wrong. `alone` runs just the pass that failed; otherwise all steps run on the input.
+        Stops after `seconds` and on Ctrl-C with the best so far; `progress` is called with each smaller one.
+
+        Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no MLIR.
+        """
+        return reducing.reduce(
+            self, predicate, alone=alone, seconds=seconds, options=self.origin.options, progress=progress
+        )
 
     def _experiment(self, trace: Trace, results: Mapping[str, Any]) -> Lowering:
         made = Lowering(trace, results)

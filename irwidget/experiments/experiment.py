@@ -92,7 +92,7 @@ class Experiment(Generic[_Lowering]):
     @property
     def pipeline(self) -> str:
         """The same as a custom pipeline, for `--pipeline`; empty when nothing runs."""
-        return " | ".join(f"{step.tool} {step.arguments}".strip() for step in self.steps)
+        return pipelines.text(self.steps)
 
     def problems(self) -> tuple[Diagnostic, ...]:
         """What the parser and the verifier say of the text; empty when they take it.

@@ -101,6 +101,7 @@ TOOLS = (
     Tool("libm-to-opencl", "irwidget.toolchain.gpu_opencl:tool", in_pipelines=False),
     Tool("triton", _TRITON, in_pipelines=False, package="triton"),
     Tool("execute", "irwidget.toolchain.execute:tool", in_pipelines=False, package="torch-mlir"),
+    Tool("generic form", "irwidget.toolchain.generic_form:tool", in_pipelines=False, package="torch-mlir"),
     Tool("read the pipeline", "irwidget.toolchain.precheck:tool", in_pipelines=False),
 )
 """In the order in which a lowering meets them."""

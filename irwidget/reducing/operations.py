@@ -1,0 +1,373 @@
+"""A module in generic form as a tree of operations, and the same with some of them taken out.
+
+What used a result of an operation that is taken out gets an argument of the function in its place, so that what is left
+stays well-formed whatever is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from irwidget.errors import UsageError
+
+_HEAD = re.compile(r'(\s*)(?:(%[^=]*?) = )?"([\w.$-]+)"\(')
+_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
+_NAMED = re.compile(r"(%[\w$.-]+)(?::(\d+))?")
+_TYPE = "function_type = "
+_FUNCTIONS = {"func.func": "func.return", "llvm.func": "llvm.return"}
+_LLVM = "!llvm.func<"
+_CLOSES = {"(": ")", "[": "]", "{": "}", "<": ">"}
+
+
+@dataclass(slots=True)
+class Operation:
+    """An operation of a module in generic form; its lines are [start, stop), with those of its regions."""
+
+    name: str
+    start: int
+    stop: int
+    parent: Operation | None
+    results: tuple[str, ...] = ()
+    """As they are referred to: `%3`, or `%3#0` and `%3#1`."""
+    types: tuple[str, ...] = ()
+    operands: tuple[tuple[str, str], ...] = ()
+    """Names and types."""
+    children: list[Operation] = field(default_factory=list["Operation"])
+    last: bool = False
+    """Whether it ends its block."""
+
+
+class Module:
+    """The text of a module in generic form, taken apart. Raises UsageError for a text in another form."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.rstrip("\n").split("\n")
+        self.operations: list[Operation] = []
+        self._read()
+        if not self.operations:
+            raise UsageError("This is no module in MLIR's generic form")
+
+    def _read(self) -> None:
+        open_: list[Operation] = []
+        before: Operation | None = None
+        for number, line in enumerate(self.lines):
+            head = _HEAD.match(line)
+            if head:
+                parent = open_[-1] if open_ else None
+                before = Operation(head[3], number, number + 1, parent)
+                if parent:
+                    parent.children.append(before)
+                self.operations.append(before)
+                if line.rstrip().endswith("({"):
+                    open_.append(before)
+                    before.results = _results(head[2])
+                else:
+                    self._finish(before, head[2], line)
+            elif open_ and line.strip().startswith("})"):
+                self._end_block(open_[-1])
+                closed = open_.pop()
+                closed.stop = number + 1
+                self._finish(closed, None, line)
+            elif open_ and line.strip().startswith(("^", "},")):
+                self._end_block(open_[-1])
+
+    @staticmethod
+    def _end_block(parent: Operation) -> None:
+        if parent.children:
+            parent.children[-1].last = True
+
+    def _finish(self, one: Operation, head: str | None, line: str) -> None:
+        one.results = one.results or _results(head)
+        one.types = tuple(result_types(line))
+        one.operands = tuple(_operands(self.lines[one.start], line))
+
+    # What can be taken out
+
+    def removable(self) -> list[Operation]:
+        """The operations that can be taken out, the outermost of nested ones first."""
+        return [one for one in self.operations if one.parent is not None and not one.last and self._has_place(one)]
+
+    def _has_place(self, one: Operation) -> bool:
+        """Whether its results, if it has any, can become arguments of a function."""
+        return not one.results or function_of(one) is not None
+
+    @property
+    def functions(self) -> list[Operation]:
+        return [one for one in self.operations if one.name in _FUNCTIONS]
+
+    def count(self) -> int:
+        """How many operations there are, the module itself not counted."""
+        return sum(one.parent is not None for one in self.operations)
+
+    def unwrappable(self) -> list[Operation]:
+        """The operations whose regions can stand in their place: each is one block."""
+        return [one for one in self.removable() if one.children and len(self._labels(one)) <= self._regions(one)]
+
+    def _own(self, one: Operation) -> list[int]:
+        """Its lines that are of no operation in its regions."""
+        inner = {number for child in one.children for number in range(child.start, child.stop)}
+        return [number for number in range(one.start, one.stop) if number not in inner]
+
+    def _labels(self, one: Operation) -> list[int]:
+        return [number for number in self._own(one) if self.lines[number].strip().startswith("^")]
+
+    def _regions(self, one: Operation) -> int:
+        return 1 + sum(self.lines[number].strip().startswith("},") for number in self._own(one))
+
+    # The text without some of it
+
+    def without(
+        self,
+        taken: Collection[int],
+        *,
+        returns: Mapping[int, Collection[int]] | None = None,
+        unwrapped: Collection[int] = (),
+        forward: bool = False,
+    ) -> str:
+        """The text without the operations that begin on these lines.
+
+        `returns` says for the line of a function which of its results it still has. Of the operations in `unwrapped`
+        only the regions stay, without what ends them. With `forward` a result becomes an operand of the same type
+        where there is one, and an argument of the function elsewhere.
+        """
+        gone = [one for one in self.operations if one.start in taken or one.start in unwrapped]
+        hidden = {
+            n for one in gone for n in (self._wrapper(one) if one.start in unwrapped else range(one.start, one.stop))
+        }
+        lines = {number: line for number, line in enumerate(self.lines) if number not in hidden}
+        named: dict[str, str] = {}
+        for one in gone:
+            named |= dict(zip(one.results, one.types, strict=False))
+            if one.start in unwrapped:
+                named |= dict(argument for number in self._labels(one) for argument in _arguments(self.lines[number]))
+        passed = _forwarded(gone) if forward else {}
+        for function in self.functions:
+            if function.start not in hidden and function.children:
+                self._mend(function, named, passed, lines, (returns or {}).get(function.start))
+        return "\n".join(lines.values()) + "\n"
+
+    def _wrapper(self, one: Operation) -> list[int]:
+        ends = [number for child in one.children if child.last for number in range(child.start, child.stop)]
+        return [*self._own(one), *ends]
+
+    def _mend(
+        self,
+        function: Operation,
+        gone: Mapping[str, str],
+        passed: Mapping[str, str],
+        lines: dict[int, str],
+        kept: Collection[int] | None,
+    ) -> None:
+        """Make arguments of the names that are used and no longer defined; leave out the results that are not kept."""
+        first = function.start + 1
+        label = self.lines[first].strip().startswith("^")
+        arguments = _arguments(self.lines[first]) if label else []
+        inside = [n for n in lines if function.start < n < function.stop and not (label and n == first)]
+        for number in _returning(function):
+            if kept is not None and number in lines:
+                lines[number] = _with_operands(lines[number], kept)
+        for number in inside:
+            lines[number] = _VALUE.sub(lambda found: passed.get(found[0], found[0]), lines[number])
+        used = {name for number in inside for name in _VALUE.findall(lines[number])}
+        given = arguments if self._is_called(function) else [one for one in arguments if one[0] in used]
+        taken = {name: f"%taken{place}" for place, name in enumerate(gone) if name in used}
+        given = [*given, *((new, gone[name]) for name, new in taken.items())]
+        for number in inside:
+            lines[number] = _VALUE.sub(lambda found: taken.get(found[0], found[0]), lines[number])
+        header = f"  ^bb0({', '.join(f'{name}: {kind}' for name, kind in given)}):" if given else "  ^bb0:"
+        lines[first] = header if label else "\n".join([header, *([lines[first]] if first in lines else [])])
+        lines[function.start] = _with_type(self.lines[function.start], [kind for _, kind in given], kept)
+
+    def _is_called(self, function: Operation) -> bool:
+        name = re.search(r'sym_name = "([^"]*)"', self.lines[function.start])
+        return name is not None and any(f"@{name[1]}" in line for line in self.lines)
+
+
+def _forwarded(gone: Sequence[Operation]) -> dict[str, str]:
+    """For results of operations that go, an operand of the same type that stays."""
+    passed: dict[str, str] = {}
+    for one in gone:
+        for result, kind in zip(one.results, one.types, strict=False):
+            operand = next((name for name, of in one.operands if of == kind), None)
+            if operand:
+                passed[result] = passed.get(operand, operand)
+    return passed
+
+
+def function_of(one: Operation) -> Operation | None:
+    """The function that an operation is in."""
+    while one.parent is not None:
+        one = one.parent
+        if one.name in _FUNCTIONS:
+            return one
+    return None
+
+
+def _returning(function: Operation) -> list[int]:
+    return [one.start for one in function.children if one.name == _FUNCTIONS[function.name]]
+
+
+def _results(head: str | None) -> tuple[str, ...]:
+    if not head:
+        return ()
+    found: list[str] = []
+    for name, count in _NAMED.findall(head):
+        found += [f"{name}#{i}" for i in range(int(count))] if count else [name]
+    return tuple(found)
+
+
+def result_types(line: str) -> list[str]:
+    """The types of the results, which end the last line of an operation: `... : (i32) -> (i32, f32)`."""
+    arrow = _top_level(line, "->", last=True)
+    if arrow < 0:
+        return []
+    rest = line[arrow + 2 :].strip().partition(" loc(")[0]
+    return split(rest[1:-1]) if rest.startswith("(") and matching(rest, 0) == len(rest) - 1 else [rest]
+
+
+def _operands(first: str, last: str) -> list[tuple[str, str]]:
+    """The operands of an operation by its first and its last line."""
+    head = _HEAD.match(first)
+    arrow = _top_level(last, "->", last=True)
+    if head is None or arrow < 0:
+        return []
+    start = head.end() - 1
+    names = split(first[start + 1 : matching(first, start)])
+    kinds_at = last.rfind(" : (", 0, arrow)
+    closes = matching(last, kinds_at + 3)
+    kinds = split(last[kinds_at + 4 : closes])
+    return list(zip(names, kinds, strict=False))
+
+
+def _top_level(line: str, what: str, *, last: bool = False) -> int:
+    """Where a text is outside of brackets and strings: the last place, or the first."""
+    depth, at, found = 0, 0, -1
+    while at < len(line):
+        if line[at] == '"':
+            at = _end_of_string(line, at)
+        elif line.startswith("->", at):
+            if what == "->" and depth <= 0:
+                found = at
+            at += 1
+        elif line[at] in _CLOSES:
+            depth += 1
+        elif line[at] in ")]}>":
+            depth -= 1
+        elif depth <= 0 and line.startswith(what, at):
+            found = at
+        if found >= 0 and not last:
+            return found
+        at += 1
+    return found
+
+
+def _end_of_string(line: str, at: int) -> int:
+    at += 1
+    while at < len(line) and line[at] != '"':
+        at += 2 if line[at] == "\\" else 1
+    return at
+
+
+def matching(line: str, at: int) -> int:
+    """Where the bracket that opens at a place is closed; -1 where it is not."""
+    depth = 0
+    while at < len(line):
+        if line[at] == '"':
+            at = _end_of_string(line, at)
+        elif line.startswith("->", at):
+            at += 1
+        elif line[at] in _CLOSES:
+            depth += 1
+        elif line[at] in ")]}>":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    return -1
+
+
+def split(text: str) -> list[str]:
+    """What commas outside of brackets and strings separate."""
+    parts: list[str] = []
+    while text.strip():
+        comma = _top_level(text, ",")
+        parts.append((text if comma < 0 else text[:comma]).strip())
+        text = "" if comma < 0 else text[comma + 1 :]
+    return parts
+
+
+def _arguments(label: str) -> list[tuple[str, str]]:
+    """The arguments of a block: names and types."""
+    at = label.find("(")
+    if at < 0:
+        return []
+    pairs = [part.partition(":") for part in split(label[at + 1 : matching(label, at)])]
+    return [(name.strip(), kind.strip()) for name, _, kind in pairs]
+
+
+def _with_operands(line: str, kept: Collection[int]) -> str:
+    """A return with some of its operands: `"func.return"(%0, %1) : (i32, f32) -> ()`."""
+    start = line.index("(")
+    stop = matching(line, start)
+    names = [name for i, name in enumerate(split(line[start + 1 : stop])) if i in kept]
+    colon = _top_level(line[stop:], ":") + stop
+    kinds_at = line.index("(", colon)
+    kinds = [kind for i, kind in enumerate(split(line[kinds_at + 1 : matching(line, kinds_at)])) if i in kept]
+    return f"{line[:start]}({', '.join(names)}){line[stop + 1 : colon]}: ({', '.join(kinds)}) -> ()"
+
+
+def type_of_function(line: str) -> str:
+    """The type that the first line of a function gives it: `(i32) -> (i32, f32)` or `!llvm.func<void (i32)>`."""
+    start = line.index(_TYPE) + len(_TYPE)
+    return line[start : start + _type_ends(line[start:])]
+
+
+def results_of_function(kind: str) -> list[str]:
+    """The types of its results."""
+    if not kind.startswith(_LLVM):
+        return result_types(kind)
+    result = kind.removeprefix(_LLVM)[: _top_level(kind.removeprefix(_LLVM), " (")]
+    return [] if result == "void" else [result]
+
+
+def _function_type(kind: str, arguments: list[str], results: list[str]) -> str:
+    """A type of the same sort."""
+    if kind.startswith(_LLVM):
+        return f"{_LLVM}{results[0] if results else 'void'} ({', '.join(arguments)})>"
+    return f"({', '.join(arguments)}) -> " + (results[0] if len(results) == 1 else f"({', '.join(results)})")
+
+
+def _with_type(line: str, arguments: list[str], kept: Collection[int] | None) -> str:
+    """The first line of a function with another type, and without attributes of its arguments and results."""
+    before = type_of_function(line)
+    results = results_of_function(before)
+    results = results if kept is None else [kind for i, kind in enumerate(results) if i in kept]
+    made = _function_type(before, arguments, results)
+    line = line.replace(_TYPE + before, _TYPE + made, 1)
+    for name in ("arg_attrs", "res_attrs"):
+        if (at := line.find(f"{name} = [")) >= 0:
+            end = matching(line, line.index("[", at)) + 1
+            line = line[:at] + line[end:].removeprefix(", ")
+    return line
+
+
+def _type_ends(text: str) -> int:
+    """Where a function's type ends that begins a text: at the comma or the bracket after it."""
+    depth, at = 0, 0
+    while at < len(text):
+        if text[at] == '"':
+            at = _end_of_string(text, at)
+        elif text.startswith("->", at):
+            at += 1
+        elif text[at] in _CLOSES:
+            depth += 1
+        elif text[at] in ")]}>":
+            if depth == 0:
+                return at
+            depth -= 1
+        elif text[at] == "," and depth == 0:
+            return at
+        at += 1
+    return at

@@ -1,0 +1,238 @@
+"""The smallest MLIR that still fails: what is left is well-formed, fails in the same way, and is small."""
+
+import random
+
+import pytest
+import torch
+from torch import nn
+
+import irwidget
+from irwidget import IRWidgetError, UsageError
+from irwidget.reducing import mlir
+from irwidget.reducing.failing import kind_of
+from irwidget.reducing.operations import Module, result_types, split
+from irwidget.toolchain import generic_form
+from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Failure
+
+TO_LLVM = (
+    "mlir-opt --canonicalize --convert-scf-to-cf --convert-cf-to-llvm --convert-arith-to-llvm --convert-func-to-llvm"
+)
+TRANSLATED = f"{TO_LLVM} | mlir-translate --mlir-to-llvmir"
+
+
+def chain(count, middle, kind="f32"):
+    """A function of `count` additions with an operation in the middle."""
+    names = ["%a", *(f"%x{i}" for i in range(count))]
+    lines = [f"  %x{i} = arith.addf {names[i]}, %b : {kind}" for i in range(count)]
+    lines.insert(count // 2, f"  {middle}")
+    body = "\n".join(lines)
+    return (
+        f"func.func @f(%a: {kind}, %b: {kind}) -> ({kind}, {kind}) {{\n{body}\n"
+        f"  return %e, {names[-1]} : {kind}, {kind}\n}}\n"
+        "func.func @other(%a: i32) -> i32 {\n  return %a : i32\n}"
+    )
+
+
+NESTED = """\
+func.func private @show(f32)
+func.func @f(%n: index, %x: memref<8xf32>, %c: i1) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %z = arith.constant 0.0 : f32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %z, %t = %z) -> (f32, f32) {
+    %v = memref.load %x[%i] : memref<8xf32>
+    %w = scf.if %c -> f32 {
+      %q = math.erf %v : f32
+      func.call @show(%q) : (f32) -> ()
+      scf.yield %q : f32
+    } else {
+      scf.yield %z : f32
+    }
+    %u = arith.addf %s, %w : f32
+    scf.yield %u, %v : f32, f32
+  }
+  cf.cond_br %c, ^bb1(%r#0 : f32), ^bb2
+^bb1(%p: f32):
+  return %p : f32
+^bb2:
+  %k = arith.mulf %r#1, %r#0 : f32
+  return %k : f32
+}
+"""
+BIG = (
+    "func.func @f(%a: i32, %b: i32) -> i32 {\n"
+    + "".join(f"  %x{i} = arith.addi %{'a' if i == 0 else f'x{i - 1}'}, %b : i32\n" for i in range(300))
+    + "  %y = arith.divsi %x150, %b : i32\n  %z = arith.xori %y, %x299 : i32\n  return %z : i32\n}"
+)
+
+
+class Transform(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(8, 8), nn.GELU())))
+
+    def forward(self, x):
+        return torch.fft.fft(self.layers(x)).real
+
+
+FAILURES = {
+    "an op without translation": (lambda: raw(chain(200, "%e = math.erf %x0 : f32"), TRANSLATED), "math.erf", 3),
+    "in a loop": (lambda: raw(NESTED, TRANSLATED), "memref.load", 8),
+    "fft": (
+        lambda: irwidget.lower(Transform().eval(), torch.randn(8, 8), to="linalg_on_tensors_mlir"),
+        "torch.constant.int",
+        5,
+    ),
+}  # fmt: skip
+
+
+def raw(text, pipeline):
+    return irwidget.lower(text, to="raw_ir", pipeline=pipeline)
+
+
+def failed(make):
+    with pytest.raises(IRWidgetError) as raised:
+        make()
+    return raised.value.lowering
+
+
+def generic(text):
+    made = Source(text, "mlir").run((generic_form.STEP,))
+    assert made.failure is None
+    return made.dumps[-1].text
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_is_left_fails_in_the_same_way_and_is_small(name):
+    make, operation, most = FAILURES[name]
+    low = failed(make)
+    reduced = low.reduce()
+    assert reduced.failure == kind_of(low.failure)
+    assert reduced.failure.operation == operation or operation in reduced.failure.message
+    assert reduced.complete
+    assert reduced.operations <= most < reduced.before
+    again = failed(lambda: irwidget.lower(reduced.text, to="raw_ir", pipeline=reduced.pipeline))
+    assert kind_of(again.failure) == kind_of(low.failure)
+    assert reduced.text.rstrip() in reduced.report
+    assert f"Reduced from {reduced.before} operations to {reduced.operations}." in reduced.report
+
+
+def test_the_pass_alone_needs_less():
+    low = failed(FAILURES["fft"][0])
+    alone = low.reduce(alone=True)
+    assert (alone.operations, [step.tool for step in alone.steps]) == (3, ["torch-mlir-opt"])
+    assert "torch-finalizing-backend-type-conversion" in alone.pipeline
+
+
+def test_a_predicate_says_what_is_looked_for():
+    low = raw(BIG, "mlir-opt --canonicalize --cse")
+    reduced = low.reduce(lambda text: "arith.divsi" in text)
+    assert reduced.failure is None
+    assert reduced.before == 304
+    assert reduced.operations <= 3
+    assert "arith.divsi" in reduced.text
+    with pytest.raises(UsageError, match="The predicate does not hold"):
+        low.reduce(lambda text: "arith.remsi" in text)
+    with pytest.raises(UsageError, match="This lowering is complete: say what is wrong with it"):
+        low.reduce()
+
+
+def test_it_stops_in_time_with_the_best_so_far():
+    low = failed(FAILURES["an op without translation"][0])
+    seen = []
+    stopped = low.reduce(seconds=0.0)
+    assert (stopped.complete, stopped.operations) == (False, stopped.before)
+    assert "stopped before nothing more could be taken out" in stopped.report
+
+    def interrupt(best):
+        seen.append(best.operations)
+        raise KeyboardInterrupt
+
+    best = low.reduce(progress=interrupt)
+    assert (best.complete, [best.operations]) == (False, seen)
+    assert best.operations < best.before
+
+
+def test_what_is_no_mlir_is_refused():
+    low = failed(lambda: raw("define i32 @f() {\n  ret i32 %x\n}", "opt -O1"))
+    with pytest.raises(UsageError, match="Only MLIR that torch-mlir reads is made smaller here"):
+        low.reduce()
+
+
+@pytest.mark.parametrize(
+    "text", [NESTED, chain(8, "%e = math.erf %x0 : f32"), "llvm", "linalg"], ids=["nested", "chain", "llvm", "linalg"]
+)
+def test_whatever_is_taken_out_what_is_left_is_well_formed(text):
+    if text == "llvm":
+        text = raw(chain(5, "%e = arith.negf %x0 : f32"), TO_LLVM).text
+    if text == "linalg":
+        model = nn.Sequential(nn.Linear(4, 4), nn.Softmax(-1))
+        text = irwidget.lower(model, torch.ones(2, 4), to="linalg_on_tensors_mlir").text
+    whole = generic(text)
+    module = Module(whole)
+    assert generic(module.without(())) == whole
+    draw = random.Random(0)
+    top = [one for one in module.removable() if one.parent in module.functions]
+    places = [one.start for one in (top if "linalg." in text else module.removable())]  # a named op checks its body
+    options = Options(dumps=False)
+    for _ in range(40):
+        taken = draw.sample(places, draw.randint(1, len(places)))
+        smaller = module.without(taken)
+        failure = Source(smaller, "mlir").run((), options).failure
+        assert (
+            failure is None or "does not reference a valid function" in failure.message or "symbol" in failure.message
+        ), f"{failure and failure.message}\n{smaller}"
+        assert Module(smaller).count() < module.count()
+
+
+def test_results_of_functions_go_too():
+    module = Module(generic(chain(3, "%e = math.erf %x0 : f32")))
+    (start, _) = (one.start for one in module.functions)
+    for kept in ((), (0,), (1,), (0, 1)):
+        text = module.without((), returns={start: kept})
+        assert Source(text, "mlir").run(()).failure is None
+        assert text.count("f32") < module.without(()).count("f32") or kept == (0, 1)
+
+
+def test_nothing_more_can_go():
+    """Of a result every single operation is needed: taken out alone, the failure is another or gone."""
+    text = generic(chain(30, "%e = math.erf %x0 : f32"))
+    texts = list(mlir.smaller(text, lambda tried: "math.erf" in tried))
+    module = Module(texts[-1])
+    assert module.count() == 3
+    assert [Module(one).count() for one in texts] == sorted((Module(one).count() for one in texts), reverse=True)
+
+
+def test_a_kind_of_failure_has_nothing_of_one_program():
+    def kind(message):
+        return kind_of(Failure(0, "p", message))
+
+    said = (
+        "failed to legalize operation 'tosa.add': %4 = \"tosa.add\"(%2, %3) : (tensor<2x4xf32>, i1) -> tensor<2x4xf32>"
+    )
+    other = "failed to legalize operation 'tosa.add': %9 = \"tosa.add\"(%a, %b) : (tensor<8xi32>, i1) -> tensor<8xi32>"
+    assert kind(said) == kind(other)
+    assert kind(said).operation == "tosa.add"
+    assert kind(said) != kind(said.replace("tosa.add", "tosa.sub"))
+    assert kind(said) != kind(said.replace("legalize", "verify"))
+    crash = "mlir-opt: pass p crashed (the worker was killed by SIGSEGV)"
+    assert kind(crash) != kind(crash.replace("SIGSEGV", "SIGABRT"))
+    assert kind("no translation: memref.load, math.erf") != kind("no translation: math.erf")
+    assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "q", said))
+    assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "p", said, kind="tool"))
+
+
+def test_types_are_read_off_a_line():
+    assert result_types('  %0:2 = "a.b"(%1) {x = "->"} : (i32) -> (tensor<2xf32>, (i32) -> i32)') == [
+        "tensor<2xf32>",
+        "(i32) -> i32",
+    ]
+    assert result_types('  "a.b"() : () -> ()') == []
+    assert result_types('  %0 = "a.b"() : () -> !torch.vtensor<[2,4],f32>') == ["!torch.vtensor<[2,4],f32>"]
+    assert split('f32, "a,b", tuple<i32, f32>, (i32, i32) -> i32') == [
+        "f32",
+        '"a,b"',
+        "tuple<i32, f32>",
+        "(i32, i32) -> i32",
+    ]
