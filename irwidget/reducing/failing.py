@@ -9,7 +9,7 @@ from irwidget.trace import Failure
 
 _OPERATION = re.compile(r"['\"]([a-z_]\w*(?:\.[\w$]+)+)['\"]")
 _VARIES = re.compile(
-    r"%[\w$.#-]+|@[\w$.-]+|0x[0-9a-fA-F]+|\b\d[\w.]*|!?[\w.]+<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\(.*?\)|\s+"
+    r"%[\w$.#-]+|@[\w$.-]+|0x[0-9a-fA-F]+|\b\d[\w.]*|!?[\w.]+<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
 )
 """What a message has of one program rather than of its kind: names, numbers, types, files."""
 
