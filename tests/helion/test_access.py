@@ -145,9 +145,9 @@ def agree(seed: int, atens: tuple[str, ...]) -> None:
         assert difference(found, expected) < 1e-4, (name, shape, blocks, aten)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(10))
 def test_accesses_of_sampled_shapes_equal_pytorch(seed: int):
-    agree(seed, (ATEN[(seed // len(PROGRAMS)) % len(ATEN)],))
+    agree(seed, (ATEN[seed % len(ATEN)],))
 
 
 @pytest.mark.exhaustive
