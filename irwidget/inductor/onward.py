@@ -66,7 +66,8 @@ def _with_all(made: Trace, kernels: Sequence[tuple[str, Dump]]) -> Trace:
 
 def _of_kernel(kernel: Kernel, to: str, arch: str, config: str | int | None, options: Options) -> Trace:
     """A kernel's own lowering; one that Triton's front end refuses is a trace with its failure."""
-    from irwidget.frontends.triton.launch import Launch, TypeName
+    from irwidget.frontends.triton.launch import Launch
+    from irwidget.frontends.triton.stand_ins import TypeName
 
     chosen = chosen_config(kernel, config)
     given: dict[str, Any] = {}
