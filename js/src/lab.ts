@@ -38,6 +38,7 @@ interface LuminoWidget {
 interface Rendermime {
   readonly mimeTypes: readonly string[];
   createRenderer(type: string): LuminoWidget;
+  getFactory(type: string): object | undefined;
   addFactory(factory: object, rank: number): void;
 }
 interface Tracker {
@@ -96,6 +97,7 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
     private readonly observer = new MutationObserver(() => this.look());
     private model: MimeModel | null = null;
     private drawing = false;
+    private timer = 0;
 
     constructor(private readonly rendermime: Rendermime) {
       super();
@@ -106,10 +108,20 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
       const [known, now] = [this.model, model];
       this.model = model;
       if (known && JSON.stringify(known.data[WIDGET]) === JSON.stringify(now.data[WIDGET])) return;
+      this.connect(model);
+    }
+
+    private connect(model: MimeModel): void {
       this.observer.disconnect();
       this.live?.dispose();
       this.live = null;
+      clearInterval(this.timer);
       if (model.data[WIDGET] && this.rendermime.mimeTypes.includes(WIDGET)) {
+        // When a kernel is there, the manager of its widgets brings another factory; who asked the first waits for ever.
+        const factory = this.rendermime.getFactory(WIDGET);
+        this.timer = window.setInterval(() => {
+          if (!this.alive && this.rendermime.getFactory(WIDGET) !== factory) this.connect(model);
+        }, 500);
         this.live = this.rendermime.createRenderer(WIDGET);
         this.addWidget(this.live);
         this.observer.observe(this.live.node, { childList: true, subtree: true, characterData: true });
@@ -167,6 +179,7 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
 
     override dispose(): void {
       this.observer.disconnect();
+      clearInterval(this.timer);
       this.clear();
       super.dispose();
     }
