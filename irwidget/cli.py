@@ -20,6 +20,7 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
                       -o OUT | -o -              the IR itself; --passes: a table; --diff PASS: one pass
        irwidget show FILE.irtrace [--html PAGE] what low.save("x.irtrace") or --save has kept, as text or as a page
        irwidget open FILE|DIR|- [--html PAGE]   a compiler's log or folder of dumps, pass by pass, as text or as a page
+       irwidget reduce FILE --pipeline TEXT     the smallest MLIR that it still fails on, as a report; -o OUT, -o -
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
        irwidget doctor                          this machine against toolchain.lock"""
@@ -36,6 +37,7 @@ def main(argv: list[str] | None = None) -> int:
         "lower": _lower,
         "open": _open,
         "show": _show_file,
+        "reduce": _reduce,
         "export": _export,
         "targets": _targets,
         "doctor": _doctor,
@@ -116,6 +118,34 @@ def _open(words: list[str]) -> None:
     if len(names) != 1:
         raise UsageError("irwidget open takes one file or folder, or - for standard input")
     _show(opened(names[0], parsed.format), names[0], parsed)
+
+
+def _reduce(words: list[str]) -> None:
+    """Make the IR of a file small that a pipeline fails on, and print the report."""
+    from irwidget import files
+    from irwidget.lowering import lower
+
+    parsed = arguments.parse(words, "irwidget reduce", objects=True)
+    if getattr(parsed, "help_shown", False):
+        return
+    path = _file(parsed, "irwidget reduce")
+    if path.suffix == ".py" or not parsed.pipeline:
+        raise UsageError("irwidget reduce takes a file of MLIR and the --pipeline that fails on it")
+    try:
+        lower(files.read(path), to="raw_ir", pipeline=parsed.pipeline, external=parsed.external, name=path.stem)
+    except IRWidgetError as error:
+        if error.lowering is None:
+            raise
+        low: Lowering = error.lowering
+    else:
+        raise UsageError(f"The pipeline does not fail on {path}")
+    reduced = low.reduce(
+        seconds=parsed.timeout or 60.0,
+        progress=lambda best: print(f"{best.operations} of {best.before} operations", file=sys.stderr),
+    )
+    if parsed.output and parsed.output != "-":
+        Path(parsed.output).write_text(reduced.text, encoding="utf-8")
+    print(reduced.text if parsed.output == "-" else reduced.report)
 
 
 def _lower(words: list[str]) -> None:

@@ -129,17 +129,21 @@ def _print(snapshots: list[State], request: events.Request) -> Iterator[events.E
     def unchanged(index: int) -> bool:
         return index > 0 and content(index).text == content(index - 1).text
 
+    def repeated(index: int) -> bool:
+        return unchanged(index) and content(index).locations == content(index - 1).locations
+
     changed = len(snapshots) - 1
     while changed > 0 and unchanged(changed):
-        rendered[changed] = content(changed - 1)  # so that one copy of the text is kept
+        if repeated(changed):
+            rendered[changed] = content(changed - 1)  # so that one copy of the text is kept
         changed -= 1
     first = max(changed - 1, 0)
     for index in range(first, len(snapshots)):
-        same = unchanged(index)
         # Whether the first differs is said with it: the text before it comes later.
-        yield events.Printed(index, None if same and index > first else replace(content(index), changed=not same))
+        said = replace(content(index), changed=not unchanged(index))
+        yield events.Printed(index, None if repeated(index) and index > first else said)
     for index in range(first, len(snapshots)):
         del rendered[index]
     for index in range(first):
-        yield events.Printed(index, None if unchanged(index) else content(index))
+        yield events.Printed(index, None if repeated(index) else replace(content(index), changed=not unchanged(index)))
         rendered.pop(index - 1, None)

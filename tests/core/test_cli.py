@@ -36,6 +36,27 @@ def test_the_reproducer_of_an_error_reproduces_it(tmp_path, capsys):
     assert "llvm.func @f" in capsys.readouterr().out
 
 
+def test_what_a_pipeline_fails_on_is_made_small(tmp_path, capsys):
+    path = tmp_path / "erf.mlir"
+    sums = "".join(f"  %x{i} = arith.addf %{f'x{i - 1}' if i else 'a'}, %a : f32\n" for i in range(30))
+    path.write_text(f"func.func @f(%a: f32) -> f32 {{\n{sums}  %e = math.erf %x7 : f32\n  return %e : f32\n}}\n")
+    failing = [
+        "--pipeline",
+        "mlir-opt --convert-arith-to-llvm --convert-func-to-llvm | mlir-translate --mlir-to-llvmir",
+    ]
+    assert cli.main(["reduce", str(path), *failing]) == 0
+    report, progress = capsys.readouterr()
+    assert "Reduced from 33 operations to 3." in report
+    assert "3 of 33 operations" in progress
+    assert cli.main(["reduce", str(path), *failing, "-o", str(tmp_path / "small.mlir")]) == 0
+    assert (tmp_path / "small.mlir").read_text().count("math.erf") == 1
+    capsys.readouterr()
+    assert cli.main(["reduce", str(path), "--pipeline", "mlir-opt --canonicalize"]) == 2
+    assert "The pipeline does not fail on" in capsys.readouterr().err
+    assert cli.main(["reduce", str(path)]) == 2
+    assert "takes a file of MLIR and the --pipeline that fails on it" in capsys.readouterr().err
+
+
 def test_a_notebook_becomes_an_offline_page(tmp_path, model, capsys):
     cells = ["%load_ext irwidget", f"%%lower --to tosa_mlir\n{MODEL}", "%lower net x --to stablehlo_mlir"]
     notebook = tmp_path / "n.ipynb"

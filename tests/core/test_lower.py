@@ -377,3 +377,12 @@ def test_dumps_survive_a_worker_that_dies_before_they_were_printed(mlp):
     low = irwidget.lower(mlp, x, to="tosa_mlir")
     client.shutdown()
     assert [d.text for d in low.dumps] == expected
+
+
+def test_a_pass_that_changes_only_locations_leaves_its_own(mlp):
+    low = irwidget.lower(mlp, torch.randn(2, 4), to="torch_mlir", pipeline="mlir-opt --strip-debuginfo --cse")
+    before, stripped, after = low.dumps[-3:]
+    assert [stripped.name, stripped.text, stripped.changed] == ["strip-debuginfo", before.text, False]
+    assert any(before.locations)
+    assert not any(stripped.locations)
+    assert not any(after.locations)

@@ -52,7 +52,7 @@ def unresolved(target: str, text: str) -> set[str]:
     """The functions that code calls and nobody has."""
     pattern = {
         "nvptx": r"\.extern \.func[^;]*?(\w+)\s*\n?\(",
-        "amdgpu": r"(\w+)@(?:rel32|gotpcrel32)@",
+        "amdgpu": r"(?<![\w.])(\w+)@(?:rel32|gotpcrel32)@",
         "spirv": r'LinkageAttributes "(\w+)" Import',
     }[target]
     found = set(re.findall(pattern, text))
