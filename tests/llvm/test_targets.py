@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ import irwidget
 from irwidget import llvm_routes
 from tests.llvm import validity
 from tests.llvm.programs import PROGRAMS, Program
+from tests.sampling import one_of
 
 TARGETS = ("llvm_mlir", "llvm_ir", "nvptx", "amdgpu", "spirv")
 QUICK = ("mlp", "cnn", "gelu", "bfloat16", "trigonometry", "dynamic_batch")
@@ -66,10 +68,17 @@ COMPLETE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("target", TARGETS)
+def marks(program: Program, target: str) -> Any:
+    """Every run has each program on one target of GPUs and on one of the others."""
+    if program.name in QUICK:
+        return ()
+    chosen = one_of(TARGETS[:2], program.name), one_of(TARGETS[2:], program.name)
+    return pytest.mark.heavy if target in chosen else pytest.mark.exhaustive
+
+
 @pytest.mark.parametrize(
-    "program",
-    [pytest.param(p, id=p.name, marks=[] if p.name in QUICK else pytest.mark.heavy) for p in PROGRAMS],
+    ("program", "target"),
+    [pytest.param(p, t, id=f"{p.name}-{t}", marks=marks(p, t)) for p in PROGRAMS for t in TARGETS],
 )
 def test_every_program_reaches_every_target(program: Program, target: str) -> None:
     lowering = lower(program, target)
