@@ -1,5 +1,6 @@
 """Going on from an edited dump, with other passes; two lowerings side by side."""
 
+import json
 import os
 import subprocess
 import sys
@@ -191,4 +192,5 @@ def test_a_comparison_shows_the_first_difference(linalg):
     assert first is not None
     assert (first.name, first.left - at, first.right) == ("convert-torch-to-scf", 2, 1)
     page = comparison.to_html()
-    assert f'"against": 1, "left": {first.left}, "right": {first.right}' in page.replace("\\u003c", "<")
+    state = json.loads(page.partition('<script type="application/json">')[2].partition("</script>")[0])
+    assert [state[name] for name in ("trace", "against", "left", "right")] == [0, 1, first.left, first.right]

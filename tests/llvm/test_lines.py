@@ -100,7 +100,7 @@ def _with_and_without_lines(program: str) -> tuple[str, str]:
     imported = importing.import_program(frontend.export(model, inputs, {}, None, program), program)
     run = Run(events.Request((), None, "", elide=False), Session().hold(""))
     state = MlirState(mlir.parse(imported.bytecode, run.context()))
-    for step in irwidget.targets()["nvptx"].steps[:-3]:
+    for step in irwidget.targets()["llvm_mlir"].steps:
         for planned in mlir.plan(step.arguments, run.context()):
             mlir.run(planned, state.module)
     plain = literals.rewrite(dialect.translate_module_to_llvmir(state.module.operation))
