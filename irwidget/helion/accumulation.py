@@ -68,5 +68,7 @@ def _replace(generic: Any, product: Any, start: ir.Value) -> None:
     """Move the product to where the sum is, whose start it takes; the fill is left to a later clean-up."""
     product.move_before(generic)
     product.operands[2] = start
+    for view in product.regions[0].blocks[0].operations:  # what it is made of is ascribed to nothing by torch-mlir
+        view.operation.location = product.location
     generic.results[0].replace_all_uses_with(product.results[0])
     generic.erase()
