@@ -107,6 +107,7 @@ def install(arch: Arch) -> None:
     interface.Worker.get_device_properties = staticmethod(there)
     version: Any = torch.version
     version.cuda, version.hip = (None, "6.4.0") if arch.backend == "hip" else ("12.8", None)
+    private.forget_the_machine()
     setattr(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, _driver(arch))
     private.put("set_driver_to_gpu", lambda: None)
     private.wrap("fold_constants", _folding)

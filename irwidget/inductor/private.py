@@ -96,6 +96,18 @@ WARM = (
 """What torch.compile imports as it runs: imported once in the kernel, so that its copies have it."""
 
 
+ASKED_ONCE = ("torch.utils._triton", "torch._inductor.utils", "torch._inductor.runtime.runtime_utils")
+"""Modules whose functions keep what they once found out of the machine."""
+
+
+def forget_the_machine() -> None:
+    """Have PyTorch ask again which GPU there is: in a copy of a process that has asked already."""
+    for module in ASKED_ONCE:
+        for value in vars(import_module(module)).values():
+            if clear := getattr(value, "cache_clear", None):
+                clear()
+
+
 def _holder(name: str) -> tuple[Any, str]:
     """The object that has a name, and its attribute there. Raises UnsupportedError where PyTorch has it no more."""
     module, path = SITES[name]

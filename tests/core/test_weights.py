@@ -338,7 +338,7 @@ print(lower(4096) // 1024)
 """
 
 
-@pytest.mark.parametrize("to", ["linalg_on_tensors_mlir", "tosa_mlir"])
+@pytest.mark.parametrize("to", ["linalg_on_tensors_mlir", pytest.param("tosa_mlir", marks=pytest.mark.exhaustive)])
 def test_the_kernel_has_no_second_copy(to: str) -> None:
     """256 MiB of weights."""
     run = subprocess.run(

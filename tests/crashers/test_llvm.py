@@ -34,11 +34,11 @@ def survives(error: IRWidgetError, pass_name: str, tool: str, last_step: str) ->
     ("cnn", "nvptx", "exited with status 1.*stackrestore requires PTX ISA version >= 7.3"),
     ("cnn", "amdgpu", "SIGABRT.*Cannot select"),
     ("cnn", "spirv", "exited with status 1.*SPV_INTEL_variable_length_array"),
-    pytest.param("encoder", "nvptx", "exited with status 1.*no libcall available for fexp", marks=pytest.mark.heavy),
+    pytest.param("encoder", "nvptx", "exited with status 1.*no libcall available for fexp", marks=pytest.mark.exhaustive),
 ])  # fmt: skip
 def test_code_generation_that_ends_the_process(program: str, target: str, message: str) -> None:
     model, inputs = named(program).make()
-    with pytest.raises(ToolError, match=message) as caught:
+    with pytest.raises((PassError, ToolError), match=message) as caught:  # SPIR-V is written by a copy of the worker
         irwidget.lower(model, *inputs, to=target, route="explorer")
     survives(caught.value, "codegen", "llc", "opt")
     assert irwidget.lower(model, *inputs, to=target, dumps=False).text
@@ -77,5 +77,5 @@ def test_all_of_it_happened_in_another_process() -> None:
     """The worker is not this process, and dies instead of it."""
     pid = os.getpid()
     with pytest.raises(ToolError):
-        irwidget.lower(Cnn(), torch.zeros(1, 3, 16, 16), to="spirv", route="explorer")
+        irwidget.lower(Cnn(), torch.zeros(1, 3, 16, 16), to="nvptx", route="explorer")
     assert os.getpid() == pid

@@ -173,6 +173,14 @@ def test_nothing_is_left_behind(on_gpu, trained):
     assert programs.attended(X, W).device.type == "cpu"
 
 
+def test_a_gpu_is_asked_for_again_where_there_was_none():
+    from torch.utils import _triton
+
+    assert not _triton.has_triton()  # what PyTorch keeps from then on
+    low = irwidget.lower(lambda x: torch.relu(x) + 1, torch.randn(64), to="inductor_triton", arch="sm_90")
+    assert "@triton.jit" in low.text
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

