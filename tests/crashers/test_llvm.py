@@ -34,7 +34,9 @@ def survives(error: IRWidgetError, pass_name: str, tool: str, last_step: str) ->
     ("cnn", "nvptx", "exited with status 1.*stackrestore requires PTX ISA version >= 7.3"),
     ("cnn", "amdgpu", "SIGABRT.*Cannot select"),
     ("cnn", "spirv", "exited with status 1.*SPV_INTEL_variable_length_array"),
-    pytest.param("encoder", "nvptx", "exited with status 1.*no libcall available for fexp", marks=pytest.mark.exhaustive),
+    pytest.param(
+        "encoder", "nvptx", "exited with status 1.*no libcall available for fexp", marks=pytest.mark.exhaustive
+    ),
 ])  # fmt: skip
 def test_code_generation_that_ends_the_process(program: str, target: str, message: str) -> None:
     model, inputs = named(program).make()
