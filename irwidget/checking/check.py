@@ -107,6 +107,8 @@ def _first_wrong(runner: _Runner, candidates: list[int]) -> Verdict:
         else:
             low = tried
     wrong = runner.verdict(candidates[high])
+    if low < 0 and candidates[high] > 0:
+        return replace(wrong, reason=f"{wrong.reason}; no dump before it was executed")
     if low < 0 or candidates[high] - candidates[low] == 1:
         return wrong
     between = candidates[high] - candidates[low] - 1

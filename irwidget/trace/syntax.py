@@ -25,7 +25,7 @@ _SYMBOL = re.compile(
     re.ASCII,
 )
 _OPERATION = {
-    "mlir": re.compile(r'\s*(?:%[^=]*=\s*)?"?([a-zA-Z_][\w$]*(?:\.[\w$]+)*)"?', re.ASCII),
+    "mlir": re.compile(r'\s*(?:%[^=]*=\s*)?"?([a-zA-Z_][\w$]*+(?:\.[\w$]++)*+)(?!:)"?', re.ASCII),
     "llvm": re.compile(r"\s+(?:%[^=]*=\s*)?(?:tail |musttail |notail )?([a-z]\w*)", re.ASCII),
     "asm": re.compile(r"\s+(?:@!?%\w+\s+)?([a-z][\w.]*)", re.ASCII),
 }

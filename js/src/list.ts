@@ -50,7 +50,7 @@ const SAID: Readonly<Partial<Record<Row["state"], string>>> = {
 const CHECKED: Readonly<Record<string, string>> = {
   equal: "equal to eager PyTorch",
   differs: "differs from eager PyTorch",
-  "first wrong": "first wrong pass: differs from eager PyTorch",
+  "first wrong": "differs from eager PyTorch, the first that was found to",
 };
 
 export class PassList {
@@ -172,7 +172,7 @@ export class PassList {
         row.state === "failed" || row.check === "differs"
           ? "✗"
           : row.check === "first wrong"
-            ? "✗ first"
+            ? "✗ wrong"
             : milliseconds(row.seconds),
       ),
       h(

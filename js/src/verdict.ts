@@ -18,9 +18,9 @@ export function banner({ verdict, stages }: Trace, show: (stage: number) => void
     h("b", {}, `${SIGNS[state]} ${head}`),
   );
   if (label !== undefined) {
-    const title = "Show the first pass after which the result is wrong";
+    const title = "Show the first dump that is wrong, of those that were executed";
     const click = (): void => show(stage);
-    box.append(h("button", { type: "button", title, ...OWN_KEYS, click }, `First wrong pass: ${stage} ${label}`));
+    box.append(h("button", { type: "button", title, ...OWN_KEYS, click }, `Wrong after ${stage} ${label}`));
   }
   if (text !== head) {
     box.append(h("details", {}, h("summary", { ...OWN_KEYS }, "Numbers"), h("p", {}, text)));

@@ -53,6 +53,7 @@ def test_the_edited_text_is_what_runs_and_what_is_judged(linalg):
     wrong = linalg.edit(at, text.replace("arith.cmpf ugt", "arith.cmpf ult")).run(check=True)
     assert text != wrong.dumps[0].text
     assert wrong.check.state == "differs"
+    assert wrong.check.reason.endswith("; no dump before it was executed")
     assert wrong.name == f"{linalg.name}: dump {at} edited"
     assert irwidget.compare(linalg, wrong).summary == "they start differently; the results differ"
 

@@ -53,6 +53,7 @@ def test_symbols(line, name):
         ("    } -> tensor<4xf32>", "mlir", ""),
         ("    outs(%0 : tensor<4xf32>)", "mlir", ""),
         ("  ^bb0(%a: f32):", "mlir", ""),
+        ('      torch_tensor_4_torch.float32: "0x0400",', "mlir", ""),
         ("  %3 = fadd float %1, %2", "llvm", "fadd"),
         ("  %3 = tail call float @f()", "llvm", "call"),
         ("  br label %5", "llvm", "br"),
