@@ -175,12 +175,13 @@ def lower_kernel(
 ) -> HelionLowering:
     """Lower a Helion kernel, bound to `args`, to one MLIR module of stock dialects.
 
+    Without a `config` it is the decorator's first, or where that has none Helion's default for these shapes.
+
     Args:
         kernel: what `@helion.kernel()` returns.
         args: CPU or meta tensors and numbers, as the kernel takes them.
         aten: how ATen nodes end up: `raw`, `linalg-on-tensors`, `tosa` or `stablehlo`.
-        config: a `helion.Config`, a dict or text of its fields, or the number of one of the
-            decorator's; without it the decorator's first, else Helion's default for these shapes.
+        config: a `helion.Config`, a dict or text of its fields, or the number of one of the decorator's.
         options: `isolate`, `timeout`, `dumps`, `elide` of the pass runner.
 
     Raises:

@@ -7,7 +7,7 @@ stays well-formed whatever is taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irwidget.errors import UsageError
@@ -18,7 +18,7 @@ _NAMED = re.compile(r"(%[\w$.-]+)(?::(\d+))?")
 _TYPE = "function_type = "
 _FUNCTIONS = {"func.func": "func.return", "llvm.func": "llvm.return"}
 _LLVM = "!llvm.func<"
-_CLOSES = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
 
 
 @dataclass(slots=True)
@@ -241,26 +241,30 @@ def _operands(first: str, last: str) -> list[tuple[str, str]]:
     return list(zip(names, kinds, strict=False))
 
 
-def _top_level(line: str, what: str, *, last: bool = False) -> int:
-    """Where a text is outside of brackets and strings: the last place, or the first."""
-    depth, at, found = 0, 0, -1
-    while at < len(line):
-        if line[at] == '"':
-            at = _end_of_string(line, at)
-        elif line.startswith("->", at):
-            if what == "->" and depth <= 0:
-                found = at
+def _marks(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
+    """The characters outside of strings: where each is, itself, and how deep in brackets; `->` counts as one."""
+    depth, at = 0, start
+    while at < len(text):
+        mark = text[at]
+        if mark == '"':
+            at = _end_of_string(text, at)
+        elif text.startswith("->", at):
+            yield at, "->", depth
             at += 1
-        elif line[at] in _CLOSES:
-            depth += 1
-        elif line[at] in ")]}>":
-            depth -= 1
-        elif depth <= 0 and line.startswith(what, at):
-            found = at
-        if found >= 0 and not last:
-            return found
+        else:
+            depth -= mark in _CLOSING
+            yield at, mark, depth
+            depth += mark in _OPENING
         at += 1
-    return found
+
+
+def _top_level(line: str, what: str, *, last: bool = False) -> int:
+    """Where a text is outside of brackets and strings: the last place, or the first; -1 where it is not."""
+    arrow = what == "->"
+    found = (
+        at for at, mark, depth in _marks(line) if depth <= 0 and (mark == "->") == arrow and line.startswith(what, at)
+    )
+    return max(found, default=-1) if last else next(found, -1)
 
 
 def _end_of_string(line: str, at: int) -> int:
@@ -272,20 +276,7 @@ def _end_of_string(line: str, at: int) -> int:
 
 def matching(line: str, at: int) -> int:
     """Where the bracket that opens at a place is closed; -1 where it is not."""
-    depth = 0
-    while at < len(line):
-        if line[at] == '"':
-            at = _end_of_string(line, at)
-        elif line.startswith("->", at):
-            at += 1
-        elif line[at] in _CLOSES:
-            depth += 1
-        elif line[at] in ")]}>":
-            depth -= 1
-            if depth == 0:
-                return at
-        at += 1
-    return -1
+    return next((place for place, mark, depth in _marks(line, at) if mark in _CLOSING and depth == 0), -1)
 
 
 def split(text: str) -> list[str]:
@@ -355,19 +346,5 @@ def _with_type(line: str, arguments: list[str], kept: Collection[int] | None) ->
 
 def _type_ends(text: str) -> int:
     """Where a function's type ends that begins a text: at the comma or the bracket after it."""
-    depth, at = 0, 0
-    while at < len(text):
-        if text[at] == '"':
-            at = _end_of_string(text, at)
-        elif text.startswith("->", at):
-            at += 1
-        elif text[at] in _CLOSES:
-            depth += 1
-        elif text[at] in ")]}>":
-            if depth == 0:
-                return at
-            depth -= 1
-        elif text[at] == "," and depth == 0:
-            return at
-        at += 1
-    return at
+    ends = (at for at, mark, depth in _marks(text) if depth < 0 or (mark == "," and depth == 0))
+    return next(ends, len(text))
