@@ -71,7 +71,7 @@ def test_lines_reach_the_last_dump(module: ModuleType, target: str, instruction:
     assert not re.search(r"!dbg|DILocation|^\s*\.loc|^\s*\.file", dump.text, re.M)
 
 
-@pytest.mark.parametrize("program", ["mlp", "cnn", "attention", "sort"])
+@pytest.mark.parametrize("program", ["mlp", "cnn", "sort"])  # whose code needs no functions that are linked before
 @pytest.mark.parametrize(("opt", "llc"), [
     ("-O2 -mtriple=nvptx64-nvidia-cuda -mcpu=sm_80", "-mtriple=nvptx64-nvidia-cuda -mcpu=sm_80 -mattr=+ptx80"),
     ("-O1 -mtriple=amdgcn-amd-amdhsa -mcpu=gfx942 -disable-loop-unrolling",
