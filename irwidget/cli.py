@@ -143,9 +143,10 @@ def _reduce(words: list[str]) -> None:
         seconds=parsed.timeout or 60.0,
         progress=lambda best: print(f"{best.operations} of {best.before} operations", file=sys.stderr),
     )
-    if parsed.output and parsed.output != "-":
-        Path(parsed.output).write_text(reduced.text, encoding="utf-8")
-    print(reduced.text if parsed.output == "-" else reduced.report)
+    if parsed.output:
+        _write(reduced.text, parsed.output)
+    if parsed.output != "-":
+        print(reduced.report)
 
 
 def _lower(words: list[str]) -> None:

@@ -12,7 +12,7 @@ from irwidget import display
 from irwidget.errors import IRWidgetError
 from irwidget.failures import Held
 from irwidget.lazy import cached_property
-from irwidget.trace import Dump, Trace, renaming, syntax
+from irwidget.trace import Dump, renaming, syntax
 
 State = Literal["same", "differs", "only left", "only right", "not compared"]
 
@@ -52,11 +52,28 @@ class Comparison:
 
     @cached_property
     def ends_the_same(self) -> bool | None:
-        """Whether both leave the same text apart from renumbered names; None when that cannot be told."""
-        if self.left.trace.failure or self.right.trace.failure:
+        """Whether both leave the same text apart from renumbered names; None when that cannot be told.
+
+        It cannot where a lowering failed, and where equal texts leave out the values of constants.
+        """
+        if self._end == "not compared":
             return None
-        state = _state(self.left.trace.dumps[-1], self.right.trace.dumps[-1])
-        return None if state == "not compared" else state == "same"
+        return None if self._end == "same" and self.values_left_out else self._end == "same"
+
+    @cached_property
+    def values_left_out(self) -> bool:
+        """Whether texts of either leave out values of constants, which then are not compared; `elide=False` has all."""
+        return any(pair.state != "not compared" and self._lacks_values(pair) for pair in self.passes)
+
+    def _lacks_values(self, pair: PassPair) -> bool:
+        sides = ((self.left.trace, pair.left), (self.right.trace, pair.right))
+        return any(number is not None and syntax.left_out(trace.dumps[number].text) for trace, number in sides)
+
+    @cached_property
+    def _end(self) -> State:
+        if self.left.trace.failure or self.right.trace.failure:
+            return "not compared"
+        return _state(self.left.trace.dumps[-1], self.right.trace.dumps[-1])
 
     @cached_property
     def costs(self) -> dict[str, tuple[Any, Any]]:
@@ -66,7 +83,7 @@ class Comparison:
         """
         left, right = self.left.trace, self.right.trace
         found: dict[str, tuple[Any, Any]] = {}
-        if left.dumps[-1].language == right.dumps[-1].language and self.ends_the_same is not None:
+        if left.dumps[-1].language == right.dumps[-1].language and self._end != "not compared":
             found["lines"] = len(left.dumps[-1].text.splitlines()), len(right.dumps[-1].text.splitlines())
             if (count := _operations(left.dumps[-1])) is not None:
                 found["operations"] = count, _operations(right.dumps[-1])
@@ -74,15 +91,6 @@ class Comparison:
             if isinstance(left.facts[name], int | float | str) and left.facts[name] != right.facts[name]:
                 found[name] = left.facts[name], right.facts[name]
         return found
-
-    @property
-    def seconds(self) -> tuple[float, float]:
-        """The time in passes, left and right, each measured once."""
-        return self._spent(self.left.trace), self._spent(self.right.trace)
-
-    @staticmethod
-    def _spent(trace: Trace) -> float:
-        return sum(dump.seconds for dump in trace.dumps)
 
     @property
     def tools(self) -> dict[str, tuple[str, str]]:
@@ -99,19 +107,14 @@ class Comparison:
         if self.first is not None:
             said = "they start differently"
             if self.first.right:
-                said = f"they first differ after {self._called(self.first)}"
+                said = f"they first differ after {self.first.name} (dumps {self.first.left} and {self.first.right})"
         elif counts["not compared"]:
             said = f"the same after {_passes(counts['same'])}; {_passes(counts['not compared'])} not compared"
         if counts["only left"] or counts["only right"]:
             said += f"; {_passes(counts['only left'])} only left, {counts['only right']} only right"
         end = {True: "the results are the same", False: "the results differ", None: "the results are not compared"}
-        return f"{said}; {end[self.ends_the_same]}"
-
-    @staticmethod
-    def _called(pair: PassPair) -> str:
-        return (
-            f"{pair.name} (dumps {pair.left} and {pair.right})" if pair.right else "nothing yet: what they start from"
-        )
+        values = "; values that texts leave out are not compared" if self.values_left_out else ""
+        return f"{said}; {end[self.ends_the_same]}{values}"
 
     def to_html(self, path: Any = None) -> str:
         """One offline page with both, opened at the first difference; written to `path` when given."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +14,10 @@ from irwidget.experiments import passes
 from irwidget.experiments.passes import Planned
 from irwidget.frontends import raw_text
 from irwidget.toolchain.run import Interrupted, Options, Source
-from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked
+from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked, syntax
 
 Judge = Callable[[Trace, Options, Source], Verdict]
 """The verdict on what was made of a source, held against the object that the original lowering is of."""
-_RESOURCE = re.compile(r"dense_resource<([^>]*)>")
 _Lowering = TypeVar("_Lowering", bound=failures.Held)
 _IN_FULL = "lower with elide=False (--no-elide), and edit that"
 _SUFFIXES = {"llvm": "ll", "ptx": "ptx", "amdgcn": "s"}
@@ -49,10 +47,6 @@ class Experiment(Generic[_Lowering]):
     def named(self, name: str) -> Experiment[_Lowering]:
         """The same under a name of your own."""
         return replace(self, name=name)
-
-    def edited(self, text: str) -> Experiment[_Lowering]:
-        """The same from another text."""
-        return replace(self, text=text)
 
     def without(self, which: str | int) -> Experiment[_Lowering]:
         """The same without a pass. Raises UsageError when there is none, or several of that name."""
@@ -148,8 +142,7 @@ class Experiment(Generic[_Lowering]):
     @property
     def _left_out(self) -> str:
         """Which values the text does not have; empty when it has all."""
-        kept = self.text.partition("{-#")[2]
-        names = [name for name in dict.fromkeys(_RESOURCE.findall(self.text)) if f"{name}:" not in kept]
+        names = syntax.left_out(self.text)
         return f"This text leaves out the values of {', '.join(names)}" if names else ""
 
     def _source(self) -> Source:

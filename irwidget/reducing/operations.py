@@ -102,8 +102,8 @@ class Module:
         return sum(one.parent is not None for one in self.operations)
 
     def unwrappable(self) -> list[Operation]:
-        """The operations whose regions can stand in their place: each is one block."""
-        return [one for one in self.removable() if one.children and len(self._labels(one)) <= self._regions(one)]
+        """The operations whose regions can be tried in their place."""
+        return [one for one in self.removable() if one.children]
 
     def _own(self, one: Operation) -> list[int]:
         """Its lines that are of no operation in its regions."""
@@ -112,9 +112,6 @@ class Module:
 
     def _labels(self, one: Operation) -> list[int]:
         return [number for number in self._own(one) if self.lines[number].strip().startswith("^")]
-
-    def _regions(self, one: Operation) -> int:
-        return 1 + sum(self.lines[number].strip().startswith("},") for number in self._own(one))
 
     # The text without some of it
 
@@ -192,7 +189,7 @@ def _forwarded(gone: Sequence[Operation]) -> dict[str, str]:
         for result, kind in zip(one.results, one.types, strict=False):
             operand = next((name for name, of in one.operands if of == kind), None)
             if operand:
-                passed[result] = passed.get(operand, operand)
+                passed[result] = operand
     return passed
 
 

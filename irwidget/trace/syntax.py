@@ -37,7 +37,17 @@ _NOT_OPERATIONS = frozenset("ins outs attributes else do case default permutatio
 _DIALECT = {"module": "builtin.", "return": "func.", "func": "func."}
 """Operations that MLIR prints without their dialect."""
 
+_RESOURCE = re.compile(r"dense_resource<([^>]*)>")
+_EXTERNAL = re.compile(r"^@(\S+) = external constant ", re.MULTILINE)
+
 Span = tuple[int, int]
+
+
+def left_out(text: str) -> list[str]:
+    """The constants whose values a text of MLIR or LLVM IR does not have."""
+    kept = text.partition("{-#")[2]
+    named = [name for name in dict.fromkeys(_RESOURCE.findall(text)) if f"{name}:" not in kept]
+    return named + _EXTERNAL.findall(text)
 
 
 def syntax_of(language: str) -> Syntax | None:

@@ -195,3 +195,20 @@ def test_a_comparison_shows_the_first_difference(linalg):
     page = comparison.to_html()
     state = json.loads(page.partition('<script type="application/json">')[2].partition("</script>")[0])
     assert [state[name] for name in ("trace", "against", "left", "right")] == [0, 1, first.left, first.right]
+
+
+@pytest.mark.parametrize("to", ["linalg_on_tensors_mlir", "tosa_mlir", "nvptx"])
+def test_values_that_texts_leave_out_are_not_called_the_same(to):
+    models = [nn.Linear(64, 64), nn.Linear(64, 64)]
+    with torch.no_grad():
+        models[1].weight.copy_(models[0].weight + 1)
+        models[1].bias.copy_(models[0].bias)
+    left, right = (irwidget.lower(model, torch.ones(2, 64), to=to) for model in models)
+    comparison = irwidget.compare(left, right)
+    assert comparison.ends_the_same is None
+    assert comparison.summary.endswith("the results are not compared; values that texts leave out are not compared")
+    left, right = (irwidget.lower(model, torch.ones(2, 64), to=to, elide=False) for model in models)
+    assert irwidget.compare(left, right).ends_the_same is False
+    assert (
+        irwidget.compare(left, irwidget.lower(models[0], torch.ones(2, 64), to=to, elide=False)).ends_the_same is True
+    )

@@ -103,6 +103,34 @@ def test_the_names_of_another_function_are_other_names():
     assert renaming.equal([*function, *function], [*function, *other])
 
 
+@pytest.mark.parametrize(
+    ("pairs", "differing"),
+    [
+        # what a line ahead has promised holds, also where only one text has the label
+        ([("  br label %4", "  br label %9"), ("4:", None), (None, "9:"), ("  br label %4", "  br label %8")], [3]),
+        # a name that one text defines again is another value from there on
+        ([("  %0 = a.a", "  %0 = a.a"), ("  %0 = a.b", None), (None, "  %5 = a.c"), ("  use %0", "  use %5")], []),
+        ([("  %0 = a.a", "  %0 = a.a"), ("  %0 = a.b", None), ("  use %0", "  use %0")], []),
+        # as many results, one by one
+        ([("  %0:2 = a.a", "  %0:3 = a.a")], [0]),
+        # labels are those of their function, metadata and attributes those of the module
+        (
+            [
+                ("define void @f() {", "define void @f() {"),
+                ("  br label %4, !dbg !7", "  br label %9, !dbg !8"),
+                ("define void @g() {", "define void @g() {"),
+                ("  br label %4, !dbg !7", "  br label %4, !dbg !9"),
+                ("  br label %4, !dbg !7", "  br label %4, !dbg !8"),
+            ],
+            [3],
+        ),
+    ],
+)
+def test_names_are_followed_through_lines_of_one_text_and_functions(pairs, differing):
+    assert renaming.differing(pairs) == differing
+    assert renaming.differing([(new, old) for old, new in pairs]) == differing
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12), st.permutations(range(12)))
 def test_it_says_what_an_oracle_says(uses, order):
     """Straight-line programs: values by number, equal exactly when every operand is the value of the same place."""

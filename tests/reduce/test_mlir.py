@@ -138,6 +138,20 @@ def test_a_predicate_says_what_is_looked_for():
         low.reduce()
 
 
+def test_a_function_that_is_called_shrinks_too():
+    sums = "".join(f"  %x{i} = arith.addf %{f'x{i - 1}' if i else 'a'}, %b : f32\n" for i in range(9))
+    called = f"func.func @f(%a: f32, %b: f32) -> f32 {{\n{sums}  %e = math.erf %x8 : f32\n  return %e : f32\n}}\n"
+    calls = (
+        "func.func @g(%a: f32, %b: f32) -> f32 {\n  %0 = call @f(%a, %b) : (f32, f32) -> f32\n  return %0 : f32\n}\n"
+    )
+    reduced = raw(called + calls, "mlir-opt --canonicalize").reduce(
+        lambda text: "math.erf" in text and "call @f" in text
+    )
+    assert reduced.before == 15
+    assert reduced.operations == 6
+    assert "addf" not in reduced.text
+
+
 def test_it_stops_in_time_with_the_best_so_far():
     low = failed(FAILURES["an op without translation"][0])
     seen = []
