@@ -71,21 +71,25 @@ class _Lowering(LoopBuilder):
             buffer = self.buffers[name]
             if operand.view.dtype != buffer.dtype:
                 operand = self.cast_operand(operand, buffer.dtype)
-            self.append(
-                Op(
-                    f"op{len(self.ops)}",
-                    self.next(),
-                    "pointwise",
-                    "copy",
-                    ranges_of(buffer.size),
-                    reads=(self.read(operand, buffer.size),),
-                    write=index_of(buffer.size, buffer.stride),
-                    target=name,
-                    aten="copy_",
-                    rule="copy_back",
-                    origins=("copy_",),
-                )
-            )
+            self._copy(self.read(operand, buffer.size), buffer.size, name, "copy_", "copy_back", ("copy_",))
+
+    def _copy(
+        self,
+        read: Read,
+        size: tuple[int, ...],
+        target: str,
+        aten: str,
+        rule: str,
+        origins: tuple[str, ...],
+        offset: int = 0,
+    ) -> None:
+        """A kernel that copies into a part of a buffer, which begins at an offset in elements."""
+        write = index_of(size, self.buffers[target].stride, offset)
+        name = f"op{len(self.ops)}"
+        self.append(
+            Op(name, self.next(), "pointwise", "copy", ranges_of(size), reads=(read,), write=write,
+               target=target, aten=aten, rule=rule, origins=origins)
+        )  # fmt: skip
 
     def _placeholder(self, node: Node) -> None:
         given = self.inputs[node.name]
@@ -354,22 +358,8 @@ class _Lowering(LoopBuilder):
         return self.emit(node, "empty", "empty", (), [], rule="clone")
 
     def _copy_into(self, node: Node, target: str, read: Read, size: tuple[int, ...], offset: int) -> None:
-        stride = self.buffers[target].stride
-        self.append(
-            Op(
-                f"op{len(self.ops)}",
-                self.next(),
-                "pointwise",
-                "copy",
-                ranges_of(size),
-                reads=(read,),
-                write=index_of(size, stride, offset),
-                target=target,
-                aten=packet(node),
-                rule="copy_into",
-                origins=self.ops[-1].origins or (self.origin(node),),
-            )
-        )
+        origins = self.ops[-1].origins or (self.origin(node),)
+        self._copy(read, size, target, packet(node), "copy_into", origins, offset)
 
     def _lower_cat(self, node: Node) -> None:
         parts: Any = [p for p in node.args[0] if p.meta["val"].numel()]  # pyright: ignore
