@@ -7,6 +7,7 @@ importing this costs nothing: `from irwidget.private_torch import pytree`.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, cast
 
@@ -84,8 +85,9 @@ def tensor_places(module: torch.nn.Module) -> tuple[dict[str, Any], dict[str, An
 
 def mode_depths() -> tuple[int, int]:
     """How many modes there are that see every operation (fake tensors, tracing): of dispatch, of functions."""
-    import torch
-
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return 0, 0
     return torch._C._len_torch_dispatch_stack(), torch._C._len_torch_function_stack()  # pyright: ignore
 
 

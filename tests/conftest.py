@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 
 import pytest
 from hypothesis import settings
 
 from irwidget import journal
+from irwidget.private_torch import mode_depths, pop_modes
 from irwidget.toolchain import client
 
 os.environ.setdefault(journal.KEEP, "off")  # what tests show is not the user's
@@ -33,6 +36,21 @@ def pytest_collection_modifyitems(config, items):
 def _worker_ends():
     yield
     client.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def _process_as_it_was():
+    """What a test leaves changed would fail every later one of its process, and each would look guilty."""
+
+    def state():
+        return mode_depths(), gc.isenabled(), signal.getsignal(signal.SIGINT)
+
+    before = state()
+    yield
+    after = state()
+    if after != before:
+        pop_modes(before[0])
+    assert after == before
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from irwidget.errors import UsageError
 from irwidget.expand import LLVMPasses
 from irwidget.frontends import raw_text
 from irwidget.frontends.cell import Candidate, Cell
+from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.registry import Target, check, described, frontends
-from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options, Source
 from irwidget.trace import Step, Trace, Verdict, not_checked
 
@@ -208,7 +208,7 @@ class KernelBegun(Begun):
 
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
         try:
-            with budget.enforced(f"the front end of {self.front_end.name.capitalize()}"):
+            with bounded(f"the front end of {self.front_end.name.capitalize()}"):
                 made = self.make(target, options)
         except Interrupted as stop:
             raise Interrupted(replace(stop.trace, steps=(*stop.trace.steps, *extra))) from None

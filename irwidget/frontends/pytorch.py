@@ -14,10 +14,10 @@ from irwidget.errors import ExportError, IRWidgetError, ToolError, UsageError
 from irwidget.frontends import base, importing
 from irwidget.frontends import torch as export
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
+from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.llvm_routes import TorchOptions
 from irwidget.registry import Target, targets
-from irwidget.toolchain import budget
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step, Trace, Verdict, not_checked
 
@@ -98,7 +98,7 @@ class Model(Begun):
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         """The result's, by the model itself; its own failure does not cost the lowering."""
         try:
-            with budget.enforced("--check"):
+            with bounded("--check"):
                 if isinstance(self._expected, str):
                     return not_checked(self._expected)
                 return checking.check(
@@ -124,8 +124,7 @@ class Model(Begun):
     @cached_property
     def _program(self) -> ExportedProgram:
         given = self.given
-        with budget.enforced("torch.export"):
-            return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called)
+        return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called)
 
     @cached_property
     def _expected(self) -> expectations.Expected | str:
@@ -160,7 +159,7 @@ class Model(Begun):
         name, how = self.given.called, self._options
         started = time.perf_counter()
         program = self._program
-        with budget.enforced("torch-mlir's importer"):
+        with bounded("torch-mlir's importer"):
             imported = importing.import_program(program, name, isolate=how.isolate, memory=how.memory)
         seconds = time.perf_counter() - started
         frame = Trace("", (), name=name, sources=imported.sources, diagnostics=imported.remarks)

@@ -11,11 +11,10 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from irwidget.errors import ExportError, UsageError
+from irwidget.errors import ExportError, IRWidgetError, UsageError
 from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
-from irwidget.frontends.turns import alone
-from irwidget.frontends.undo import undone
+from irwidget.frontends.undo import tracing
 from irwidget.imports import some_temporary_folder
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
@@ -53,11 +52,14 @@ def export(
 
     label = name or model_name(model)
     try:
-        with alone(), undone(model), quiet_export(), whole_user_stacks(), no_collection(), some_temporary_folder():
+        quiet = quiet_export(), whole_user_stacks(), no_collection(), some_temporary_folder()
+        with tracing("torch.export", model, *quiet):
             program = _traced(model, args, dict(kwargs or {}), dynamic_shapes)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
             if not found:
                 return program.run_decompositions(get_decomposition_table())
+    except IRWidgetError:
+        raise
     except Exception as error:
         raise explain(error, label, "torch.export") from error
     raise _refused(label, *found)

@@ -11,15 +11,13 @@ import warnings
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
-from irwidget.errors import UsageError
+from irwidget.errors import IRWidgetError, UsageError
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.base import Begun, Given, Made, go_on
 from irwidget.frontends.pytorch import Model, PyTorch
-from irwidget.frontends.turns import alone
-from irwidget.frontends.undo import undone
+from irwidget.frontends.undo import tracing
 from irwidget.llvm_routes import TorchOptions
 from irwidget.registry import Target
-from irwidget.toolchain import budget
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Location, Step, Trace, Verdict, dump, not_checked
@@ -52,12 +50,15 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
     model = frontend.uncompiled(model)
     given = _apart(model, inputs, kwargs)
     safe = _buffers_restored(model) if given[0] is model else contextlib.nullcontext()
+    around = warnings.catch_warnings(), torch.random.fork_rng(devices=[]), safe
     try:
         # Under no_grad a fused attention op would hide the layers; torch calls tracing deprecated on every use.
-        with alone(), undone(model), warnings.catch_warnings(), torch.random.fork_rng(devices=[]), safe:
+        with tracing("torch.jit.trace", model, *around):
             warnings.simplefilter("ignore", category=DeprecationWarning)
             warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)  # pyright: ignore[reportPrivateImportUsage]
             traced = _traced(*_positional(*given))
+    except IRWidgetError:
+        raise
     except Exception as error:
         raise frontend.explain(error, name, "torch.jit.trace") from error
     seconds = time.perf_counter() - started
@@ -204,8 +205,7 @@ class _Traced(Model):
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
         self.check_model()
         given = self.given
-        with budget.enforced("torch.jit.trace"):
-            traced = lower(given.obj, given.inputs, given.kwargs, given.called)
+        traced = lower(given.obj, given.inputs, given.kwargs, given.called)
         return Made(go_on(traced, extra, target.name, options))
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:

@@ -21,9 +21,9 @@ _forking = threading.local()
 
 
 @contextlib.contextmanager
-def alone() -> Generator[None]:
+def alone(tracer: str) -> Generator[None]:
     """Wait until no other thread traces a model; the waiting does not count towards the time limit."""
-    with budget.turn(_turn):
+    with budget.turn(_turn, tracer):
         yield
 
 

@@ -10,13 +10,37 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Generator
+from contextlib import AbstractContextManager
 from typing import Any
 
+from irwidget.errors import IRWidgetError
+from irwidget.frontends.turns import alone
 from irwidget.private_torch import CONFIGS, mode_depths, pop_modes, tensor_places
+from irwidget.toolchain import budget
 
 
 @contextlib.contextmanager
-def undone(model: Any) -> Generator[None]:
+def tracing(tracer: str, model: Any, *around: AbstractContextManager[object]) -> Generator[None]:
+    """Trace a model when it is this thread's turn, within the time limit and `around` it.
+
+    The limit ends first: an exception from outside does not hit what puts everything back.
+    """
+    with alone(tracer), _undone(model), contextlib.ExitStack() as stack:
+        for one in around:
+            stack.enter_context(one)
+        with budget.enforced(tracer):
+            yield
+
+
+@contextlib.contextmanager
+def bounded(doing: str) -> Generator[None]:
+    """End what a front end does when the time is up, and leave torch as it was."""
+    with _undone(None), budget.enforced(doing):
+        yield
+
+
+@contextlib.contextmanager
+def _undone(model: Any) -> Generator[None]:
     """Put back what an export that fails, or is ended, has left changed; where none does, it costs a millisecond.
 
     An interrupt that torch has made another error of, by hitting its tidying up, is an interrupt again.
@@ -32,7 +56,7 @@ def undone(model: Any) -> Generator[None]:
             if any(place.get(name) is not tensor for name, tensor in before.items()) or len(place) != len(before):
                 place.clear()
                 place.update(before)
-        if isinstance(error, Exception) and (ended := _ending(error)) is not None:
+        if not isinstance(error, IRWidgetError) and (ended := _ending(error)) not in (None, error):
             raise ended from None
         raise
 
@@ -51,9 +75,8 @@ def _ending(error: BaseException) -> BaseException | None:
 
 def _tensors_of(model: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Where each module keeps its parameters and buffers, and what is there."""
-    import torch
-
-    if not isinstance(model, torch.nn.Module):
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(model, torch.nn.Module):
         return []
     return [(place, dict(place)) for module in model.modules() for place in tensor_places(module)]
 

@@ -18,7 +18,9 @@ from contextvars import ContextVar
 from irwidget.errors import ToolError
 
 _AGAIN = 0.2
-"""Seconds after which Python that has caught our exception, or is inside a blocking call, is told once more."""
+"""Seconds after which a thread that has not raised our exception yet, inside a blocking call, is told once more."""
+_CAUGHT = 2.0
+"""Seconds after which one that has raised it, and goes on, is told again: it may only be tidying up."""
 
 
 class TimeIsUp(Exception):
@@ -27,6 +29,12 @@ class TimeIsUp(Exception):
 
 class _Expired(BaseException):
     """Raised in a thread whose budget has run out."""
+
+    raised: threading.Event
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raised.set()
 
 
 class Budget:
@@ -116,21 +124,29 @@ class Budget:
         left = self.left()
         if left is not None and left <= 0:
             raise self.exceeded(doing)
-        before, self.doing = self.doing, doing
         alarm = None if left is None else _Alarm(self)
         try:
-            with alarm or contextlib.nullcontext():
+            with self.named(doing), alarm or contextlib.nullcontext():
                 yield
         except BaseException as error:
             if alarm and (alarm.rung or (isinstance(error, TimeIsUp) and self.to_enforce)):
                 raise self.exceeded(doing, alarm.late) from None
-            if isinstance(error, KeyboardInterrupt):
-                raise  # who reports it says what was going on
+            raise
+        if alarm and alarm.rung:
+            raise self.exceeded(doing, alarm.late)
+
+    @contextlib.contextmanager
+    def named(self, doing: str) -> Generator[None]:
+        """Say what is going on. After an interrupt it still says so, for who reports it."""
+        before, self.doing = self.doing, doing
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             self.doing = before
             raise
         self.doing = before
-        if alarm and alarm.rung:
-            raise self.exceeded(doing, alarm.late)
 
     def exceeded(self, doing: str, late: float = 0.0) -> ToolError:
         """The error for what took too long; `late` is how many seconds after the limit it could be stopped."""
@@ -149,11 +165,21 @@ class _Alarm:
         self._thread = threading.get_ident()
         self._over = threading.Event()
         self._lock = threading.Lock()
+        self._raised = threading.Event()
+        self._expired = type("Expired", (_Expired,), {"raised": self._raised})
 
     def __enter__(self) -> None:
         threading.Thread(target=self._watch, name="irwidget-limit", daemon=True).start()
 
     def __exit__(self, *_: object) -> None:
+        while True:
+            try:
+                return self._silence()
+            except BaseException:
+                if not self.rung:
+                    raise  # somebody else's interrupt; one of ours may arrive until it is silent
+
+    def _silence(self) -> None:
         self._over.set()
         with self._lock:  # nothing is raised from here on
             if self.rung:
@@ -163,17 +189,23 @@ class _Alarm:
     def _watch(self) -> None:
         while True:
             left = self._budget.left()
-            if self._over.wait(_AGAIN if left is None else max(left, _AGAIN if self.rung else 0.01)):
+            pause = 0.01 if not self.rung else _CAUGHT if self._raised.is_set() else _AGAIN
+            if self._over.wait(_AGAIN if left is None else max(left, pause)):
                 return
             with self._lock:
                 if not self._over.is_set() and self._budget.to_enforce:
                     self._ring()
 
     def _ring(self) -> None:
-        _raise_in(self._thread, _Expired)
+        blocked = self.rung and not self._raised.is_set()
         raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if self.rung and raises and self._thread == threading.main_thread().ident:
+        if blocked and raises and self._thread == threading.main_thread().ident:
+            _raise_in(self._thread, None)  # one of both: the second would hit what tidies up after the first
+            self._raised.set()
             signal.pthread_kill(self._thread, signal.SIGINT)  # it may sleep or read, which only a signal ends
+        else:
+            self._raised.clear()
+            _raise_in(self._thread, self._expired)
         self.rung = True
 
 
@@ -211,29 +243,24 @@ def enforced(doing: str) -> Generator[None]:
 def uncounted(doing: str) -> Generator[None]:
     """Waiting that is nothing of the lowering's own."""
     whole = current() or Budget()
-    before, whole.doing = whole.doing, doing
     whole.pause()
     try:
-        yield
+        with whole.named(doing):
+            yield
     except KeyboardInterrupt:
-        whole.resume(counted=True)  # who reports it says what was going on, and for how long
+        whole.resume(counted=True)  # who reports it says for how long
         raise
-    except BaseException:
-        whole.doing = before
-        raise
-    else:
-        whole.doing = before
     finally:
         whole.resume()
 
 
 @contextlib.contextmanager
-def turn(lock: AbstractContextManager[object]) -> Generator[None]:
-    """Hold a lock. The waiting for it does not count."""
+def turn(lock: AbstractContextManager[object], doing: str) -> Generator[None]:
+    """Hold a lock for what is going on. The waiting for it does not count."""
     whole = current() or Budget()
     whole.pause()
     try:
-        with lock:
+        with whole.named(doing), lock:
             whole.resume()
             yield
     except KeyboardInterrupt:

@@ -14,6 +14,8 @@ import torch
 from torch import nn
 
 import irwidget
+from irwidget.frontends import undo
+from irwidget.private_torch import FakeTensorMode, mode_depths
 from irwidget.toolchain import forked
 from tests.core.test_lower import ctrl_c  # noqa: F401
 from tests.soak.first_cells import strike
@@ -150,6 +152,22 @@ def test_python_that_takes_too_long_is_ended(function, to):
         irwidget.lower(function, torch.ones(2), to=to, timeout=1)
     assert time.monotonic() - began < 40
     assert irwidget.lower(nn.ReLU(), torch.ones(2), to="tosa_mlir").failure is None
+
+
+@pytest.mark.parametrize("to", ["tosa_mlir", "torch_script_graph_ir"])
+def test_what_puts_torch_back_is_not_ended_itself(to):
+    def enters_a_mode(x):
+        FakeTensorMode().__enter__()
+        spins(x)
+
+    def work():
+        put_back = undo.pop_modes
+        undo.pop_modes = lambda depths: (time.sleep(3), put_back(depths))
+        with pytest.raises(irwidget.ToolError, match="timed out"):
+            irwidget.lower(enters_a_mode, torch.ones(2), to=to, timeout=1)
+        return mode_depths()
+
+    assert forked.call(work) == (0, 0)
 
 
 def test_python_that_takes_too_long_is_ended_on_other_threads():

@@ -42,7 +42,7 @@ def test_waiting_for_ones_turn_does_not_count():
     lock.acquire()
     threading.Timer(3, lock.release).start()
     began = time.monotonic()
-    with budget.of(held), budget.turn(lock):
+    with budget.of(held), budget.turn(lock, "waiting"):
         assert time.monotonic() - began - held.spent > 2.5
     assert held.left() > 0
 
