@@ -14,8 +14,12 @@ from typing import Any
 
 from irwidget.errors import UnsupportedError
 from irwidget.inductor import printing, private
+from irwidget.inductor.codegen import Codegen
 from irwidget.inductor.data import Break, Captured, Phase, Stopped
+from irwidget.inductor.graphs import Graphs
+from irwidget.inductor.origins import Origins
 from irwidget.inductor.recorder import Recorder
+from irwidget.inductor.scheduling import Scheduling
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import find
 from irwidget.trace import Location
@@ -98,7 +102,10 @@ class _Capture:
         private.wrap("create_graph", self._moved_graphs)
         private.wrap("module_of_lines", self._not_built)
         if asked.watched:
-            recorder.watch()
+            origins = Origins()
+            origins.watch()
+            for one in (Graphs(recorder), Scheduling(recorder, origins), Codegen(recorder, origins)):
+                one.watch()
         hook = private.get("register_bytecode_hook")(self._bytecode)
         stopped: Stopped | None = None
         code = _code_of(asked.obj)
@@ -130,7 +137,7 @@ class _Capture:
                 from irwidget.inductor import gpu
 
                 given = stack.enter_context(gpu.moved(module, given))
-            self.recorder.begin_graph(module, given)
+            self.recorder.begin_graph(module)
             if self.asked.arch:
                 from irwidget.inductor import attention
 
