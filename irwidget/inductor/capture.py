@@ -7,15 +7,16 @@ import re
 import tempfile
 import time
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from irwidget.errors import UnsupportedError
 from irwidget.inductor import printing, private
 from irwidget.inductor.codegen import Codegen
 from irwidget.inductor.data import Break, Captured, Phase, Stopped
+from irwidget.inductor.execution import Execution
 from irwidget.inductor.graphs import Graphs
 from irwidget.inductor.origins import Origins
 from irwidget.inductor.recorder import Recorder
@@ -45,6 +46,12 @@ class Asked:
     """A backend of the user's in place of Inductor."""
     watched: bool = True
     """Whether the passes are looked at; otherwise only the output code is kept, for comparison."""
+    execute: Literal["", "graphs", "code"] = ""
+    """What is executed on the inputs and compared: nothing, FX graphs, or the CPU's code, too."""
+    each: bool = False
+    """Whether each graph is executed; otherwise those that it takes for a verdict."""
+    eager: Sequence[Any] | None = None
+    """What eager PyTorch returns for the inputs, flat, where something is executed."""
 
 
 def capture(asked: Asked) -> Captured:
@@ -58,6 +65,18 @@ def capture(asked: Asked) -> Captured:
             gpu.install(find(asked.arch))
         captured = _Capture(asked).run()
     return replace(captured, seconds=time.perf_counter() - started, processor=time.process_time() - began)
+
+
+def eager(asked: Asked) -> list[Any]:
+    """What the object returns as it is, flat. Raises what it raises."""
+    import torch
+
+    from irwidget.private_torch import pytree
+
+    with torch.set_grad_enabled(torch.is_grad_enabled() if asked.grad is None else asked.grad):
+        returned = asked.obj(*asked.inputs, **asked.kwargs)
+    leaves: list[Any] = pytree.tree_leaves(returned)
+    return [one.detach() if isinstance(one, torch.Tensor) else one for one in leaves]
 
 
 def _settings(folder: str) -> None:
@@ -90,8 +109,9 @@ def warm(joint: Any = None, post: Any = None) -> None:
 class _Capture:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
-        self.recorder = Recorder()
+        self.recorder = Recorder(snapshots=bool(asked.execute))
         self.outputs: list[str] = []
+        self.execution = Execution(self.recorder) if asked.execute else None
         self.codes: list[tuple[types.CodeType, types.CodeType]] = []
 
     def run(self) -> Captured:
@@ -115,7 +135,9 @@ class _Capture:
         gradients = torch.is_grad_enabled() if asked.grad is None else asked.grad
         try:
             with torch.set_grad_enabled(gradients):
-                torch.compile(asked.obj, **options)(*asked.inputs, **asked.kwargs)
+                returned = torch.compile(asked.obj, **options)(*asked.inputs, **asked.kwargs)
+                if self.execution is not None:
+                    self.execution.judge(returned, asked.eager or (), each=asked.each)
         except Exception as error:
             stopped = self._stopped(error)
         finally:
@@ -142,18 +164,17 @@ class _Capture:
                 from irwidget.inductor import attention
 
                 attention.put(module)
-            self._compile(module, given)
-        return kept.forward
+            compiled = self._compile(module, given)
+        return kept.forward if self.execution is None else self.execution.noting(kept, compiled)
 
-    def _compile(self, module: Any, inputs: list[Any]) -> None:
+    def _compile(self, module: Any, inputs: list[Any]) -> Any:
         asked = self.asked
         patches = {**private.get("list_mode_options")(asked.mode or "default", asked.dynamic), **asked.patches}
         backend = asked.backend or private.get("compile_fx")
         if asked.backend is None:
-            backend(module, inputs, config_patches=patches)
-        else:
-            with private.config(private.INDUCTOR).patch(patches):
-                backend(module, inputs)
+            return backend(module, inputs, config_patches=patches)
+        with private.config(private.INDUCTOR).patch(patches):
+            return backend(module, inputs)
 
     def _moved_graphs(self, original: Any) -> Any:
         """AOTAutograd's graph, whose constants were traced on the CPU, on the GPU with the rest."""
@@ -169,11 +190,15 @@ class _Capture:
         return create
 
     def _not_built(self, original: Any) -> Any:
-        """The output code is kept, and not compiled: Dynamo runs the graph instead."""
+        """The output code is kept, and compiled only to be executed: Dynamo runs the graph instead."""
 
         def module(graph: Any, code: Any) -> Any:
             self.outputs.append(printing.output_code(code.value))
-            return SimpleNamespace(call=lambda inputs: (), runner=None, __file__="output_code.py")
+            call: Callable[[Any], Any] = lambda inputs: ()  # noqa: E731
+            if self.execution is not None:
+                build = self.asked.execute == "code"
+                call = self.execution.slot((lambda: original(graph, code).call) if build else None)
+            return SimpleNamespace(call=call, runner=None, __file__="output_code.py")
 
         return module
 
@@ -206,6 +231,8 @@ class _Capture:
             self._remarks(),
             tuple(self.outputs),
             printing.sources(files),
+            tuple(self.execution.verdicts) if self.execution else (),
+            self.execution.unbuilt if self.execution else "",
         )
 
     def _remarks(self) -> tuple[str, ...]:

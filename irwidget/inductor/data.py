@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from irwidget.trace import Location
+from irwidget.trace import Location, Verdict
 
 Phase = Literal["bytecode", "dynamo", "pre_grad", "joint", "partition", "post_grad", "loops", "code"]
 PHASES: tuple[Phase, ...] = ("bytecode", "dynamo", "pre_grad", "joint", "partition", "post_grad", "loops", "code")
@@ -156,6 +156,10 @@ class Captured:
     """Inductor's output code of each graph, forward and backward, in the order in which it was written."""
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     """The text of the files that lines point into."""
+    verdicts: tuple[tuple[int, Verdict], ...] = ()
+    """Where it was executed: stages by their number, with what came of them; -1 for what keeps all from a verdict."""
+    unbuilt: str = ""
+    """Why the code was not built, where it was to be."""
     seconds: float = 0.0
     """For all of it, in the copy of the kernel."""
     processor: float = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from irwidget import imports
 from irwidget.errors import ExportError, ToolError, UsageError
@@ -37,8 +37,11 @@ LAST: Mapping[str, Phase] = {
 """IR type -> the last phase that it shows; all of them for code."""
 
 
-def captured(given: Given, arch: str | None) -> Captured:
-    """What torch.compile does to an object. Raises UsageError, ToolError, UnsupportedError."""
+def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "code"] = "") -> Captured:
+    """What torch.compile does to an object, and with `execute` what comes of that on the CPU.
+
+    Raises UsageError, ToolError, UnsupportedError, and what the object raises when it is executed.
+    """
     import torch
 
     from irwidget.inductor import capture
@@ -78,6 +81,9 @@ def captured(given: Given, arch: str | None) -> Captured:
             from irwidget.inductor import gpu as gpu  # imported once here, not in every copy
         if not torch.cuda.is_available():  # they are made once for each process, for the device that it has
             capture.warm()
+        if execute:
+            eager = forked.call(lambda: capture.eager(asked), cuda=False)
+            asked = replace(asked, execute=execute, each=given.check == "each", eager=eager)
         return forked.call(lambda: capture.capture(asked), cuda=False)
     except forked.Died as death:
         raise ToolError(f"torch.compile crashed on {given.called}: the process {death}", tool="torch.compile") from None
