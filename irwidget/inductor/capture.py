@@ -18,8 +18,11 @@ from irwidget.inductor.codegen import Codegen
 from irwidget.inductor.data import Break, Captured, Phase, Stopped
 from irwidget.inductor.execution import Execution
 from irwidget.inductor.graphs import Graphs
+from irwidget.inductor.guards import Guards
+from irwidget.inductor.memory import unfused
 from irwidget.inductor.origins import Origins
 from irwidget.inductor.recorder import Recorder
+from irwidget.inductor.rewrites import Rewrites
 from irwidget.inductor.scheduling import Scheduling
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import find
@@ -33,6 +36,8 @@ class Asked:
     obj: Any
     inputs: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    again: Sequence[tuple[Any, ...]] = ()
+    """Inputs of further calls, for which it may be compiled again."""
     arch: str | None = None
     """The GPU; None for the CPU."""
     mode: str | None = None
@@ -112,6 +117,7 @@ class _Capture:
         self.recorder = Recorder(snapshots=bool(asked.execute))
         self.outputs: list[str] = []
         self.execution = Execution(self.recorder) if asked.execute else None
+        self.guards = Guards()
         self.codes: list[tuple[types.CodeType, types.CodeType]] = []
 
     def run(self) -> Captured:
@@ -124,8 +130,14 @@ class _Capture:
         if asked.watched:
             origins = Origins()
             origins.watch()
-            for one in (Graphs(recorder), Scheduling(recorder, origins), Codegen(recorder, origins)):
+            for one in (
+                Graphs(recorder),
+                Rewrites(recorder),
+                Scheduling(recorder, origins),
+                Codegen(recorder, origins),
+            ):
                 one.watch()
+        self.guards.watch()
         hook = private.get("register_bytecode_hook")(self._bytecode)
         stopped: Stopped | None = None
         code = _code_of(asked.obj)
@@ -135,7 +147,10 @@ class _Capture:
         gradients = torch.is_grad_enabled() if asked.grad is None else asked.grad
         try:
             with torch.set_grad_enabled(gradients):
-                returned = torch.compile(asked.obj, **options)(*asked.inputs, **asked.kwargs)
+                compiled = torch.compile(asked.obj, **options)
+                returned = compiled(*asked.inputs, **asked.kwargs)
+                for inputs in asked.again:
+                    compiled(*inputs, **asked.kwargs)
                 if self.execution is not None:
                     self.execution.judge(returned, asked.eager or (), each=asked.each)
         except Exception as error:
@@ -160,6 +175,8 @@ class _Capture:
 
                 given = stack.enter_context(gpu.moved(module, given))
             self.recorder.begin_graph(module)
+            if self.asked.watched:
+                self.recorder.unfused[self.recorder.graph, ""] = unfused(module)
             if self.asked.arch:
                 from irwidget.inductor import attention
 
@@ -202,13 +219,6 @@ class _Capture:
 
         return module
 
-    def _guards(self) -> tuple[str, ...]:
-        """What Dynamo's graphs hold for: when one of these is not true, it compiles again."""
-        entries = private.get("cache_entries")
-        found = [part for before, _ in self.codes for entry in entries(before) for part in
-                 getattr(entry.guard_manager, "code_parts", ())]  # fmt: skip
-        return tuple(dict.fromkeys(re.sub(r"0x[0-9a-f]+|\b\d{12,}\b", "...", part) for part in found))
-
     def _bytecode(self, before: types.CodeType, after: types.CodeType) -> None:
         self.codes.append((before, after))
 
@@ -225,7 +235,9 @@ class _Capture:
             tuple(recorder.refusals),
             recorder.fusions,
             self._breaks(),
-            self._guards(),
+            self.guards.held(before for before, _ in self.codes),
+            self.guards.recompilations(),
+            tuple(recorder.rewrites),
             tuple(recorder.memory),
             stopped,
             self._remarks(),
@@ -269,7 +281,9 @@ def _break(reason: Any) -> Break:
     """One of Dynamo's reasons why it ended a graph, with the innermost line of the user's."""
     frames = [Location(frame.filename, frame.lineno or 0) for frame in reason.user_stack or ()]
     ours = [frame for frame in frames if is_user_file(frame.file)]
-    return Break(str(reason.reason).strip(), (ours or frames or [None])[-1])
+    said = str(reason.reason).strip()
+    hints = re.findall(r"^\s*Hint: (.*)$", said, re.M)
+    return Break(said, (ours or frames or [None])[-1], " or: ".join(hint.strip() for hint in hints))
 
 
 def _message(error: Exception) -> str:

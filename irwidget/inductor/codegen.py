@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import Text
+from irwidget.inductor.data import Moment, Text
 from irwidget.inductor.kernels import found
 from irwidget.inductor.memory import estimated
 from irwidget.inductor.origins import Origins
@@ -91,11 +91,15 @@ class Codegen:
         schedule = drawn(graph, max(self._recorder.graph, 0), self._recorder.direction)
         schedule.assign(self._runs)
         self._recorder.drawn.append(schedule)
-        if (memory := estimated(graph, schedule)) is not None:
+        if (memory := estimated(graph, schedule, self._unfused())) is not None:
             self._recorder.memory.append(memory)
         self._recorder.add("output code", "code", self._output_code(code, schedule), "python")
         for left in (self._noted, self._noted_ops, self._defined, self._runs, self._ops):
             left.clear()
+
+    def _unfused(self) -> tuple[Moment, ...]:
+        recorder = self._recorder
+        return recorder.unfused.get((max(recorder.graph, 0), recorder.direction), ())
 
     def _output_code(self, code: Any, schedule: Drawn) -> Text:
         """The module that Inductor writes: the lines of its kernels, and those of the calls."""

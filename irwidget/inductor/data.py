@@ -108,6 +108,53 @@ class Break:
 
     reason: str
     place: Location | None
+    cure: str = ""
+    """What is usually done about it."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What a graph of Dynamo's holds for: when it is not true, the function is compiled again."""
+
+    text: str
+    """As Dynamo writes it."""
+    place: Location | None
+    """The user's line for which it was made."""
+    cause: str = ""
+    """What it says, in words; empty where it is not of what the user gives."""
+    cure: str = ""
+    """How the function is written, or called, so that it need not be."""
+
+
+@dataclass(frozen=True)
+class Recompilation:
+    """A function that was compiled again, and why."""
+
+    function: str
+    place: Location | None
+    """The user's line of the guard that was not true."""
+    reason: str
+    """Dynamo's words."""
+    cause: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A pattern of Inductor's that matched, and what became of the nodes."""
+
+    pattern: str
+    """The function or expression that it is written as."""
+    phase: Phase
+    before: tuple[str, ...]
+    """The FX nodes that matched, as they were written."""
+    after: tuple[str, ...]
+    """Those that were made in their place."""
+    names: tuple[str, ...]
+    """The names of all of them."""
+    place: Location | None
+    graph: int
+    direction: Direction
 
 
 @dataclass(frozen=True)
@@ -119,13 +166,35 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class Alive:
+    """A buffer that is alive at the peak."""
+
+    buffer: str
+    size: int
+    """Bytes."""
+    op: str
+    """The operation that writes it; empty for an input."""
+    place: Location | None
+
+
+@dataclass(frozen=True)
 class Memory:
-    """The estimate of Inductor for one graph."""
+    """The estimate of Inductor for one graph: buffers that it makes, and inputs that it may free."""
 
     graph: int
     direction: Direction
     peak: int
     moments: tuple[Moment, ...] = ()
+    """After each kernel of the schedule has its buffers, before any is freed."""
+    alive: tuple[Alive, ...] = ()
+    """The buffers alive at the peak, the largest first."""
+    unfused: tuple[Moment, ...] = ()
+    """The same of the graph as it came, one operation after the other, as eager PyTorch runs it."""
+
+    @property
+    def unfused_peak(self) -> int:
+        """Bytes; 0 where it is not known."""
+        return max((one.alive for one in self.unfused), default=0)
 
 
 @dataclass(frozen=True)
@@ -148,7 +217,9 @@ class Captured:
     refusals: tuple[Refusal, ...] = ()
     fusions: int = 0
     breaks: tuple[Break, ...] = ()
-    guards: tuple[str, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    recompilations: tuple[Recompilation, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
     memory: tuple[Memory, ...] = ()
     stopped: Stopped | None = None
     remarks: tuple[str, ...] = ()

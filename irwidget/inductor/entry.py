@@ -51,6 +51,12 @@ class CompileOptions:
     config: str | int | None = option(
         None, "which of a kernel's configurations: its number, or XBLOCK=128", read=str, allows=lambda _: True
     )
+    again: Sequence[Any] | None = option(
+        None,
+        "inputs of further calls, for what is compiled again: [(x2, y2), ...]",
+        says="a list of inputs, as in [(x, y)]",
+        allows=lambda value: value is None or isinstance(value, list | tuple),
+    )
 
 
 def _yes(word: str) -> bool:

@@ -204,7 +204,8 @@ def moved(module: Any, inputs: list[Any]) -> Generator[list[Any]]:
     given: list[Any] = []
     for one in inputs:
         if isinstance(one, torch.Tensor) and not hasattr(one, "fake_mode"):
-            one = mode.from_tensor(one, symbolic_context=context.tensor_to_context.get(one))
+            known = context.tensor_to_context.get(one)  # the symbols that Dynamo has for its sizes, and their source
+            one = mode.from_tensor(one, symbolic_context=known, source=known.tensor_source if known else None)
         given.append(on_gpu(one))
     relabel(module)
     _moved[0] += 1

@@ -8,6 +8,7 @@ from typing import Any
 
 from irwidget.inductor import private
 from irwidget.inductor.data import Direction, Phase
+from irwidget.inductor.memory import unfused
 from irwidget.inductor.recorder import Recorder
 
 
@@ -51,10 +52,11 @@ class Graphs:
         def partition(original: Callable[..., Any]) -> Callable[..., Any]:
             def run(module: Any, *args: Any, **kwargs: Any) -> Any:
                 forward, backward = original(module, *args, **kwargs)
-                self._recorder.direction = "forward"
-                self._recorder.add_graph("partition", "partition", forward)
-                self._recorder.direction = "backward"
-                self._recorder.add_graph("partition", "partition", backward)
+                halves: tuple[tuple[Direction, Any], ...] = (("forward", forward), ("backward", backward))
+                for direction, half in halves:
+                    self._recorder.direction = direction
+                    self._recorder.unfused[max(self._recorder.graph, 0), direction] = unfused(half)
+                    self._recorder.add_graph("partition", "partition", half)
                 self._recorder.direction = ""
                 return forward, backward
 

@@ -68,13 +68,14 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         obj,
         given.inputs,
         given.kwargs,
-        arch,
-        options.get("mode"),
-        options.get("dynamic"),
-        bool(options.get("fullgraph")),
-        settings,
-        options.get("grad"),
-        options.get("backend"),
+        arch=arch,
+        mode=options.get("mode"),
+        dynamic=options.get("dynamic"),
+        fullgraph=bool(options.get("fullgraph")),
+        patches=settings,
+        grad=options.get("grad"),
+        backend=options.get("backend"),
+        again=_further(options.get("again"), given),
     )
     try:
         if arch:
@@ -89,6 +90,14 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         raise ToolError(f"torch.compile crashed on {given.called}: the process {death}", tool="torch.compile") from None
     except MemoryError:
         raise ToolError(f"torch.compile ran out of memory on {given.called}", tool="torch.compile") from None
+
+
+def _further(again: Any, given: Given) -> tuple[tuple[Any, ...], ...]:
+    """The inputs of further calls, each as a tuple."""
+    found = tuple(one if isinstance(one, tuple) else (one,) for one in again or ())
+    for inputs in found:
+        _check(given.obj if not hasattr(given.obj, "obj") else given.obj.obj, replace(given, inputs=inputs))
+    return found
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,9 +211,10 @@ def _joined(made: Trace, stages: Sequence[Stage], target: str) -> Trace:
 
 def _with_report(made: Trace, captured: Captured) -> Trace:
     """With the answers to why, as a text of its own before the last schedule."""
+    from irwidget.inductor.report import report
     from irwidget.inductor.why import Compilation
 
-    lines = list(Compilation(captured).report())
+    lines = list(report(Compilation(captured)))
     text = "\n".join(line for line, _ in lines) + "\n"
     step = _STEP_OF["loops"]
     report = dump("why", text, step=step, language="text", locations=tuple(place for _, place in lines),

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from irwidget.inductor import printing
-from irwidget.inductor.data import Direction, Kernel, Memory, Phase, Refusal, Stage, Text
+from irwidget.inductor.data import Direction, Kernel, Memory, Moment, Phase, Refusal, Rewrite, Stage, Text
 from irwidget.inductor.schedule import Drawn
 
 
@@ -25,6 +25,9 @@ class Recorder:
         self.refusals: list[Refusal] = []
         self.fusions = 0
         self.memory: list[Memory] = []
+        self.unfused: dict[tuple[int, Direction], tuple[Moment, ...]] = {}
+        """Memory of the graphs as they came."""
+        self.rewrites: list[Rewrite] = []
         self.phase: Phase = "dynamo"
         self.graph = -1
         self.direction: Direction = ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from irwidget.errors import UsageError, near
-from irwidget.inductor.data import Captured, Direction, Op, Refusal
+from irwidget.inductor.data import Captured, Direction, Op, Refusal, Rewrite
 from irwidget.trace import Location
 
 Answer = Literal["fused", "not fused", "not compared", "called"]
@@ -102,9 +102,25 @@ class Compilation:
             found = [op for op in ops if any(what in self._line(place) or what == place.name for place in op.places)]
             found = _calling(found, what) or [op for op in found if what in self._line(op.places[-1])] or found
         if not found:
+            if line := self._without_code(what):
+                raise UsageError(
+                    f"Line {line} has no operation of the schedule: what it computes is a view, or is not used"
+                )
             known = sorted({op.kernel for op in ops if op.kernel})
             raise UsageError(f"No operation of the schedule is of {what!r}. {near(str(what), known)}")
         return tuple(found)
+
+    def _without_code(self, what: str | int | Location) -> int:
+        """The line of the program that is meant, where it makes no code; 0 for none."""
+        places = [place for stage in self.captured.stages if stage.phase == "dynamo" for place in stage.content.places]
+        for place in places:
+            if place is None:
+                continue
+            if (isinstance(what, str) and not what.isdigit() and what in self._line(place)) or str(place.line) == str(
+                what
+            ):
+                return place.line
+        return 0
 
     def schedule(self) -> tuple[Launch, ...]:
         """The kernels in the order in which they run."""
@@ -121,43 +137,69 @@ class Compilation:
     # Answers
 
     def _alone(self, ops: Sequence[Op]) -> Why:
-        lines = [self._became(op) for op in ops]
+        lines = [self.became(op) for op in ops]
+        lines += [f"  {rewritten(one)}" for one in self.rewrites(ops)]
         called = all(op.kind in ("extern", "fallback") for op in ops)
         cures = tuple(dict.fromkeys(_cure_of_call(op) for op in ops if op.kind in ("extern", "fallback")))
         return Why("called" if called else "fused", tuple(ops), (), (), cures, "\n".join(lines))
 
-    def _became(self, op: Op) -> str:
-        where = self._where(op)
+    def became(self, op: Op) -> str:
+        """What became of an operation, in a line."""
+        line = where(op)
         if op.kind in ("extern", "fallback"):
             how = "Inductor has no loops for it" if op.kind == "fallback" else "a library does it"
-            return f"{op.name}{where} calls {op.kernel}: {how}; to change it: {_cure_of_call(op)}"
-        beside = [one.name for one in self.captured.ops if _same_kernel(one, op) and one.name != op.name]
+            return f"{op.name}{line} calls {op.kernel}: {how}; to change it: {_cure_of_call(op)}"
+        beside = [one.name for one in self.captured.ops if same_kernel(one, op) and one.name != op.name]
         others = f", with {', '.join(beside)}" if beside else ", alone"
-        return f"{op.name}{where} is in {op.kernel or 'no kernel'}{others}"
+        return f"{op.name}{line} is in {op.kernel or 'no kernel'}{others}"
 
     def _pair(self, first: tuple[Op, ...], second: tuple[Op, ...]) -> Why:
-        together = [(a, b) for a in first for b in second if _same_kernel(a, b)]
+        together = [(a, b) for a in first for b in second if same_kernel(a, b)]
         if together:
             kernel = together[0][0].kernel
             return Why("fused", first, second, (), (), f"fused: both are in {kernel}")
+        if apart := self._in_other_graphs(first, second):
+            return apart
         called = [op for op in (*first, *second) if op.kind in ("extern", "fallback")]
         refusals = self._refusals(first, second)
         if not refusals and not called:
-            text = (
-                "not compared: the scheduler looks at pairs that share a buffer, and these are not one; "
-                "what would have to change: have them read or write a common tensor"
-            )
-            return Why("not compared", first, second, (), ("have them read or write a common tensor",), text)
+            return _not_compared(first, second)
         reasons = tuple(dict.fromkeys(one.reason for one in reversed(refusals)))
         cures = tuple(dict.fromkeys(cure for reason in reasons if (cure := cure_of(reason))))
         lines = [f"not fused: {_kernels(first)} and {_kernels(second)}"]
-        lines += dict.fromkeys(f"  {self._became(op)}" for op in called)
+        lines += dict.fromkeys(f"  {self.became(op)}" for op in called)
         for reason in reasons:
             lines.append(f"  {reason}" + (f"\n    to change it: {cure}" if (cure := cure_of(reason)) else ""))
         return Why("not fused", first, second, reasons, cures, "\n".join(lines))
 
+    def _in_other_graphs(self, first: tuple[Op, ...], second: tuple[Op, ...]) -> Why | None:
+        """The answer for operations that no scheduler ever sees together."""
+        ones, others = ({(op.graph, op.direction) for op in ops} for ops in (first, second))
+        if ones & others:
+            return None
+        if {graph for graph, _ in ones} & {graph for graph, _ in others}:
+            reason, cures = "one is of the forward graph, the other of the backward graph", ("nothing",)
+        else:
+            reason = "they are in different graphs, and each is compiled alone"
+            said = [f"{' '.join(one.reason.splitlines()[:1])} (line {one.place.line})" for one in self.captured.breaks
+                    if one.place]  # fmt: skip
+            cures = (f"no graph break between them: {'; '.join(said)}" if said else "have one function call both",)
+        text = f"not fused: {reason}\n    to change it: {cures[0]}"
+        return Why("not fused", first, second, (reason,), cures, text)
+
+    def rewrites(self, ops: Sequence[Op]) -> tuple[Rewrite, ...]:
+        """The patterns that rewrote the nodes of some operations."""
+        names = {(op.graph, name) for op in ops for name in op.origins}
+        lines = {(op.graph, _key(place)) for op in ops for place in op.places}
+        return tuple(
+            one
+            for one in self.captured.rewrites
+            if any((one.graph, name) in names for name in one.names)
+            or (one.place is not None and (one.graph, _key(one.place)) in lines)
+        )
+
     def _refusals(self, first: Sequence[Op], second: Sequence[Op]) -> list[Refusal]:
-        one, two = {_id(op) for op in first}, {_id(op) for op in second}
+        one, two = {key_of(op) for op in first}, {key_of(op) for op in second}
         found: list[Refusal] = []
         for refusal in self.captured.refusals:
             a = {(refusal.graph, refusal.direction, name) for name in refusal.first}
@@ -173,62 +215,22 @@ class Compilation:
         lines = text.splitlines() if text else []
         return lines[place.line - 1] if 0 < place.line <= len(lines) else linecache.getline(place.file, place.line)
 
-    def _where(self, op: Op) -> str:
-        if not op.places:
-            return ""
-        module = f", {op.places[-1].name}" if op.places[-1].name else ""
-        return f" (line {op.places[-1].line}{module})"
 
-    def report(self) -> Iterator[tuple[str, Location | None]]:
-        """The schedule, what was not fused and why, what is called, graph breaks, guards and memory, line by line."""
-        yield from self._report_schedule()
-        yield from self._report_refusals()
-        yield from self._report_rest()
+def _not_compared(first: tuple[Op, ...], second: tuple[Op, ...]) -> Why:
+    ones, others = ({name for op in ops for name in (*op.reads, *op.writes)} for ops in (first, second))
+    if shared := sorted(ones & others):
+        cure = "raise max_fusion_buffer_group_pairwise_attempts"
+        said = f"they share {', '.join(shared)}, and the scheduler did not try the pair"
+    else:
+        cure = "have them read or write a common tensor"
+        said = "the scheduler looks at pairs that share a buffer, and these are not one"
+    return Why("not compared", first, second, (), (cure,), f"not compared: {said}; to change it: {cure}")
 
-    def _report_schedule(self) -> Iterator[tuple[str, Location | None]]:
-        yield "schedule:", None
-        for number, launch in enumerate(self.schedule()):
-            part = f" [{launch.direction}]" if launch.direction else ""
-            sizes = f"reads {_bytes(launch.reads)}, writes {_bytes(launch.writes)}"
-            place = next((op.places[-1] for op in reversed(launch.ops) if op.places), None)
-            yield f"  {number}{part} {launch.kernel or 'no code'}: {launch.kind}, {sizes}", place
-            for op in launch.ops:
-                targets = ", ".join(op.targets)
-                yield f"      {op.name}{self._where(op)}: {targets}", op.places[-1] if op.places else None
 
-    def _report_refusals(self) -> Iterator[tuple[str, Location | None]]:
-        seen: set[tuple[str, str, str]] = set()
-        ops = {_id(op): op for op in self.captured.ops}
-        lines: list[tuple[str, Location | None]] = []
-        for refusal in self.captured.refusals:
-            a, b = (self._named(ops, refusal, names) for names in (refusal.first, refusal.second))
-            if a is None or b is None or _same_kernel(a, b) or (a.kernel, b.kernel, refusal.reason) in seen:
-                continue
-            seen.add((a.kernel, b.kernel, refusal.reason))
-            place = b.places[-1] if b.places else None
-            lines.append((f"  {a.kernel} | {b.kernel}: {refusal.reason}", place))
-        yield f"not fused, and why ({len(lines)}):", None
-        yield from lines
-
-    def _named(self, ops: dict[tuple[int, str, str], Op], refusal: Refusal, names: Sequence[str]) -> Op | None:
-        return next((op for name in names if (op := ops.get((refusal.graph, refusal.direction, name)))), None)
-
-    def _report_rest(self) -> Iterator[tuple[str, Location | None]]:
-        called = [op for op in self.captured.ops if op.kind in ("extern", "fallback") and op.kernel != "MultiOutput"]
-        yield f"called, not generated ({len(called)}):", None
-        for op in called:
-            yield f"  {self._became(op)}", op.places[-1] if op.places else None
-        yield f"graph breaks ({len(self.captured.breaks)}):", None
-        for one in self.captured.breaks:
-            yield f"  {' '.join(one.reason.split())}", one.place
-        yield f"guards ({len(self.captured.guards)}):", None
-        for guard in self.captured.guards:
-            yield f"  {guard}", None
-        for memory in self.captured.memory:
-            most = max(memory.moments, key=lambda moment: moment.alive, default=None)
-            at = f", at {most.step}" if most else ""
-            part = f"graph {memory.graph}{', ' + memory.direction if memory.direction else ''}"
-            yield f"peak memory of {part}, as Inductor estimates: {_bytes(memory.peak)}{at}", None
+def rewritten(one: Rewrite) -> str:
+    """What a pattern made of nodes, in a line."""
+    made = "; ".join(one.after) or "nothing"
+    return f"the pattern {one.pattern} ({one.phase.replace('_', '-')} passes) made of {'; '.join(one.before)}: {made}"
 
 
 def cure_of(reason: str) -> str:
@@ -257,10 +259,6 @@ def _total(sizes: dict[str, int]) -> int:
     return -1 if any(size < 0 for size in sizes.values()) else sum(sizes.values())
 
 
-def _bytes(count: int) -> str:
-    return "an unknown number of bytes" if count < 0 else f"{count} bytes"
-
-
 def _calling(ops: Sequence[Op], piece: str) -> list[Op]:
     """Of the operations of a line, those that compute what a piece of the line calls."""
     names = re.findall(r"(\w+)\s*\(", piece) or ([piece] if piece.isidentifier() else [])
@@ -280,12 +278,21 @@ def _key(place: Location) -> tuple[str, int]:
     return place.file, place.line
 
 
-def _id(op: Op) -> tuple[int, str, str]:
+def key_of(op: Op) -> tuple[int, str, str]:
+    """What an operation is known by: its name is its graph's only."""
     return op.graph, op.direction, op.name
 
 
-def _same_kernel(a: Op, b: Op) -> bool:
+def where(op: Op) -> str:
+    """` (line 3, layers.0)`: the user's line that an operation computes last, with its module."""
+    if not op.places:
+        return ""
+    module = f", {op.places[-1].name}" if op.places[-1].name else ""
+    return f" (line {op.places[-1].line}{module})"
+
+
+def same_kernel(a: Op, b: Op) -> bool:
     """Whether two operations are in one generated kernel, of one launch."""
     if a.kind not in ("loops", "template") or b.kind not in ("loops", "template"):
-        return _id(a) == _id(b)
+        return key_of(a) == key_of(b)
     return (a.graph, a.direction, a.group) == (b.graph, b.direction, b.group)
