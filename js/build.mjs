@@ -47,6 +47,7 @@ const views = {
     page: "src/page.ts",
     helion: "src/helion/main.ts",
     pipeline: "src/pipeline/main.ts",
+    schedule: "src/schedule/main.ts",
     spyre: "src/spyre/main.ts",
     sweep: "src/sweep/main.ts",
   },

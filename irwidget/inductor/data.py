@@ -87,6 +87,10 @@ class Op:
     reads: Mapping[str, int]
     """Buffers and their bytes; -1 where the size is not a number."""
     writes: Mapping[str, int]
+    loops: tuple[str, ...] = ()
+    """The extents of its loops, outermost first."""
+    reduced: tuple[str, ...] = ()
+    """Those of the loops that it reduces over."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _SAID: tuple[tuple[str, str, str], ...] = (
         "{what} has {count} elements",
         "give it as one stacked tensor, or with the same length each time",
     ),
-    (r"___check_type_id\((?P<what>.+?), .*", "the type of {what}", "call it with objects of one class"),
+    (r"___check_type_id\((?P<what>L\[.+?), .*", "the type of {what}", "call it with objects of one class"),
     (
         r"___check_obj_id\((?P<what>.+?), .*",
         "{what} is this very object",

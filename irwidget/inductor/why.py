@@ -136,6 +136,10 @@ class Compilation:
 
     # Answers
 
+    def between(self, first: Sequence[Op], second: Sequence[Op]) -> Why:
+        """Whether operations are one kernel, and if not, why."""
+        return self._pair(tuple(first), tuple(second))
+
     def _alone(self, ops: Sequence[Op]) -> Why:
         lines = [self.became(op) for op in ops]
         lines += [f"  {rewritten(one)}" for one in self.rewrites(ops)]
