@@ -15,7 +15,6 @@ import torch
 
 from irwidget.checking.expected import Result
 from irwidget.checking.judge import judge
-from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.inductor.data import Stage
 from irwidget.inductor.reference import Case, Outcome, Unexecuted, cases_of, first_line, is_tensor, own
 from irwidget.trace import Verdict
@@ -71,14 +70,11 @@ class _Interpreter(torch.fx.Interpreter):
         return super().call_function(target, args, kwargs)
 
 
-class _OnCpu(torch.utils._python_dispatch.TorchDispatchMode):  # pyright: ignore[reportPrivateUsage]
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return func(*map(on_cpu, args), **on_cpu_kwargs(kwargs))
-
-
 def run(module: Any, args: Sequence[Any]) -> Sequence[Any]:
     """Execute an FX graph. Raises what its operations raise."""
-    with _OnCpu():
+    from irwidget.inductor.gpu import OnCpu
+
+    with OnCpu():
         returned = _Interpreter(module).run(*args)
     return returned if isinstance(returned, list | tuple) else [returned]
 

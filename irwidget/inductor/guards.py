@@ -33,13 +33,13 @@ _SAID: tuple[tuple[str, str, str], ...] = (
     ),
     (r"___check_type_id\((?P<what>L\[.+?), .*", "the type of {what}", "call it with objects of one class"),
     (
-        r"___check_obj_id\((?P<what>.+?), .*",
+        r"___check_obj_id\((?P<what>L\[.+?), .*",
         "{what} is this very object",
         "make it once and keep it, not anew for each call",
     ),
     (
-        r"(?P<what>L\[.+?) == (?P<value>.+)",
-        "{what} is {value}: a number of Python's is compiled in",
+        r"(?P<what>L\[.+?|(?!utils_device|torch)[\w.]+) == (?P<value>-?[\w.']+)$",
+        "{what} is {value}: a value of Python's is compiled in",
         "pass a tensor, or dynamic=True for an integer",
     ),
     (r"(?P<what>.+\.training) == (?P<value>\w+)", "{what} is {value}", "compile once for train() and once for eval()"),
@@ -112,7 +112,9 @@ def _again(code: types.CodeType, reason: str) -> Recompilation:
 def split(text: str) -> tuple[str, Location | None]:
     """A guard as Dynamo writes it, in two: what it says, and the line that it was made for."""
     found = _FRAME.search(text)
-    said = re.sub(r"0x[0-9a-f]+|\b\d{12,}\b", "...", text[: found.start()] if found else text).strip()
+    text, found = (text[: found.start()], found) if found else (text, None)
+    text = re.sub(r"\s*\(HINT: .*\)\s*$", "", text, flags=re.S)
+    said = re.sub(r"0x[0-9a-f]+|\b\d{12,}\b", "...", text).strip()
     if found is None or not is_user_file(found["file"]):
         return said, None
     return said, Location(found["file"], int(found["line"]))

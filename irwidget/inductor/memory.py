@@ -83,6 +83,7 @@ def unfused(module: Any) -> tuple[Moment, ...]:
 def _storages(node: Any) -> list[tuple[int, int]]:
     """What a node's value is kept in: an identity, which views share, and its bytes."""
     import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
 
     from irwidget.private_torch import pytree
 
@@ -91,5 +92,8 @@ def _storages(node: Any) -> list[tuple[int, int]]:
     for leaf in pytree.tree_leaves(value):
         if isinstance(leaf, torch.Tensor):
             storage = leaf.untyped_storage()
-            found.append((storage._cdata, int(storage.nbytes())))
+            count = storage.nbytes()
+            if not isinstance(count, int):  # asking a symbol for its value would bind the graph to it
+                raise ValueError("a size is a symbol")
+            found.append((StorageWeakRef(storage).cdata, count))
     return found

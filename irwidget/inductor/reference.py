@@ -52,7 +52,7 @@ class Outcome:
         tangents = [_tangent(one, number) for number, one in enumerate(ends)]
         made = torch.autograd.grad(ends, [one for _, one in wanted], tangents, allow_unused=True)
         pairs = zip(wanted, made, strict=True)
-        return {f"gradient of {name!r}": _kept(grad) for (name, _), grad in pairs if grad is not None}
+        return {f"gradient of {name!r}": _kept(grad) for (name, _), grad in pairs if is_tensor(grad)}
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
     def flat(*values: Any) -> list[Any]:
         return list(outcome(values, copied=False).values())
 
-    table = torch.export.default_decompositions()
+    table: Any = torch.export.default_decompositions()
     try:
         made = make_fx(flat, table)(*own(args))
         if _changes(made):

@@ -19,7 +19,7 @@ _CURES: tuple[tuple[str, str], ...] = (
     ("numel/rnumel mismatch", "give both loops the same number of elements, reduced and kept"),
     ("nodes numel", "give both loops the same number of elements, reduced and kept"),
     ("no shared data due to indexing mismatch", "have both read the buffer in the same order: make it contiguous once"),
-    ("no shared data", "they share no buffer, so a common kernel would save no memory traffic"),
+    ("no shared data", "have both read or write the same elements of a buffer, in the same order"),
     ("memory deps did not match", "have the second read what the first writes element by element, in the same order"),
     ("exceeds max fusion", "raise max_fusion_size"),
     ("Fusion will increase peak memory", "nothing: it would hold more memory at once"),
