@@ -170,6 +170,7 @@ def lower(  # pyright: ignore[reportOverlappingOverload]  # str is a Sequence[st
     grad: bool | None = ...,
     patches: str | Mapping[str, Any] | None = ...,
     config: str | int | None = ...,
+    again: Sequence[Any] | None = ...,
     kwargs: Mapping[str, Any] | None = ...,
     dynamic_shapes: Any = ...,
     pipeline: str | None = ...,
