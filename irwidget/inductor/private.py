@@ -67,6 +67,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "memory_timeline": ("torch._inductor.memory", "compute_memory_timeline"),
     "estimate_peak_memory": ("torch._inductor.memory", "estimate_peak_memory"),
     "load_kernel": ("torch._inductor.codecache", "PyCodeCache.load"),
+    "isa_builds": ("torch._inductor.cpu_vec_isa", "VecISA.check_build"),
     # a GPU that is not there
     "normalize_fake_device": (_FAKE, "FakeTensor._normalize_fake_device"),
     "fake_dispatch": (_FAKE, "FakeTensor.__torch_dispatch__"),

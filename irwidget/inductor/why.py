@@ -103,9 +103,7 @@ class Compilation:
             found = _calling(found, what) or [op for op in found if what in self._line(op.places[-1])] or found
         if not found:
             if line := self._without_code(what):
-                raise UsageError(
-                    f"Line {line} has no operation of the schedule: what it computes is a view, or is not used"
-                )
+                raise UsageError(f"Line {line} is of no operation of the schedule: it makes a view, or nothing uses it")
             known = sorted({op.kernel for op in ops if op.kernel})
             raise UsageError(f"No operation of the schedule is of {what!r}. {near(str(what), known)}")
         return tuple(found)

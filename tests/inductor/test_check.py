@@ -70,6 +70,7 @@ def test_code_of_a_wrong_graph_differs():
 
 def test_without_a_compiler_the_code_is_not_checked():
     low = irwidget.lower(programs.apart, X, to="inductor_cpp", check=True, patches={"cpp.cxx": ("no-such-compiler",)})
+    assert 'extern "C"' in low.text
     assert low.check.state == "not checked"
     assert "the code was not built: " in low.check.reason
     assert "post-grad passes, is equal" in low.check.reason

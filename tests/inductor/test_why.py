@@ -65,9 +65,9 @@ def test_the_report_is_a_dump_with_lines(low):
 def test_the_peak_of_memory_is_a_curve_with_what_is_alive(low):
     (memory,) = low.results["compilation"].captured.memory
     one = 64 * 64 * 4
-    assert [moment.alive for moment in memory.moments] == [one, 2 * one]
-    assert memory.peak == 2 * one
-    assert {alive.size for alive in memory.alive} == {one}
+    assert memory.moments[0].alive == one
+    assert memory.peak == max(moment.alive for moment in memory.moments) == sum(alive.size for alive in memory.alive)
+    assert [alive.size for alive in memory.alive][:2] == [one, one]
     assert {alive.place.line for alive in memory.alive} >= {programs.line(programs.attended, "x @ w")}
     assert memory.unfused_peak >= memory.peak
 
@@ -104,7 +104,7 @@ def test_two_lines_with_a_graph_break_between(capfd):
     answer = low.why("sin", "cos")
     assert answer.answer == "not fused"
     assert answer.reasons == ("they are in different graphs, and each is compiled alone",)
-    assert "print" in answer.cures[0]
+    assert answer.cures[0].endswith(f"(line {programs.line(programs.broken, 'print')})")
 
 
 def test_a_line_that_makes_no_code_is_said_so():
