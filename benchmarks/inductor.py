@@ -24,7 +24,7 @@ import torch
 import irwidget
 from irwidget import imports
 from irwidget.errors import IRWidgetError
-from irwidget.inductor import capture, private
+from irwidget.inductor import capture, private, settings
 from irwidget.inductor.data import Captured
 from irwidget.toolchain import forked
 from irwidget.trace import Content
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--layers", default="1,10")
     given = parser.parse_args()
     imports.wait(private.WARM)
-    capture.warm()
+    settings.warm()
     if given.table:
         table(given.programs, given.devices.split(","), assemble=given.assemble, models=given.models)
     else:

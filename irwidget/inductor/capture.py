@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from irwidget.errors import UnsupportedError
-from irwidget.inductor import printing, private
+from irwidget.inductor import printing, private, settings
 from irwidget.inductor.codegen import Codegen
 from irwidget.inductor.data import Break, Captured, Phase, Stopped
 from irwidget.inductor.execution import Execution
@@ -63,7 +63,7 @@ def capture(asked: Asked) -> Captured:
     """Compile, in this process, which does not survive it in a state to be used for anything else."""
     started, began = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
-        _settings(folder)
+        settings.put(folder)
         if asked.arch:
             from irwidget.inductor import gpu
 
@@ -82,48 +82,6 @@ def eager(asked: Asked) -> list[Any]:
         returned = asked.obj(*asked.inputs, **asked.kwargs)
     leaves: list[Any] = pytree.tree_leaves(returned)
     return [one.detach() if isinstance(one, torch.Tensor) else one for one in leaves]
-
-
-def _settings(folder: str) -> None:
-    """No caches but our own, one process, no pools of compilers."""
-    import os
-
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-    os.environ["TRITON_CACHE_DIR"] = folder
-    inductor = private.config(private.INDUCTOR)
-    inductor.force_disable_caches = True
-    inductor.compile_threads = 1
-    inductor.cpp.vec_isa_ok = True
-    private.wrap("isa_builds", _without_compiler)
-    private.put("backward_now", True)
-    private.put("is_of_modules", lambda translator: False)
-    private.get("dynamo_reset")()
-    joint, post = private.get("joint_lazy_init"), private.get("post_grad_lazy_init")
-    warm(joint, post)
-    private.put("joint_lazy_init", lambda *_: None)
-    private.put("post_grad_lazy_init", lambda *_: None)
-
-
-def _without_compiler(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Where no compiler can try out what the processor says it has, its word is taken: code is text here."""
-
-    def builds(*args: Any, **kwargs: Any) -> Any:
-        from torch._inductor.exc import InvalidCxxCompiler
-
-        try:
-            return original(*args, **kwargs)
-        except InvalidCxxCompiler:
-            return True
-
-    return builds
-
-
-def warm(joint: Any = None, post: Any = None) -> None:
-    """Have Inductor trace its patterns, which every compilation of a process shares."""
-    import torch
-
-    (joint or private.get("joint_lazy_init"))(torch.device("cpu"))
-    (post or private.get("post_grad_lazy_init"))()
 
 
 class _Capture:

@@ -45,6 +45,7 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
     import torch
 
     from irwidget.inductor import capture
+    from irwidget.inductor import settings as torch_settings
     from irwidget.inductor.cells import Compiled
 
     capture.check_machine()
@@ -81,7 +82,7 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
         if arch:
             from irwidget.inductor import gpu as gpu  # imported once here, not in every copy
         if not torch.cuda.is_available():  # they are made once for each process, for the device that it has
-            capture.warm()
+            torch_settings.warm()
         if execute:
             eager = forked.call(lambda: capture.eager(asked), cuda=False)
             asked = replace(asked, execute=execute, each=given.check == "each", eager=eager)

@@ -10,7 +10,10 @@ from irwidget.inductor.schedule import Drawn
 
 
 def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> Memory | None:
-    """Bytes alive at each step of the final schedule, as Inductor's own memory pass counts; None where it cannot."""
+    """Bytes alive at each step of the final schedule, as Inductor's own memory pass counts; None where it cannot.
+
+    What that pass counts and the code does not allocate, as a kernel uses it only inside, is left out.
+    """
     from torch.utils._ordered_set import OrderedSet
 
     scheduler = graph.scheduler
@@ -20,6 +23,7 @@ def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> 
         freeable = private.get("freeable_inputs")(nodes, OrderedSet(graph.graph_inputs.keys()))
         private.get("memory_planning")(nodes, scheduler.name_to_buf)
         buffers, _, _ = private.get("memory_timeline")(nodes, freeable, outputs)
+        buffers = [one for one in buffers if one.buffer.get_name() not in graph.removed_buffers]  # kept in registers
         levels = [_level(buffers, step) for step in range(len(nodes))]
     except Exception:  # sizes that are no numbers; what Inductor's estimate does not take
         return None

@@ -65,8 +65,9 @@ SITES: Mapping[str, tuple[str, str]] = {
     "freeable_inputs": ("torch._inductor.memory", "get_freeable_input_buf"),
     "memory_planning": ("torch._inductor.memory", "assign_memory_planning_info_for_scheduler_buffers"),
     "memory_timeline": ("torch._inductor.memory", "compute_memory_timeline"),
-    "estimate_peak_memory": ("torch._inductor.memory", "estimate_peak_memory"),
     "load_kernel": ("torch._inductor.codecache", "PyCodeCache.load"),
+    "no_compiler": ("torch._inductor.exc", "InvalidCxxCompiler"),
+    "cpp_compiler": ("torch._inductor.cpp_builder", "get_cpp_compiler"),
     "isa_builds": ("torch._inductor.cpu_vec_isa", "VecISA.check_build"),
     # a GPU that is not there
     "normalize_fake_device": (_FAKE, "FakeTensor._normalize_fake_device"),
