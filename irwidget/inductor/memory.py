@@ -96,7 +96,7 @@ def _storages(node: Any) -> list[tuple[int, int]]:
     for leaf in pytree.tree_leaves(value):
         if isinstance(leaf, torch.Tensor):
             storage = leaf.untyped_storage()
-            count = storage.nbytes()
+            count: Any = storage.nbytes()
             if not isinstance(count, int):  # asking a symbol for its value would bind the graph to it
                 raise ValueError("a size is a symbol")
             found.append((StorageWeakRef(storage).cdata, count))

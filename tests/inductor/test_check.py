@@ -61,6 +61,7 @@ def test_the_code_for_the_cpu_is_executed():
     assert "loop IR is not executed" in lows["inductor_loop_ir"].check.reason
 
 
+@pytest.mark.exhaustive  # g++
 @needs_compiler
 def test_code_of_a_wrong_graph_differs():
     wrong = swapping({aten.mul.Tensor: aten.add.Tensor})
