@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
-from torch.utils import _pytree as pytree
 
 from irwidget import devices
 from irwidget.checking.check import SECONDS, last, with_verdict
@@ -18,6 +17,7 @@ from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import eagerly
 from irwidget.helion.bound import Binding
+from irwidget.private_torch import pytree
 from irwidget.trace import Trace, Verdict, not_checked
 
 _OF_TILES = ("tile_begin", "tile_end", "tile_id", "tile_count", "tile_block_size", "_if")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from irwidget import imports
+from irwidget import imports, private_torch
 from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.base import Given
 from irwidget.inductor import private
@@ -57,8 +57,8 @@ def captured(given: Given, arch: str | None) -> Captured:
         options = {**_said(obj.options), **{name: value for name, value in options.items() if value is not None}}
         settings = {**(obj.options.get("options") or {}), **settings}
         obj = obj.obj
-    obj = private.get("innermost_fn")(obj) if hasattr(obj, "_torchdynamo_orig_callable") else obj
-    obj = getattr(obj, "_orig_mod", obj)
+    obj = private.get("innermost_fn")(obj) if private_torch.is_compiled_function(obj) else obj
+    obj = private_torch.uncompiled_module(obj)
     obj = obj.module() if isinstance(obj, torch.export.ExportedProgram) else obj
     _check(obj, given)
     asked = capture.Asked(

@@ -11,7 +11,7 @@ from irwidget.inductor.schedule import Drawn
 
 def estimated(graph: Any, schedule: Drawn) -> Memory | None:
     """Bytes alive after each step of the final schedule, as Inductor's own memory pass counts; None where it cannot."""
-    from torch.utils._ordered_set import OrderedSet
+    from irwidget.private_torch import OrderedSet
 
     scheduler = graph.scheduler
     nodes = scheduler.nodes

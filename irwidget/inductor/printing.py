@@ -10,6 +10,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from irwidget import private_torch
 from irwidget.inductor.data import Text
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
@@ -63,7 +64,7 @@ def origins_place(origins: Iterable[Any]) -> Location | None:
 
 def _order(node: Any) -> Any:
     """Where a node stands in its graph."""
-    return getattr(node, "_sort_key", None) or (0,)
+    return private_torch.position(node)
 
 
 # FX graphs
@@ -158,7 +159,7 @@ def target_name(target: Any) -> str:
 
     if isinstance(target, str):
         return target
-    if hasattr(target, "_schema"):
+    if private_torch.has_schema(target):
         return str(target)
     name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or type(target).__name__
     home = getattr(target, "__module__", None) or ""

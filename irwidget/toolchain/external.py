@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from irwidget import registry
+from irwidget import private_torch_mlir, registry
 from irwidget.errors import near
 from irwidget.toolchain import events, feeding, graphs, llvm_state, mlir, printed, scratch
 from irwidget.toolchain.language import detect
@@ -74,9 +74,7 @@ def _candidates(tool: str) -> Iterator[str]:
         if value := os.environ.get(variable):
             yield value if os.path.isfile(value) else os.path.join(value, tool)
     if tool == "torch-mlir-opt":
-        import torch_mlir  # pyright: ignore[reportMissingImports]
-
-        yield os.path.join(next(iter(torch_mlir.__path__)), "_mlir_libs", tool)
+        yield str(private_torch_mlir.libraries() / tool)
     folders = Path("/usr/lib").glob("llvm-*/bin")
     yield from (str(folder / tool) for folder in sorted(folders, key=_number, reverse=True))
     for folder in os.environ.get("PATH", "").split(os.pathsep):
