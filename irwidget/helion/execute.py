@@ -142,7 +142,7 @@ def launch_once(program: Executable, tensors: Sequence[torch.Tensor], numbers: S
     for host, tensor in zip(program.tensors, tensors, strict=True):
         _check_layout(host, tensor)
         region = regions[tensor.untyped_storage().data_ptr()]
-        start = region.start + tensor.storage_offset() * tensor.element_size()
+        start = region.start + int(tensor.storage_offset()) * tensor.element_size()
         arguments.append(Buffer(start, tuple(tensor.shape), tensor.stride()))
     for scalar, number in zip(program.scalars, numbers, strict=True):
         arguments.append(float(number) if str(scalar.value.type) == "f64" else int(number))
