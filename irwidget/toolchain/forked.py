@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import gc
+import logging
 import os
 import pickle
 import select
@@ -24,6 +25,7 @@ from typing import IO, NoReturn, TypeVar, cast
 
 from irwidget.toolchain import budget, processes
 
+_logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _CHUNK = 1 << 20
 _LENGTH = struct.Struct("<Q")
@@ -138,7 +140,9 @@ def _asked(function: Callable[[], object], seconds: float | None, memory: int) -
                 status = _reap(child)
             lifeline.close()
         if not data:
-            raise Died(processes.epitaph(status, log), processes.printed(log))
+            died = Died(processes.epitaph(status, log), processes.printed(log))
+            _logger.debug("a copy of this process, %d, %s", child, died)
+            raise died
     return pickle.loads(data)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import uuid
@@ -19,6 +20,8 @@ from irwidget.toolchain.texts import Texts
 from irwidget.toolchain.tool import Session
 from irwidget.toolchain.weights import Values, Weights
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, dump
+
+_logger = logging.getLogger(__name__)
 
 Progress = Callable[[events.PassStarted, Step, float], None]
 """Told of each pass as it begins: the pass, its step, seconds since the run began."""
@@ -206,6 +209,8 @@ class _Execution:
             raise
         if self._crowded(stream):
             raise _Crowded
+        how = self.outcome.message if isinstance(self.outcome, events.Failed) else "ran"
+        _logger.debug("%s: %.3f s, %s", " | ".join(step.tool for step in self.steps), self.budget.spent, how)
         return self._trace(stream)
 
     def _crowded(self, stream: Stream) -> bool:
