@@ -3,6 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # Tests that import no PyTorch.
 UNIT := tests/views tests/core/test_import.py tests/core/test_mlir.py tests/core/test_parsing.py tests/core/test_trace.py
+# Without the three that take half of their time.
+BRIEF := not random_dumps and not a_program_for_spyre and not there_is_no_memory_for
 # JupyterLab does not start for root, the user of many a container, unless told so.
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -107,7 +109,7 @@ changed: venv
 
 quick: venv js/node_modules
 	npm --prefix js run --silent check
-	$(BIN)/python -m pytest -q -p no:cacheprovider $(UNIT)
+	$(BIN)/python -m pytest -q -p no:cacheprovider $(UNIT) -k "$(BRIEF)"
 
 exhaustive: venv ## the tests with every row of their large tables
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --exhaustive tests
