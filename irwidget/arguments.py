@@ -67,7 +67,7 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
         made.add_argument("--format", metavar="NAME", help="the reader for --open; by default the content tells")
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
     made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
-    made.add_argument("--text", action="store_true", help="print the text twin instead of the widget")
+    made.add_argument("--text", action="store_true", help="print the text fallback instead of the widget")
     made.add_argument("--out", metavar="VAR", help="bind the result to this variable too")
     made.add_argument("--html", metavar="FILE", help="write one offline, interactive page")
     made.add_argument("--save", metavar="FILE", help="keep all of it in an .irtrace file, which irwidget.load opens")

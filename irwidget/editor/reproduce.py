@@ -1,4 +1,4 @@
-"""A pipeline under edit as text: the lines that reproduce it, and its twins for terminals, GitHub and nbval."""
+"""A pipeline under edit as text: the lines that reproduce it, and its fallbacks for terminals, GitHub and nbval."""
 
 from __future__ import annotations
 

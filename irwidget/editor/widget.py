@@ -26,7 +26,7 @@ from irwidget.frontends.base import Given
 from irwidget.lowering import Lowering, Start
 from irwidget.toolchain import events
 from irwidget.trace import Step, Trace, dump
-from irwidget.views import base, twins
+from irwidget.views import base, fallbacks
 from irwidget.views.bundle import bundle
 from irwidget.views.packing import has_graphs, opening
 from irwidget.views.widget import PassDiff
@@ -394,12 +394,12 @@ class Pipeline(base.View):
     def __repr__(self) -> str:
         return f"<Pipeline of {self.name} from {self.target}: {self.pipeline or 'no steps'}; {self.status}>"
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         traces = [self.lowering.trace] if self.lowering else []
         said = Summary(self.name, self.target, self.status, self.steps, self.message, self.magic, self.call)
         return (
-            said.html + (twins.html(traces) if traces else ""),
-            said.text + ("\n" + twins.text(traces) if traces else ""),
+            said.html + (fallbacks.html(traces) if traces else ""),
+            said.text + ("\n" + fallbacks.text(traces) if traces else ""),
         )
 
 

@@ -69,7 +69,7 @@ TARGETS = (
 )
 
 
-def blind_steps() -> frozenset[Step]:
+def value_independent_steps() -> frozenset[Step]:
     """The steps of PyTorch's routes, with any target options, that do not look at the values of large floats.
 
     That to TOSA does: it transposes constants.
@@ -164,7 +164,7 @@ class Model(Begun):
         seconds = time.perf_counter() - started
         frame = Trace("", (), name=name, sources=imported.sources, diagnostics=imported.remarks)
         if imported.weights:
-            imported.weights.safe = blind_steps()
+            imported.weights.safe = value_independent_steps()
         source = Source(imported.bytecode, name="torch.export", seconds=seconds, weights=imported.weights)
         return source, frame
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from irwidget import private_ipython, private_torch, private_torch_mlir
 from irwidget.errors import ExportError, IRWidgetError, UsageError
-from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
+from irwidget.frontends.suppressed import no_collection, suppressed_output
 from irwidget.frontends.undo import tracing
 from irwidget.imports import some_temporary_folder
 from irwidget.toolchain.locations import is_user_file
@@ -51,7 +51,7 @@ def export(
 
     label = name or model_name(model)
     try:
-        quiet = quiet_export(), whole_user_stacks(), no_collection(), some_temporary_folder()
+        quiet = suppressed_output(), whole_user_stacks(), no_collection(), some_temporary_folder()
         with tracing("torch.export", model, *quiet):
             program = _traced(model, args, dict(kwargs or {}), dynamic_shapes)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not

@@ -15,7 +15,7 @@ from irwidget.checking.check import SECONDS, last, with_verdict
 from irwidget.checking.expected import Result, array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import eagerly
+from irwidget.helion import eager_mode
 from irwidget.helion.bound import Binding
 from irwidget.private_torch import pytree
 from irwidget.trace import Trace, Verdict, not_checked
@@ -64,7 +64,7 @@ def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
     """Eager mode on arguments that may be changed."""
     if any(isinstance(leaf, torch.Tensor) and leaf.device.type == "meta" for leaf in pytree.tree_leaves(arguments)):
         raise UnsupportedError("the kernel was bound to meta tensors, which hold no data")
-    kernel = eagerly.kernel(binding.kernel, [binding.config])
+    kernel = eager_mode.kernel(binding.kernel, [binding.config])
     try:
         with torch.no_grad(), devices.without_gpu():
             result = kernel(*arguments)

@@ -128,9 +128,9 @@ class Helion(FrontEnd):
         """Where the source speaks of Helion, a kernel that is called says its inputs."""
         if "helion" not in source or not importlib.util.find_spec("helion"):
             return contextlib.nullcontext()
-        from irwidget.helion import eagerly
+        from irwidget.helion import eager_mode
 
-        return eagerly.calls(note)
+        return eager_mode.calls(note)
 
     def parameters(self, obj: Any) -> list[inspect.Parameter]:
         return base.parameters(obj.fn)

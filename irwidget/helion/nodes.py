@@ -148,7 +148,7 @@ class AtenImporter:
         """
         args, kwargs = call.filled(inputs)
         try:
-            with private.quiet(), disable_current_modes(), _fakes().mode:
+            with private.suppressed_logs(), disable_current_modes(), _fakes().mode:
                 return call.target(*args, **kwargs)
         except Exception as error:
             raise UnsupportedError(f"PyTorch refuses {call}: {type(error).__name__}: {error}") from error

@@ -32,7 +32,7 @@ def source(binding: Binding) -> str:
         ExportError: Helion cannot generate it, or its backend is not installed.
     """
     try:
-        with private.quiet():
+        with private.suppressed_logs():
             with_config: Any = binding.bound.to_triton_code(binding.config)
     except Exception as error:
         raise ExportError(

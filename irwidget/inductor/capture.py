@@ -190,7 +190,7 @@ class _Capture:
             tuple(recorder.stages),
             tuple(recorder.kernels),
             ops,
-            tuple(recorder.refusals),
+            tuple(recorder.fusion_rejections),
             recorder.fusions,
             self._breaks(),
             self._guards(),

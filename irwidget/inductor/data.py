@@ -90,7 +90,7 @@ class Op:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class FusionRejection:
     """Why the scheduler did not fuse two nodes, in its words."""
 
     first: tuple[str, ...]
@@ -145,7 +145,7 @@ class Captured:
     stages: tuple[Stage, ...]
     kernels: tuple[Kernel, ...] = ()
     ops: tuple[Op, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    fusion_rejections: tuple[FusionRejection, ...] = ()
     fusions: int = 0
     breaks: tuple[Break, ...] = ()
     guards: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import Direction, Kernel, Memory, Phase, Refusal, Stage, Stopped, Text
+from irwidget.inductor.data import Direction, FusionRejection, Kernel, Memory, Phase, Stage, Stopped, Text
 from irwidget.inductor.kernels import found
 from irwidget.inductor.memory import estimated
 from irwidget.inductor.origins import Origins
@@ -29,7 +29,7 @@ class Recorder:
         self.kernels: list[Kernel] = []
         self.drawn: list[Drawn] = []
         """The final schedules."""
-        self.refusals: list[Refusal] = []
+        self.fusion_rejections: list[FusionRejection] = []
         self.fusions = 0
         self.memory: list[Memory] = []
         self.phase: Phase = "dynamo"
@@ -249,9 +249,9 @@ class Recorder:
         private.wrap("combo_kernels", changes("create_combo_kernel_nodes"))
         private.wrap("reorder_for_peak_memory", reordered)
         private.wrap("log_ir_post_fusion", shows("schedule"))
-        self._watch_refusals()
+        self._watch_fusion_rejections()
 
-    def _watch_refusals(self) -> None:
+    def _watch_fusion_rejections(self) -> None:
         why = private.get("why_no_fuse")
         begin, refuse = why.__init__, why.__call__
         nodes: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -264,15 +264,17 @@ class Recorder:
             refuse(one, reason, *args)
             first, second = nodes.get(id(one), ((one.name1,), (one.name2,)))
             said = reason % args if args else reason
-            self.refusals.append(Refusal(first, second, said, self._round, self.graph, self.direction))
+            self.fusion_rejections.append(FusionRejection(first, second, said, self._round, self.graph, self.direction))
 
         def asked(original: Callable[..., Any]) -> Callable[..., Any]:
             def can_fuse(scheduler: Any, first: Any, second: Any, *args: Any, **kwargs: Any) -> Any:
-                said = len(self.refusals)
+                said = len(self.fusion_rejections)
                 answer = original(scheduler, first, second, *args, **kwargs)
-                if not answer and len(self.refusals) == said:  # the back end for C++ does not say why
+                if not answer and len(self.fusion_rejections) == said:  # the back end for C++ does not say why
                     names = tuple(first.get_operation_names()), tuple(second.get_operation_names())
-                    self.refusals.append(Refusal(*names, _UNSAID, self._round, self.graph, self.direction))
+                    self.fusion_rejections.append(
+                        FusionRejection(*names, _UNSAID, self._round, self.graph, self.direction)
+                    )
                 return answer
 
             return can_fuse

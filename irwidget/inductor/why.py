@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irwidget.errors import UsageError, near
-from irwidget.inductor.data import Captured, Direction, Op, Refusal
+from irwidget.inductor.data import Captured, Direction, FusionRejection, Op
 from irwidget.trace import Location
 
 Answer = Literal["fused", "not fused", "not compared", "called"]
@@ -141,14 +141,14 @@ class Compilation:
             kernel = together[0][0].kernel
             return Why("fused", first, second, (), (), f"fused: both are in {kernel}")
         called = [op for op in (*first, *second) if op.kind in ("extern", "fallback")]
-        refusals = self._refusals(first, second)
-        if not refusals and not called:
+        fusion_rejections = self._fusion_rejections(first, second)
+        if not fusion_rejections and not called:
             text = (
                 "not compared: the scheduler looks at pairs that share a buffer, and these are not one; "
                 "what would have to change: have them read or write a common tensor"
             )
             return Why("not compared", first, second, (), ("have them read or write a common tensor",), text)
-        reasons = tuple(dict.fromkeys(one.reason for one in reversed(refusals)))
+        reasons = tuple(dict.fromkeys(one.reason for one in reversed(fusion_rejections)))
         cures = tuple(dict.fromkeys(cure for reason in reasons if (cure := cure_of(reason))))
         lines = [f"not fused: {_kernels(first)} and {_kernels(second)}"]
         lines += dict.fromkeys(f"  {self._became(op)}" for op in called)
@@ -156,14 +156,14 @@ class Compilation:
             lines.append(f"  {reason}" + (f"\n    to change it: {cure}" if (cure := cure_of(reason)) else ""))
         return Why("not fused", first, second, reasons, cures, "\n".join(lines))
 
-    def _refusals(self, first: Sequence[Op], second: Sequence[Op]) -> list[Refusal]:
+    def _fusion_rejections(self, first: Sequence[Op], second: Sequence[Op]) -> list[FusionRejection]:
         one, two = {_id(op) for op in first}, {_id(op) for op in second}
-        found: list[Refusal] = []
-        for refusal in self.captured.refusals:
-            a = {(refusal.graph, refusal.direction, name) for name in refusal.first}
-            b = {(refusal.graph, refusal.direction, name) for name in refusal.second}
+        found: list[FusionRejection] = []
+        for rejection in self.captured.fusion_rejections:
+            a = {(rejection.graph, rejection.direction, name) for name in rejection.first}
+            b = {(rejection.graph, rejection.direction, name) for name in rejection.second}
             if (a & one and b & two) or (a & two and b & one):
-                found.append(refusal)
+                found.append(rejection)
         return found
 
     # Text
@@ -182,7 +182,7 @@ class Compilation:
     def report(self) -> Iterator[tuple[str, Location | None]]:
         """The schedule, what was not fused and why, what is called, graph breaks, guards and memory, line by line."""
         yield from self._report_schedule()
-        yield from self._report_refusals()
+        yield from self._report_fusion_rejections()
         yield from self._report_rest()
 
     def _report_schedule(self) -> Iterator[tuple[str, Location | None]]:
@@ -196,22 +196,24 @@ class Compilation:
                 targets = ", ".join(op.targets)
                 yield f"      {op.name}{self._where(op)}: {targets}", op.places[-1] if op.places else None
 
-    def _report_refusals(self) -> Iterator[tuple[str, Location | None]]:
+    def _report_fusion_rejections(self) -> Iterator[tuple[str, Location | None]]:
         seen: set[tuple[str, str, str]] = set()
         ops = {_id(op): op for op in self.captured.ops}
         lines: list[tuple[str, Location | None]] = []
-        for refusal in self.captured.refusals:
-            a, b = (self._named(ops, refusal, names) for names in (refusal.first, refusal.second))
-            if a is None or b is None or _same_kernel(a, b) or (a.kernel, b.kernel, refusal.reason) in seen:
+        for rejection in self.captured.fusion_rejections:
+            a, b = (self._named(ops, rejection, names) for names in (rejection.first, rejection.second))
+            if a is None or b is None or _same_kernel(a, b) or (a.kernel, b.kernel, rejection.reason) in seen:
                 continue
-            seen.add((a.kernel, b.kernel, refusal.reason))
+            seen.add((a.kernel, b.kernel, rejection.reason))
             place = b.places[-1] if b.places else None
-            lines.append((f"  {a.kernel} | {b.kernel}: {refusal.reason}", place))
+            lines.append((f"  {a.kernel} | {b.kernel}: {rejection.reason}", place))
         yield f"not fused, and why ({len(lines)}):", None
         yield from lines
 
-    def _named(self, ops: dict[tuple[int, str, str], Op], refusal: Refusal, names: Sequence[str]) -> Op | None:
-        return next((op for name in names if (op := ops.get((refusal.graph, refusal.direction, name)))), None)
+    def _named(
+        self, ops: dict[tuple[int, str, str], Op], rejection: FusionRejection, names: Sequence[str]
+    ) -> Op | None:
+        return next((op for name in names if (op := ops.get((rejection.graph, rejection.direction, name)))), None)
 
     def _report_rest(self) -> Iterator[tuple[str, Location | None]]:
         called = [op for op in self.captured.ops if op.kind in ("extern", "fallback") and op.kernel != "MultiOutput"]

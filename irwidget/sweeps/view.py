@@ -1,4 +1,4 @@
-"""The heat map of a sweep: widget, offline page, and twins in text and HTML."""
+"""The heat map of a sweep: widget, offline page, and fallbacks in text and HTML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import traitlets
 
 from irwidget.sweeps.cells import Cell
 from irwidget.sweeps.result import Comparison, Sweep
-from irwidget.views import base, offline, twins
+from irwidget.views import base, fallbacks, offline
 from irwidget.views.markup import aligned, folded, row, table, tag
 from irwidget.views.widget import PassDiff
 
@@ -152,7 +152,7 @@ class SweepMap(base.View):
         if isinstance(before, PassDiff):
             before.close()
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         return html(self.sweep), text(self.sweep)
 
 
@@ -166,7 +166,7 @@ def page(sweep: Sweep, title: str) -> str:
     for number, cell in enumerate(sweep.cells):
         if cell.dumps:
             trace = sweep.lowering(cell.model, cell.target).trace
-            shown = offline.view(offline.state_of([trace]), twins.html([trace]))
+            shown = offline.view(offline.state_of([trace]), fallbacks.html([trace]))
             parts.append(f'<template id="irw-cell-{number}">{shown}</template>')
     return offline.document("\n".join(parts), title, ["viewer", "sweep"])
 

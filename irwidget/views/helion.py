@@ -140,7 +140,7 @@ class KernelLinks(base.View):
     def __repr__(self) -> str:
         return f"<KernelLinks {self.trace.name}: {len(self.trace.nodes)} nodes>"
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         return html(self.trace), text(self.trace)
 
     def saved(self) -> list[dict[str, Any]]:
