@@ -48,7 +48,7 @@ def node_importer() -> Any:
     """
     base: Any = importer().GraphNodeImporter
 
-    class NodeImporter(base):
+    class HookedNodeImporter(base):
         def _import_literal(self, py_value: Any, info: Any = None) -> Any:
             return self.literal(py_value, info)
 
@@ -97,4 +97,4 @@ def node_importer() -> Any:
             for number, value in enumerate(results):
                 self.bind_node_value(node, value, number)
 
-    return NodeImporter
+    return HookedNodeImporter

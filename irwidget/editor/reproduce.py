@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from irwidget import private_ipython, registry
-from irwidget.editor.chain import Link
+from irwidget.editor.chain import PassInvocation
 from irwidget.views.markup import table, tag
 
 
@@ -86,7 +86,7 @@ class Summary:
     target: str
     """The IR type that the pipeline goes on from."""
     status: str
-    steps: Sequence[Link]
+    steps: Sequence[PassInvocation]
     message: str
     """What went wrong; empty when nothing did."""
     magic: str

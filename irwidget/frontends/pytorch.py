@@ -136,8 +136,8 @@ class Model(Begun):
             return str(error)
 
     @cached_property
-    def _exported(self) -> expectations.Program:
-        return expectations.Program.of(self._program)
+    def _exported(self) -> expectations.ExportedCopy:
+        return expectations.ExportedCopy.of(self._program)
 
     @property
     def _imported(self) -> tuple[Source, Trace]:

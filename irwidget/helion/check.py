@@ -12,7 +12,7 @@ import torch
 
 from irwidget import devices
 from irwidget.checking.check import SECONDS, last, with_verdict
-from irwidget.checking.expected import Result, array
+from irwidget.checking.expected import ExpectedResult, array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import eager_mode
@@ -74,7 +74,7 @@ def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
     return _tensors((result, arguments))
 
 
-def _expected(binding: Binding) -> list[Result] | str:
+def _expected(binding: Binding) -> list[ExpectedResult] | str:
     """What eager mode returns and how far a right result may be from it; or why there is nothing."""
     try:
         wanted = eager(binding)
@@ -100,19 +100,19 @@ def _shaken(arguments: Any, seed: int) -> Any:
     return pytree.tree_map(shake, arguments)
 
 
-def _result(number: int, want: torch.Tensor, samples: Sequence[torch.Tensor], growth: float) -> Result:
+def _result(number: int, want: torch.Tensor, samples: Sequence[torch.Tensor], growth: float) -> ExpectedResult:
     label = f"result {number}"
     if not want.is_floating_point():
-        return Result(label, want, others=tuple(s for s in samples if s.shape == want.shape))
+        return ExpectedResult(label, want, others=tuple(s for s in samples if s.shape == want.shape))
     wide = want.to(torch.float64)
     moved = [(sample.to(torch.float64) - wide).abs().nan_to_num() for sample in samples if sample.shape == want.shape]
     spread = torch.stack(moved).amax(0) if moved else torch.zeros_like(wide)
     info = torch.finfo(want.dtype)
     floor = growth * info.eps * wide.abs().nan_to_num(nan=0.0, posinf=0.0).clamp(max=info.max)
-    return Result(label, want, allowed=growth * spread + floor + info.smallest_normal)
+    return ExpectedResult(label, want, allowed=growth * spread + floor + info.smallest_normal)
 
 
-def _verdict(name: str, lowering: Runnable, expected: list[Result] | str) -> Verdict:
+def _verdict(name: str, lowering: Runnable, expected: list[ExpectedResult] | str) -> Verdict:
     if isinstance(expected, str):
         return not_checked(expected)
     arguments = copy.deepcopy(lowering.binding.arguments)

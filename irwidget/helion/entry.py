@@ -53,7 +53,7 @@ TARGETS = (
 _TO_LLVM = ("llvm_mlir", "llvm_ir")
 
 
-class _Kernel(KernelBegun):
+class _HelionKernel(KernelBegun):
     """A kernel, bound to its arguments once for all IR types."""
 
     @cached_property
@@ -119,7 +119,7 @@ class Helion(FrontEnd):
         return planned
 
     def begin(self, given: Given) -> Begun:
-        return _Kernel(self, given)
+        return _HelionKernel(self, given)
 
     def claims(self, text: str) -> bool:
         return "helion.kernel" in text

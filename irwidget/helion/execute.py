@@ -25,7 +25,7 @@ from irwidget.helion.bound import Binding
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.values import HostScalar, HostTensor
 from irwidget.toolchain import locations
-from irwidget.toolchain.events import Buffer, Invocation, Value
+from irwidget.toolchain.events import Invocation, MemRef, Value
 from irwidget.toolchain.execute import CRASHED
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step
@@ -138,12 +138,12 @@ def launch_once(program: Executable, tensors: Sequence[torch.Tensor], numbers: S
         if key not in regions:
             regions[key] = _Region(size, storage)
             size += (storage.nbytes() + 127) // 64 * 64
-    arguments: list[Value | Buffer] = []
+    arguments: list[Value | MemRef] = []
     for host, tensor in zip(program.tensors, tensors, strict=True):
         _check_layout(host, tensor)
         region = regions[tensor.untyped_storage().data_ptr()]
         start = region.start + int(tensor.storage_offset()) * tensor.element_size()
-        arguments.append(Buffer(start, tuple(tensor.shape), tensor.stride()))
+        arguments.append(MemRef(start, tuple(tensor.shape), tensor.stride()))
     for scalar, number in zip(program.scalars, numbers, strict=True):
         arguments.append(float(number) if str(scalar.value.type) == "f64" else int(number))
     _in_shared_memory(program, arguments, regions.values(), size, timeout)
@@ -160,7 +160,7 @@ def _check_layout(host: HostTensor, tensor: torch.Tensor) -> None:
 
 
 def _in_shared_memory(
-    program: Executable, arguments: Sequence[Value | Buffer], regions: Collection[_Region], size: int, timeout: float
+    program: Executable, arguments: Sequence[Value | MemRef], regions: Collection[_Region], size: int, timeout: float
 ) -> None:
     with tempfile.NamedTemporaryFile(prefix="irwidget-") as file:
         file.truncate(size)

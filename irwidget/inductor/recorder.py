@@ -11,7 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import Direction, FusionRejection, Kernel, Memory, Phase, Stage, Stopped, Text
+from irwidget.inductor.data import (
+    Direction,
+    FusionRejection,
+    InductorStage,
+    InductorText,
+    Kernel,
+    MemoryEstimate,
+    Phase,
+    Stopped,
+)
 from irwidget.inductor.kernels import found
 from irwidget.inductor.memory import estimated
 from irwidget.inductor.origins import Origins
@@ -25,13 +34,13 @@ class Recorder:
     """What has been seen of one compilation so far."""
 
     def __init__(self) -> None:
-        self.stages: list[Stage] = []
+        self.stages: list[InductorStage] = []
         self.kernels: list[Kernel] = []
         self.drawn: list[Drawn] = []
         """The final schedules."""
         self.fusion_rejections: list[FusionRejection] = []
         self.fusions = 0
-        self.memory: list[Memory] = []
+        self.memory: list[MemoryEstimate] = []
         self.phase: Phase = "dynamo"
         self.graph = -1
         self.direction: Direction = ""
@@ -53,12 +62,19 @@ class Recorder:
         self._ops: dict[str, Location | None] = {}
 
     def add(
-        self, name: str, phase: Phase, content: Text, language: str = "fx", *, seconds: float = -1, options: str = ""
+        self,
+        name: str,
+        phase: Phase,
+        content: InductorText,
+        language: str = "fx",
+        *,
+        seconds: float = -1,
+        options: str = "",
     ) -> None:
         """Keep a text as the IR after a pass. Without `seconds`, it took as long as has passed since the last one."""
         self.phase = phase
         took = seconds if seconds >= 0 else time.perf_counter() - self._began
-        stage = Stage(name, phase, language, content, max(self.graph, 0), self.direction, took, options)
+        stage = InductorStage(name, phase, language, content, max(self.graph, 0), self.direction, took, options)
         self.stages.append(stage)
         self._began = time.perf_counter()
 
@@ -351,7 +367,7 @@ class Recorder:
         for left in (self._noted, self._noted_ops, self._defined, self._runs, self._ops):
             left.clear()
 
-    def _output_code(self, code: Any, schedule: Drawn) -> Text:
+    def _output_code(self, code: Any, schedule: Drawn) -> InductorText:
         """The module that Inductor writes: the lines of its kernels, and those of the calls."""
         text = printing.output_code(code.value)
         places = _calls(text, [(number, printing.node_place(node)) for number, node in code.line_map])
@@ -363,7 +379,7 @@ class Recorder:
         for kernel, line in found(text, self._defined, schedule, max(self.graph, 0), self.direction):
             self.kernels.append(kernel)
             places[line : line + len(kernel.source.places)] = kernel.source.places
-        return Text(text, tuple(places))
+        return InductorText(text, tuple(places))
 
 
 _RUN = re.compile(r"\s+(\w+)(?:\.run)?\(")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from irwidget import private_torch
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import Direction, Op
+from irwidget.inductor.data import Direction, InductorOp
 from irwidget.trace import Location
 
 Kind = Literal["loops", "template", "extern", "fallback", "none"]
@@ -20,7 +20,7 @@ class Drawn:
 
     graph: int
     direction: Direction
-    ops: list[Op]
+    ops: list[InductorOp]
 
     def assign(self, kernels: Mapping[str, str]) -> None:
         """Name the kernel of each operation."""
@@ -39,11 +39,11 @@ def drawn(graph: Any, index: int, direction: Direction) -> Drawn:
     return Drawn(index, direction, ops)
 
 
-def _op(node: Any, group: str, graph: int, direction: Direction) -> Op:
+def _op(node: Any, group: str, graph: int, direction: Direction) -> InductorOp:
     kind, called = _kind(node)
     origins = sorted(printing.origins_of(node), key=private_torch.position)
     places = dict.fromkeys(place for one in origins if (place := printing.node_place(one)))
-    return Op(
+    return InductorOp(
         node.get_name(),
         called,
         kind,

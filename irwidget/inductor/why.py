@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irwidget.errors import UsageError, near
-from irwidget.inductor.data import Captured, Direction, FusionRejection, Op
+from irwidget.inductor.data import CapturedCompilation, Direction, FusionRejection, InductorOp
 from irwidget.trace import Location
 
 Answer = Literal["fused", "not fused", "not compared", "called"]
@@ -41,8 +41,8 @@ class Why:
     """The answer to why two things are one kernel, or are not."""
 
     answer: Answer
-    first: tuple[Op, ...]
-    second: tuple[Op, ...]
+    first: tuple[InductorOp, ...]
+    second: tuple[InductorOp, ...]
     reasons: tuple[str, ...]
     """The scheduler's own words, the last first."""
     cures: tuple[str, ...]
@@ -57,12 +57,12 @@ class Why:
 
 
 @dataclass(frozen=True)
-class Launch:
+class KernelLaunch:
     """A kernel in the schedule: what it runs, reads and writes."""
 
     kernel: str
     kind: str
-    ops: tuple[Op, ...]
+    ops: tuple[InductorOp, ...]
     reads: int
     """Bytes, of buffers that others make; -1 where a size is not a number."""
     writes: int
@@ -73,7 +73,7 @@ class Launch:
 class Compilation:
     """What torch.compile did, to be asked. `captured` has all of it as data."""
 
-    def __init__(self, captured: Captured) -> None:
+    def __init__(self, captured: CapturedCompilation) -> None:
         self.captured = captured
 
     # Questions
@@ -86,7 +86,7 @@ class Compilation:
         one = self.find(first)
         return self._alone(one) if second is None else self._pair(one, self.find(second))
 
-    def find(self, what: str | int | Location) -> tuple[Op, ...]:
+    def find(self, what: str | int | Location) -> tuple[InductorOp, ...]:
         """The operations that a kernel's name, an operation's, a line number or a piece of a line means.
 
         Raises UsageError, with what there is, for what means none.
@@ -106,9 +106,9 @@ class Compilation:
             raise UsageError(f"No operation of the schedule is of {what!r}. {near(str(what), known)}")
         return tuple(found)
 
-    def schedule(self) -> tuple[Launch, ...]:
+    def schedule(self) -> tuple[KernelLaunch, ...]:
         """The kernels in the order in which they run."""
-        groups: list[tuple[tuple[str, int, str], list[Op]]] = []
+        groups: list[tuple[tuple[str, int, str], list[InductorOp]]] = []
         for op in self.captured.ops:
             key = (op.group, op.graph, op.direction)
             group = next((ops for known, ops in groups if known == key), None)
@@ -120,13 +120,13 @@ class Compilation:
 
     # Answers
 
-    def _alone(self, ops: Sequence[Op]) -> Why:
+    def _alone(self, ops: Sequence[InductorOp]) -> Why:
         lines = [self._became(op) for op in ops]
         called = all(op.kind in ("extern", "fallback") for op in ops)
         cures = tuple(dict.fromkeys(_cure_of_call(op) for op in ops if op.kind in ("extern", "fallback")))
         return Why("called" if called else "fused", tuple(ops), (), (), cures, "\n".join(lines))
 
-    def _became(self, op: Op) -> str:
+    def _became(self, op: InductorOp) -> str:
         where = self._where(op)
         if op.kind in ("extern", "fallback"):
             how = "Inductor has no loops for it" if op.kind == "fallback" else "a library does it"
@@ -135,7 +135,7 @@ class Compilation:
         others = f", with {', '.join(beside)}" if beside else ", alone"
         return f"{op.name}{where} is in {op.kernel or 'no kernel'}{others}"
 
-    def _pair(self, first: tuple[Op, ...], second: tuple[Op, ...]) -> Why:
+    def _pair(self, first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
         together = [(a, b) for a in first for b in second if _same_kernel(a, b)]
         if together:
             kernel = together[0][0].kernel
@@ -156,7 +156,7 @@ class Compilation:
             lines.append(f"  {reason}" + (f"\n    to change it: {cure}" if (cure := cure_of(reason)) else ""))
         return Why("not fused", first, second, reasons, cures, "\n".join(lines))
 
-    def _fusion_rejections(self, first: Sequence[Op], second: Sequence[Op]) -> list[FusionRejection]:
+    def _fusion_rejections(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> list[FusionRejection]:
         one, two = {_id(op) for op in first}, {_id(op) for op in second}
         found: list[FusionRejection] = []
         for rejection in self.captured.fusion_rejections:
@@ -173,7 +173,7 @@ class Compilation:
         lines = text.splitlines() if text else []
         return lines[place.line - 1] if 0 < place.line <= len(lines) else linecache.getline(place.file, place.line)
 
-    def _where(self, op: Op) -> str:
+    def _where(self, op: InductorOp) -> str:
         if not op.places:
             return ""
         module = f", {op.places[-1].name}" if op.places[-1].name else ""
@@ -211,8 +211,8 @@ class Compilation:
         yield from lines
 
     def _named(
-        self, ops: dict[tuple[int, str, str], Op], rejection: FusionRejection, names: Sequence[str]
-    ) -> Op | None:
+        self, ops: dict[tuple[int, str, str], InductorOp], rejection: FusionRejection, names: Sequence[str]
+    ) -> InductorOp | None:
         return next((op for name in names if (op := ops.get((rejection.graph, rejection.direction, name)))), None)
 
     def _report_rest(self) -> Iterator[tuple[str, Location | None]]:
@@ -238,7 +238,7 @@ def cure_of(reason: str) -> str:
     return next((cure for begin, cure in _CURES if reason.startswith(begin)), "")
 
 
-def _cure_of_call(op: Op) -> str:
+def _cure_of_call(op: InductorOp) -> str:
     target = op.targets[-1] if op.targets else ""
     if re.search(r"aten\.(?:mm|addmm|bmm|baddbmm|convolution|_int_mm)", target):
         return "max_autotune=True makes a Triton template of it, into which what surrounds it can be fused"
@@ -247,12 +247,14 @@ def _cure_of_call(op: Op) -> str:
     return "nothing: it is a call by nature"
 
 
-def _launch(ops: Sequence[Op]) -> Launch:
+def _launch(ops: Sequence[InductorOp]) -> KernelLaunch:
     made = {name for op in ops for name in op.writes}
     reads = {name: size for op in ops for name, size in op.reads.items() if name not in made}
     writes = {name: size for op in ops for name, size in op.writes.items()}
     first = ops[0]
-    return Launch(first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), first.graph, first.direction)
+    return KernelLaunch(
+        first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), first.graph, first.direction
+    )
 
 
 def _total(sizes: dict[str, int]) -> int:
@@ -263,18 +265,18 @@ def _bytes(count: int) -> str:
     return "an unknown number of bytes" if count < 0 else f"{count} bytes"
 
 
-def _calling(ops: Sequence[Op], piece: str) -> list[Op]:
+def _calling(ops: Sequence[InductorOp], piece: str) -> list[InductorOp]:
     """Of the operations of a line, those that compute what a piece of the line calls."""
     names = re.findall(r"(\w+)\s*\(", piece) or ([piece] if piece.isidentifier() else [])
     return [op for op in ops if any(name in target for name in names for target in op.targets)]
 
 
-def _ending(ops: Sequence[Op], line: int) -> list[Op]:
+def _ending(ops: Sequence[InductorOp], line: int) -> list[InductorOp]:
     """Of the operations that a line has part in, those that compute just that line in the end."""
     return [op for op in ops if op.places[-1].line == line]
 
 
-def _kernels(ops: Sequence[Op]) -> str:
+def _kernels(ops: Sequence[InductorOp]) -> str:
     return ", ".join(dict.fromkeys(op.kernel or op.name for op in ops))
 
 
@@ -282,11 +284,11 @@ def _key(place: Location) -> tuple[str, int]:
     return place.file, place.line
 
 
-def _id(op: Op) -> tuple[int, str, str]:
+def _id(op: InductorOp) -> tuple[int, str, str]:
     return op.graph, op.direction, op.name
 
 
-def _same_kernel(a: Op, b: Op) -> bool:
+def _same_kernel(a: InductorOp, b: InductorOp) -> bool:
     """Whether two operations are in one generated kernel, of one launch."""
     if a.kind not in ("loops", "template") or b.kind not in ("loops", "template"):
         return _id(a) == _id(b)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from irwidget.readers.base import Given, Reader
+from irwidget.readers.base import Reader, ReaderInput
 from irwidget.readers.folders import has
 from irwidget.readers.log import Log
 from irwidget.readers.places import placed
@@ -30,10 +30,10 @@ class Folder(Reader):
     name = "triton-cache"
     summary = "Triton's JIT cache, and the folder of TRITON_KERNEL_DUMP=1"
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         return has(given.folder, lambda path: path.suffix in (".ttir", ".ttgir"))
 
-    def read(self, given: Given) -> Sequence[Trace]:
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
         from irwidget.frontends.triton.cache import from_cache
 
         return [] if given.folder is None else from_cache(given.folder)
@@ -45,13 +45,13 @@ class Tritonparse(Reader):
     name = "tritonparse"
     summary = "tritonparse's .ndjson and .ndjson.gz"
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         if given.log is None:
             return False
         head = given.log.head.lstrip()
         return head.startswith(b"{") and b'"event_type"' in head.split(b"\n", 1)[0]
 
-    def read(self, given: Given) -> Sequence[Trace]:
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
         log = given.log
         if log is None:
             return []

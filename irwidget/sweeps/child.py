@@ -31,14 +31,14 @@ def main() -> None:
     os.dup2(nowhere, 1)  # what a model prints is no sign of how its process ended
     os.close(nowhere)
     warnings.simplefilter("ignore")
-    runner = _Runner()
+    runner = _CaseRunner()
     with contextlib.suppress(EOFError, ConnectionError):
         while connection.poll(IDLE):
             task: Task = pickle.loads(connection.recv_bytes())
             connection.send_bytes(pickle.dumps(runner.run(task)))
 
 
-class _Runner:
+class _CaseRunner:
     """Runs tasks; the case of the last one is kept with its export, which the next target can use."""
 
     def __init__(self) -> None:

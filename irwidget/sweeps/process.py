@@ -15,7 +15,7 @@ _DYING = 0.2
 """Seconds for a process that has hung up to end by itself, and so with a status of its own."""
 
 
-class Child(child.Child):
+class CellProcess(child.Child):
     """A process that lowers one task after the other."""
 
     def __init__(self) -> None:
@@ -39,8 +39,8 @@ def _ended(task: Task, status: Status, message: str) -> Cell:
     return Cell(task.model, task.column.name, status, message, key=task.key)
 
 
-_idle: list[Child] = []
-_busy: set[Child] = set()
+_idle: list[CellProcess] = []
+_busy: set[CellProcess] = set()
 _lock = threading.Lock()
 
 
@@ -51,7 +51,7 @@ def run(task: Task) -> Cell:
     if one is not None and not one.alive:
         one.end()
         one = None
-    one = one or Child()
+    one = one or CellProcess()
     while True:
         with _lock:
             _busy.add(one)
@@ -62,7 +62,7 @@ def run(task: Task) -> Cell:
                 _idle.append(one)
         if cell.status != "crashed" or one.process.returncode != 0:
             return cell
-        one = Child()  # it had ended for want of work just when the task came
+        one = CellProcess()  # it had ended for want of work just when the task came
 
 
 def end_all() -> None:

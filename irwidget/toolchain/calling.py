@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irwidget.toolchain.events import Array, Buffer, Invocation, Value
+from irwidget.toolchain.events import Array, Invocation, MemRef, Value
 
 ENTRY = "irwidget.call"
 """The name of the function put beside."""
@@ -26,7 +26,7 @@ class NotCallable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ReturnedValue:
     """Where a result is among the words that the wrapper writes."""
 
     word: int
@@ -38,21 +38,21 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallingConvention:
     """How a function is called."""
 
     wrapper: str
     """LLVM IR of the function put beside."""
     arguments: tuple[str, ...]
     """LLVM's types of its arguments."""
-    results: tuple[Result, ...]
+    results: tuple[ReturnedValue, ...]
     words: int
     """Of all results together."""
     function: str
     """Its name."""
 
 
-def plan(signature: Any, invocation: Invocation) -> Call:
+def plan(signature: Any, invocation: Invocation) -> CallingConvention:
     """How to call a function of this LLVM type, and where its results will be. Raises NotCallable."""
     name = invocation.function
     arguments = tuple(str(kind) for kind in signature.get_function_parameters())
@@ -63,17 +63,17 @@ def plan(signature: Any, invocation: Invocation) -> Call:
     types = parts or ([returned] if single else [])
     if len(kinds) != len(invocation.results):
         raise NotCallable(f"@{name} returns {len(kinds)} results, and eager PyTorch {len(invocation.results)}")
-    results: list[Result] = []
+    results: list[ReturnedValue] = []
     word = 0
     for part, itemsize in zip(types, invocation.results, strict=True):
         rank = _rank(part) if _is_memref(part) else None
         if (rank is None) != (itemsize is None):
             wanted = "tensor" if itemsize else "number"
             raise NotCallable(f"@{name} returns {part} where eager PyTorch returns a {wanted}")
-        results.append(Result(word, rank, itemsize or 0, str(part)))
+        results.append(ReturnedValue(word, rank, itemsize or 0, str(part)))
         word += 1 if rank is None else 3 + 2 * rank
     wrapper = _wrapper(name, str(returned), arguments, kinds, results, bool(parts))
-    return Call(wrapper, arguments, tuple(results), word, name)
+    return CallingConvention(wrapper, arguments, tuple(results), word, name)
 
 
 def _is_memref(kind: Any) -> bool:
@@ -87,7 +87,12 @@ def _rank(kind: Any) -> int:
 
 
 def _wrapper(
-    name: str, returned: str, arguments: Sequence[str], kinds: Sequence[str], results: Sequence[Result], several: bool
+    name: str,
+    returned: str,
+    arguments: Sequence[str],
+    kinds: Sequence[str],
+    results: Sequence[ReturnedValue],
+    several: bool,
 ) -> str:
     """LLVM IR of a function that loads the arguments from one array of words and stores the results in another."""
     callee = f'@"{name}"'
@@ -107,7 +112,9 @@ def _wrapper(
     return "\n".join([*lines, "  ret void", "}", ""])
 
 
-def arguments(call: Call, values: Sequence[Value | Buffer], base: int, hold: Callable[[bytes], int]) -> Any:
+def arguments(
+    call: CallingConvention, values: Sequence[Value | MemRef], base: int, hold: Callable[[bytes], int]
+) -> Any:
     """The words that the wrapper loads for a set of inputs. Raises NotCallable.
 
     `base` is the address of the memory of buffers, and `hold` puts bytes into memory and says where.
@@ -118,7 +125,7 @@ def arguments(call: Call, values: Sequence[Value | Buffer], base: int, hold: Cal
             address = hold(value.data)
             numbers = (address, address, 0, *value.shape, *_strides(value.shape))
             words += [number.to_bytes(_WORD, "little") for number in numbers]
-        elif isinstance(value, Buffer):
+        elif isinstance(value, MemRef):
             numbers = (base + value.start, base + value.start, 0, *value.shape, *value.strides)
             words += [number.to_bytes(_WORD, "little") for number in numbers]
         elif isinstance(value, float):
@@ -136,7 +143,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
-def read(result: Result, words: Any) -> Value:
+def read(result: ReturnedValue, words: Any) -> Value:
     """A result: a number, or a tensor's elements, row-major whatever its strides."""
     if result.rank is None:
         return _number(result.kind, int(words[result.word]))

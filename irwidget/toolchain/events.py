@@ -23,7 +23,7 @@ Value = Array | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class MemRef:
     """A tensor that the program works on in place, in the memory that the invocation names."""
 
     start: int
@@ -37,7 +37,7 @@ class Buffer:
 class Invocation:
     """What to call a function with, and what it returns."""
 
-    inputs: tuple[tuple[Value | Buffer, ...], ...]
+    inputs: tuple[tuple[Value | MemRef, ...], ...]
     """One set of arguments for each call."""
     results: tuple[int | None, ...]
     """For each result, the bytes of an element; None for a number."""

@@ -138,7 +138,7 @@ def _compile(text: str, invocation: Invocation, constants: Mapping[str, Any]) ->
         raise NotExecutable(f"there is no function @{invocation.function} in it")
     call = calling.plan(found.global_value_type, invocation)
     module.link_in(llvm.parse(call.wrapper))
-    memory = fenced.Memory()
+    memory = fenced.FencedMemory()
     symbols = [*_addresses(constants, memory), *_device_math(text)]
     base = 0
     if invocation.memory:
@@ -172,7 +172,9 @@ def _mapped(path: str) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
-def _call(function: Any, arguments: Any, call: calling.Call, memory: fenced.Memory) -> tuple[Value, ...]:
+def _call(
+    function: Any, arguments: Any, call: calling.CallingConvention, memory: fenced.FencedMemory
+) -> tuple[Value, ...]:
     results = (ctypes.c_int64 * max(1, call.words))()
     function(ctypes.addressof(arguments), ctypes.addressof(results))
     if not memory.check():
@@ -219,7 +221,7 @@ def _optimized(module: Any, binding: Any, level: int | None) -> Any:
     return machine
 
 
-def _addresses(constants: Mapping[str, Any], memory: fenced.Memory) -> list[tuple[str, int]]:
+def _addresses(constants: Mapping[str, Any], memory: fenced.FencedMemory) -> list[tuple[str, int]]:
     return [(name, memory.hold(bytes(data))) for name, data in constants.items()]
 
 

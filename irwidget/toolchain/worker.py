@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 from irwidget.toolchain import child, events, printed
 from irwidget.toolchain.engine import execute
-from irwidget.toolchain.tool import Session
+from irwidget.toolchain.tool import WorkerSession
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ _GRACE = 0.01
 
 def serve(connection: Connection) -> None:
     """Answer requests until the parent hangs up. New requests come before unfinished printing."""
-    session = Session()
+    session = WorkerSession()
     printing: deque[tuple[int, Iterator[events.Event]]] = deque()
     with contextlib.suppress(EOFError, ConnectionError):
         while True:

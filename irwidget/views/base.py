@@ -60,7 +60,7 @@ class Shown(DOMWidget):
         return {**(shown or {}), **plain}
 
 
-class View(Shown, anywidget.AnyWidget):
+class BundledView(Shown, anywidget.AnyWidget):
     """A view whose code is a bundle of its own."""
 
     _esm = traitlets.Unicode().tag(sync=True)

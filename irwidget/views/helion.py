@@ -89,7 +89,7 @@ def state_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-class KernelLinks(base.View):
+class KernelLinks(base.BundledView):
     """Source, Device IR and MLIR of a kernel, side by side; what belongs together lights up together.
 
     The traits are the state of the view: set them from Python, or observe them.
@@ -133,7 +133,7 @@ class KernelLinks(base.View):
         return list(proposal.value)
 
     @property
-    def links(self) -> tuple[linking.Link, ...]:
+    def links(self) -> tuple[linking.SourceLink, ...]:
         """For each node: the kernel's line, the node, and the lines of the stage that is shown."""
         return linking.links(self.trace.nodes, linking.owners_of(self.trace.dumps[self.stage].content))
 

@@ -17,7 +17,7 @@ from irwidget.views.base import packed
 from irwidget.views.widget import PassDiff
 
 
-class SpyreView(base.View):
+class SpyreView(base.BundledView):
     """One compiled program: which core does which tile of which tensor, where it lies, and why.
 
     The selection is shared: `op` is a number in `ops`, `core` a core, `tensor` a buffer or nothing, `iteration` a

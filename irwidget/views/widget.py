@@ -28,7 +28,7 @@ _AT_ONCE = 3_000_000
 """Letters of dumps that are packed before the view is shown; of more, only the two stages that it opens with."""
 
 
-class PassDiff(base.View):
+class PassDiff(base.BundledView):
     """Every pass of one or several lowerings as a diff.
 
     The traits are the state of the view: set them from Python, or observe them, as with any ipywidget. Stages are

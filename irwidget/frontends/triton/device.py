@@ -308,7 +308,7 @@ class _Library:
         return compute
 
 
-class _Graph:
+class _CudaGraph:
     """torch.cuda.CUDAGraph without a GPU: what is launched while it is captured is launched, once."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -417,7 +417,7 @@ def _torch_cuda(arch: Arch) -> dict[str, Any]:
         "device_of": _nothing(),
         "stream": _nothing(),
         "Stream": _Stream,
-        "CUDAGraph": _Graph,
+        "CUDAGraph": _CudaGraph,
         "graph": _captured,
         "Event": _Event,
         **{name: _no_op() for name in quiet},  # each of its own: Dynamo knows functions by identity
