@@ -11,7 +11,7 @@ from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.grouping import Groups, LoggedCompilation
 from irwidget.readers.log import Log, decoded, lines_before
 from irwidget.readers.stages import Told, stages
-from irwidget.trace import Diagnostic, Dump, Failure, Location, Made, Step, Trace
+from irwidget.trace import ContentCache, Diagnostic, Dump, Failure, Location, Step, Trace
 
 _MOST_SAID = 1000
 """Diagnostics of one compilation at most."""
@@ -35,7 +35,7 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, la
     if not told.stages:
         return None
     plans, room = planned(log, told.stages)
-    texts = Made(Composer(log, plans).content)
+    texts = ContentCache(Composer(log, plans).content)
     whole = tool or "log"
     steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [
         whole

@@ -8,7 +8,7 @@ from irwidget.readers import places
 from irwidget.readers.base import Reader, ReaderInput
 from irwidget.readers.log import decoded
 from irwidget.toolchain import language
-from irwidget.trace import Content, Dump, Made, Trace
+from irwidget.trace import Content, ContentCache, Dump, Trace
 
 _MOST = 1 << 27
 """Bytes of one text at most."""
@@ -45,7 +45,7 @@ class IRReader(Reader):
             text, lines = places.placed(kind, decoded(log.read(0, log.size)))
             return Content(text, True, lines)
 
-        return [Trace(kind, (Dump("input", -1, kind, Made(content)),), name=given.name)]
+        return [Trace(kind, (Dump("input", -1, kind, ContentCache(content)),), name=given.name)]
 
 
 READERS = (IRReader(),)

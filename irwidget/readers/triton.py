@@ -13,7 +13,7 @@ from irwidget.readers.folders import has
 from irwidget.readers.log import Log
 from irwidget.readers.places import placed
 from irwidget.toolchain import locations
-from irwidget.trace import Content, Diagnostic, Dump, Location, Made, Step, Trace
+from irwidget.trace import Content, ContentCache, Diagnostic, Dump, Location, Step, Trace
 
 _TEXTS = {
     "ttir": "mlir", "ttgir": "mlir", "llir": "llvm", "ptx": "ptx", "amdgcn": "amdgcn", "sass": "sass", "spv": "spirv"
@@ -129,7 +129,7 @@ def _trace(log: Log, start: int, stop: int, event: dict[str, Any]) -> Trace | No
         shown, places = placed(_TEXTS[stages[index][1]], text)
         return Content(shown, True, places)
 
-    texts = Made(content)
+    texts = ContentCache(content)
     dumps = tuple(Dump(stage, i - 1, _TEXTS[stage], texts, i) for i, (_, stage) in enumerate(stages))
     name = metadata.get("name")
     return Trace(
