@@ -25,7 +25,7 @@ import irwidget
 from irwidget import imports
 from irwidget.errors import IRWidgetError
 from irwidget.inductor import capture, private, settings
-from irwidget.inductor.data import Captured
+from irwidget.inductor.data import CapturedCompilation
 from irwidget.toolchain import forked
 from irwidget.trace import Content
 from tests.llvm.programs import PROGRAMS
@@ -34,7 +34,7 @@ Made = tuple[str, Callable[[], tuple[Any, tuple[Any, ...]]]]
 TRANSFORMERS = ("bert", "gpt2", "llama", "t5", "vit")
 
 
-def compiled(asked: capture.Asked) -> Captured:
+def compiled(asked: capture.CaptureRequest) -> CapturedCompilation:
     """One compilation, in a copy of this process."""
     return forked.call(lambda: capture.capture(asked), cuda=False)
 
@@ -58,7 +58,7 @@ class Lines:
     instructions: int = 0
     instructions_placed: int = 0
 
-    def add(self, captured: Captured, last: Content) -> None:
+    def add(self, captured: CapturedCompilation, last: Content) -> None:
         """Count the kernels of a compilation, and what was assembled of them."""
         for kernel in captured.kernels:
             pairs = zip(kernel.source.text.split("\n"), kernel.source.places, strict=False)
@@ -91,9 +91,9 @@ def cell(model: Any, inputs: tuple[Any, ...], device: str, lines: Lines, *, asse
         low = irwidget.lower(model, *inputs, to=target, **options)
     except IRWidgetError as error:
         return str(error).split("\n")[0][:160].replace("|", "\\|")
-    watched: Captured = low.results["compilation"].captured
+    watched: CapturedCompilation = low.results["compilation"].captured
     lines.add(watched, low.dumps[-1].content)
-    bare = compiled(capture.Asked(model, inputs, arch=arch, watched=False))
+    bare = compiled(capture.CaptureRequest(model, inputs, arch=arch, watched=False))
     calls = sum(op.kind in ("extern", "fallback") for op in watched.ops)
     same = "equal" if bare.outputs == watched.outputs else "DIFFERS"
     return f"{len(watched.kernels)} + {calls}, {same}"
@@ -162,7 +162,7 @@ def speed(rounds: int, devices: list[str], sizes: list[int]) -> None:
             times: dict[bool, list[float]] = {True: [], False: []}
             for _ in range(rounds):
                 for watched in (False, True):
-                    done = compiled(capture.Asked(model, inputs, arch=arch, watched=watched))
+                    done = compiled(capture.CaptureRequest(model, inputs, arch=arch, watched=watched))
                     times[watched].append(done.processor)
             ours, bare = statistics.median(times[True]), statistics.median(times[False])
             name = f"encoder, {count} layer{'s' if count > 1 else ''}, forward and backward"

@@ -14,13 +14,13 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum, Float
 
-from irwidget import arguments, cells, commands, display, imports, reports, routes
+from irwidget import arguments, cells, commands, display, imports, private_ipython, reports, routes, versus
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import LoweringInterrupted, UsageError, near
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.cell import Call, Candidate
 from irwidget.progress import ProgressLine
-from irwidget.result import Lowering, save
+from irwidget.result import save
 
 
 @magics_class
@@ -147,19 +147,20 @@ class LowerMagics(Magics):
         """Lower each model to each target and show what came out; the first error is raised at the end."""
         # Nobody watches a notebook that is executed without a page; such runs send no cell id.
         with ProgressLine(enabled=not parsed.text and display.cell_id(self.shell) is not None) as progress:
-            done, problems = lower_all(candidates, wanted, parsed, progress)
+            make = partial(versus.compared, namespace=self.shell.user_ns) if parsed.versus else lower_all
+            done, problems = make(candidates, wanted, parsed, progress)
             if done:
                 self._show(done, parsed, progress)
         if problems:
             raise problems[0]
 
-    def _show(self, done: Mapping[str, Lowering], parsed: argparse.Namespace, progress: ProgressLine) -> None:
+    def _show(self, done: Mapping[str, Any], parsed: argparse.Namespace, progress: ProgressLine) -> None:
         self._bind("_lowering", done, parsed)
         results = list(done.values())
         if parsed.html:
             display.page(results, "; ".join(done), parsed.html)
         if parsed.save:
-            save(results, parsed.save)
+            save(versus.sides(results), parsed.save)
         if parsed.text:
             print(display.text(results))
             return
@@ -192,7 +193,7 @@ def _interrupts_of(shell: InteractiveShell) -> Generator[list[str]]:
         where = f", {frontend.describe(place)}" if place else ""
         noted.append(f"interrupted in the cell's own code{where}, after {time.monotonic() - began:.0f} s")
 
-    if shell.custom_exceptions:  # somebody else's
+    if private_ipython.handles_exceptions(shell):  # somebody else's
         yield noted
         return
     shell.set_custom_exc((KeyboardInterrupt,), note)
@@ -244,12 +245,8 @@ def load(shell: InteractiveShell) -> None:
     """Register the magics and their completion; start the worker and the import of PyTorch in the background."""
     magics = LowerMagics(shell)
     shell.register_magics(magics)
-    configurables: list[Any] = shell.configurables
-    configurables[:] = [one for one in configurables if not isinstance(one, LowerMagics)]
-    configurables.append(magics)  # where %config looks
-    matchers: list[Any] = shell.Completer.custom_matchers
-    if complete not in matchers:
-        matchers.append(complete)
+    private_ipython.configure(shell, magics)
+    private_ipython.add_matcher(shell, complete)
     from irwidget.toolchain import client
 
     imports.begin()
@@ -262,6 +259,4 @@ def unload(shell: InteractiveShell) -> None:
 
     imports.end()
     client.shutdown()
-    matchers: list[Any] = shell.Completer.custom_matchers
-    if complete in matchers:
-        matchers.remove(complete)
+    private_ipython.remove_matcher(shell, complete)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from irwidget.errors import UnsupportedError
 from irwidget.inductor import printing, private, settings
 from irwidget.inductor.codegen import Codegen
-from irwidget.inductor.data import Break, Captured, Phase, Stopped
+from irwidget.inductor.data import Break, CapturedCompilation, Phase, Stopped
 from irwidget.inductor.execution import Execution
 from irwidget.inductor.graphs import Graphs
 from irwidget.inductor.guards import Guards
@@ -30,7 +30,7 @@ from irwidget.trace import Location
 
 
 @dataclass(frozen=True)
-class Asked:
+class CaptureRequest:
     """What is to be compiled, and how."""
 
     obj: Any
@@ -59,7 +59,7 @@ class Asked:
     """What eager PyTorch returns for the inputs, flat, where something is executed."""
 
 
-def capture(asked: Asked) -> Captured:
+def capture(asked: CaptureRequest) -> CapturedCompilation:
     """Compile, in this process, which does not survive it in a state to be used for anything else."""
     started, began = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
@@ -72,7 +72,7 @@ def capture(asked: Asked) -> Captured:
     return replace(captured, seconds=time.perf_counter() - started, processor=time.process_time() - began)
 
 
-def eager(asked: Asked) -> list[Any]:
+def eager(asked: CaptureRequest) -> list[Any]:
     """What the object returns as it is, flat. Raises what it raises."""
     import torch
 
@@ -85,7 +85,7 @@ def eager(asked: Asked) -> list[Any]:
 
 
 class _Capture:
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: CaptureRequest) -> None:
         self.asked = asked
         self.recorder = Recorder(snapshots=bool(asked.execute))
         self.outputs: list[str] = []
@@ -93,7 +93,7 @@ class _Capture:
         self.guards = Guards()
         self.codes: list[tuple[types.CodeType, types.CodeType]] = []
 
-    def run(self) -> Captured:
+    def run(self) -> CapturedCompilation:
         import torch
 
         asked, recorder = self.asked, self.recorder
@@ -197,15 +197,15 @@ class _Capture:
 
     # What is known at the end
 
-    def _captured(self, stopped: Stopped | None) -> Captured:
+    def _captured(self, stopped: Stopped | None) -> CapturedCompilation:
         recorder = self.recorder
         ops = tuple(op for schedule in recorder.drawn for op in schedule.ops)
         files = {place.file: None for stage in recorder.stages for place in stage.content.places if place is not None}
-        return Captured(
+        return CapturedCompilation(
             tuple(recorder.stages),
             tuple(recorder.kernels),
             ops,
-            tuple(recorder.refusals),
+            tuple(recorder.fusion_rejections),
             recorder.fusions,
             self._breaks(),
             self.guards.held(before for before, _ in self.codes),

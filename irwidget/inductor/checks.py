@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from irwidget.inductor.data import Captured, Stage
+from irwidget.inductor.data import CapturedCompilation, InductorStage
 from irwidget.trace import Trace, Verdict, not_checked
 
 _NEVER = {
@@ -25,7 +25,7 @@ def executes(target: str, arch: str | None) -> Literal["graphs", "code"]:
     return "code" if target in ("inductor_cpp", "inductor_python") and arch is None else "graphs"
 
 
-def verdict(captured: Captured, trace: Trace, target: str, arch: str | None, *, each: bool) -> Verdict:
+def verdict(captured: CapturedCompilation, trace: Trace, target: str, arch: str | None, *, each: bool) -> Verdict:
     """The verdict on a lowering of which everything that can be executed was."""
     general = [one for number, one in captured.verdicts if number < 0]
     if general:
@@ -38,7 +38,7 @@ def verdict(captured: Captured, trace: Trace, target: str, arch: str | None, *, 
     return replace(made, each=tuple(judged[index] for index in sorted(judged))) if each else made
 
 
-def dumps_of(stages: Sequence[Stage], trace: Trace) -> dict[int, int]:
+def dumps_of(stages: Sequence[InductorStage], trace: Trace) -> dict[int, int]:
     """Stage -> dump of a trace that was made of a like compilation; those that it does not have are left out."""
     found: dict[int, int] = {}
     at = 0
@@ -52,7 +52,7 @@ def dumps_of(stages: Sequence[Stage], trace: Trace) -> dict[int, int]:
     return found
 
 
-def _by_dump(captured: Captured, dumps: Mapping[int, int]) -> dict[int, Verdict]:
+def _by_dump(captured: CapturedCompilation, dumps: Mapping[int, int]) -> dict[int, Verdict]:
     found: dict[int, Verdict] = {}
     for number, one in captured.verdicts:
         if number in dumps:
@@ -64,12 +64,12 @@ def _by_dump(captured: Captured, dumps: Mapping[int, int]) -> dict[int, Verdict]
     return found
 
 
-def _unbuilt(captured: Captured) -> str:
+def _unbuilt(captured: CapturedCompilation) -> str:
     return f"the code was not built: {captured.unbuilt}" if captured.unbuilt else ""
 
 
 def _of_all(
-    captured: Captured, trace: Trace, target: str, arch: str | None, dumps: Mapping[int, int],
+    captured: CapturedCompilation, trace: Trace, target: str, arch: str | None, dumps: Mapping[int, int],
     judged: Mapping[int, Verdict],
 ) -> Verdict:  # fmt: skip
     wrong = min((index for index, one in judged.items() if one.state == "differs"), default=None)
@@ -90,7 +90,11 @@ def _of_all(
 
 
 def _unexecuted(
-    captured: Captured, target: str, arch: str | None, dumps: Mapping[int, int], judged: Mapping[int, Verdict]
+    captured: CapturedCompilation,
+    target: str,
+    arch: str | None,
+    dumps: Mapping[int, int],
+    judged: Mapping[int, Verdict],
 ) -> str:
     """Why a lowering of which nothing is wrong is not known to be right; empty where it is."""
     if target in _NEVER:
@@ -104,7 +108,7 @@ def _unexecuted(
     return ""
 
 
-def _ends(stages: Sequence[Stage], dumps: Mapping[int, int]) -> list[int]:
+def _ends(stages: Sequence[InductorStage], dumps: Mapping[int, int]) -> list[int]:
     """The dumps with which each graph and half of one ends."""
     last: dict[tuple[int, str], int] = {}
     phases = {stages[number].phase for number in dumps}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import Moment, Text
+from irwidget.inductor.data import InductorText, Moment
 from irwidget.inductor.kernels import found
 from irwidget.inductor.memory import estimated
 from irwidget.inductor.origins import Origins
@@ -101,7 +101,7 @@ class Codegen:
         recorder = self._recorder
         return recorder.unfused.get((max(recorder.graph, 0), recorder.direction), ())
 
-    def _output_code(self, code: Any, schedule: Drawn) -> Text:
+    def _output_code(self, code: Any, schedule: Drawn) -> InductorText:
         """The module that Inductor writes: the lines of its kernels, and those of the calls."""
         text = printing.output_code(code.value)
         places = _calls(text, [(number, printing.node_place(node)) for number, node in code.line_map])
@@ -115,7 +115,7 @@ class Codegen:
         ):
             self._recorder.kernels.append(kernel)
             places[line : line + len(kernel.source.places)] = kernel.source.places
-        return Text(text, tuple(places))
+        return InductorText(text, tuple(places))
 
 
 _RUN = re.compile(r"\s+(\w+)(?:\.run)?\(")

@@ -17,7 +17,7 @@ from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Trace, Verdict, not_checked
 
 if TYPE_CHECKING:
-    from irwidget.inductor.data import Captured
+    from irwidget.inductor.data import CapturedCompilation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +102,10 @@ class _Compilation(KernelBegun):
 
     def __init__(self, front_end: FrontEnd, given: Given) -> None:
         super().__init__(front_end, given)
-        self._captured: dict[str | None, Captured] = {}
-        self._executions: dict[tuple[str | None, str], Captured] = {}
+        self._captured: dict[str | None, CapturedCompilation] = {}
+        self._executions: dict[tuple[str | None, str], CapturedCompilation] = {}
 
-    def captured(self, target: str) -> Captured:
+    def captured(self, target: str) -> CapturedCompilation:
         """What torch.compile does to it for the device of an IR type."""
         from irwidget.inductor import lowering
 
@@ -144,7 +144,7 @@ class _Compilation(KernelBegun):
             return not_checked(f"eager PyTorch fails: {type(error).__name__}: {said}".rstrip(": "))
         return checks.verdict(executed, trace, target.name, arch, each=self.given.check == "each")
 
-    def _executed(self, arch: str | None, what: Literal["graphs", "code"]) -> Captured:
+    def _executed(self, arch: str | None, what: Literal["graphs", "code"]) -> CapturedCompilation:
         """A compilation whose graphs and code were executed."""
         from irwidget.inductor import lowering
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from irwidget.checking.expected import Result
+from irwidget.checking.expected import ExpectedResult
 from irwidget.checking.judge import judge
-from irwidget.inductor.data import Stage
+from irwidget.inductor.data import InductorStage
 from irwidget.inductor.reference import Case, Outcome, Unexecuted, cases_of, first_line, is_tensor, own
 from irwidget.trace import Verdict
 
@@ -72,9 +72,9 @@ class _Interpreter(torch.fx.Interpreter):
 
 def run(module: Any, args: Sequence[Any]) -> Sequence[Any]:
     """Execute an FX graph. Raises what its operations raise."""
-    from irwidget.inductor.gpu import OnCpu
+    from irwidget.inductor.gpu import MovedToCpu
 
-    with OnCpu():
+    with MovedToCpu():
         returned = _Interpreter(module).run(*args)
     return returned if isinstance(returned, list | tuple) else [returned]
 
@@ -83,7 +83,7 @@ def run(module: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def verdicts(
-    graph: Graph, stages: Mapping[int, Stage], snapshots: Mapping[int, Any], *, each: bool
+    graph: Graph, stages: Mapping[int, InductorStage], snapshots: Mapping[int, Any], *, each: bool
 ) -> Iterator[tuple[int, Verdict]]:
     """The verdict on each stage of a graph that can be executed, by its number.
 
@@ -119,7 +119,7 @@ def verdicts(
             yield number, replace(known[key], dump=stage.name)
 
 
-def _key(stage: Stage, module: Any) -> object:
+def _key(stage: InductorStage, module: Any) -> object:
     """What two stages have in common of which one need not be executed: most passes change nothing."""
     convention = "dynamo" if stage.phase == "pre_grad" else "joint" if stage.phase == "joint" else ""
     constants = [node.target for node in module.graph.nodes if node.op == "get_attr"]
@@ -133,7 +133,7 @@ def _attribute(module: Any, path: str) -> Any:
     return module
 
 
-def _of_graph(graph: Graph, stage: Stage, module: Any, cases: Sequence[Case]) -> Verdict:
+def _of_graph(graph: Graph, stage: InductorStage, module: Any, cases: Sequence[Case]) -> Verdict:
     """The verdict on the FX graph after a pass."""
     if stage.phase in ("dynamo", "pre_grad"):
         return _judged(graph, stage, {}, cases, lambda *values: run(module, values))
@@ -145,7 +145,7 @@ def _of_graph(graph: Graph, stage: Stage, module: Any, cases: Sequence[Case]) ->
 
 def _judged(
     graph: Graph,
-    stage: Stage,
+    stage: InductorStage,
     put: Mapping[str, Call],
     cases: Sequence[Case],
     function: Callable[..., Any] | None = None,
@@ -168,14 +168,14 @@ def _judged(
     return found[0]
 
 
-def _fails(stage: Stage, error: Exception) -> Verdict:
+def _fails(stage: InductorStage, error: Exception) -> Verdict:
     what = "not executed" if stage.phase != "code" else "its code failed"
     return Verdict(
         "not checked", stage.name, None, f"after {stage.name}: {what}: {type(error).__name__}: {first_line(error)}"
     )
 
 
-def _compared(name: str, got: Mapping[str, Any], results: Sequence[Result]) -> Verdict:
+def _compared(name: str, got: Mapping[str, Any], results: Sequence[ExpectedResult]) -> Verdict:
     labels = [one.label for one in results]
     if list(got) != labels:
         missing = [one for one in labels if one not in got] or [one for one in got if one not in labels]

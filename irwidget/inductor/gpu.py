@@ -142,7 +142,7 @@ def _untimed(choices: Any) -> dict[Any, float]:
     return {one: float(number + 1) for number, one in enumerate(order)}
 
 
-class OnCpu(TorchDispatchMode):
+class MovedToCpu(TorchDispatchMode):
     """What is computed for real, constants that are folded, is computed on the CPU."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -151,7 +151,7 @@ class OnCpu(TorchDispatchMode):
 
 def _folding(original: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
-        with OnCpu():
+        with MovedToCpu():
             return original(*args, **kwargs)
 
     return run

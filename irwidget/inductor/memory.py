@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import Alive, Memory, Moment
+from irwidget.inductor.data import Alive, MemoryEstimate, Moment
 from irwidget.inductor.schedule import Drawn
 
 
-def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> Memory | None:
+def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> MemoryEstimate | None:
     """Bytes alive at each step of the final schedule, as Inductor's own memory pass counts; None where it cannot.
 
     What that pass counts and the code does not allocate, as a kernel uses it only inside, is left out.
     """
-    from torch.utils._ordered_set import OrderedSet
+    from irwidget.private_torch import OrderedSet
 
     scheduler = graph.scheduler
     nodes = scheduler.nodes
@@ -33,7 +33,7 @@ def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> 
     most = max(range(len(levels)), key=levels.__getitem__)
     alive = [_alive(one, schedule) for one in buffers if one.start_step <= most and not 0 <= one.end_step < most]
     held = sorted((one for one in alive if one.size), key=lambda one: -one.size)
-    return Memory(schedule.graph, schedule.direction, levels[most], moments, tuple(held), unfused)
+    return MemoryEstimate(schedule.graph, schedule.direction, levels[most], moments, tuple(held), unfused)
 
 
 def _level(buffers: Any, step: int) -> int:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from irwidget.inductor.data import Captured, Kernel, Memory, Op, Stage, Text
-from irwidget.inductor.why import Compilation, Launch
+from irwidget.inductor.data import CapturedCompilation, InductorOp, InductorStage, InductorText, Kernel, MemoryEstimate
+from irwidget.inductor.why import Compilation, KernelLaunch
 from irwidget.trace import Location
 
 VERSION = 1
@@ -28,7 +28,7 @@ def picture(compilation: Compilation, name: str, device: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _launch(compilation: Compilation, launch: Launch, captured: Captured) -> dict[str, Any]:
+def _launch(compilation: Compilation, launch: KernelLaunch, captured: CapturedCompilation) -> dict[str, Any]:
     kernel = _kernel(captured.kernels, launch)
     source = kernel.source if kernel else _calls(captured.stages, launch)
     last = launch.ops[-1]
@@ -42,13 +42,13 @@ def _launch(compilation: Compilation, launch: Launch, captured: Captured) -> dic
     }  # fmt: skip
 
 
-def _kernel(kernels: Sequence[Kernel], launch: Launch) -> Kernel | None:
+def _kernel(kernels: Sequence[Kernel], launch: KernelLaunch) -> Kernel | None:
     found = [one for one in kernels if one.name == launch.kernel]
     own = [one for one in found if (one.graph, one.direction) == (launch.graph, launch.direction)]
     return next(iter(own or found), None)
 
 
-def _calls(stages: Sequence[Stage], launch: Launch) -> Text:
+def _calls(stages: Sequence[InductorStage], launch: KernelLaunch) -> InductorText:
     """The lines of the output code that call what is not generated."""
     written = {name for op in launch.ops for name in op.writes}
     for stage in stages:
@@ -58,11 +58,11 @@ def _calls(stages: Sequence[Stage], launch: Launch) -> Text:
             found = [(line.strip(), place) for line, place in zip(lines, places, strict=False)
                      if "(" in line and launch.kernel.removesuffix(".default") in line
                      and written & set(re.findall(r"\w+", line))]  # fmt: skip
-            return Text("\n".join(line for line, _ in found), tuple(place for _, place in found))
-    return Text("")
+            return InductorText("\n".join(line for line, _ in found), tuple(place for _, place in found))
+    return InductorText("")
 
 
-def _op(op: Op) -> dict[str, Any]:
+def _op(op: InductorOp) -> dict[str, Any]:
     place: Location | None = op.places[-1] if op.places else None
     return {
         "name": op.name, "targets": list(op.targets), "origins": list(op.origins),
@@ -71,7 +71,7 @@ def _op(op: Op) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _buffers(ops: Sequence[Op]) -> list[dict[str, Any]]:
+def _buffers(ops: Sequence[InductorOp]) -> list[dict[str, Any]]:
     """Each buffer once: read, written, or made and used inside."""
     made = {name for op in ops for name in op.writes}
     found: dict[str, dict[str, Any]] = {}
@@ -84,7 +84,7 @@ def _buffers(ops: Sequence[Op]) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda one: (one["way"], one["name"]))
 
 
-def _flows(launches: Sequence[Launch]) -> list[dict[str, Any]]:
+def _flows(launches: Sequence[KernelLaunch]) -> list[dict[str, Any]]:
     """What a kernel makes and a later one reads."""
     makers: dict[tuple[int, str, str], int] = {}
     found: list[dict[str, Any]] = []
@@ -97,7 +97,7 @@ def _flows(launches: Sequence[Launch]) -> list[dict[str, Any]]:
     return found
 
 
-def _pairs(compilation: Compilation, launches: Sequence[Launch]) -> list[dict[str, Any]]:
+def _pairs(compilation: Compilation, launches: Sequence[KernelLaunch]) -> list[dict[str, Any]]:
     near = PAIRS if len(launches) <= PAIRS else max(2, PAIRS * PAIRS // (2 * len(launches)))
     return [
         {"first": i, "second": j, "answer": why.answer, "text": why.text}
@@ -107,7 +107,7 @@ def _pairs(compilation: Compilation, launches: Sequence[Launch]) -> list[dict[st
     ]
 
 
-def _memory(memory: Memory) -> dict[str, Any]:
+def _memory(memory: MemoryEstimate) -> dict[str, Any]:
     return {
         "graph": memory.graph, "direction": memory.direction, "peak": memory.peak,
         "unfused": memory.unfused_peak, "moments": [one.alive for one in memory.moments],

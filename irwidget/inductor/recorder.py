@@ -10,7 +10,17 @@ import time
 from typing import Any
 
 from irwidget.inductor import printing
-from irwidget.inductor.data import Direction, Kernel, Memory, Moment, Phase, Refusal, Rewrite, Stage, Text
+from irwidget.inductor.data import (
+    Direction,
+    FusionRejection,
+    InductorStage,
+    InductorText,
+    Kernel,
+    MemoryEstimate,
+    Moment,
+    Phase,
+    Rewrite,
+)
 from irwidget.inductor.schedule import Drawn
 
 
@@ -18,13 +28,13 @@ class Recorder:
     """What has been seen of one compilation so far."""
 
     def __init__(self, *, snapshots: bool = False) -> None:
-        self.stages: list[Stage] = []
+        self.stages: list[InductorStage] = []
         self.kernels: list[Kernel] = []
         self.drawn: list[Drawn] = []
         """The final schedules."""
-        self.refusals: list[Refusal] = []
+        self.fusion_rejections: list[FusionRejection] = []
         self.fusions = 0
-        self.memory: list[Memory] = []
+        self.memory: list[MemoryEstimate] = []
         self.unfused: dict[tuple[int, Direction], tuple[Moment, ...]] = {}
         """Memory of the graphs as they came."""
         self.rewrites: list[Rewrite] = []
@@ -40,12 +50,19 @@ class Recorder:
         """Copies of the FX graphs by the numbers of their stages, where they are to be executed."""
 
     def add(
-        self, name: str, phase: Phase, content: Text, language: str = "fx", *, seconds: float = -1, options: str = ""
+        self,
+        name: str,
+        phase: Phase,
+        content: InductorText,
+        language: str = "fx",
+        *,
+        seconds: float = -1,
+        options: str = "",
     ) -> None:
         """Keep a text as the IR after a pass. Without `seconds`, it took as long as has passed since the last one."""
         self.phase = phase
         took = seconds if seconds >= 0 else time.perf_counter() - self.began
-        stage = Stage(name, phase, language, content, max(self.graph, 0), self.direction, took, options)
+        stage = InductorStage(name, phase, language, content, max(self.graph, 0), self.direction, took, options)
         self.stages.append(stage)
         self.began = time.perf_counter()
 

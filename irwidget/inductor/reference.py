@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from irwidget.checking.evaluate import Rounding, Wide
-from irwidget.checking.expected import Result, resampled, result_of
+from irwidget.checking.expected import ExpectedResult, resampled, result_of
 
 _SAMPLES = 6
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
@@ -60,7 +60,7 @@ class Case:
     """Inputs of a graph, and what it should make of them."""
 
     args: list[Any]
-    results: tuple[Result, ...]
+    results: tuple[ExpectedResult, ...]
     outcome: Outcome
 
 

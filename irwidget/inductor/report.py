@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irwidget.inductor.data import Memory, Moment, Op, Refusal
+from irwidget.inductor.data import FusionRejection, InductorOp, MemoryEstimate, Moment
 from irwidget.inductor.why import Compilation, key_of, rewritten, same_kernel, where
 from irwidget.trace import Location
 
@@ -34,7 +34,7 @@ def _schedule(answers: Compilation) -> Lines:
             yield f"      {op.name}{where(op)}: {', '.join(op.targets)}", op.places[-1] if op.places else None
 
 
-def _last(ops: Sequence[Op]) -> Location | None:
+def _last(ops: Sequence[InductorOp]) -> Location | None:
     return next((op.places[-1] for op in reversed(ops) if op.places), None)
 
 
@@ -42,7 +42,7 @@ def _refusals(answers: Compilation) -> Lines:
     seen: set[tuple[str, str, str]] = set()
     ops = {key_of(op): op for op in answers.captured.ops}
     lines: list[tuple[str, Location | None]] = []
-    for refusal in answers.captured.refusals:
+    for refusal in answers.captured.fusion_rejections:
         a, b = (_named(ops, refusal, names) for names in (refusal.first, refusal.second))
         if a is None or b is None or same_kernel(a, b) or (a.kernel, b.kernel, refusal.reason) in seen:
             continue
@@ -52,7 +52,9 @@ def _refusals(answers: Compilation) -> Lines:
     yield from lines
 
 
-def _named(ops: dict[tuple[int, str, str], Op], refusal: Refusal, names: Sequence[str]) -> Op | None:
+def _named(
+    ops: dict[tuple[int, str, str], InductorOp], refusal: FusionRejection, names: Sequence[str]
+) -> InductorOp | None:
     return next((op for name in names if (op := ops.get((refusal.graph, refusal.direction, name)))), None)
 
 
@@ -91,7 +93,7 @@ def _dynamo(answers: Compilation) -> Lines:
             yield f"  {guard.text}", guard.place
 
 
-def _memory(memory: Memory) -> Lines:
+def _memory(memory: MemoryEstimate) -> Lines:
     part = f"graph {memory.graph}{', ' + memory.direction if memory.direction else ''}"
     yield f"peak memory of {part}, as Inductor estimates: {size(memory.peak)}", None
     yield from _curve(memory.moments)

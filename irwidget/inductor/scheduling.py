@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import Refusal
+from irwidget.inductor.data import FusionRejection
 from irwidget.inductor.origins import Origins
 from irwidget.inductor.recorder import Recorder
 
@@ -112,18 +112,20 @@ class Scheduling:
             refuse(one, reason, *args)
             first, second = nodes.get(id(one), ((one.name1,), (one.name2,)))
             said = reason % args if args else reason
-            self._recorder.refusals.append(
-                Refusal(first, second, said, self._round, self._recorder.graph, self._recorder.direction)
+            self._recorder.fusion_rejections.append(
+                FusionRejection(first, second, said, self._round, self._recorder.graph, self._recorder.direction)
             )
 
         def asked(original: Callable[..., Any]) -> Callable[..., Any]:
             def can_fuse(scheduler: Any, first: Any, second: Any, *args: Any, **kwargs: Any) -> Any:
-                said = len(self._recorder.refusals)
+                said = len(self._recorder.fusion_rejections)
                 answer = original(scheduler, first, second, *args, **kwargs)
-                if not answer and len(self._recorder.refusals) == said:  # the back end for C++ does not say why
+                if (
+                    not answer and len(self._recorder.fusion_rejections) == said
+                ):  # the back end for C++ does not say why
                     names = tuple(first.get_operation_names()), tuple(second.get_operation_names())
-                    self._recorder.refusals.append(
-                        Refusal(*names, _UNSAID, self._round, self._recorder.graph, self._recorder.direction)
+                    self._recorder.fusion_rejections.append(
+                        FusionRejection(*names, _UNSAID, self._round, self._recorder.graph, self._recorder.direction)
                     )
                 return answer
 

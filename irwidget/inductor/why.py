@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irwidget.errors import UsageError, near
-from irwidget.inductor.data import Captured, Direction, Op, Refusal, Rewrite
+from irwidget.inductor.data import CapturedCompilation, Direction, FusionRejection, InductorOp, Rewrite
 from irwidget.trace import Location
 
 Answer = Literal["fused", "not fused", "not compared", "called"]
@@ -41,8 +41,8 @@ class Why:
     """The answer to why two things are one kernel, or are not."""
 
     answer: Answer
-    first: tuple[Op, ...]
-    second: tuple[Op, ...]
+    first: tuple[InductorOp, ...]
+    second: tuple[InductorOp, ...]
     reasons: tuple[str, ...]
     """The scheduler's own words, the last first."""
     cures: tuple[str, ...]
@@ -57,12 +57,12 @@ class Why:
 
 
 @dataclass(frozen=True)
-class Launch:
+class KernelLaunch:
     """A kernel in the schedule: what it runs, reads and writes."""
 
     kernel: str
     kind: str
-    ops: tuple[Op, ...]
+    ops: tuple[InductorOp, ...]
     reads: int
     """Bytes, of buffers that others make; -1 where a size is not a number."""
     writes: int
@@ -73,7 +73,7 @@ class Launch:
 class Compilation:
     """What torch.compile did, to be asked. `captured` has all of it as data."""
 
-    def __init__(self, captured: Captured) -> None:
+    def __init__(self, captured: CapturedCompilation) -> None:
         self.captured = captured
 
     # Questions
@@ -86,7 +86,7 @@ class Compilation:
         one = self.find(first)
         return self._alone(one) if second is None else self._pair(one, self.find(second))
 
-    def find(self, what: str | int | Location) -> tuple[Op, ...]:
+    def find(self, what: str | int | Location) -> tuple[InductorOp, ...]:
         """The operations that a kernel's name, an operation's, a line number or a piece of a line means.
 
         Raises UsageError, with what there is, for what means none.
@@ -120,9 +120,9 @@ class Compilation:
                 return place.line
         return 0
 
-    def schedule(self) -> tuple[Launch, ...]:
+    def schedule(self) -> tuple[KernelLaunch, ...]:
         """The kernels in the order in which they run."""
-        groups: list[tuple[tuple[str, int, str], list[Op]]] = []
+        groups: list[tuple[tuple[str, int, str], list[InductorOp]]] = []
         for op in self.captured.ops:
             key = (op.group, op.graph, op.direction)
             group = next((ops for known, ops in groups if known == key), None)
@@ -134,18 +134,18 @@ class Compilation:
 
     # Answers
 
-    def between(self, first: Sequence[Op], second: Sequence[Op]) -> Why:
+    def between(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> Why:
         """Whether operations are one kernel, and if not, why."""
         return self._pair(tuple(first), tuple(second))
 
-    def _alone(self, ops: Sequence[Op]) -> Why:
+    def _alone(self, ops: Sequence[InductorOp]) -> Why:
         lines = [self.became(op) for op in ops]
         lines += [f"  {rewritten(one)}" for one in self.rewrites(ops)]
         called = all(op.kind in ("extern", "fallback") for op in ops)
         cures = tuple(dict.fromkeys(_cure_of_call(op) for op in ops if op.kind in ("extern", "fallback")))
         return Why("called" if called else "fused", tuple(ops), (), (), cures, "\n".join(lines))
 
-    def became(self, op: Op) -> str:
+    def became(self, op: InductorOp) -> str:
         """What became of an operation, in a line."""
         line = where(op)
         if op.kind in ("extern", "fallback"):
@@ -155,7 +155,7 @@ class Compilation:
         others = f", with {', '.join(beside)}" if beside else ", alone"
         return f"{op.name}{line} is in {op.kernel or 'no kernel'}{others}"
 
-    def _pair(self, first: tuple[Op, ...], second: tuple[Op, ...]) -> Why:
+    def _pair(self, first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
         together = [(a, b) for a in first for b in second if same_kernel(a, b)]
         if together:
             kernel = together[0][0].kernel
@@ -174,7 +174,7 @@ class Compilation:
             lines.append(f"  {reason}" + (f"\n    to change it: {cure}" if (cure := cure_of(reason)) else ""))
         return Why("not fused", first, second, reasons, cures, "\n".join(lines))
 
-    def _in_other_graphs(self, first: tuple[Op, ...], second: tuple[Op, ...]) -> Why | None:
+    def _in_other_graphs(self, first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why | None:
         """The answer for operations that no scheduler ever sees together."""
         ones, others = ({(op.graph, op.direction) for op in ops} for ops in (first, second))
         if ones & others:
@@ -189,7 +189,7 @@ class Compilation:
         text = f"not fused: {reason}\n    to change it: {cures[0]}"
         return Why("not fused", first, second, (reason,), cures, text)
 
-    def rewrites(self, ops: Sequence[Op]) -> tuple[Rewrite, ...]:
+    def rewrites(self, ops: Sequence[InductorOp]) -> tuple[Rewrite, ...]:
         """The patterns that rewrote the nodes of some operations."""
         names = {(op.graph, name) for op in ops for name in op.origins}
         lines = {(op.graph, _key(place)) for op in ops for place in op.places}
@@ -200,10 +200,10 @@ class Compilation:
             or (one.place is not None and (one.graph, _key(one.place)) in lines)
         )
 
-    def _refusals(self, first: Sequence[Op], second: Sequence[Op]) -> list[Refusal]:
+    def _refusals(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> list[FusionRejection]:
         one, two = {key_of(op) for op in first}, {key_of(op) for op in second}
-        found: list[Refusal] = []
-        for refusal in self.captured.refusals:
+        found: list[FusionRejection] = []
+        for refusal in self.captured.fusion_rejections:
             a = {(refusal.graph, refusal.direction, name) for name in refusal.first}
             b = {(refusal.graph, refusal.direction, name) for name in refusal.second}
             if (a & one and b & two) or (a & two and b & one):
@@ -218,7 +218,7 @@ class Compilation:
         return lines[place.line - 1] if 0 < place.line <= len(lines) else linecache.getline(place.file, place.line)
 
 
-def _not_compared(first: tuple[Op, ...], second: tuple[Op, ...]) -> Why:
+def _not_compared(first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
     ones, others = ({name for op in ops for name in (*op.reads, *op.writes)} for ops in (first, second))
     if shared := sorted(ones & others):
         cure = "raise max_fusion_buffer_group_pairwise_attempts"
@@ -240,7 +240,7 @@ def cure_of(reason: str) -> str:
     return next((cure for begin, cure in _CURES if reason.startswith(begin)), "")
 
 
-def _cure_of_call(op: Op) -> str:
+def _cure_of_call(op: InductorOp) -> str:
     target = op.targets[-1] if op.targets else ""
     if re.search(r"aten\.(?:mm|addmm|bmm|baddbmm|convolution|_int_mm)", target):
         return "max_autotune=True makes a Triton template of it, into which what surrounds it can be fused"
@@ -249,30 +249,32 @@ def _cure_of_call(op: Op) -> str:
     return "nothing: it is a call by nature"
 
 
-def _launch(ops: Sequence[Op]) -> Launch:
+def _launch(ops: Sequence[InductorOp]) -> KernelLaunch:
     made = {name for op in ops for name in op.writes}
     reads = {name: size for op in ops for name, size in op.reads.items() if name not in made}
     writes = {name: size for op in ops for name, size in op.writes.items()}
     first = ops[0]
-    return Launch(first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), first.graph, first.direction)
+    return KernelLaunch(
+        first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), first.graph, first.direction
+    )
 
 
 def _total(sizes: dict[str, int]) -> int:
     return -1 if any(size < 0 for size in sizes.values()) else sum(sizes.values())
 
 
-def _calling(ops: Sequence[Op], piece: str) -> list[Op]:
+def _calling(ops: Sequence[InductorOp], piece: str) -> list[InductorOp]:
     """Of the operations of a line, those that compute what a piece of the line calls."""
     names = re.findall(r"(\w+)\s*\(", piece) or ([piece] if piece.isidentifier() else [])
     return [op for op in ops if any(name in target for name in names for target in op.targets)]
 
 
-def _ending(ops: Sequence[Op], line: int) -> list[Op]:
+def _ending(ops: Sequence[InductorOp], line: int) -> list[InductorOp]:
     """Of the operations that a line has part in, those that compute just that line in the end."""
     return [op for op in ops if op.places[-1].line == line]
 
 
-def _kernels(ops: Sequence[Op]) -> str:
+def _kernels(ops: Sequence[InductorOp]) -> str:
     return ", ".join(dict.fromkeys(op.kernel or op.name for op in ops))
 
 
@@ -280,12 +282,12 @@ def _key(place: Location) -> tuple[str, int]:
     return place.file, place.line
 
 
-def key_of(op: Op) -> tuple[int, str, str]:
+def key_of(op: InductorOp) -> tuple[int, str, str]:
     """What an operation is known by: its name is its graph's only."""
     return op.graph, op.direction, op.name
 
 
-def where(op: Op) -> str:
+def where(op: InductorOp) -> str:
     """` (line 3, layers.0)`: the user's line that an operation computes last, with its module."""
     if not op.places:
         return ""
@@ -293,7 +295,7 @@ def where(op: Op) -> str:
     return f" (line {op.places[-1].line}{module})"
 
 
-def same_kernel(a: Op, b: Op) -> bool:
+def same_kernel(a: InductorOp, b: InductorOp) -> bool:
     """Whether two operations are in one generated kernel, of one launch."""
     if a.kind not in ("loops", "template") or b.kind not in ("loops", "template"):
         return key_of(a) == key_of(b)

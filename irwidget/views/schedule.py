@@ -12,9 +12,9 @@ from irwidget.errors import UsageError
 from irwidget.inductor.picture import picture
 from irwidget.views import base
 from irwidget.views.base import packed
+from irwidget.views.fallbacks import html as passes_html
 from irwidget.views.markup import aligned, capped, folded, joined, table, tag
 from irwidget.views.offline import document, state_of, view
-from irwidget.views.twins import html as passes_html
 from irwidget.views.widget import PassDiff
 
 _ROWS = 60
@@ -22,7 +22,7 @@ Drawn = Mapping[str, Any]
 """What `picture` gives."""
 
 
-class ScheduleView(base.View):
+class ScheduleView(base.BundledView):
     """The kernels of a compilation in order: loops, buffers, bytes, what was fused, and why two are not one.
 
     `launch` is the number of the selected kernel, `other` of the one that it is compared with, -1 for none. Set them
@@ -55,7 +55,7 @@ class ScheduleView(base.View):
     def saved(self) -> list[dict[str, Any]]:
         return [{"bundle": self._code, "state": {"launch": self.launch, "other": self.other}, "data": self.data}]
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         return html(self.drawn), text(self.drawn)
 
 
@@ -102,7 +102,7 @@ def _state(drawn: Drawn) -> dict[str, Any]:
     return {"launch": 0, "other": -1, "data": base64.b64encode(packed(drawn)).decode()}
 
 
-# Twins
+# Fallbacks
 
 
 def size(count: int) -> str:

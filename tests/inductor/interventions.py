@@ -21,7 +21,7 @@ import torch
 
 from irwidget.frontends.base import Given
 from irwidget.inductor import lowering
-from irwidget.inductor.data import Captured
+from irwidget.inductor.data import CapturedCompilation
 from irwidget.inductor.why import Compilation
 
 ARCH = "sm_90"
@@ -40,12 +40,12 @@ class Compiled:
     inputs: tuple[Any, ...]
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    def captured(self) -> Captured:
+    def captured(self) -> CapturedCompilation:
         """What torch.compile does to it."""
         return lowering.captured(Given(self.function, self.inputs, options=self.options), ARCH)
 
 
-Outcome = Callable[[Captured], str]
+Outcome = Callable[[CapturedCompilation], str]
 """What came of a program, in a word, and the reason that is given."""
 
 
@@ -66,14 +66,14 @@ class Sample:
 def pair(first: str = "op0", second: str = "op1") -> Outcome:
     """Whether two operations are one kernel, with the reasons."""
 
-    def outcome(captured: Captured) -> str:
+    def outcome(captured: CapturedCompilation) -> str:
         why = Compilation(captured).why(first, second)
         return f"{why.answer}: {'; '.join(why.reasons)}"
 
     return outcome
 
 
-def _of_graphs(captured: Captured) -> str:
+def _of_graphs(captured: CapturedCompilation) -> str:
     """The same of the first operations of two graphs, or the first two of one."""
     last = max(op.graph for op in captured.ops)
     ops = captured.ops
@@ -83,17 +83,17 @@ def _of_graphs(captured: Captured) -> str:
     return f"{why.answer}: {'; '.join(why.reasons)}"
 
 
-def _again(captured: Captured) -> str:
+def _again(captured: CapturedCompilation) -> str:
     found = captured.recompilations
     return f"compiled again: {found[0].cause}; {found[0].cure}" if found else "once"
 
 
-def _rewritten(captured: Captured) -> str:
+def _rewritten(captured: CapturedCompilation) -> str:
     names = sorted({one.pattern for one in captured.rewrites})
     return f"rewritten by {', '.join(names)}" if names else "as it was"
 
 
-def _kind(captured: Captured) -> str:
+def _kind(captured: CapturedCompilation) -> str:
     kinds = {op.kind for op in captured.ops}
     return "called" if kinds <= {"extern", "fallback"} else "generated"
 
@@ -161,7 +161,7 @@ class _Maker:
 
         before, after = Compiled(through, (x, w)), Compiled(beside, (x, w))
 
-        def outcome(captured: Captured) -> str:
+        def outcome(captured: CapturedCompilation) -> str:
             last = [op.name for op in captured.ops if op.kind == "loops"][-1]
             return pair("op0", last)(captured)
 
