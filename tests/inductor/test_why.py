@@ -118,9 +118,11 @@ def test_a_line_that_makes_no_code_is_said_so():
 
 
 def test_the_schedule_is_shown_as_text_html_and_a_page(low):
-    from irwidget.views import schedule
+    from irwidget.views import schedule, schema
+    from tests.views.conforming import faults
 
     (drawn,) = (one for one in schedule._drawn([low]))
+    assert list(faults(drawn, schema.Schedule)) == []
     first, second = drawn["launches"]
     assert (first["kernel"], first["kind"], first["reads"], first["writes"]) == (
         "extern_kernels.mm",
