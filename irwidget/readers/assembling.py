@@ -9,7 +9,7 @@ from irwidget.readers import ending
 from irwidget.readers.composing import Composer, planned
 from irwidget.readers.found import Printed, Said
 from irwidget.readers.grouping import Compilation, Groups
-from irwidget.readers.log import Log, decoded, lines_before
+from irwidget.readers.log import Log, decoded
 from irwidget.readers.stages import Told, stages
 from irwidget.trace import Diagnostic, Dump, Failure, Location, Made, Step, Trace
 
@@ -36,7 +36,7 @@ def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bo
         return None
     plans, room = planned(log, told.stages)
     texts = Made(Composer(log, plans).content)
-    whole = tool or "log"
+    whole, file = tool or "log", log.name.rpartition("/")[2]
     steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [
         whole
     ]
@@ -60,7 +60,7 @@ def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bo
     return Trace(
         dumps[-1].language,
         dumps,
-        tuple(Step(whole, Path(log.name).name, "" if one == whole else one) for one in steps),
+        tuple(Step(whole, file, "" if one == whole else one) for one in steps),
         diagnostics=(*said, *told.remarks, *([room] if room else [])),
         failure=failure,
         name=called(compilation, name),
@@ -83,8 +83,8 @@ def called(compilation: Compilation, otherwise: str) -> str:
     return functions.pop() if len(functions) == 1 and not modules else otherwise
 
 
-def _place(log: Log, at: int, since: tuple[int, int] = (0, 1)) -> Location:
-    return Location(str(log.path or log.name), lines_before(log, at, since))
+def _place(log: Log, at: int) -> Location:
+    return Location(str(log.path or log.name), log.line(at))
 
 
 def _said(log: Log, compilation: Compilation, told: Told) -> tuple[list[Diagnostic], Failure | None]:
@@ -92,7 +92,6 @@ def _said(log: Log, compilation: Compilation, told: Told) -> tuple[list[Diagnost
     found: list[Diagnostic] = []
     crash: ending.Crash | None = None
     crashed_after = -1
-    since = 0, 1
     for count, said in compilation.said:
         stage = told.numbers[count - 1] if 0 < count <= len(told.numbers) else -1
         text = decoded(log.read(said.start, min(said.stop, said.start + ending.MOST + 4)))
@@ -101,12 +100,12 @@ def _said(log: Log, compilation: Compilation, told: Told) -> tuple[list[Diagnost
             if said.stop - said.start > ending.MOST + 4
             else ""
         )
-        tail = decoded(log.read(max(said.start, said.stop - _TAIL), said.stop))
+        short = said.stop - said.start <= ending.MOST
+        tail = text if short else decoded(log.read(max(said.start, said.stop - _TAIL), said.stop))
         if told_of := ending.crash(tail):
             crash, crashed_after = told_of, stage
         if text.strip() and len(found) < _MOST_SAID:
-            place = _place(log, said.start + len(text) - len(text.lstrip()), since)
-            since = said.start, lines_before(log, said.start, since)
+            place = _place(log, said.start + len(text) - len(text.lstrip()))
             after = (
                 f"printed after {told.stages[stage].name}, dump {stage}"
                 if stage >= 0

@@ -104,10 +104,7 @@ class Groups:
         """Add what was found, in order."""
         for one in found:
             if isinstance(one, Said):
-                if self.all:
-                    self.all[-1].said.append((len(self.all[-1].pieces), one))
-                else:
-                    self._early.append(one)
+                self._hear(one)
                 continue
             piece = looked_at(self._log, one)
             if self.all and _is_nested(self.all[-1].module, piece):
@@ -116,6 +113,18 @@ class Groups:
             group.pieces.append(piece)
             if piece.whole and piece.digest:
                 group.module = piece
+
+    def _hear(self, said: Said) -> None:
+        """Add what stands between dumps, to what stands right before it where there is some."""
+        if not self.all:
+            joined = bool(self._early) and self._early[-1].stop == said.start
+            self._early[-1:] = [Said(self._early[-1].start, said.stop)] if joined else [*self._early[-1:], said]
+            return
+        found, count = self.all[-1].said, len(self.all[-1].pieces)
+        if found and found[-1][0] == count and found[-1][1].stop == said.start:
+            found[-1] = count, Said(found[-1][1].start, said.stop)
+        else:
+            found.append((count, said))
 
     def _group(self, piece: Piece) -> Compilation:
         if piece.printed.group:

@@ -34,6 +34,7 @@ def _hlo(text: str) -> tuple[Location | None, ...]:
     table: dict[int, str] | None = None
     found: list[Location | None] = []
     frames: dict[int, Location | None] = {}
+    known: dict[int, tuple[str, int, int, int]] = {}
     for line in text.removesuffix("\n").split("\n"):
         if line in ("FileNames", "FunctionNames", "FileLocations", "StackFrames"):
             table = tables.setdefault(line, {})
@@ -42,34 +43,50 @@ def _hlo(text: str) -> tuple[Location | None, ...]:
         elif line.strip():
             table = None
         metadata = _METADATA.search(line) if len(line) < _TOO_LONG else None
-        found.append(_of_metadata(metadata[1], tables, frames) if metadata else None)
+        found.append(_of_metadata(metadata[1], tables, frames, known) if metadata else None)
     return tuple(found) if any(found) else ()
 
 
-def _of_metadata(words: str, tables: dict[str, dict[int, str]], frames: dict[int, Location | None]) -> Location | None:
+def _of_metadata(
+    words: str,
+    tables: dict[str, dict[int, str]],
+    frames: dict[int, Location | None],
+    known: dict[int, tuple[str, int, int, int]],
+) -> Location | None:
     numbers = {name: int(value[:9]) for name, value in _FIELD.findall(words)}
     file = _FILE.search(words)
     if file and "source_line" in numbers:
         return Location(file[1], numbers["source_line"], numbers.get("source_column", 0))
     frame = numbers.get("stack_frame_id", 0)
     if frame not in frames:
-        frames[frame] = _frame(frame, tables)
+        frames[frame] = _frame(frame, tables, known)
     return frames[frame]
 
 
-def _frame(number: int, tables: dict[str, dict[int, str]]) -> Location | None:
-    """A frame with those that called it, each the user's own, outermost last."""
+def _frame(
+    number: int, tables: dict[str, dict[int, str]], known: dict[int, tuple[str, int, int, int]]
+) -> Location | None:
+    """A frame with those that called it, each the user's own, outermost last; `known` are the frames read so far."""
     chain: list[tuple[str, int, int]] = []
     seen: set[int] = set()
-    while number in tables.get("StackFrames", {}) and number not in seen and len(chain) < _MOST_FRAMES:
+    while number in tables.get("StackFrames", {}) and number not in seen and len(seen) < _MOST_FRAMES:
         seen.add(number)
-        frame = dict(_FIELD.findall(tables["StackFrames"][number]))
-        place = dict(_FIELD.findall(tables.get("FileLocations", {}).get(int(frame.get("file_location_id", 0)), "")))
-        file = tables.get("FileNames", {}).get(int(place.get("file_name_id", 0)), "")
-        if file and locations.is_user_file(file):
-            chain.append((file, int(place.get("line", 0)), int(place.get("column", 0))))
-        number = int(frame.get("parent_frame_id", 0)) - 1  # it is counted from 1, with 1 for none
+        if number not in known:
+            known[number] = _read(tables["StackFrames"][number], tables)
+        file, line, column, number = known[number]
+        if file:
+            chain.append((file, line, column))
     found: Location | None = None
     for file, line, column in reversed(chain):
         found = Location(file, line, column, found)
     return found
+
+
+def _read(frame: str, tables: dict[str, dict[int, str]]) -> tuple[str, int, int, int]:
+    """File (empty where it is not the user's), line, column, and the frame that called it."""
+    fields = {name: int(value[:9]) for name, value in _FIELD.findall(frame)}
+    place = tables.get("FileLocations", {}).get(fields.get("file_location_id", 0), "")
+    at = {name: int(value[:9]) for name, value in _FIELD.findall(place)}
+    file = tables.get("FileNames", {}).get(at.get("file_name_id", 0), "")
+    caller = fields.get("parent_frame_id", 0) - 1  # it is counted from 1, with 1 for none
+    return file if file and locations.is_user_file(file) else "", at.get("line", 0), at.get("column", 0), caller
