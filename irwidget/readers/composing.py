@@ -16,9 +16,9 @@ from irwidget.trace import Content, Diagnostic, Scope, predecessors
 _ROOM = 1 << 26
 """Bytes that dumps which are put back into modules may come to together, or so many times the log:"""
 _TIMES = 4
-_LOOKED = 1 << 24
+_LOOKED = 1 << 23
 """Letters of modules that are gone through for where parts belong, or so many times the log:"""
-_AGAIN = 16
+_AGAIN = 8
 _KEPT = 8
 
 

@@ -32,6 +32,8 @@ class Piece:
     """The functions in it."""
     inner: frozenset[str] = frozenset()
     """Of MLIR: those that are in a module of the module."""
+    outer: frozenset[str] = frozenset()
+    """The others."""
     kinds: frozenset[str] = frozenset()
     """Of MLIR: the operations that functions are written with, `tt.func`."""
     module: str = ""
@@ -72,6 +74,8 @@ def looked_at(log: Log, printed: Printed) -> Piece:
         if not printed.scope.whole and body.operation.endswith("func"):
             return Piece(printed, digest.digest(), body.operation, body.symbol, frozenset((body.symbol,)))
         functions = mlir.functions(head)
+        defines = frozenset(one.symbol for one in functions)
+        inner = frozenset(one.symbol for one in functions if one.indent > _STEP)
         child = ""
         if not printed.scope.whole:
             child = min((one.symbol for one in functions), default="")
@@ -81,8 +85,9 @@ def looked_at(log: Log, printed: Printed) -> Piece:
             digest.digest(),
             body.operation,
             body.symbol,
-            frozenset(one.symbol for one in functions),
-            frozenset(one.symbol for one in functions if one.indent > _STEP),
+            defines,
+            inner,
+            defines - inner,
             frozenset(one.operation for one in functions) if printed.scope.whole else frozenset(),
             child=child,
         )
@@ -145,8 +150,7 @@ def _is_nested(module: Piece | None, piece: Piece) -> bool:
     """Whether a module is a part of the one that was printed last: what it has is deeper inside that one."""
     if module is None or not piece.whole or piece.printed.language != "mlir" or piece.printed.scope.anchor:
         return False
-    own = piece.defines - piece.inner
-    return bool(own & module.inner) and not own & (module.defines - module.inner)
+    return bool(piece.outer & module.inner) and not piece.outer & module.outer
 
 
 def _begins(current: Compilation, piece: Piece) -> bool:
