@@ -213,10 +213,11 @@ class PassDiff(base.View):
             if follows:
                 self.trace, self.against = at, -1
                 self.left, self.right = self._opened = opened
+        chosen = (left, right) if follows else (-1, -1)
         if packer.complete:
-            self._fill(packer, (left, right))
+            self._fill(packer, chosen)
         else:
-            threading.Thread(target=self._fill, args=(packer, (left, right)), daemon=True).start()
+            threading.Thread(target=self._fill, args=(packer, chosen), daemon=True).start()
 
     def saved(self) -> list[dict[str, Any]]:
         if any(map(twins.is_large, self.traces)):
