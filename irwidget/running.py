@@ -13,21 +13,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import IO
 
 from irwidget.errors import LoweringInterrupted, ToolError, UsageError
 from irwidget.following import Pace
 from irwidget.opened import Opened
-from irwidget.readers import banners, ir
+from irwidget.readers import asking, banners, ir
 from irwidget.readers import log as logs
 from irwidget.readers.base import Given
 from irwidget.readers.printed import PassDumps
 from irwidget.result import Lowering
 from irwidget.trace import Failure, Step, Trace
 
-_PATIENCE = 20
-"""Seconds for a program that only says what it knows."""
 _GLANCE = 0.1
 _MOST_OUTPUT = 1 << 26
 """Bytes of standard output that are taken for the compiler's result."""
@@ -87,35 +84,9 @@ def telling(command: Command) -> Command:
     if path is None:
         name = command.words[0]
         raise ToolError(f"There is no program {name!r} on PATH; give its path, as in ./mine", tool=name)
-    if any(re.match(r"-+(?:mlir-)?print-(?:ir-|after|before|changed)", word) for word in command.words):
+    if asking.prints(list(command.words)):
         return command
-    return replace(command, added=_flags(path, os.stat(path).st_mtime_ns))
-
-
-@lru_cache(64)
-def _flags(path: str, changed: int) -> tuple[str, ...]:
-    """The flags of a program; `changed` is when its file was."""
-    said = _asked(path, "--help")
-    if re.search(r"^\s+-+mlir-print-ir-after-all\b", said, re.M):
-        return ("--mlir-print-ir-after-all",)
-    if "help-hidden" in said:
-        said += _asked(path, "--help-hidden")
-    if re.search(r"^\s+-+passes=", said, re.M) and re.search(r"^\s+-+print-changed\b", said, re.M):
-        return ("-print-changed",)
-    if re.search(r"^\s+-+print-after-all\b", said, re.M):
-        return ("-print-after-all",)
-    return ("-mllvm", "-print-changed") if "clang" in _asked(path, "--version")[:500] else ()
-
-
-def _asked(path: str, flag: str) -> str:
-    try:
-        done = subprocess.run(
-            [path, flag], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=_PATIENCE, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
+    return replace(command, added=asking.flags(path))
 
 
 def run(text: str, *, timeout: float | None = None, heard: Heard | None = None, came: Came | None = None) -> Opened:
