@@ -92,6 +92,7 @@ def _said(log: Log, compilation: Compilation, told: Told) -> tuple[list[Diagnost
     found: list[Diagnostic] = []
     crash: ending.Crash | None = None
     crashed_after = -1
+    left = 0
     for count, said in compilation.said:
         stage = told.numbers[count - 1] if 0 < count <= len(told.numbers) else -1
         text = decoded(log.read(said.start, min(said.stop, said.start + ending.MOST + 4)))
@@ -104,7 +105,9 @@ def _said(log: Log, compilation: Compilation, told: Told) -> tuple[list[Diagnost
         tail = text if short else decoded(log.read(max(said.start, said.stop - _TAIL), said.stop))
         if told_of := ending.crash(tail):
             crash, crashed_after = told_of, stage
-        if text.strip() and len(found) < _MOST_SAID:
+        if text.strip() and len(found) >= _MOST_SAID:
+            left += 1
+        elif text.strip():
             place = _place(log, said.start + len(text) - len(text.lstrip()))
             after = (
                 f"printed after {told.stages[stage].name}, dump {stage}"
@@ -112,7 +115,10 @@ def _said(log: Log, compilation: Compilation, told: Told) -> tuple[list[Diagnost
                 else "printed before the first dump"
             )
             found += ending.diagnostics(text, place, (Diagnostic("note", after),))
-    return found, _failure(told, crash, crashed_after, found)
+    failure = _failure(told, crash, crashed_after, found)
+    if left:
+        found.append(Diagnostic("remark", f"The log says more between its dumps: {left} remarks that are not listed"))
+    return found, failure
 
 
 def _failure(told: Told, crash: ending.Crash | None, after: int, said: list[Diagnostic]) -> Failure | None:

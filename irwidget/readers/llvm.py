@@ -70,7 +70,7 @@ _FUNCTION = re.compile(rb'^(?:define|declare) [^\n]*?@(?:"([^"\n]*)"|([\w$.-]+))
 _MODULE = re.compile(rb"^(?:; ModuleID|source_filename|target (?:triple|datalayout)) ?=?", re.M)
 _MACHINE = re.compile(rb"^# Machine code for function ([^\n]*?)(?::[^\n]*)?$", re.M)
 _MACHINE_END = re.compile(rb"^# End machine code for function [^\n]*\n?", re.M)
-_DIFFERENCE = re.compile(rb"(?:[ \t\r]*\n| [^\n]*\n)*(?:\x1b\[[\d;]*m)?[-+][^\n]*(?:\n|$)")
+_DIFFERENCE = re.compile(rb"(?:(?:[ \t\r][^\n]*)?\n)*+(?:\x1b\[[\d;]*m)?(?:[-+]|\*\*\* IR for function )")
 _OUTPUT = re.compile(rb"^; ModuleID = ", re.M)
 
 
