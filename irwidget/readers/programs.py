@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from irwidget.readers.printed import PassDumps
 from irwidget.toolchain import external
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.trace import Step, Trace
+
+_REFUSED = re.compile(r"(?:unknown|unrecogni[sz]ed|invalid|no such) (?:command line )?(?:argument|option|flag)", re.I)
 
 
 def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
@@ -35,7 +38,7 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
         result = external.own(run, state, step, command, printed.take)
     except StepFailed as failed:
         failure = failed
-    if failure is not None and flags and not printed.traces:  # it may be the flags that it does not like
+    if failure is not None and flags and _REFUSED.search(str(failure)):  # it has not read its input
         yield from external.user_tool(run, state, step)
         return
     run.tools[words[0]] = path

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import threading
+import time
 from itertools import islice
 
 import pytest
@@ -111,3 +112,37 @@ def test_passes_of_a_command_come_while_it_runs(here):  # noqa: F811
     came: list[list[list[str]]] = []
     running.run("mine-opt x", came=lambda found: came.append(names(found)))
     assert came == [[["a"]], [["a", "c"]]]
+
+
+def test_a_cell_shows_a_command_while_it_runs_and_its_last_word_stays(shell, here):  # noqa: F811
+    from IPython.utils.capture import capture_output
+
+    program(here, HELP + f"for part in {PARTS!r}:\n    sys.stderr.write(part); sys.stderr.flush(); time.sleep(0.7)\n")
+    with capture_output() as shown:
+        shell.run_cell_magic("lower", "--command", "mine-opt x")
+    assert [dump.name for dump in shell.user_ns["_lowering"].dumps] == ["p0", "p1", "p2", "p3"]
+    texts = [one.data["text/plain"] for one in shown.outputs]
+    assert len(texts) == 2  # the first passes, and in their place all of them
+    assert [("3  p3" in text) for text in texts] == [False, True]
+
+
+def test_a_cell_follows_a_log(shell, tmp_path):
+    from IPython.utils.capture import capture_output
+
+    path = tmp_path / "x.log"
+    path.write_text(PARTS[0])
+    with capture_output() as shown:
+        shell.run_line_magic("lower", f"--open {path} --follow")
+    assert len(shown.outputs) == 1
+    assert len(shell.user_ns["_lowering"].dumps) == 1
+    with path.open("a") as file:
+        file.write(PARTS[1])
+    until = time.monotonic() + 20
+    while len(shell.user_ns["_lowering"].dumps) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert [dump.name for dump in shell.user_ns["_lowering"].dumps] == ["p0", "p1"]
+    path.unlink()  # which ends it
+    until = time.monotonic() + 20
+    while any(one.name == "irwidget-follow" for one in threading.enumerate()) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(one.name == "irwidget-follow" for one in threading.enumerate())
