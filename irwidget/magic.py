@@ -16,13 +16,13 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum, Float
 
-from irwidget import arguments, cells, commands, display, imports, reports, routes
+from irwidget import arguments, cells, commands, display, imports, reports, routes, versus
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.cell import Call, Candidate
 from irwidget.progress import ProgressLine
-from irwidget.result import Lowering, save
+from irwidget.result import save
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class LowerMagics(Magics):
         with ProgressLine(enabled=not parsed.text and display.cell_id(self.shell) is not None) as progress:
             view: Any = None
 
-            def came(found: Mapping[str, Lowering]) -> None:
+            def came(found: Mapping[str, Any]) -> None:
                 nonlocal view
                 view = self._grow(view, found, progress)
 
@@ -93,7 +93,7 @@ class LowerMagics(Magics):
         if problem:
             raise problem
 
-    def _grow(self, view: Any, found: Mapping[str, Lowering], progress: ProgressLine) -> Any:
+    def _grow(self, view: Any, found: Mapping[str, Any], progress: ProgressLine) -> Any:
         """Show what has come so far, in the view that has shown what came before; gives the view."""
         results = list(found.values())
         if view is None:
@@ -146,7 +146,7 @@ class LowerMagics(Magics):
             view = self._show(next(found), parsed, progress)
         threading.Thread(target=self._go_on, args=(found, view, parsed), name="irwidget-follow", daemon=True).start()
 
-    def _go_on(self, found: Iterator[Mapping[str, Lowering]], view: Any, parsed: argparse.Namespace) -> None:
+    def _go_on(self, found: Iterator[Mapping[str, Any]], view: Any, parsed: argparse.Namespace) -> None:
         try:
             for done in found:
                 if view is None or view.comm is None:
@@ -188,14 +188,15 @@ class LowerMagics(Magics):
         """Lower each model to each target and show what came out; the first error is raised at the end."""
         # Nobody watches a notebook that is executed without a page; such runs send no cell id.
         with ProgressLine(enabled=not parsed.text and display.cell_id(self.shell) is not None) as progress:
-            done, problems = lower_all(candidates, wanted, parsed, progress)
+            make = partial(versus.compared, namespace=self.shell.user_ns) if parsed.versus else lower_all
+            done, problems = make(candidates, wanted, parsed, progress)
             if done:
                 self._show(done, parsed, progress)
         if problems:
             raise problems[0]
 
     def _show(
-        self, done: Mapping[str, Lowering], parsed: argparse.Namespace, progress: ProgressLine, view: Any = None
+        self, done: Mapping[str, Any], parsed: argparse.Namespace, progress: ProgressLine, view: Any = None
     ) -> Any:
         """Show, and write what is asked for; `view` has shown what came before. Gives the view, None for text."""
         self._bind("_lowering", done, parsed)
@@ -203,7 +204,7 @@ class LowerMagics(Magics):
         if parsed.html:
             display.page(results, "; ".join(done), parsed.html)
         if parsed.save:
-            save(results, parsed.save)
+            save(versus.sides(results), parsed.save)
         if parsed.text:
             print(display.text(results))
             return None
