@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from irwidget.errors import ToolError, UsageError
 from irwidget.opened import STDIN, Opened, given_of, read
 from irwidget.readers import log as logs
-from irwidget.readers.base import Given
+from irwidget.readers.base import ReaderInput
 from irwidget.readers.folders import files
 
 LOOK = 0.3
@@ -51,7 +51,7 @@ class _Growing(Protocol):
         """What is another when there is more to see."""
         ...
 
-    def given(self) -> Given: ...
+    def given(self) -> ReaderInput: ...
 
 
 class _File:
@@ -68,7 +68,7 @@ class _File:
             found = files(self._path) if self._path.is_dir() else iter([self._path])
             return tuple((one.st_size, one.st_mtime_ns) for one in map(os.stat, found))
 
-    def given(self) -> Given:
+    def given(self) -> ReaderInput:
         """The log or folder, as it is now."""
         return given_of(str(self._path), None, logs.MOST)
 
@@ -96,9 +96,9 @@ class _Stream:
         """How much has come."""
         return os.fstat(self._kept.fileno()).st_size
 
-    def given(self) -> Given:
+    def given(self) -> ReaderInput:
         """What has come."""
-        return Given(self._name, logs.Log(self._kept, self._name))
+        return ReaderInput(self._name, logs.Log(self._kept, self._name))
 
 
 def followed(what: str, *, format: str | None = None, idle: float = _IDLE) -> Iterator[Opened]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from irwidget.readers import asking
 from irwidget.readers import log as logs
-from irwidget.readers.base import Given
+from irwidget.readers.base import ReaderInput
 from irwidget.readers.printed import PassDumps
 from irwidget.toolchain import external
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
@@ -66,7 +66,7 @@ class _Printed:
 
     def take(self, stderr: bytes) -> bytes:
         """Keep the dumps of what a program said; gives the rest where there are none."""
-        given = Given(self.name, logs.of_bytes(stderr, self.name)) if stderr else Given(self.name)
+        given = ReaderInput(self.name, logs.of_bytes(stderr, self.name)) if stderr else ReaderInput(self.name)
         reader = PassDumps()
         self.traces = list(reader.read(given)) if given.log is not None and reader.recognises(given) else []
         if not self.traces:

@@ -24,7 +24,7 @@ _MOST_USES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class PlacedText:
     """A text with the places of its lines, of which there may be none."""
 
     text: str
@@ -32,7 +32,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PutTarget:
     """What is replaced: an operation of MLIR by its name and symbol, or a function of LLVM."""
 
     language: str
@@ -48,7 +48,7 @@ class Target:
         return f"{self.operation}{name}" + (f" of @{self.child}" if self.child and not name else "")
 
 
-def put(whole: Text, part: Text, target: Target) -> Text | None:
+def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | None:
     """The whole with the part in the place of what it is a newer text of; None where that is not there, or twice."""
     found = span(whole.text, target)
     if found is None:
@@ -66,15 +66,15 @@ def put(whole: Text, part: Text, target: Target) -> Text | None:
         renamed += "\n"
     text = f"{added}{whole.text[:start]}{renamed}{whole.text[stop:]}"
     if not whole.places and not kept:
-        return Text(text)
+        return PlacedText(text)
     lines = whole.text.count("\n", 0, start)
     gone = whole.text.count("\n", start, stop)
     before = whole.places or (None,) * (whole.text.count("\n") + 1)
     new = (*kept, *(None,) * (renamed.count("\n") - len(kept)))[: renamed.count("\n")]
-    return Text(text, ((None,) * added.count("\n") + before[:lines] + new + before[lines + gone :]))
+    return PlacedText(text, ((None,) * added.count("\n") + before[:lines] + new + before[lines + gone :]))
 
 
-def span(text: str, target: Target) -> tuple[int, int, str] | None:
+def span(text: str, target: PutTarget) -> tuple[int, int, str] | None:
     """Where the target is in a text, and how far it is indented; None where it is not there, or not once."""
     found = list(islice(_spans(text, _heads(text, target), target), 2))
     if target.child and len(found) > 1:
@@ -82,7 +82,7 @@ def span(text: str, target: Target) -> tuple[int, int, str] | None:
     return found[0] if len(found) == 1 else None
 
 
-def _spans(text: str, heads: Iterable[re.Match[str]], target: Target) -> Iterator[tuple[int, int, str]]:
+def _spans(text: str, heads: Iterable[re.Match[str]], target: PutTarget) -> Iterator[tuple[int, int, str]]:
     for found in heads:
         indent = found[1] if target.language == "mlir" else ""
         if target.language == "mlir" and not indent:
@@ -94,7 +94,7 @@ def _spans(text: str, heads: Iterable[re.Match[str]], target: Target) -> Iterato
             yield _with_attributes(text, start), min(close.end() + 1, len(text)), indent
 
 
-def _heads_around(text: str, target: Target) -> Iterator[re.Match[str]]:
+def _heads_around(text: str, target: PutTarget) -> Iterator[re.Match[str]]:
     """The lines that what the target names begins with, where its child is inside, each once."""
     pattern = _MLIR if target.symbol else _NAMELESS
     seen: set[int] = set()
@@ -130,7 +130,7 @@ def _with_attributes(text: str, start: int) -> int:
     return above if text.startswith("; Function Attrs:", above) else start
 
 
-def _heads(text: str, target: Target) -> Iterator[re.Match[str]]:
+def _heads(text: str, target: PutTarget) -> Iterator[re.Match[str]]:
     """The lines that what the target names may begin with."""
     if not target.symbol:
         yield from _lines_with("module" if target.operation in _MODULE else target.operation, _NAMELESS, text, target)
@@ -144,7 +144,7 @@ def _heads(text: str, target: Target) -> Iterator[re.Match[str]]:
             seen.add(found.start())
 
 
-def _lines_with(word: str, pattern: re.Pattern[str], text: str, target: Target) -> Iterator[re.Match[str]]:
+def _lines_with(word: str, pattern: re.Pattern[str], text: str, target: PutTarget) -> Iterator[re.Match[str]]:
     """The lines with a word that match and define what the target names."""
     end = 0
     while (at := text.find(word, end)) >= 0:
@@ -164,7 +164,7 @@ _NAMELESS = re.compile(r"^([ ]*)([\w$]+(?:\.[\w$]+)*)(?= )(?! (?:[a-z_]+ )*@)[^\
 _MODULE = ("module", "builtin.module")
 
 
-def _named(found: re.Match[str], target: Target) -> bool:
+def _named(found: re.Match[str], target: PutTarget) -> bool:
     """Whether a line defines what the target names."""
     if target.language == "llvm":
         return target.symbol in (found[1], found[2])
