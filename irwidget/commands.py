@@ -80,10 +80,12 @@ def lower_all(
         options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, wanted)}
         options |= {"name": name, "progress": progress.report}
         make = cast("Callable[..., dict[str, Lowering]]", partial(lower, to=list(wanted), **options))
-        progress.begin(name)
+        progress.begin(name, (name, tuple(wanted), str(parsed)))
         try:
             made = first_that_fits(candidate, make)
+            progress.finish()
         except (IRWidgetError, LoweringInterrupted) as error:
+            progress.fail()
             problems.append(error)
             made = error.lowerings or ({error.lowering.target: error.lowering} if error.lowering else {})
         done.update({_key(name, target, candidates, wanted): low for target, low in made.items()})

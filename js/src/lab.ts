@@ -7,6 +7,7 @@
  */
 
 import type { Host, Render } from "./mount";
+import { INTERRUPT } from "./outside";
 import { PageModel } from "./pagemodel";
 
 const OURS = "application/vnd.irwidget+json";
@@ -46,7 +47,9 @@ interface Tracker {
   forEach(each: (panel: Panel) => void): void;
 }
 interface Panel {
+  readonly node: HTMLElement;
   readonly content: { readonly rendermime: Rendermime };
+  readonly sessionContext: { readonly session: { readonly kernel: { interrupt(): Promise<void> } | null } | null };
 }
 type Scope = Readonly<Record<string, Readonly<Record<string, { get(): Promise<() => unknown> }>>>>;
 
@@ -186,6 +189,16 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
   };
 }
 
+/** A view in a notebook can have its kernel interrupted. */
+function interruptible({ node, sessionContext }: Panel): void {
+  node.addEventListener(INTERRUPT, (event) => {
+    const kernel = sessionContext.session?.kernel;
+    if (!kernel) return;
+    event.preventDefault();
+    void kernel.interrupt();
+  });
+}
+
 async function shared<T>(scope: Scope, name: string): Promise<T> {
   const versions = Object.values(scope[name] ?? {});
   if (versions.length === 0) throw new Error(`JupyterLab shares no ${name}`);
@@ -204,10 +217,12 @@ async function plugin(): Promise<object> {
     autoStart: true,
     requires: [INotebookTracker],
     activate: (_: unknown, tracker: Tracker): void => {
-      const add = ({ content: { rendermime } }: Panel): void => {
+      const add = (panel: Panel): void => {
+        const { rendermime } = panel.content;
         const createRenderer = (): LuminoWidget => new SavedView(rendermime);
         // Before the widget's own, which has -10.
         rendermime.addFactory({ safe: false, mimeTypes: [OURS], createRenderer }, -20);
+        interruptible(panel);
       };
       tracker.forEach(add);
       tracker.widgetAdded.connect((_sender, panel) => add(panel));

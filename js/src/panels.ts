@@ -1,6 +1,6 @@
 /** The small parts around the panes: facts, failure, operation counts, keys. */
 
-import { type Analysis, dialect } from "./analysis";
+import { type Analysis, dialect, sum } from "./analysis";
 import type { Hunk } from "./diff";
 import { comparable, missing, type Stage, type Trace } from "./dumps";
 import { h, OWN_KEYS, plural, thousands } from "./dom";
@@ -76,8 +76,7 @@ export function title(side: "left" | "right", index: number, stage: Stage, of: s
 
 /** How much has changed, in words. */
 export function summary(changes: readonly Hunk[], renumbered: number, followed: boolean): string {
-  let [gone, added] = [0, 0];
-  for (const { a0, a1, b0, b1 } of changes) [gone, added] = [gone + a1 - a0, added + b1 - b0];
+  const { gone, added } = sum(changes);
   const said =
     gone + added === 0
       ? "no change"
