@@ -19,6 +19,8 @@ PATIENCE = 1.5
 INTERVAL = 0.25
 PASSES = "passes"
 """The phase in which passes run."""
+_MOMENT = 0.001
+"""Seconds below which a phase is not worth a word."""
 _MOST = 200
 """How many lowerings are remembered by the time they took."""
 
@@ -62,6 +64,8 @@ class Course:
             if self.phases[-1].name == name:
                 return
             self.phases[-1].seconds = now - self.phases[-1].began
+            if self.phases[-1].seconds < _MOMENT:
+                del self.phases[-1]
         if name:
             self.phases.append(Phase(name, now))
         self.now = None

@@ -6,7 +6,7 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import IRWidgetError
@@ -32,8 +32,15 @@ h1 { font-size: 18px; margin: 0 0 12px; }
 """
 
 
-def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgram] = ()) -> str:
+def page(
+    traces: Sequence[Trace],
+    title: str = "",
+    programs: Sequence[SpyreProgram] = (),
+    notes: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """An HTML page that shows lowerings, and programs for Spyre above them, exactly as the widgets do.
+
+    `notes` are those of a view, `PassDiff.notes`.
 
     Waits for dumps that are still on their way; those that will never come, the page says so of.
     """
@@ -45,7 +52,7 @@ def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgr
     linked = [trace for trace in traces if trace.nodes]
     views = [_spyre(program) for program in programs]
     views += [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
-    views += [view(state_of(traces), twins.html(traces))] if traces else []
+    views += [view({**state_of(traces), "notes": [*notes]}, twins.html(traces))] if traces else []
     body = "\n".join([tag("h1", title), *views])
     needed = {"viewer": traces, "spyre": programs, "helion": linked, "graph": has_graphs(traces)}
     return document(body, title, [name for name, why in needed.items() if why])

@@ -9,7 +9,7 @@ from typing import Any
 
 import traitlets
 
-from irwidget.progress import Course
+from irwidget.progress import Course, Phase
 from irwidget.views import base
 
 
@@ -30,7 +30,7 @@ class ProgressBar(base.View):
         self.on_msg(self._asked)
 
     def take(self, course: Course, now: float) -> None:
-        """Show where a lowering is; the page counts the seconds on from here, and hears of it when something changes."""
+        """Show where a lowering is. The page counts the seconds on from here, and hears of what changes."""
         self._line = course.line(now)
         known = (course.name, course.began, len(course.phases), course.passes, course.now)
         if known != self._known:
@@ -57,15 +57,13 @@ def _plain(course: Course, now: float) -> dict[str, Any]:
     return {
         "name": course.name,
         "seconds": now - course.began,
-        "phases": [
-            {
-                "name": one.name,
-                "seconds": now - one.began if one.seconds is None else one.seconds,
-                "over": one.seconds is not None,
-            }
-            for one in course.phases
-        ],
+        "phases": [_phase(one, now) for one in course.phases],
         "passes": course.passes,
         "running": {"pass": course.now[0], "step": course.step, "seconds": now - course.now[1]} if course.now else None,
         "last": {"seconds": course.last.seconds, "passes": course.last.passes} if course.last else None,
     }
+
+
+def _phase(one: Phase, now: float) -> dict[str, Any]:
+    over = one.seconds is not None
+    return {"name": one.name, "seconds": one.seconds if over else now - one.began, "over": over}

@@ -102,6 +102,20 @@ class LinkedKernel(TypedDict):
     stages: list[LinkedStage]
 
 
+class Note(TypedDict):
+    """What a reader has written on a line of a dump."""
+
+    lowering: str
+    """The name of the lowering and what it goes to, as the view says it."""
+    pass_: str
+    """The label of the pass."""
+    line: int
+    """From 1."""
+    text: str
+    """The line as it was."""
+    note: str
+
+
 class ProgressPhase(TypedDict):
     """A part of a lowering that goes on."""
 

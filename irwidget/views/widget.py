@@ -6,13 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import anywidget
 import traitlets
 
-from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.journal import Journal
 from irwidget.trace import Dump, Trace, predecessors, reading
@@ -72,6 +70,8 @@ class PassDiff(base.View):
     rail = traitlets.Bool(None, allow_none=True).tag(sync=True)
     """Show the list of passes as a narrow rail; None: where there is little room."""
 
+    notes = traitlets.List().tag(sync=True)
+    """What has been written on lines, each as `irwidget.views.schema.Note`; the notebook and pages keep it."""
     last = traitlets.Bool(False).tag(sync=True)
     """Whether what the cell made the last time is kept, to compare with."""
     inside = traitlets.List().tag(sync=True)
@@ -144,7 +144,7 @@ class PassDiff(base.View):
         if not isinstance(before, PassDiff) or not before.traces:
             return
         with self.hold_sync():
-            for name in _plain().keys() - {"trace", "against", "left", "right", "last"}:
+            for name in (*(_plain().keys() - {"trace", "against", "left", "right", "last"}), "notes"):
                 setattr(self, name, getattr(before, name))
             if _named(self.traces) != _named(before.traces[: len(self.traces)]):
                 return
@@ -194,13 +194,14 @@ class PassDiff(base.View):
             raise base.Omitted(f"The notebook keeps lowerings of up to {twins.LARGE:,} lines")
         state = {name: getattr(self, name) for name in _plain()}
         data = self._packed or pack(self.traces)
-        return [{"bundle": self._code, "state": {**state, "graph": None, "last": False}, "data": data}]
+        state |= {"graph": None, "last": False, "notes": self.notes}
+        return [{"bundle": self._code, "state": state, "data": data}]
 
     def page(self) -> bytes:
-        """The view as an offline page, UTF-8."""
-        results = [SimpleNamespace(trace=trace, results={}) for trace in self.traces]
-        title = "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in self.traces)
-        return display.page(results, title).encode()
+        """The view as an offline page, with its notes; UTF-8."""
+        from irwidget.views import offline
+
+        return offline.page(self.traces, notes=self.notes).encode()
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         """A message from the page: on a thread of its own, so that the kernel stays free."""

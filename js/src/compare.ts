@@ -24,6 +24,8 @@ export interface Pair {
   readonly fold: boolean;
   readonly symbol: string;
   readonly blame?: Blamed | undefined;
+  /** What is written on a line, or ""; absent where nothing is written at all. */
+  readonly note?: ((spot: Spot) => string) | undefined;
 }
 
 export interface Spot {
@@ -37,6 +39,7 @@ export interface CompareHooks {
   readonly source: (stage: Stage) => ((line: number) => number) | null;
   readonly moved: (spot: Spot) => void;
   readonly blamed: (spot: Spot) => void;
+  readonly noted: (spot: Spot) => void;
 }
 
 const CONTEXT = 3;
@@ -89,6 +92,7 @@ export class Compare {
         unfold: (key) => this.unfold(key),
         moved: (pane, line, column) => this.moved(pane, line, column),
         blamed: (pane, line) => this.hooks.blamed(this.spot(pane, line)),
+        noted: (pane, line) => this.hooks.noted(this.spot(pane, line)),
         scrolled: (pane) => this.scrolled(pane),
         measured: () => this.resized(),
       });
@@ -261,7 +265,7 @@ export class Compare {
 
   private content(pair: Pair, column: Column, side: SideName) {
     const place = (line: number): Spot => spotOf(column, line);
-    const { blame } = pair;
+    const { blame, note } = pair;
     const sources = { left: this.hooks.source(pair.left), right: this.hooks.source(pair.right) };
     const known = side === "both" ? (sources.left ?? sources.right) : sources[side];
     const source = (line: number): number => {
@@ -275,6 +279,7 @@ export class Compare {
       wrap: pair.wrap,
       source: known ? source : undefined,
       tied: this.mode === "linked",
+      note: note && ((line: number) => note(place(line))),
       blame:
         blame &&
         ((line: number) => {

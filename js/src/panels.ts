@@ -154,6 +154,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["c", "operation counts"],
   ["Tab", "list → left → right → source"],
   ["r", "the list of passes as a narrow rail"],
+  ["m", "write a note on the line; all notes"],
   ["t", "the slowest passes first"],
   ["Esc", "back to the list, then to the notebook"],
 ];

@@ -87,6 +87,19 @@ export interface LinkedKernel {
   readonly stages: readonly LinkedStage[];
 }
 
+/** What a reader has written on a line of a dump. */
+export interface Note {
+  /** The name of the lowering and what it goes to, as the view says it. */
+  readonly lowering: string;
+  /** The label of the pass. */
+  readonly pass: string;
+  /** From 1. */
+  readonly line: number;
+  /** The line as it was. */
+  readonly text: string;
+  readonly note: string;
+}
+
 /** A part of a lowering that goes on. */
 export interface ProgressPhase {
   readonly name: string;

@@ -15,6 +15,7 @@ import { PassList } from "./list";
 import { type Changes, type Model, Store } from "./model";
 import { files, type Painter, painterOf } from "./files";
 import { mounted, type View } from "./mount";
+import { type NotedLine, Notes } from "./notes";
 import { absent, facts, failure, help, operations, summary, title } from "./panels";
 import { type Reader, Search } from "./searching";
 import { SourcePane } from "./source";
@@ -68,6 +69,7 @@ export class Viewer implements View {
   private opening: Promise<void> = Promise.resolve();
 
   readonly inside: Inside;
+  private readonly notes: Notes;
 
   constructor(
     private readonly model: Model,
@@ -83,6 +85,7 @@ export class Viewer implements View {
       unified: () => this.unified,
       search: (step) => this.nextHit(step),
       link: () => void this.beyond.copyLink(),
+      notes: () => this.note(),
       tab: this.asker && (() => void this.beyond.openTab()),
       full: () => void this.beyond.fullScreen(),
       last: () => void this.beyond.compareWithLast(),
@@ -152,6 +155,11 @@ export class Viewer implements View {
       this.status,
       this.operations,
     );
+    this.notes = new Notes(this.element, this.store, {
+      go: ({ trace, stage, line }) => this.goTo(trace, stage, line),
+      open: (dialog) => this.openDialog(dialog),
+      say: (text) => this.say(text),
+    });
   }
 
   async start(): Promise<void> {
@@ -159,6 +167,7 @@ export class Viewer implements View {
     const observer = new ResizeObserver(() => this.measure());
     observer.observe(this.main);
     this.stops.push(() => observer.disconnect(), this.beyond.followLinks());
+    this.notes.recall();
   }
 
   /** How much room there is. */
@@ -235,6 +244,7 @@ export class Viewer implements View {
       source: (stage) => this.sourceLines(stage),
       moved: (spot) => this.moved(spot),
       blamed: (spot) => this.follow(spot),
+      noted: (spot) => this.note(spot),
     });
     this.main.append(this.compare.element);
     this.source = new SourcePane(dumps, this.root, (file, line) => this.fromSource(file, line));
@@ -356,6 +366,7 @@ export class Viewer implements View {
       right: this.right,
       titles,
       blame,
+      note: this.notes.all.length > 0 ? (spot) => this.notes.on(this.analysis, this.lineOf(spot)) : undefined,
       ignoreRenumbering: store.get("ignore_renumbering"),
       symbol: store.get("symbol"),
       layout: this.unified ? "unified" : "split",
@@ -497,19 +508,29 @@ export class Viewer implements View {
 
   /** Go to the pass that last changed a line, and when that is this pass, to the line before it. */
   private follow(spot: Spot): void {
-    const stage = this.store.get(spot.side);
-    const trace = spot.side === "left" ? this.leftTrace : this.trace;
+    const { trace, stage } = this.lineOf(spot);
     const version = this.blames.of(trace).back({ stage, line: spot.line });
     if (!version) return this.say(noEarlier(trace, stage));
+    this.goTo(trace, version.stage, version.line);
+  }
+
+  /** Show a line of a stage of a lowering, beside the pass before. */
+  private goTo(trace: Trace, stage: number, line: number): void {
     this.pinned = false;
     const at = this.analysis.dumps.traces.indexOf(trace);
-    this.store.set({
-      trace: at,
-      against: -1,
-      right: version.stage,
-      left: Math.max(0, trace.stages[version.stage]!.before),
-    });
-    queueMicrotask(() => this.compare.reveal({ side: "right", line: version.line }, "focus"));
+    this.store.set({ trace: at, against: -1, right: stage, left: Math.max(0, trace.stages[stage]!.before) });
+    queueMicrotask(() => this.compare.reveal({ side: "right", line }, "focus"));
+  }
+
+  private lineOf(spot: Spot): NotedLine {
+    const left = spot.side === "left";
+    return { trace: left ? this.leftTrace : this.trace, stage: this.store.get(spot.side), line: spot.line };
+  }
+
+  /** Write on a line: that of the cursor, if no other is meant. */
+  note(spot = this.at): void {
+    const on = spot && this.lineOf(spot);
+    this.notes.open(this.analysis, on?.trace.stages[on.stage]?.lines[on.line] === undefined ? null : on);
   }
 
   followCursor(): void {

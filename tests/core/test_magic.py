@@ -237,7 +237,8 @@ def test_only_what_came_to_its_end_says_how_long_it_takes():
     line.begin("Net", "failed")
     assert line.course.last is None
     line.begin("Net", "done")
-    assert line.course.last is not None and line.course.last.passes == 0
+    assert line.course.last is not None
+    assert line.course.last.passes == 0
 
 
 def test_a_lowering_says_its_phases(shell):
