@@ -70,6 +70,8 @@ class PassDiff(base.View):
     rail = traitlets.Bool(None, allow_none=True).tag(sync=True)
     """Show the list of passes as a narrow rail; None: where there is little room."""
 
+    ops = traitlets.Bool(False).tag(sync=True)
+    """Show the operations beside the panes: what the pass did to them, their tree, their graph."""
     notes = traitlets.List().tag(sync=True)
     """What has been written on lines, each as `irwidget.views.schema.Note`; the notebook and pages keep it."""
     last = traitlets.Bool(False).tag(sync=True)

@@ -114,7 +114,7 @@ export class Analysis {
     const known = new Map<number, Line>();
     const line = (id: number): Line => {
       let names = known.get(id);
-      if (!names) known.set(id, (names = this.shape(id).namesOf(this.text(id))));
+      if (!names) known.set(id, (names = this.namesOf(id)));
       return names;
     };
     const changed = followed(found, left.lines, right.lines, line);
@@ -165,6 +165,11 @@ export class Analysis {
     let known = this.operations.get(syntax);
     if (!known) this.operations.set(syntax, (known = []));
     return (known[id] ??= this.shape(id).operationOf(this.text(id), syntax));
+  }
+
+  /** The names on a line that a pass may renumber. */
+  namesOf(id: number): Line {
+    return this.shape(id).namesOf(this.text(id));
   }
 
   /** How often each operation occurs. */

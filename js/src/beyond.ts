@@ -4,7 +4,7 @@ import type { Asker } from "./ask";
 import type { Compare } from "./compare";
 import type { Trace } from "./dumps";
 import { copyText } from "./export";
-import { fragmentOf, type Place, placeOf } from "./links";
+import { ARRIVED, fragmentOf, type Place, placeOf } from "./links";
 import type { Store } from "./model";
 import type { Reader } from "./searching";
 
@@ -41,7 +41,8 @@ export class Beyond {
     };
     window.addEventListener("hashchange", follow);
     document.addEventListener("click", click, true);
-    follow();
+    const arrived = (globalThis as Record<symbol, unknown>)[ARRIVED];
+    if (!this.go(placeOf(location.hash)) && typeof arrived === "string") this.go(placeOf(arrived));
     return () => {
       window.removeEventListener("hashchange", follow);
       document.removeEventListener("click", click, true);

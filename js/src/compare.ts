@@ -139,6 +139,11 @@ export class Compare {
     return count;
   }
 
+  /** The part of each stage that is shown. */
+  get parts(): readonly [left: Segment, right: Segment] {
+    return this.ranges;
+  }
+
   get changes(): readonly Hunk[] {
     return this.hunks;
   }

@@ -64,6 +64,7 @@ function letter(viewer: Viewer, key: string): boolean {
     l: () => viewer.pin(),
     L: () => viewer.pin(),
     r: () => viewer.toggleRail(),
+    o: () => store.set({ ops: !store.get("ops") }),
     m: () => viewer.note(),
     t: () => store.set({ by_time: !store.get("by_time") }),
     "?": () => viewer.help(),

@@ -8,6 +8,7 @@
 
 import type { Host, Render } from "./mount";
 import { INTERRUPT, KEEP, RECALL } from "./outside";
+import { ARRIVED } from "./links";
 import type { Note } from "./schema";
 import { PageModel } from "./pagemodel";
 
@@ -57,6 +58,8 @@ interface Panel {
 }
 type Scope = Readonly<Record<string, Readonly<Record<string, { get(): Promise<() => unknown> }>>>>;
 
+// JupyterLab writes the address anew while it starts; the views that open then go where it led.
+(globalThis as Record<symbol, unknown>)[ARRIVED] = location.hash;
 const base = new URL(".", (document.currentScript as HTMLScriptElement).src);
 const bundles = new Map<string, Promise<{ render: Render }>>();
 

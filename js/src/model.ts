@@ -42,6 +42,8 @@ export interface State {
   by_time: boolean;
   /** Show the list of passes as a narrow rail; null: where there is little room. */
   rail: boolean | null;
+  /** Whether the operations are shown beside the panes. */
+  ops: boolean;
   /** What the reader has written on lines. */
   notes: readonly Note[];
 }
@@ -64,6 +66,7 @@ const KEYS: readonly (keyof State)[] = [
   "passes",
   "by_time",
   "rail",
+  "ops",
   "notes",
 ];
 

@@ -151,6 +151,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["[", "follow the line back to the pass before"],
   ["i", "the passes inside a step of LLVM, one by one"],
   ["d u", "definition, next use of the name at the cursor"],
+  ["o", "operations: what the pass did to them, tree, graph"],
   ["c", "operation counts"],
   ["Tab", "list → left → right → source"],
   ["r", "the list of passes as a narrow rail"],

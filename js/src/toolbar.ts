@@ -3,7 +3,7 @@
 import { h, OWN_KEYS } from "./dom";
 import type { State, Store } from "./model";
 
-type Switch = "ignore_renumbering" | "wrap" | "fold" | "blame" | "search_case" | "search_word" | "search_regex";
+type Switch = "ops" | "ignore_renumbering" | "wrap" | "fold" | "blame" | "search_case" | "search_word" | "search_regex";
 
 export interface ToolbarHooks {
   /** Whether there is one column now. */
@@ -87,6 +87,7 @@ export class Toolbar {
       this.switch("fold", "Fold", "Hide equal lines far from a change (z)"),
       this.switch("wrap", "Wrap", "Wrap long lines (w)"),
       this.switch("blame", "Blame", "Which pass last changed each line (a)"),
+      this.switch("ops", "Ops", "Operations: what the pass did to them, their tree and graph (o)"),
       this.button("Copy", "Copy the dump on the right", hooks.copy),
       this.button("Save", "Download the dump on the right", hooks.save),
       this.button("Copy link", "Copy a link to this place", hooks.link),

@@ -15,6 +15,7 @@ import { PassList } from "./list";
 import { type Changes, type Model, Store } from "./model";
 import { files, type Painter, painterOf } from "./files";
 import { mounted, type View } from "./mount";
+import { Ops, type Shown as OpsShown } from "./ops/main";
 import { type NotedLine, Notes } from "./notes";
 import { absent, facts, failure, help, operations, summary, title } from "./panels";
 import { type Reader, Search } from "./searching";
@@ -70,6 +71,7 @@ export class Viewer implements View {
 
   readonly inside: Inside;
   private readonly notes: Notes;
+  private readonly ops: Ops;
 
   constructor(
     private readonly model: Model,
@@ -141,6 +143,10 @@ export class Viewer implements View {
       reset: () => wide(null),
     });
     this.main = h("div", { class: "irw-main" }, this.titles);
+    this.ops = new Ops({
+      reveal: (side, line) => void this.compare.reveal({ side, line }, "center"),
+      open: (dialog) => this.openDialog(dialog),
+    });
     this.element = h(
       "div",
       {
@@ -151,7 +157,7 @@ export class Viewer implements View {
       },
       this.head,
       this.toolbar.element,
-      h("div", { class: "irw-body" }, this.side, this.bar, this.main),
+      h("div", { class: "irw-body" }, this.side, this.bar, this.main, this.ops.panel.element),
       this.status,
       this.operations,
     );
@@ -321,7 +327,10 @@ export class Viewer implements View {
       this.search();
       this.toolbar.draw();
     } else if (only("passes", "by_time", "rail")) this.drawList();
-    else this.draw();
+    else if (only("ops")) {
+      this.toolbar.draw();
+      this.drawOps();
+    } else this.draw();
   }
 
   private draw(): void {
@@ -339,6 +348,7 @@ export class Viewer implements View {
     this.search();
     this.drawStatus();
     this.drawOperations();
+    this.drawOps();
   }
 
   /** What there is to say of the lowering; drawn once, so that what the reader has opened stays open. */
@@ -393,9 +403,19 @@ export class Viewer implements View {
           : compare.mode === "linked"
             ? linked(left, right)
             : summary(compare.changes, compare.renumbered, this.analysis.follows(left, right)),
+      this.ops.sentence(this.opsShown),
       arriving(this.trace),
     ];
     this.status.replaceChildren(...said.filter(Boolean).map((text) => h("span", {}, text)));
+  }
+
+  private drawOps(): void {
+    this.ops.draw(this.opsShown, this.store.get("ops"));
+  }
+
+  private get opsShown(): OpsShown {
+    const { analysis, left, right } = this;
+    return { analysis, left, right, parts: this.compare.parts };
   }
 
   private drawOperations(): void {

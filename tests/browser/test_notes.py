@@ -41,7 +41,7 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
     again = page.context.new_page()
     server = page.url.split("/lab")[0]
-    again.goto(f"{server}/lab/workspaces/{opened.path.stem}-again/tree/{opened.path.name}?reset#pass=13&line=2")
+    again.goto(f"{server}/lab/workspaces/{opened.path.stem}-again/tree/{opened.path.name}#pass=13&line=2")
     saved = again.locator(".irw[data-timeline]")
     saved.wait_for(timeout=60_000)
     assert saved.get_by_role("button", name="Notes (1)").count() == 1
