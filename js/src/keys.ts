@@ -65,6 +65,7 @@ function letter(viewer: Viewer, key: string): boolean {
     L: () => viewer.pin(),
     r: () => viewer.toggleRail(),
     o: () => store.set({ ops: !store.get("ops") }),
+    e: () => viewer.costTable(),
     m: () => viewer.note(),
     t: () => store.set({ by_time: !store.get("by_time") }),
     "?": () => viewer.help(),

@@ -155,6 +155,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["c", "operation counts"],
   ["Tab", "list → left → right → source"],
   ["r", "the list of passes as a narrow rail"],
+  ["e", "what each pass costs: time, memory, copies, arithmetic"],
   ["m", "write a note on the line; all notes"],
   ["t", "the slowest passes first"],
   ["Esc", "back to the list, then to the notebook"],

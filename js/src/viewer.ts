@@ -16,6 +16,7 @@ import { type Changes, type Model, Store } from "./model";
 import { files, type Painter, painterOf } from "./files";
 import { mounted, type View } from "./mount";
 import { Ops, type Shown as OpsShown } from "./ops/main";
+import { costs } from "./ops/table";
 import { type NotedLine, Notes } from "./notes";
 import { absent, facts, failure, help, operations, summary, title } from "./panels";
 import { type Reader, Search } from "./searching";
@@ -434,7 +435,8 @@ export class Viewer implements View {
     const listed = entries(rows, store.get("passes"), this.openUnchanged, [shown, right], store.get("by_time"));
     this.list.draw(listed, shown, right, timeline.most, `No pass has a name like “${store.get("passes")}”`);
     const toggle = (): void => store.set({ by_time: !store.get("by_time") });
-    this.costs.replaceChildren(...cost(timeline, rows.length - 1, store.get("by_time"), toggle));
+    const table = (): void => this.costTable();
+    this.costs.replaceChildren(...cost(timeline, rows.length - 1, store.get("by_time"), toggle, table));
     this.legend.replaceChildren(...legend(timeline));
     this.side.toggleAttribute("data-rail", this.rail);
     this.side.querySelector(".irw-rail")!.textContent = this.rail ? "»" : "«";
@@ -566,6 +568,19 @@ export class Viewer implements View {
 
   toggleOperations(): void {
     this.operations.open = !this.operations.open;
+  }
+
+  /** What each pass costs. */
+  costTable(): void {
+    const dialog = h("dialog", { class: "irw-graph", "aria-label": "What each pass costs", ...OWN_KEYS });
+    const shut = (): void => dialog.close();
+    const go = (stage: number): void => {
+      shut();
+      this.pinned = false;
+      this.choose(stage, "both");
+    };
+    dialog.append(costs(this.analysis, this.trace, go, shut));
+    this.openDialog(dialog);
   }
 
   help(): void {

@@ -212,11 +212,12 @@ export function sentence(analysis: Analysis, { left, right, parts }: Compared): 
       .filter(([, more]) => more * sign > 0)
       .sort((a, b) => (b[1] - a[1]) * sign || (a[0] < b[0] ? -1 : 1));
     if (kinds.length === 0) continue;
-    const named = kinds.slice(0, KINDS).map(([op, more]) => `${thousands(Math.abs(more))} ${op}`);
-    const others = kinds.slice(KINDS).reduce((sum, [, more]) => sum + Math.abs(more), 0);
-    said.push(
-      `${word} ${named.join(", ")}${others > 0 ? ` and ${thousands(others)} of ${kinds.length - KINDS} other kinds` : ""}`,
-    );
+    const shown = kinds.length === KINDS + 1 ? kinds.length : KINDS;
+    const named = kinds.slice(0, shown).map(([op, more]) => `${thousands(Math.abs(more))} ${op}`);
+    const others = kinds.slice(shown);
+    const more = others.reduce((sum, [, more]) => sum + Math.abs(more), 0);
+    const rest = more > 0 ? ` and ${thousands(more)} of ${others.length} other kinds` : "";
+    said.push(`${word} ${named.join(", ")}${rest}`);
   }
   return said.join("; ");
 }

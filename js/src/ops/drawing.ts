@@ -27,6 +27,7 @@ const LETTER = 6.3;
 
 export class Drawing {
   readonly element: HTMLElement;
+  readonly bar: HTMLElement;
   readonly canvas: HTMLCanvasElement;
   private readonly said = h("span", { class: "irw-dim", role: "status" });
   private readonly title = h("b", {});
@@ -57,20 +58,15 @@ export class Drawing {
     });
     const button = (text: string, title: string, click: () => void): HTMLElement =>
       h("button", { type: "button", title, ...OWN_KEYS, click }, text);
-    this.element = h(
+    this.bar = h(
       "div",
-      { class: "irw-ops-graph" },
-      h(
-        "div",
-        { class: "irw-graph-bar" },
-        button("Out", "To the operation that this is inside of (Backspace)", () => this.hooks.out()),
-        button("Fit", "All of it (0)", () => this.fit()),
-        this.title,
-        this.said,
-      ),
-      this.canvas,
-      ...this.hues,
+      { class: "irw-graph-bar" },
+      button("Out", "To the operation that this is inside of (Backspace)", () => this.hooks.out()),
+      button("Fit", "All of it (0)", () => this.fit()),
+      this.title,
+      this.said,
     );
+    this.element = h("div", { class: "irw-ops-graph" }, this.bar, this.canvas, ...this.hues);
   }
 
   show(drawn: Drawn): void {

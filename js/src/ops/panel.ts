@@ -106,7 +106,7 @@ export class OpsPanel {
     const { compared } = this;
     if (!compared?.right.ready) return "The text is not here";
     if (!compared.right.syntax) return `No operations are known of ${compared.right.language}`;
-    return this.tab === "tree" ? "No operations" : "";
+    return "";
   }
 
   // Changes
@@ -142,7 +142,7 @@ export class OpsPanel {
     const click = (): void => this.hooks.reveal(side, line);
     return h(
       "li",
-      { class: `irw-op-${kind}` },
+      { class: `irw-node-${kind}` },
       h(
         "button",
         { type: "button", title: `${kind}, line ${line + 1} on the ${side}`, ...OWN_KEYS, click },
@@ -191,7 +191,7 @@ export class OpsPanel {
     const row = h(
       "div",
       {
-        class: `irw-op ${touched ? "irw-op-touched" : ""}`,
+        class: `irw-node ${touched ? "irw-node-touched" : ""}`,
         id: `${this.id}-${number}`,
         role: "treeitem",
         "data-op": number,
@@ -199,7 +199,11 @@ export class OpsPanel {
         "aria-expanded": inside > 0 ? String(this.open.has(number)) : undefined,
         "aria-selected": String(number === this.chosen),
       },
-      h("span", { class: "irw-op-sign", "aria-hidden": "true" }, inside > 0 ? (this.open.has(number) ? "▾" : "▸") : ""),
+      h(
+        "span",
+        { class: "irw-node-sign", "aria-hidden": "true" },
+        inside > 0 ? (this.open.has(number) ? "▾" : "▸") : "",
+      ),
       h("i", { class: `irw-hue${hueOf(dialect(op.name))}`, "aria-hidden": "true" }),
       label(op),
       h("span", { class: "irw-dim" }, `${inside > 0 ? ` ${inside}` : ""}${touched ? " ±" : ""}`),
@@ -212,7 +216,7 @@ export class OpsPanel {
     const row = (event.target as Element).closest<HTMLElement>("[data-op]");
     if (!row) return;
     this.chosen = Number(row.dataset["op"]);
-    if ((event.target as Element).closest(".irw-op-sign")) this.toggle(this.chosen);
+    if ((event.target as Element).closest(".irw-node-sign")) this.toggle(this.chosen);
     this.hooks.reveal("right", this.ops[this.chosen]!.line);
     this.redrawTree();
   }
@@ -291,7 +295,10 @@ export class OpsPanel {
       },
       choose: (node) => this.hooks.reveal("right", this.ops[nodes[node]!]!.line),
     });
-    dialog.append(drawing.element, h("button", { type: "button", ...OWN_KEYS, click: () => dialog.close() }, "Close"));
+    drawing.bar.append(
+      h("button", { type: "button", class: "irw-close", ...OWN_KEYS, click: () => dialog.close() }, "Close"),
+    );
+    dialog.append(drawing.element);
     this.hooks.open(dialog);
     show();
     drawing.canvas.focus();
