@@ -295,7 +295,11 @@ export class Viewer implements View {
   /** Show a stage: with its predecessor, or as one side of a comparison. */
   choose(stage: number, which: "both" | "left" | "right"): void {
     const index = Math.min(Math.max(stage, 0), this.trace.stages.length - 1);
-    if (which === "left") this.store.set({ left: index });
+    const right = this.store.get("right");
+    // The earlier pass is on the left, whichever was chosen first.
+    if (which === "left" && index > right && this.leftTrace === this.trace)
+      this.store.set({ left: right, right: index });
+    else if (which === "left") this.store.set({ left: index });
     else if (which === "right" || this.pinned) this.store.set({ right: index });
     else this.store.set({ left: this.beside(index), right: index });
   }

@@ -40,14 +40,13 @@ def below(op, depth: int):
 def uses(function) -> set[str]:
     """Which operations of a function use, themselves or inside of them, what which others have made."""
     inner = [one.operation for region in function.regions for block in region for one in block]
-    maker = {one: i for i, one in enumerate(inner)}
     found: set[str] = set()
 
     def visit(op, user: int) -> None:
         for operand in op.operands:
-            owner = operand.owner
-            if isinstance(owner, ir.Operation) and maker.get(owner, user) != user:
-                found.add(f"{maker[owner]}>{user}")
+            for i, one in enumerate(inner):
+                if i != user and not isinstance(operand.owner, ir.Block) and one == operand.owner.operation:
+                    found.add(f"{i}>{user}")
         for region in op.regions:
             for block in region:
                 for one in block:

@@ -35,9 +35,9 @@ interface Side {
 }
 
 /**
- * The operations that differ. Of two that are in one change and differ in the values that they take only, and of two of
- * one name where a change has as many of it before as after, it is said that they have changed. Moved: the same text,
- * names apart, at another place. All others are removed and added.
+ * The operations that differ. Where one change has as many of a name before as after, they have changed, first those
+ * whose texts are equal without the values that they take. Moved: as many of the same text, names apart, are at other
+ * places. All others are removed and added.
  */
 export function changes(analysis: Analysis, { left, right, parts, hunks }: Compared): OpChange[] {
   const side = (stage: Stage, first: number, from: (hunk: Hunk) => Extent): Side[] =>
@@ -53,12 +53,13 @@ export function changes(analysis: Analysis, { left, right, parts, hunks }: Compa
   const old = new Set(side(left, parts[0].from, ({ a0, a1 }) => ({ from: a0, to: a1 })));
   const now = new Set(side(right, parts[1].from, ({ b0, b1 }) => ({ from: b0, to: b1 })));
   const found: OpChange[] = [];
-  const pair = (key: (one: Side) => string, kind: "changed" | "moved", equal: boolean): void => {
+  // Where there are more on one side than on the other, nothing says which became which.
+  const pair = (key: (one: Side) => string, kind: "changed" | "moved"): void => {
     const [before, after] = [grouped(old, key), grouped(now, key)];
     for (const [name, olds] of before) {
       const news = after.get(name) ?? [];
-      if (equal && olds.length !== news.length) continue;
-      for (const [i, a] of olds.slice(0, news.length).entries()) {
+      if (olds.length !== news.length) continue;
+      for (const [i, a] of olds.entries()) {
         const b = news[i]!;
         old.delete(a);
         now.delete(b);
@@ -67,9 +68,9 @@ export function changes(analysis: Analysis, { left, right, parts, hunks }: Compa
       }
     }
   };
-  pair(({ hunk, blank }) => `${hunk} ${blank}`, "changed", false);
-  pair(({ blank }) => blank, "moved", true);
-  pair(({ hunk, op }) => `${hunk} ${op}`, "changed", true);
+  pair(({ hunk, blank }) => `${hunk} ${blank}`, "changed");
+  pair(({ blank }) => blank, "moved");
+  pair(({ hunk, op }) => `${hunk} ${op}`, "changed");
   for (const { line, op } of old) found.push({ kind: "removed", op, before: line, after: -1, what: [] });
   for (const { line, op } of now) found.push({ kind: "added", op, before: -1, after: line, what: [] });
   return found.sort((a, b) => place(a) - place(b));

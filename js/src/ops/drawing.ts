@@ -225,9 +225,15 @@ export class Drawing {
     for (let i = 0; i < drawn.region.nodes.length; i++) {
       const [x, y] = [at.x[i]!, at.y[i]!];
       if (x < left || x > right || y < top || y > bottom) continue;
+      const hue = hues[hueOf(dialect(drawn.name(i)))] ?? fg;
+      if (!legible && i !== this.chosen) {
+        context.fillStyle = hue;
+        context.fillRect(x, y, BOX.width, BOX.height);
+        continue;
+      }
       context.fillStyle = bg;
       context.fillRect(x, y, BOX.width, BOX.height);
-      context.fillStyle = hues[hueOf(dialect(drawn.name(i)))] ?? fg;
+      context.fillStyle = hue;
       context.fillRect(x, y, 5, BOX.height);
       context.strokeStyle = i === this.chosen || drawn.changed(i) ? fg : line;
       context.lineWidth = (i === this.chosen ? 2.5 : 1) / Math.min(1, view.scale);

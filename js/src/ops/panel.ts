@@ -248,7 +248,7 @@ export class OpsPanel {
       ArrowRight: () =>
         holds && !this.open.has(this.chosen) ? this.toggle(this.chosen) : go(holds ? rows[at + 1] : undefined),
       ArrowLeft: () =>
-        this.open.has(this.chosen) ? this.toggle(this.chosen) : go(op.parent >= 0 ? op.parent : undefined),
+        holds && this.open.has(this.chosen) ? this.toggle(this.chosen) : go(op.parent >= 0 ? op.parent : undefined),
       Enter: () => this.hooks.reveal("right", op.line),
       g: () => this.graph(),
     };

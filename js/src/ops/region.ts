@@ -36,7 +36,9 @@ export function region(analysis: Analysis, stage: Stage, ops: readonly Op[], par
       if (maker === undefined) awaited.push([name, user]);
       else edge(maker, user);
     }
-    for (const { text, defined } of names) if (defined && text.startsWith("%")) made.set(text, user);
+    // What a block takes nobody here has made.
+    const maker = ops[from]!.line === line ? user : -1;
+    for (const { text, defined } of names) if (defined && text.startsWith("%")) made.set(text, maker);
   }
   // A block may stand before the one that it comes after.
   for (const [name, user] of awaited) edge(made.get(name) ?? -1, user);
