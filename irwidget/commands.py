@@ -45,7 +45,7 @@ def run(
     """What a command line prints of its passes, and how it failed, if it did. Raises UsageError and ToolError."""
     problem: IRWidgetError | LoweringInterrupted | None = None
     try:
-        found: Sequence[Lowering] = running.run(text, timeout=parsed.timeout, heard=progress.say)
+        found: Sequence[Lowering] = running.run(text, timeout=parsed.timeout, heard=progress.hear)
     except LoweringInterrupted as stop:
         found, problem = list(stop.lowerings.values()), stop
     if problem is None and found and found[-1].failure:

@@ -19,6 +19,8 @@ PATIENCE = 1.5
 INTERVAL = 0.25
 PASSES = "passes"
 """The phase in which passes run."""
+COMMAND = "the command"
+"""The phase in which a program of the user's runs."""
 _MOMENT = 0.001
 """Seconds below which a phase is not worth a word."""
 _MOST = 200
@@ -76,6 +78,11 @@ class Course:
         self.passes += 1
         self.now, self.step = (name, now), step
 
+    def hear(self, said: str, now: float) -> None:
+        """A command that prints its passes has come this far."""
+        self.enter(COMMAND, now)
+        self.now = said, now
+
     def took(self, now: float) -> Took:
         """How long it took, if it is over now."""
         return Took(now - self.began, self.passes)
@@ -83,7 +90,9 @@ class Course:
     def line(self, now: float) -> str:
         """All of it in a line of text."""
         phase = self.phases[-1].name if self.phases and self.phases[-1].seconds is None else ""
-        if self.now:
+        if self.now and not self.passes:
+            phase = f"{phase} · {self.now[0]}"
+        elif self.now:
             of = f" of {self.last.passes}" if self.last and self.last.passes >= self.passes else ""
             phase = f"{self.step} · pass {self.passes}{of} {self.now[0]} for {now - self.now[1]:.0f} s"
         before = f", last time {self.last.seconds:.1f} s" if self.last else ""
@@ -131,6 +140,10 @@ class ProgressLine:
     def say(self, what: str) -> None:
         """A phase begins."""
         self.course.enter(what, time.monotonic())
+
+    def hear(self, said: str) -> None:
+        """A command that prints its passes has come this far."""
+        self.course.hear(said, time.monotonic())
 
     def report(self, started: PassStarted, step: Step, seconds: float) -> None:
         """A pass begins."""

@@ -3,7 +3,7 @@
 import type { Analysis } from "./analysis";
 import type { Compare } from "./compare";
 import { comparable, type Stage, type Trace } from "./dumps";
-import { plural, thousands } from "./dom";
+import { h, plural, thousands } from "./dom";
 import { absent, summary } from "./panels";
 
 /** What there is to say of two stages, and of the texts of their lowering. */
@@ -28,6 +28,12 @@ function linked(left: Stage, right: Stage): string {
       ? `${thousands(known)} of ${plural(total, "line")} linked by their source line`
       : "no line of it knows its source line";
   return `${left.language} → ${right.language}: another language, not diffed; ${tied}`;
+}
+
+/** How far the texts of a lowering have come, as a bar; null when all are here. */
+export function coming({ stages }: Trace): HTMLElement | null {
+  const here = stages.filter(({ ready, lost }) => ready || lost).length;
+  return here < stages.length ? h("progress", { value: here, max: stages.length, "aria-label": "Texts" }) : null;
 }
 
 /** How many texts are here while others are on their way. */

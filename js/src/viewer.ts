@@ -18,7 +18,7 @@ import { costs } from "./ops/table";
 import { type NotedLine, Notes } from "./notes";
 import { absent, facts, failure, help, operations, title } from "./panels";
 import { type Reader, Search } from "./searching";
-import { statusOf } from "./status";
+import { coming, statusOf } from "./status";
 import style from "./style.css?inline";
 import { Toolbar } from "./toolbar";
 import { Tracing } from "./tracing";
@@ -335,9 +335,10 @@ export class Viewer implements View {
 
   private drawStatus(): void {
     const { compare, left, right } = this;
-    const [said, coming] = statusOf(this.analysis, compare, left, right, this.trace);
-    const all = [said!, this.ops.sentence(this.opsShown), coming!];
-    this.status.replaceChildren(...all.filter(Boolean).map((text) => h("span", {}, text)));
+    const [said, rest] = statusOf(this.analysis, compare, left, right, this.trace);
+    const all = [said!, this.ops.sentence(this.opsShown), rest!];
+    const bar = coming(this.trace);
+    this.status.replaceChildren(...all.filter(Boolean).map((text) => h("span", {}, text)), ...(bar ? [bar] : []));
   }
 
   private drawOps(): void {

@@ -46,6 +46,12 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     saved.wait_for(timeout=60_000)
     assert saved.get_by_role("button", name="Notes (1)").count() == 1
     saved.locator("[data-stage='13'][aria-selected='true']").wait_for()
+    again.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=60_000)
+    again.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
+    fresh = again.locator(".irw", has=again.get_by_role("button", name="Tab", exact=True))
+    fresh.wait_for(timeout=60_000)  # a new kernel's, which knows of no notes
+    fresh.get_by_role("button", name="Notes (1)").wait_for()
+    assert evaluate(again, "[one['note'] for one in w.notes]") == "['why twice?']"
     again.close()
 
 

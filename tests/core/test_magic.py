@@ -228,6 +228,14 @@ def test_the_course_of_a_lowering_has_phases_passes_and_the_time_before():
     assert again.line(2.0) == "Net · mlir-opt · pass 1 of 2 canonicalize for 1 s · 2 s, last time 6.0 s"
 
 
+def test_a_command_that_prints_its_passes_is_one_phase():
+    course = Course("", 0.0)
+    for number in (1, 2):
+        course.hear(f"pass {number} cse", float(number))
+    assert course.line(3.0) == "the command · pass 2 cse · 3 s"
+    assert len(course.phases) == 1
+
+
 def test_only_what_came_to_its_end_says_how_long_it_takes():
     line = ProgressLine(enabled=False)
     line.begin("Net", "failed")

@@ -82,7 +82,8 @@ class ProgressView implements View {
       );
     });
     this.phases.replaceChildren(...drawn);
-    this.running.textContent = running ? `${running.step} · ${running.pass} for ${clock(running.seconds + more)}` : "";
+    const step = running?.step ? `${running.step} · ` : "";
+    this.running.textContent = running ? `${step}${running.pass} for ${clock(running.seconds + more)}` : "";
   }
 
   /** Python is asked first; a kernel that hears nothing while it runs is interrupted as the notebook does it. */
