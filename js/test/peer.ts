@@ -5,7 +5,8 @@
 
 import { Analysis } from "../src/analysis";
 import { within } from "../src/diff";
-import type { Dumps, Trace } from "../src/dumps";
+import type { Dumps, Stage, Trace } from "../src/dumps";
+import { sentence } from "../src/ops/changes";
 import { costOf } from "../src/ops/costs";
 import { outline } from "../src/ops/outline";
 import { region } from "../src/ops/region";
@@ -49,6 +50,12 @@ function pairs(analysis: Analysis, { stages }: Trace) {
   });
 }
 
+/** What the pass between two stages did. */
+function said(analysis: Analysis, left: Stage, right: Stage): string {
+  const all = ({ lines }: Stage) => ({ from: 0, to: lines.length });
+  return sentence(analysis, { left, right, parts: [all(left), all(right)], hunks: [] });
+}
+
 for await (const coded of input()) {
   const dumps = await unpacked(coded);
   const analysis = new Analysis(dumps);
@@ -69,6 +76,7 @@ for await (const coded of input()) {
           region(analysis, stage, ops, number).edges.map(([from, to]) => `${from}>${to}`),
         ),
         cost: costOf(analysis, stage),
+        sentence: stages[stage.before] ? said(analysis, stages[stage.before]!, stage) : "",
       };
     }),
   );

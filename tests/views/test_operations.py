@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from itertools import pairwise
+
 import pytest
 from torch_mlir import ir
 
@@ -14,15 +18,43 @@ HOLDS = frozenset({"linalg.matmul", "linalg.fill"})
 """Operations whose bodies are."""
 
 
-@pytest.fixture(scope="module")
-def trace():
-    return lower()
+MAP = "affine_map<(d0) -> (d0)>"
+GENERIC = f'linalg.generic {{indexing_maps = [{MAP}, {MAP}], iterator_types = ["parallel"]}}'
+CHAIN = "\n".join(
+    f"""
+    %{name} = {GENERIC} ins(%{name - 1} : tensor<8xf32>) outs(%e : tensor<8xf32>) {{
+    ^bb0(%in: f32, %out: f32):
+      %s = {op} %in : f32
+      linalg.yield %s : f32
+    }} -> tensor<8xf32>"""
+    for name, op in enumerate(("math.exp", "math.tanh", "arith.negf"), 1)
+)
+FUSED = f"""func.func @f(%0: tensor<8xf32>) -> tensor<8xf32> {{
+    %e = tensor.empty() : tensor<8xf32>{CHAIN}
+    return %3 : tensor<8xf32>
+}}"""
+FUSING = ("linalg-fuse-elementwise-ops", "convert-linalg-to-loops", "canonicalize", "convert-linalg-to-affine-loops")
 
 
 @pytest.fixture(scope="module")
-def said(trace, tmp_path_factory):
+def traces():
+    return lower(), lower(FUSED, ("linalg-generalize-named-ops", *FUSING, *PASSES), "fused")
+
+
+@pytest.fixture(scope="module")
+def trace(traces):
+    return traces[0]
+
+
+@pytest.fixture(scope="module")
+def answers(traces, tmp_path_factory):
     with Peer(tmp_path_factory.mktemp("peer")) as peer:
-        return peer.ask([trace])["operations"][0]
+        return peer.ask(traces)["operations"]
+
+
+@pytest.fixture(scope="module")
+def said(answers):
+    return answers[0]
 
 
 def below(op, depth: int):
@@ -78,3 +110,35 @@ def test_costs_are_said_while_the_text_has_them(trace, said):
     assert flops["convert-scf-to-cf"] is None
     names = [dump.name for dump in trace.dumps]
     assert said[names.index("lower-affine")]["cost"]["bytes"] == 8 * 4 * 4
+
+
+def counted(text: str) -> Counter[str]:
+    """How often each operation is in a module, those that its text leaves out, too."""
+    counts: Counter[str] = Counter()
+
+    def visit(op) -> None:
+        counts[op.name] += 1
+        for region in op.regions:
+            for block in region:
+                for inner in block:
+                    visit(inner.operation)
+
+    visit(ir.Module.parse(text).operation)
+    return counts
+
+
+def test_a_sentence_is_true_of_the_modules(traces, answers):
+    sentences = 0
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        for trace, stages in zip(traces, answers, strict=True):
+            for (before, after), stage in zip(pairwise(trace.dumps), stages[1:], strict=True):
+                old, new = counted(before.text), counted(after.text)
+                for word, part in re.findall(r"(removed|added) ([^;]*)", stage["sentence"]):
+                    for number, name in re.findall(r"([\d,]+) ([a-z]\w*\.[\w.]+)", part):
+                        more = new[name] - old[name]
+                        assert more == int(number.replace(",", "")) * (1 if word == "added" else -1), stage["sentence"]
+                        sentences += 1
+    assert sentences > 40
+    (fused,) = (stage["sentence"] for stage in answers[1] if "fused" in stage["sentence"])
+    assert fused == "fused 3 linalg.generic into 1"
