@@ -9,7 +9,7 @@ from typing import Any
 
 import traitlets
 
-from irwidget.progress import Course, Phase
+from irwidget.course import Course, Phase
 from irwidget.views import base
 
 

@@ -8,7 +8,8 @@ from IPython.core.completer import provisionalcompleter
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
-from irwidget.progress import PASSES, Course, ProgressLine
+from irwidget.course import PASSES, Course
+from irwidget.progress import ProgressLine
 
 NET = """
 import torch
