@@ -20,7 +20,8 @@ def _show(results: Sequence[Any], key: str | None) -> Any:
 
 
 def _page(results: Sequence[Any], title: str) -> str:
-    return views.page([one.trace for one in results], title, programs_of(results))
+    notes: Sequence[Any] = getattr(results[0], "notes", ())  # of a view that asks for its page
+    return views.page([one.trace for one in results], title, programs_of(results), notes)
 
 
 def _text(results: Sequence[Any]) -> str:

@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import anywidget
 import traitlets
 
+from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.journal import Journal
 from irwidget.trace import Dump, Trace, predecessors, reading
@@ -201,9 +203,9 @@ class PassDiff(base.View):
 
     def page(self) -> bytes:
         """The view as an offline page, with its notes; UTF-8."""
-        from irwidget.views import offline
-
-        return offline.page(self.traces, notes=self.notes).encode()
+        results = [SimpleNamespace(trace=trace, results={}, notes=self.notes) for trace in self.traces]
+        title = "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in self.traces)
+        return display.page(results, title).encode()
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         """A message from the page: on a thread of its own, so that the kernel stays free."""

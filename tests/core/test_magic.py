@@ -255,5 +255,8 @@ def test_a_lowering_says_its_phases(shell):
 
     with ProgressLine(enabled=False) as line:
         irwidget.lower(torch.nn.ReLU(), torch.randn(3), to="torch_mlir", progress=line.report)
-    assert [one.name for one in line.course.phases] == ["torch.export", "torch-mlir's importer", PASSES]
+    names = [
+        one.name for one in line.course.phases if not one.name.startswith("the import of")
+    ]  # where that is still on
+    assert names == ["torch.export", "torch-mlir's importer", PASSES]
     assert line.course.passes > 1
