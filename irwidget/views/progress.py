@@ -13,7 +13,7 @@ from irwidget.course import Course, Phase
 from irwidget.views import base
 
 
-class ProgressBar(base.View):
+class ProgressBar(base.BundledView):
     """The phases of a lowering that goes on, the pass under way, and a button that stops it."""
 
     _code = "progress"
@@ -47,7 +47,7 @@ class ProgressBar(base.View):
     def _end(self, number: int) -> None:
         self.send({"id": number, "error": "" if self._stop() else "It is over already"})
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         line = f"{self._line} · interrupt the kernel to stop"
         return f"<pre>{html.escape(line)}</pre>", line
 

@@ -214,13 +214,13 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
         ...(saved.notes ?? []).map((one) => note(`✎ ${one.pass}:${one.line}  ${one.text.trim()}  ${one.note}`)),
       );
       if (saved.notes) notesOf.set(this.cell, saved.notes);
-      const twin = this.rendermime.createRenderer("text/html");
-      this.addWidget(twin);
+      const fallback = this.rendermime.createRenderer("text/html");
+      this.addWidget(fallback);
       this.stop = () => {
-        twin.dispose();
+        fallback.dispose();
         this.place.replaceChildren();
       };
-      await twin.renderModel!(this.model);
+      await fallback.renderModel!(this.model);
     }
 
     private clear(): void {
