@@ -143,10 +143,8 @@ def interrupt(thread: int) -> None:
     """Have a thread, which must be the main one, do as on Ctrl-C. A wait for a lock ends, too, where signals can."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(thread, signal.SIGINT)
-    else:  # Windows
-        import _thread
-
-        _thread.interrupt_main()
+    else:  # Windows, where Python's handlers run in the main thread, too
+        signal.raise_signal(signal.SIGINT)
 
 
 class _Line:
