@@ -36,6 +36,8 @@ class ProgressLine:
         self._over = threading.Lock()
         self._handle: Any = None
         self._bar: Any = None
+        self._shown = False
+        """Whether a result stands where the progress was, to be replaced by the next."""
         self._idle = threading.Event()
         """Whether nobody shows anything."""
         self._idle.set()
@@ -90,24 +92,35 @@ class ProgressLine:
     def __exit__(self, *exception: object) -> None:
         self._listening.__exit__(None, None, None)
         self._end()
-        self._leave(_Line(f"{self.course.line(time.monotonic())} · ended without a result"))
+        if not self._shown:
+            self._leave(_Line(f"{self.course.line(time.monotonic())} · ended without a result"))
 
-    def show(self, result: Any) -> None:
-        """Display the result where the progress was: the cell has the same outputs however long it took."""
+    def show(self, result: Any, *, again: bool = False) -> None:
+        """Display the result where the progress was: the cell has the same outputs however long it took.
+
+        `again`: what is shown next takes its place.
+        """
         from IPython.display import display
 
         self.finish()
         self._end()
         if self._handle:
-            self._leave(result)
+            self._handle.update(result)
         else:
-            display(result)
+            self._handle = display(result, display_id=True) if again else display(result)
+        self._close()
+        self._shown = again
+        if not again:
+            self._handle = None
 
     def _leave(self, result: Any) -> None:
         """Put something in the place of the progress, if there was any."""
         if self._handle:
             self._handle.update(result)
             self._handle = None
+        self._close()
+
+    def _close(self) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
