@@ -45,6 +45,7 @@ const views = {
     viewer: "src/viewer.ts",
     stub: "src/stub.ts",
     page: "src/page.ts",
+    progress: "src/progress/main.ts",
     helion: "src/helion/main.ts",
     pipeline: "src/pipeline/main.ts",
     schedule: "src/schedule/main.ts",

@@ -9,18 +9,19 @@ from irwidget import views
 from irwidget.registry import View
 
 
-def _programs(results: Sequence[Any]) -> list[Any]:
+def programs_of(results: Sequence[Any]) -> list[Any]:
     """The programs for Spyre, each once: lowering one model to several IR types compiles it once."""
     found = [one.results["program"] for one in results if "program" in one.results]
     return list({id(program): program for program in found}.values())
 
 
 def _show(results: Sequence[Any], key: str | None) -> Any:
-    return views.show([one.trace for one in results], programs=_programs(results), key=key)
+    return views.show([one.trace for one in results], programs=programs_of(results), key=key)
 
 
 def _page(results: Sequence[Any], title: str) -> str:
-    return views.page([one.trace for one in results], title, _programs(results))
+    notes: Sequence[Any] = getattr(results[0], "notes", ())  # of a view that asks for its page
+    return views.page([one.trace for one in results], title, programs_of(results), notes)
 
 
 def _text(results: Sequence[Any]) -> str:

@@ -102,6 +102,56 @@ class LinkedKernel(TypedDict):
     stages: list[LinkedStage]
 
 
+class Note(TypedDict):
+    """What a reader has written on a line of a dump."""
+
+    lowering: str
+    """The name of the lowering and what it goes to, as the view says it."""
+    pass_: str
+    """The label of the pass."""
+    line: int
+    """From 1."""
+    text: str
+    """The line as it was."""
+    note: str
+
+
+class ProgressPhase(TypedDict):
+    """A part of a lowering that goes on."""
+
+    name: str
+    seconds: float
+    over: bool
+
+
+class ProgressPass(TypedDict):
+    """The pass under way."""
+
+    pass_: str
+    step: str
+    seconds: float
+    """Since it began."""
+
+
+class ProgressBefore(TypedDict):
+    """How the same lowering went the time before."""
+
+    seconds: float
+    passes: int
+
+
+class Progress(TypedDict):
+    """Where a lowering is; seconds are those at the time of sending."""
+
+    name: str
+    seconds: float
+    phases: list[ProgressPhase]
+    passes: int
+    """How many passes have begun."""
+    running: ProgressPass | None
+    last: ProgressBefore | None
+
+
 class PipelineStep(TypedDict):
     """A step of a pipeline under edit."""
 

@@ -87,6 +87,51 @@ export interface LinkedKernel {
   readonly stages: readonly LinkedStage[];
 }
 
+/** What a reader has written on a line of a dump. */
+export interface Note {
+  /** The name of the lowering and what it goes to, as the view says it. */
+  readonly lowering: string;
+  /** The label of the pass. */
+  readonly pass: string;
+  /** From 1. */
+  readonly line: number;
+  /** The line as it was. */
+  readonly text: string;
+  readonly note: string;
+}
+
+/** A part of a lowering that goes on. */
+export interface ProgressPhase {
+  readonly name: string;
+  readonly seconds: number;
+  readonly over: boolean;
+}
+
+/** The pass under way. */
+export interface ProgressPass {
+  readonly pass: string;
+  readonly step: string;
+  /** Since it began. */
+  readonly seconds: number;
+}
+
+/** How the same lowering went the time before. */
+export interface ProgressBefore {
+  readonly seconds: number;
+  readonly passes: number;
+}
+
+/** Where a lowering is; seconds are those at the time of sending. */
+export interface Progress {
+  readonly name: string;
+  readonly seconds: number;
+  readonly phases: readonly ProgressPhase[];
+  /** How many passes have begun. */
+  readonly passes: number;
+  readonly running: ProgressPass | null;
+  readonly last: ProgressBefore | null;
+}
+
 /** A step of a pipeline under edit. */
 export interface PipelineStep {
   /** 0 for a step of the route, which cannot be edited. */
