@@ -1,0 +1,77 @@
+"""Layouts as text: who owns which element, and what conversions do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from irwidget.layouts.placement import Layout
+from irwidget.layouts.moving import summary
+
+if TYPE_CHECKING:
+    from irwidget.layouts.found import Layouts
+
+MOST_ROWS, MOST_COLUMNS = 16, 16
+
+
+def listed(found: Layouts) -> str:
+    """The layouts of a dump with the values that have them, and its conversions."""
+    names: dict[str, list[str]] = {}
+    for one in found.tensors:
+        names.setdefault(one.type.text, []).append(one.name or f"line {one.line}")
+    lines = [f"{found.trace.name}, after {found.dump.name}: {len(names)} layouts"]
+    for text, layout in found.by_type.items():
+        used = list(dict.fromkeys(names.get(text, [])))
+        shown = ", ".join(used[:6]) + (f" and {len(used) - 6} more" if len(used) > 6 else "")
+        lines += [f"  {described(layout)}", f"    {layout.encoding}", f"    {shown}"]
+    if found.conversions:
+        lines.append("conversions:")
+        lines += [f"  line {line}, {name}: {summary(one)}" for line, name, one in found.conversions]
+    return "\n".join(lines)
+
+
+def described(layout: Layout) -> str:
+    """A layout in a line."""
+    return repr(layout).strip("<>").removeprefix("layout of ")
+
+
+def drawn(layout: Layout) -> str:
+    """The owners of a layout's first elements as a table: `warp:lane:register`, or offset and bank in memory."""
+    if layout.linear is None:
+        return described(layout)
+    shape = layout.linear.shape
+    grid = [_owner(layout, index) for index in np.ndindex(*shape[:-2], *_corner(shape))]
+    columns = _corner(shape)[-1]
+    width = max(map(len, grid), default=1)
+    rows = [" ".join(one.rjust(width) for one in grid[at : at + columns]) for at in range(0, len(grid), columns)]
+    cut = "" if _corner(shape) == shape[-2:] else f"; the first {' x '.join(map(str, _corner(shape)))} of each matrix"
+    return "\n".join([f"{described(layout)} ({_legend(layout)}{cut})", *rows[: MOST_ROWS * 4]])
+
+
+def _corner(shape: tuple[int, ...]) -> tuple[int, ...]:
+    most = (MOST_ROWS, MOST_COLUMNS)[-len(shape[-2:]) :]
+    return tuple(min(size, limit) for size, limit in zip(shape[-2:], most, strict=True))
+
+
+def _legend(layout: Layout) -> str:
+    if layout.type.memory == "shared":
+        return "offset in elements @ bank"
+    return "row:column" if layout.type.memory else "warp:lane:register"
+
+
+def _owner(layout: Layout, element: tuple[int, ...]) -> str:
+    places = layout.owners(*element)
+    return "|".join(_written(layout, places[:2])) + ("|.." if len(places) > 2 else "")
+
+
+def _written(layout: Layout, places: list[dict[str, int]]) -> Iterator[str]:
+    for place in places:
+        block = f"b{place['block']}:" if layout.known.sizes.get("block", 1) > 1 else ""
+        if layout.type.memory == "shared":
+            yield f"{block}{place['offset']}@{place['bank']}"
+        elif layout.type.memory:
+            yield f"{place['row']}:{place['col']}"
+        else:
+            yield f"{block}{place['warp']}:{place['lane']}:{place['register']}"
