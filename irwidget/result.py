@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irwidget import display
+from irwidget import display, layouts
 from irwidget.errors import UsageError
 from irwidget.experiments import experiment
 from irwidget.experiments.experiment import Experiment, Judge
+from irwidget.layouts import Layout, Layouts
 from irwidget.reducing import reduce as reducing
 from irwidget.reducing.reduce import Predicate, Progress, Reduced
 from irwidget.toolchain.run import Options
@@ -148,6 +149,20 @@ class Lowering:
         if answers is None:
             raise UsageError(f"why() is of what torch.compile makes, inductor_triton for one, and not of {self.target}")
         return answers.why(*asked)
+
+    def layouts(self, dump: int | None = None) -> Layouts:
+        """Who owns each element of the tensors of a dump of TTGIR, by its number; by default of the last that has
+        layouts. Shows itself: the dump, and the tensor of the line that the pointer is at.
+
+        Raises UsageError where there are no layouts, ToolError without Triton, which is asked for them.
+        """
+        return layouts.of(self.trace, dump)
+
+    def layout(self, what: str | int, dump: int | None = None) -> Layout:
+        """The layout of one tensor of a dump: `what` is a value (`"%acc"`), a type as the dump writes it, or a line
+        (from 1). `.owners(i, j)`, `.table("bank")`; `irwidget.layouts.movement` of two. Raises as `layouts`.
+        """
+        return layouts.of(self.trace, dump)[what]
 
     def run(self, *tensors: Any) -> Any:
         """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.

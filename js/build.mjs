@@ -46,6 +46,7 @@ const views = {
     stub: "src/stub.ts",
     page: "src/page.ts",
     helion: "src/helion/main.ts",
+    layouts: "src/layouts/main.ts",
     pipeline: "src/pipeline/main.ts",
     spyre: "src/spyre/main.ts",
     sweep: "src/sweep/main.ts",

@@ -5,8 +5,8 @@
 """
 
 from irwidget.layouts.found import Layouts, of
-from irwidget.layouts.placement import Layout, layout
 from irwidget.layouts.linear import Linear
 from irwidget.layouts.moving import Movement, movement
+from irwidget.layouts.placement import Layout, layout
 
 __all__ = ["Layout", "Layouts", "Linear", "Movement", "layout", "movement", "of"]

@@ -73,7 +73,9 @@ class Code:
 
 
 _LINE = re.compile(r"\s*(?:(%[\w:]+) = )?\"?((?:llvm|nvvm|rocdl|arith|ttg|amdg)\.[\w.]+)\"?(.*)")
-_SHUFFLES = re.compile(r"nvvm\.shfl|rocdl\.ds_bpermute|rocdl\.ds_swizzle|rocdl\.update\.dpp|rocdl\.permlane|amdgcn\.(ds\.bpermute|ds\.swizzle|permlane\w*)")
+_SHUFFLES = re.compile(
+    r"nvvm\.shfl|rocdl\.ds_bpermute|rocdl\.ds_swizzle|rocdl\.update\.dpp|rocdl\.permlane|amdgcn\.(ds\.bpermute|ds\.swizzle|permlane\w*)"
+)
 _ASM = re.compile(r'"((?:@\$\d+ )?(?:st|ld)\.shared[^"]*)", "[^"]*" ([^:]*)')
 _VALUE = re.compile(r"%[\w]+(?:#\d+)?")
 

@@ -10,8 +10,8 @@ from typing import Any
 from irwidget import display
 from irwidget.errors import UsageError, near
 from irwidget.layouts import text as texts
-from irwidget.layouts.placement import Layout, arch_of, layouts
 from irwidget.layouts.moving import Movement, movements
+from irwidget.layouts.placement import Layout, arch_of, layouts
 from irwidget.layouts.types import Module, Move, Tensor, TensorType, module, moves, tensor_type, tensors
 from irwidget.trace import Dump, Trace
 
@@ -57,8 +57,10 @@ class Layouts:
             found = [one for one in self.tensors if one.line == what]
             if not found:
                 lines = sorted({one.line for one in self.tensors})
-                raise UsageError(f"line {what} of {self.dump.name} has no tensor with a layout; lines {_spans(lines)} do")
-            return found[-1].type
+                raise UsageError(
+                    f"line {what} of {self.dump.name} has no tensor with a layout; lines {_spans(lines)} do"
+                )
+            return next((one for one in found if one.name), found[-1]).type
         for one in self.tensors:
             if what in (one.name, one.type.text):
                 return one.type

@@ -1,4 +1,4 @@
-"""A layout as Triton has it: a linear map over bits from hardware (register, lane, warp ...) to elements of a tensor."""
+"""A layout as Triton has it: a linear map over bits, from registers, lanes, warps ... to a tensor's elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Linear:
         return {name: 1 << len(vectors) for name, vectors in self.bases.items()}
 
     def elements(self, **places: Any) -> tuple[Numbers, ...]:
-        """The coordinates of the elements at places given by name, numbers or arrays of one shape; 0 where not given."""
+        """The coordinates of the elements at places by name, numbers or arrays of one shape; 0 where not given."""
         shape = np.broadcast_shapes(*(np.shape(place) for place in places.values()))
         found = [np.zeros(shape, np.int64) for _ in self.shape]
         for name, vectors in self.bases.items():
@@ -54,7 +54,8 @@ class Linear:
 
     def owners(self, *element: int) -> list[dict[str, int]]:
         """Every place that holds an element, given by its coordinates. Raises IndexError outside of the tensor."""
-        if len(element) != len(self.shape) or not all(0 <= at < size for at, size in zip(element, self.shape)):
+        inside = all(0 <= at < size for at, size in zip(element, self.shape, strict=False))
+        if len(element) != len(self.shape) or not inside:
             raise IndexError(f"element {element} of a tensor of shape {self.shape}")
         number = int(np.ravel_multi_index(element, self.shape))
         order, starts = self._order
@@ -73,7 +74,7 @@ class Linear:
         places = np.unravel_index(np.maximum(found, 0), sizes[::-1])
         return {
             name: np.where(found < 0, -1, place).reshape(self.shape)
-            for name, place in zip(reversed(self.bases), places, strict=True)
+            for name, place in zip(list(self.bases)[::-1], places, strict=True)
         }
 
     @property

@@ -9,8 +9,8 @@ import numpy as np
 
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.layouts.code import Code, read
-from irwidget.layouts.placement import Layout, arch_of
 from irwidget.layouts.linear import Linear
+from irwidget.layouts.placement import Layout, arch_of
 from irwidget.toolchain import triton_layouts
 from irwidget.toolchain.triton_archs import find
 from irwidget.toolchain.triton_layouts import Question
@@ -71,7 +71,7 @@ def distances(source: Linear, result: Linear) -> dict[str, int]:
     want = [result.sizes.get(name, 1) for name in names]
     count = int(np.prod(source.shape))
     flat = result.flat.reshape(want)
-    found = {name: 0 for name in ("register", "thread", "warp", "block", "other")}
+    found: dict[str, int] = dict.fromkeys(("register", "thread", "warp", "block", "other"), 0)
     where = source.flat.reshape(have)
     blocks, warps, lanes = want[3], want[2], want[1]
     for block in range(blocks):

@@ -112,7 +112,9 @@ def _layout(module: Module, kind: TensorType, answer: Answer) -> Layout:
     return Layout(kind, module, linear(answer.bases, answer.shape), answer.padding)
 
 
-def layout(text: str, *, aliases: str = "", num_warps: int = 4, threads_per_warp: int = 32, arch: str = "sm_80") -> Layout:
+def layout(
+    text: str, *, aliases: str = "", num_warps: int = 4, threads_per_warp: int = 32, arch: str = "sm_80"
+) -> Layout:
     """The layout of a type as text: `tensor<64x64xf16, #ttg.blocked<{...}>>`, `!ttg.memdesc<...>`.
 
     `aliases` are lines as dumps begin with (`#mma = #ttg.nvidia_mma<{...}>`); the rest is what a dump's module says.

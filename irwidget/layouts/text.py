@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irwidget.layouts.placement import Layout
 from irwidget.layouts.moving import summary
+from irwidget.layouts.placement import Layout
 
 if TYPE_CHECKING:
     from irwidget.layouts.found import Layouts

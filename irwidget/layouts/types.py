@@ -41,7 +41,8 @@ class TensorType:
     @property
     def laid_out(self) -> tuple[int, ...]:
         """The shape whose elements the layout places: without the axis of a ring of buffers, and of a view of a part
-        of its memory, all that was allocated."""
+        of its memory, all that was allocated.
+        """
         whole = self.allocated or self.shape
         return whole[-len(self.shape) :][-self._rank :] if self.memory else whole
 
@@ -182,7 +183,7 @@ def _named(line: str, here: list[tuple[int, TensorType]]) -> Iterator[tuple[str,
     if results is not None:
         arrow = line.rfind("-> ")
         after = [kind for at, kind in here if arrow < 0 or at > arrow]
-        names = [name for name in _names(results[1])]
+        names = list(_names(results[1]))
         if arrow < 0 and len(names) == 1:
             after = after[-1:]
         if len(after) == len(names):

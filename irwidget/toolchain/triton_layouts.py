@@ -6,6 +6,7 @@ The library aborts on some encodings, so `ask` runs in a copy of the process and
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,6 +94,8 @@ def _layout(question: Question) -> Answer:
         if layout is None:
             return Answer(why="Triton's bindings give no layout of such a description")
         shape = question.shape[-int(getattr(layout, "rank", 2)) :]
+    if math.prod(shape) == 1 and not question.type.startswith("tensor<"):
+        return Answer({"offset": []}, tuple(shape))  # which the library does not make a layout of
     if pairs := getattr(layout, "interval_padding_pairs", None):
         bases = {"offset": layout.offset_bases, "block": layout.cga_layout}
         return Answer(_listed(bases), tuple(layout.shape), tuple((int(a), int(b)) for a, b in pairs))
@@ -106,7 +109,7 @@ def _layout(question: Question) -> Answer:
 
 
 def _asked(text: str) -> str:
-    """A type that has the same layout and is one of a tensor or of memory: a descriptor stands for a piece of memory."""
+    """A type that has the same layout and is of a tensor or of memory: a descriptor stands for a piece of memory."""
     if not text.startswith("!tt.tensordesc<"):
         return text
     return f"!ttg.memdesc<{text.removeprefix('!tt.tensordesc<')[:-1]}, #ttg.shared_memory>"
