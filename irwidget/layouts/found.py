@@ -10,7 +10,7 @@ from typing import Any
 from irwidget import display
 from irwidget.errors import UsageError, near
 from irwidget.layouts import text as texts
-from irwidget.layouts.moving import Movement, movements
+from irwidget.layouts.moving import Movement, movements, summary
 from irwidget.layouts.placement import Layout, arch_of, layouts
 from irwidget.layouts.types import Module, Move, Tensor, TensorType, module, moves, tensor_type, tensors
 from irwidget.trace import Dump, Trace
@@ -76,8 +76,24 @@ class Layouts:
     def _repr_mimebundle_(self, **_: Any) -> Any:
         return display.mimebundle([self], f"layouts {id(self)}")
 
+    @property
+    def text(self) -> str:
+        """The layouts with the values that have them, and the conversions."""
+        names: dict[str, list[str]] = {}
+        for one in self.tensors:
+            names.setdefault(one.type.text, []).append(one.name or f"line {one.line}")
+        lines = [f"{self.trace.name}, after {self.dump.name}: {len(self.by_type)} layouts"]
+        for text, layout in self.by_type.items():
+            used = list(dict.fromkeys(names.get(text, [])))
+            shown = ", ".join(used[:6]) + (f" and {len(used) - 6} more" if len(used) > 6 else "")
+            lines += [f"  {texts.described(layout)}", f"    {layout.encoding}", f"    {shown}"]
+        if self.conversions:
+            lines.append("conversions:")
+            lines += [f"  line {line}, {name}: {summary(one)}" for line, name, one in self.conversions]
+        return "\n".join(lines)
+
     def __repr__(self) -> str:
-        return texts.listed(self)
+        return self.text
 
 
 def _spans(numbers: Sequence[int]) -> str:

@@ -1,35 +1,14 @@
-"""Layouts as text: who owns which element, and what conversions do."""
+"""Layouts as text: who owns which element."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irwidget.layouts.moving import summary
 from irwidget.layouts.placement import Layout
 
-if TYPE_CHECKING:
-    from irwidget.layouts.found import Layouts
-
 MOST_ROWS, MOST_COLUMNS = 16, 16
-
-
-def listed(found: Layouts) -> str:
-    """The layouts of a dump with the values that have them, and its conversions."""
-    names: dict[str, list[str]] = {}
-    for one in found.tensors:
-        names.setdefault(one.type.text, []).append(one.name or f"line {one.line}")
-    lines = [f"{found.trace.name}, after {found.dump.name}: {len(names)} layouts"]
-    for text, layout in found.by_type.items():
-        used = list(dict.fromkeys(names.get(text, [])))
-        shown = ", ".join(used[:6]) + (f" and {len(used) - 6} more" if len(used) > 6 else "")
-        lines += [f"  {described(layout)}", f"    {layout.encoding}", f"    {shown}"]
-    if found.conversions:
-        lines.append("conversions:")
-        lines += [f"  line {line}, {name}: {summary(one)}" for line, name, one in found.conversions]
-    return "\n".join(lines)
 
 
 def described(layout: Layout) -> str:

@@ -109,7 +109,7 @@ def page(found: Layouts, title: str) -> str:
 
 def text(found: Layouts) -> str:
     """The layouts with their values, and the conversions."""
-    return texts.listed(found)
+    return found.text
 
 
 def html(found: Layouts) -> str:
@@ -118,4 +118,4 @@ def html(found: Layouts) -> str:
         folded(texts.described(one), tag("pre", texts.drawn(one)))
         for one in list(found.by_type.values())[:HTML_LAYOUTS]
     ]
-    return tag("div", tag("pre", texts.listed(found)), *drawn)
+    return tag("div", tag("pre", found.text), *drawn)
