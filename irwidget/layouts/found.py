@@ -107,15 +107,15 @@ def _spans(numbers: Sequence[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
 
 
-def of(trace: Trace, dump: int | None = None) -> Layouts:
-    """The layouts of a dump of a trace, by its number; by default of the last that has any.
+def of(trace: Trace, dump: int | Dump | None = None) -> Layouts:
+    """The layouts of a dump of a trace, by its number or as it is; by default of the last that has any.
 
     Raises UsageError when there is none: TTIR has no layouts yet, LLVM IR none any more.
     """
     if dump is not None:
-        found = Layouts(trace, trace.dumps[dump])
+        found = Layouts(trace, trace.dumps[dump] if isinstance(dump, int) else dump)
         if not found.tensors:
-            raise UsageError(f"dump {dump}, {found.dump.name}, has no tensor with a layout: TTGIR has them")
+            raise UsageError(f"dump {found.dump.index}, {found.dump.name}, has no tensor with a layout: TTGIR has them")
         return found
     for one in reversed(trace.dumps):
         if one.language == "mlir" and "#ttg." in one.text and (found := Layouts(trace, one)).tensors:
