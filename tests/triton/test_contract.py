@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from irwidget.frontends.triton import device
+from irwidget.frontends.triton import gpu, tensors
 from irwidget.toolchain import triton_private as private
 from irwidget.toolchain.triton_archs import find
 from tests.triton.kernels import add_kernel
@@ -226,16 +226,16 @@ def test_benchmarks_and_comparisons_can_be_replaced():
 
 def test_the_driver_in_use_can_be_replaced():
     config = private.driver_config()
-    with device.replaced(config, private.ACTIVE_DRIVER, device.driver(NVIDIA)):
+    with tensors.replaced(config, private.ACTIVE_DRIVER, gpu.driver(NVIDIA)):
         assert config.active.get_current_target().arch == 90
 
 
 def test_a_driver_answers_all_that_its_base_class_asks_for():
-    assert device.driver(NVIDIA).get_benchmarker() is not None
-    assert not getattr(type(device.driver(NVIDIA)), "__abstractmethods__", None)
+    assert gpu.driver(NVIDIA).get_benchmarker() is not None
+    assert not getattr(type(gpu.driver(NVIDIA)), "__abstractmethods__", None)
 
 
-@pytest.mark.parametrize("name", sorted(device._torch_cuda(NVIDIA)))
+@pytest.mark.parametrize("name", sorted(gpu.torch_cuda(NVIDIA)))
 def test_torch_cuda_has_what_is_answered_for_it(name: str):
     assert hasattr(torch.cuda, name)
 
@@ -248,8 +248,8 @@ def test_torch_cuda_has_what_is_answered_for_it(name: str):
         (torch, "compile"),
         (torch.nn.Module, "_apply"),
         (torch.version, "hip"),
-        (device.FakeTensor, "device"),
-        (device.BackwardCFunction, "apply"),
+        (tensors.FakeTensor, "device"),
+        (tensors.BackwardCFunction, "apply"),
     ],
 )
 def test_torch_has_what_is_replaced(owner: Any, name: str):
