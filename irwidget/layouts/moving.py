@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from irwidget.errors import UnsupportedError, UsageError
 from irwidget.layouts.code import Code, read
 from irwidget.layouts.linear import Linear
 from irwidget.layouts.placement import Layout, arch_of
+from irwidget.layouts.types import Module
 from irwidget.toolchain import triton_layouts
 from irwidget.toolchain.triton_archs import find
 from irwidget.toolchain.triton_layouts import Question
@@ -111,7 +112,8 @@ def movements(pairs: Sequence[tuple[Layout, Layout]], arch: str, *, seconds: flo
         if answer.why:
             found.append(Movement(source, result, target.name, "not known", None, answer.why))
             continue
-        code = read(answer.text, source.module.warps, source.module.threads)
+        module = _module(source, result)
+        code = read(answer.text, module.warps, module.threads)
         found.append(Movement(source, result, target.name, _how(source, result, code), code))
     return found
 
@@ -138,7 +140,16 @@ def _question(source: Layout, result: Layout, arch: str) -> Question:
         operation = "ttg.local_load" if a.memory else "ttg.convert_layout"
         body = f"tt.func private @f(%arg0: {a.text}) -> {b.text} attributes {{noinline = true}} {{\n"
         body += f"%0 = {operation} %arg0 : {a.text} -> {b.text}\ntt.return %0 : {b.text}\n}}"
-    return Question(source.module.header, source.module.attributes, code=body, arch=arch)
+    return Question(source.module.header, _module(source, result).attributes, code=body, arch=arch)
+
+
+def _module(source: Layout, result: Layout) -> Module:
+    """What the operation is lowered in: with the warps that have the tensor, a partition's where that is one."""
+    registers = result if source.type.memory else source
+    if registers.linear is None:
+        return source.module
+    sizes = registers.linear.sizes
+    return replace(source.module, warps=sizes["warp"], threads=sizes["lane"])
 
 
 def _how(source: Layout, result: Layout, code: Code) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.layouts.code import BANK_BYTES, BANKS
 from irwidget.layouts.linear import Linear, Numbers, linear
-from irwidget.layouts.types import Module, TensorType, tensor_type
+from irwidget.layouts.types import Module, TensorType, one_buffer, tensor_type
 from irwidget.layouts.types import module as module_of
 from irwidget.toolchain import triton_layouts
 from irwidget.toolchain.triton_layouts import Answer, Question
@@ -101,7 +101,8 @@ def arch_of(layout: Layout) -> str:
 
 def layouts(module: Module, types: Sequence[TensorType], *, seconds: float | None = None) -> list[Layout]:
     """The layouts of types, all asked at once. Raises ToolError without Triton."""
-    questions = [Question(module.header, module.attributes, one.text, one.allocated or one.shape) for one in types]
+    single = [one_buffer(one, module.aliases.get(one.encoding, one.encoding)) for one in types]
+    questions = [Question(module.header, module.attributes, one.text, one.allocated or one.shape) for one in single]
     answers = triton_layouts.ask(questions, seconds=seconds)
     return [_layout(module, one, answer) for one, answer in zip(types, answers, strict=True)]
 

@@ -38,18 +38,6 @@ class TensorType:
         match = _BITS.match(self.element)
         return int(match[1]) if match else 64
 
-    @property
-    def laid_out(self) -> tuple[int, ...]:
-        """The shape whose elements the layout places: without the axis of a ring of buffers, and of a view of a part
-        of its memory, all that was allocated.
-        """
-        whole = self.allocated or self.shape
-        return whole[-len(self.shape) :][-self._rank :] if self.memory else whole
-
-    @property
-    def _rank(self) -> int:
-        return min(len(self.shape), 2) if self.memory == "tensor" else len(self.shape)
-
 
 @dataclass(frozen=True)
 class Module:
@@ -114,6 +102,17 @@ def module(text: str) -> Module:
         said.get("num-ctas", 1),
         target[1] if target else "cuda:80",
     )
+
+
+def one_buffer(kind: TensorType, encoding: str) -> TensorType:
+    """Of a ring of buffers in shared memory one, where the layout's attribute, written out, says its number of axes."""
+    order = re.search(r"\border = \[([^\]]*)\]", encoding)
+    rank = len(order[1].split(",")) if order else len(kind.shape)
+    if kind.memory != "shared" or rank >= len(kind.shape):
+        return kind
+    shape = (kind.allocated or kind.shape)[-rank:]
+    text = f"!ttg.memdesc<{'x'.join(map(str, shape))}x{kind.element}, {kind.encoding}, #ttg.shared_memory, mutable>"
+    return TensorType(text, shape, kind.element, kind.encoding, "shared")
 
 
 def types(line: str) -> Iterator[tuple[int, TensorType]]:

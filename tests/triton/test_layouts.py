@@ -135,6 +135,19 @@ def test_padding_moves_bytes_and_not_elements():
     ]
 
 
+def test_a_ring_of_barriers_has_the_layout_of_one():
+    ring = layouts.layout(memory((3, 1), SWIZZLED.format(1, 1, 1, "0"), "i64"))
+    assert ring.owners(0) == [{"offset": 0, "byte": 0, "bank": 0}]
+    buffers = layouts.layout(memory((3, 32, 64), SWIZZLED.format(8, 1, 8, "1, 0")))
+    assert buffers.linear == layouts.layout(memory((32, 64), SWIZZLED.format(8, 1, 8, "1, 0"))).linear
+
+
+def test_a_conversion_runs_on_the_warps_that_have_the_tensor():
+    one_warp = [BLOCKED.format(size, "8, 4", "1, 1", "1, 0") for size in ("1, 2", "1, 4")]
+    moved = layouts.movement(*(layouts.layout(tensor((16, 16), one, "f32")) for one in one_warp))
+    assert moved.how == "by shuffles"
+
+
 def test_tensor_memory_has_rows_and_columns():
     encoding = "#ttng.tensor_memory_encoding<blockM = 64, blockN = 64, colStride = 1>"
     layout = layouts.layout(f"!ttg.memdesc<64x64xf32, {encoding}, #ttng.tensor_memory, mutable>", arch="sm_100")
@@ -276,7 +289,7 @@ def test_what_is_not_counted_says_so():
     assert "bank conflicts not counted" in repr(moved)
     wrong = layouts.layout(tensor((64, 64), BLOCKED.format("1, 8", "4, 8", "4, 1", "1, 0")), threads_per_warp=64)
     refused = layouts.movement(a, wrong, "gfx942")
-    assert refused.how == "not known"
+    assert (refused.how, refused.conflicts) == ("not known", None)
     assert "invalid layout" in refused.why
     with pytest.raises(UsageError, match="not of one shape"):
         layouts.movement(a, layouts.layout(tensor((64, 32), mfma), threads_per_warp=64))
