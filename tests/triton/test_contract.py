@@ -254,3 +254,28 @@ def test_torch_cuda_has_what_is_answered_for_it(name: str):
 )
 def test_torch_has_what_is_replaced(owner: Any, name: str):
     assert hasattr(owner, name)
+
+
+def test_the_bindings_know_layouts():
+    context = private.libtriton("ir").context()
+    builder = private.gluon_builder(context)
+    for name in ("get_gluon_layout_from_tensor", "get_gluon_layout_from_memdesc", "to_linear_layout"):
+        assert hasattr(builder, name)
+    linear = private.gluon_layouts().DistributedLinearLayout
+    assert list(inspect.signature(linear).parameters) == [
+        "reg_bases",
+        "lane_bases",
+        "warp_bases",
+        "block_bases",
+        "shape",
+    ]
+
+
+def test_operations_are_lowered_alone():
+    for arch in (NVIDIA, AMD):
+        context = private.libtriton("ir").context()
+        manager = private.libtriton("ir").pass_manager(context)
+        private.add_lowering_of_layouts(manager, arch)
+        text = str(manager.get_pipeline_str())
+        assert "allocate-" in text
+        assert "convert-triton" in text
