@@ -238,9 +238,9 @@ READERS = [
 ]
 
 
-@pytest.mark.parametrize("swizzle", SWIZZLES, ids=str)
-@pytest.mark.parametrize("reader", sampled(READERS, 2), ids=str)
-def test_bank_conflicts_are_as_many_as_triton_says(capsys, swizzle, reader):
+@pytest.mark.parametrize("pair", sampled(itertools.product(SWIZZLES, READERS), 6), ids=str)
+def test_bank_conflicts_are_as_many_as_triton_says(capsys, pair):
+    swizzle, reader = pair
     blocked = BLOCKED.format(*(", ".join(map(str, numbers)) for numbers in reader))
     shared = SWIZZLED.format(*swizzle, "1, 0")
     load = layouts.movement(
