@@ -16,7 +16,7 @@ BANKS, BANK_BYTES = 32, 4
 
 
 @dataclass(frozen=True)
-class Access:
+class SharedAccess:
     """One instruction that reads or writes shared memory, as all threads of a block execute it."""
 
     kind: str
@@ -68,7 +68,7 @@ class Code:
 
     shuffles: int
     """Instructions by which lanes of a warp give values to each other, a thread."""
-    accesses: tuple[Access, ...]
+    accesses: tuple[SharedAccess, ...]
     barriers: int
 
 
@@ -84,7 +84,7 @@ def read(text: str, warps: int, lanes: int) -> Code:
     """Evaluate a function without branches for all threads; what is moved is not looked at."""
     threads = np.arange(warps * lanes, dtype=np.int64)
     values: dict[str, Numbers] = {}
-    found: list[Access] = []
+    found: list[SharedAccess] = []
     shuffles = barriers = 0
     for line in text.splitlines():
         for argument in re.findall(r"(%arg\d+): !llvm\.(?:ptr|struct)", line):
@@ -163,7 +163,7 @@ def _pointer(rest: str, operands: list[Numbers]) -> Numbers | None:
     return operands[0] + operands[1] * _SIZES[element] if len(operands) == 2 else None
 
 
-def _accesses(operation: str, rest: str, values: Mapping[str, Numbers], warps: int) -> Iterator[Access]:
+def _accesses(operation: str, rest: str, values: Mapping[str, Numbers], warps: int) -> Iterator[SharedAccess]:
     """The access that an operation is, if it is one."""
 
     def by_warp(name: str) -> Numbers | None:
@@ -178,16 +178,16 @@ def _accesses(operation: str, rest: str, values: Mapping[str, Numbers], warps: i
         kind = "load" if operation.endswith("ldmatrix") else "store"
         trans = ".trans" if "mma_layout<col>" in rest else ""
         name = f"{operation.removeprefix('nvvm.')}.x{max(1, count)}{trans}"
-        yield Access(kind, name, 16, None if rows is None else rows[:, : 8 * max(1, count)])
+        yield SharedAccess(kind, name, 16, None if rows is None else rows[:, : 8 * max(1, count)])
     elif operation in ("llvm.load", "llvm.store") and "!llvm.ptr<3>" in rest:
         names = _VALUE.findall(rest.split(":")[0].split("{")[0])
         kind = operation.removeprefix("llvm.")
         word = rest.rsplit("-> ", 1)[-1] if kind == "load" else rest.split(" : ")[-1].split(",")[0]
         size = _size(word.strip())
-        yield Access(kind, f"{kind} {word.strip()}", size, by_warp(names[-1]) if size else None)
+        yield SharedAccess(kind, f"{kind} {word.strip()}", size, by_warp(names[-1]) if size else None)
 
 
-def _assembly(text: str, operands: list[str], by_warp: Callable[[str], Numbers | None]) -> Access:
+def _assembly(text: str, operands: list[str], by_warp: Callable[[str], Numbers | None]) -> SharedAccess:
     """A store or load of PTX: `@$2 st.shared::cta.v4.b32 [ $0 + 0 ], { ... };`."""
     predicate = re.match(r"@\$(\d+) ", text)
     instruction = text.split(" ")[1 if predicate else 0]
@@ -202,7 +202,7 @@ def _assembly(text: str, operands: list[str], by_warp: Callable[[str], Numbers |
     if predicate and taking is None:
         found = None
     kind = "store" if instruction.startswith("st") else "load"
-    return Access(kind, instruction.replace("::cta", ""), size, found, None if taking is None else taking != 0)
+    return SharedAccess(kind, instruction.replace("::cta", ""), size, found, None if taking is None else taking != 0)
 
 
 def _size(text: str) -> int:

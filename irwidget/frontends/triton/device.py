@@ -40,7 +40,7 @@ def machine(arch: Arch, tell: Callable[[str], None] = lambda _: None) -> Generat
         stack.enter_context(replaced(torch, "Generator", gpu.Generator))
         stack.enter_context(replaced(torch, "compile", gpu.not_compiled(tell)))
         for module, name in triton_private.vendor_libraries():
-            stack.enter_context(replaced(module, name, partial(gpu.Library, name, tell)))
+            stack.enter_context(replaced(module, name, partial(gpu.VendorLibrary, name, tell)))
         for name in ("do_bench", "do_bench_cudagraph"):
             stack.enter_context(replaced(triton_private.testing(), name, not_measured))
         stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))

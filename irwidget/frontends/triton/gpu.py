@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
 from irwidget.devices import on_cpu
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.measuring import Unmeasured, not_measured
+from irwidget.private_torch import FakeTensor
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 
@@ -135,7 +135,7 @@ class _Stream(_Event):
         return event or _Event()
 
 
-class Library:
+class VendorLibrary:
     """A vendor's library of products (cuBLAS, hipBLAS), which is not there without a GPU: computes nothing."""
 
     def __init__(self, name: str, tell: Callable[[str], None], *args: Any) -> None:
@@ -151,7 +151,7 @@ class Library:
         return compute
 
 
-class _Graph:
+class _CudaGraph:
     """torch.cuda.CUDAGraph without a GPU: what is launched while it is captured is launched, once."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -248,7 +248,7 @@ def torch_cuda(arch: Arch) -> dict[str, Any]:
         "device_of": _nothing(),
         "stream": _nothing(),
         "Stream": _Stream,
-        "CUDAGraph": _Graph,
+        "CUDAGraph": _CudaGraph,
         "graph": _captured,
         "Event": _Event,
         **{name: no_op() for name in quiet},  # each of its own: Dynamo knows functions by identity

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.frontends.triton.gpu import CUDA
+from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, disable_current_modes
 
 _missing = object()
 
@@ -37,9 +37,7 @@ def replaced(owner: Any, name: str, value: Any) -> Generator[None]:
 @contextlib.contextmanager
 def as_it_is() -> Generator[None]:
     """Within `pretend`, tensors as they really are: for code of Triton's that copies what it finds."""
-    from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
-
-    with torch._C.DisableTorchFunction(), _disable_current_modes():  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    with DisableTorchFunction(), disable_current_modes():
         yield
 
 
@@ -120,7 +118,7 @@ def _address(tensor: torch.Tensor) -> int:
     if not isinstance(tensor, FakeTensor):
         with as_it_is():
             return tensor.data_ptr()
-    with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    with DisableTorchFunction():
         return stand_in(tensor).address
 
 
