@@ -58,7 +58,7 @@ def _layout(one: Layout) -> TensorLayout:
     }
 
 
-class LayoutsView(base.View):
+class LayoutsView(base.BundledView):
     """A dump and the layouts of its tensors; the line, the colours and the chosen element are its state."""
 
     _code = "layouts"
