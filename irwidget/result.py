@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irwidget import display
+from irwidget import display, layouts, schedule
 from irwidget.errors import UsageError
 from irwidget.experiments import experiment
 from irwidget.experiments.experiment import Experiment, Judge
+from irwidget.layouts import Layout, Layouts
 from irwidget.reducing import reduce as reducing
 from irwidget.reducing.reduce import Predicate, Progress, Reduced
+from irwidget.schedule import Schedule
 from irwidget.toolchain.run import Options
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, plain
 
@@ -92,7 +94,8 @@ class Lowering:
         return self.trace.check
 
     def expand(self, index: int) -> tuple[Dump, ...]:
-        """The LLVM passes inside dump `index`, of `opt` or `llc`, that changed something; run when asked for.
+        """The passes inside dump `index`, run when asked for: those in `opt` or `llc` that changed something, or the
+        steps of Triton's pipeliner and of its warp specialisation.
 
         Raises UsageError for another dump, and in a lowering that was loaded from a file.
         """
@@ -100,7 +103,7 @@ class Lowering:
         dump, inside = self.dumps[index], self.trace.inside
         if inside is None or not inside.has(dump):
             step = self.trace.step_of(dump) or dump.name
-            raise UsageError(f"Dump {index} is of {step}: only dumps of opt and llc have passes inside")
+            raise UsageError(f"Dump {index} is of {step}: dumps of opt, llc and Triton's pipeliner have passes inside")
         return inside.open(dump)
 
     def edit(self, index: int = 0, text: str | None = None) -> Experiment[Lowering]:
@@ -148,6 +151,29 @@ class Lowering:
         if answers is None:
             raise UsageError(f"why() is of what torch.compile makes, inductor_triton for one, and not of {self.target}")
         return answers.why(*asked)
+
+    def layouts(self, dump: int | Dump | None = None) -> Layouts:
+        """Who owns each element of the tensors of a dump of TTGIR, by its number or as `expand` gives it; by default
+        of the last that has layouts. Shows itself: the dump, and the tensor of the line that the pointer is at.
+
+        Raises UsageError where there are no layouts, ToolError without Triton, which is asked for them.
+        """
+        return layouts.of(self.trace, dump)
+
+    def layout(self, what: str | int, dump: int | Dump | None = None) -> Layout:
+        """The layout of one tensor of a dump: `what` is a value (`"%acc"`), a type as the dump writes it, or a line
+        (from 1). `.owners(i, j)`, `.table("bank")`; `irwidget.layouts.movement` of two. Raises as `layouts`.
+        """
+        return layouts.of(self.trace, dump)[what]
+
+    def schedule(self, dump: int | Dump | None = None) -> Schedule:
+        """When and where the operations of pipelined loops run: by partition, stage and cluster, as Triton's scheduler
+        has said in a dump, by its number or as `expand` gives it; by default in the last that says so. `.table()` is
+        data; printed, it is text.
+
+        Raises UsageError where nothing is scheduled.
+        """
+        return schedule.of(self.trace, dump)
 
     def run(self, *tensors: Any) -> Any:
         """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.

@@ -47,6 +47,7 @@ const views = {
     page: "src/page.ts",
     progress: "src/progress/main.ts",
     helion: "src/helion/main.ts",
+    layouts: "src/layouts/main.ts",
     pipeline: "src/pipeline/main.ts",
     schedule: "src/schedule/main.ts",
     spyre: "src/spyre/main.ts",

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irwidget.toolchain import parsing, triton_private
+from irwidget.toolchain import parsing, triton_inside, triton_private
 from irwidget.toolchain.mlir import PassFailed
 from irwidget.trace import WHOLE, Diagnostic, Location, Scope
 
@@ -41,6 +41,8 @@ class PendingPass:
     language: str = "mlir"
     """Of the module that it leaves."""
     result: Any = None
+    printed: str = ""
+    """The IR between its steps, as the library printed it, where that was asked for."""
 
 
 class _Abandoned(BaseException):
@@ -54,7 +56,9 @@ class StageThread:
     returned, once `calls` has ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, opened: bool = False) -> None:
+        self.opened = opened
+        """Whether big passes are to print the IR between their steps."""
         self.result: Any = None
         self.commands: list[tuple[list[str], str]] = []
         """External programs that the function ran, with what they wrote to stderr."""
@@ -180,9 +184,34 @@ class _PassManager:
 
     def run(self, module: Any, name: str) -> None:
         for add, arguments in self.adders:
-            manager = self.ir.pass_manager(self.context)
-            add(manager, *arguments)
-            self.stage.pause(pass_call(manager, module, name))
+            manager = self._manager(add, arguments)
+            call = pass_call(manager, module, name)
+            if self.stage.opened and call.name in triton_inside.PASSES:
+                if triton_inside.OPTION in call.options:
+                    manager = self._manager(add, (*arguments[:-1], True))
+                call.run = _printing(call, manager, module, name)
+            self.stage.pause(call)
+
+    def _manager(self, add: Callable[..., None], arguments: tuple[Any, ...]) -> Any:
+        manager = self.ir.pass_manager(self.context)
+        add(manager, *arguments)
+        return manager
+
+
+def _printing(call: PendingPass, manager: Any, module: Any, name: str) -> Callable[[], Any]:
+    """What runs a pass that prints the IR between its steps, and keeps that."""
+
+    def run() -> Any:
+        with triton_inside.printing(), captured_stderr() as said:
+            manager.enable_debug()
+            try:
+                manager.run(module, name)
+            except RuntimeError as error:
+                raise failure(str(error), said()) from None
+            call.printed = said()
+        return module
+
+    return run
 
 
 _TOP = re.compile(r"^any\((.*)\)$", re.S)

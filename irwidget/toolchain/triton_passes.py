@@ -22,6 +22,7 @@ from irwidget.toolchain import (
     scratch,
     triton_facts,
     triton_glue,
+    triton_inside,
     triton_lines,
     triton_names,
     triton_private,
@@ -62,6 +63,14 @@ def step(
     return Step(TOOL, shlex.join(words), stage)
 
 
+_OPENED = "--opened"
+
+
+def opened(step: Step) -> Step:
+    """The same step with the steps inside its big passes as dumps: each after the pass's own, as `pass: step`."""
+    return replace(step, arguments=f"{step.arguments} {_OPENED}")
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """What a step asks for."""
@@ -73,6 +82,8 @@ class _Plan:
     llvm_passes: bool = False
     gluon: bool = False
     settings: Settings = ()
+    opened: bool = False
+    """Whether the steps inside big passes are dumps, too, after the pass's own."""
 
     @property
     def backend(self) -> Any:
@@ -88,7 +99,7 @@ def _plan(step: Step) -> _Plan:
     for word in rest:
         if word == "--arch":
             arch = next(rest, "")
-        elif word in ("--llvm-passes", "--gluon"):
+        elif word in ("--llvm-passes", "--gluon", _OPENED):
             flags.add(word)
         elif word == "--set":
             name, _, value = next(rest, "").partition("=")
@@ -103,7 +114,7 @@ def _plan(step: Step) -> _Plan:
     if stage not in stages:
         raise _refused(f"{found.name} has no stage {stage!r}. {near(stage, stages)}")
     llvm_passes, gluon = "--llvm-passes" in flags, "--gluon" in flags
-    return _Plan(stage, found, options, step.arguments, llvm_passes, gluon, tuple(settings))
+    return _Plan(stage, found, options, step.arguments, llvm_passes, gluon, tuple(settings), _OPENED in flags)
 
 
 def _value(text: str) -> Any:
@@ -188,7 +199,7 @@ def _source(plan: _Plan, state: TritonState) -> Any:
 
 def _by_pass(plan: _Plan, state: TritonState) -> Passes:
     """A stage that runs MLIR passes (and LLVM's optimiser): every pass a dump."""
-    stage = triton_glue.StageThread()
+    stage = triton_glue.StageThread(opened=plan.opened)
     compile_stage = _compiler(plan, state, stage)
     try:
         source = _source(plan, state)
@@ -211,6 +222,8 @@ def _by_pass(plan: _Plan, state: TritonState) -> Passes:
             return latest
 
         yield Pass(call.name, apply, call.options, call.scope, call.pipeline)
+        for name, inner in triton_inside.states(call.printed, latest) if call.printed else ():
+            yield Pass(f"{call.name}: {name}", lambda _, inner=inner: inner)
     return (yield from _finish(plan, latest, stage.result))
 
 

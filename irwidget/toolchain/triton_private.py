@@ -84,6 +84,37 @@ def ptxas_error() -> Any:
     return _module("runtime.errors").PTXASError
 
 
+# --- layouts ------------------------------------------------------------------------------
+
+
+def gluon_layouts() -> Any:
+    """The module with the classes of Gluon's layouts, which the bindings make."""
+    return _module("experimental.gluon.language")
+
+
+def gluon_builder(context: Any) -> Any:
+    """What knows Gluon's layouts: `get_gluon_layout_from_tensor`, `to_linear_layout`, `get_shared_bank_conflicts`."""
+    return libtriton("gluon_ir").GluonOpBuilder(context)
+
+
+def add_lowering_of_layouts(manager: Any, arch: Arch) -> None:
+    """Put the passes into a pass manager that lower a function without control flow from TTGIR to the LLVM dialect."""
+    passes = libtriton("passes")
+    if arch.backend == "hip":
+        amd = libtriton("amd").passes.ttgpuir
+        passes.convert.add_index_to_llvmir(manager)
+        amd.add_allocate_shared_memory(manager, arch.name)
+        amd.add_to_llvmir(manager, arch.name, True)
+    else:
+        nvidia = libtriton("nvidia").passes
+        newest_ptx = 90
+        nvidia.ttgpuir.add_allocate_shared_memory_nv(manager, arch.capability, newest_ptx)
+        nvidia.ttgpuir.add_to_llvmir(manager, arch.capability, newest_ptx, False)
+        nvidia.ttnvgpuir.add_nvgpu_to_llvm(manager)
+    passes.common.add_canonicalizer(manager)
+    passes.common.add_cse(manager)
+
+
 # --- kernels and launches -----------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from irwidget.frontends.triton import device
+from irwidget.frontends.triton import gpu, tensors
 from irwidget.toolchain import triton_private as private
 from irwidget.toolchain.triton_archs import find
 from tests.triton.kernels import add_kernel
@@ -226,16 +226,16 @@ def test_benchmarks_and_comparisons_can_be_replaced():
 
 def test_the_driver_in_use_can_be_replaced():
     config = private.driver_config()
-    with device.replaced(config, private.ACTIVE_DRIVER, device.driver(NVIDIA)):
+    with tensors.replaced(config, private.ACTIVE_DRIVER, gpu.driver(NVIDIA)):
         assert config.active.get_current_target().arch == 90
 
 
 def test_a_driver_answers_all_that_its_base_class_asks_for():
-    assert device.driver(NVIDIA).get_benchmarker() is not None
-    assert not getattr(type(device.driver(NVIDIA)), "__abstractmethods__", None)
+    assert gpu.driver(NVIDIA).get_benchmarker() is not None
+    assert not getattr(type(gpu.driver(NVIDIA)), "__abstractmethods__", None)
 
 
-@pytest.mark.parametrize("name", sorted(device._torch_cuda(NVIDIA)))
+@pytest.mark.parametrize("name", sorted(gpu.torch_cuda(NVIDIA)))
 def test_torch_cuda_has_what_is_answered_for_it(name: str):
     assert hasattr(torch.cuda, name)
 
@@ -248,9 +248,34 @@ def test_torch_cuda_has_what_is_answered_for_it(name: str):
         (torch, "compile"),
         (torch.nn.Module, "_apply"),
         (torch.version, "hip"),
-        (device.FakeTensor, "device"),
-        (device.BackwardCFunction, "apply"),
+        (tensors.FakeTensor, "device"),
+        (tensors.BackwardCFunction, "apply"),
     ],
 )
 def test_torch_has_what_is_replaced(owner: Any, name: str):
     assert hasattr(owner, name)
+
+
+def test_the_bindings_know_layouts():
+    context = private.libtriton("ir").context()
+    builder = private.gluon_builder(context)
+    for name in ("get_gluon_layout_from_tensor", "get_gluon_layout_from_memdesc", "to_linear_layout"):
+        assert hasattr(builder, name)
+    linear = private.gluon_layouts().DistributedLinearLayout
+    assert list(inspect.signature(linear).parameters) == [
+        "reg_bases",
+        "lane_bases",
+        "warp_bases",
+        "block_bases",
+        "shape",
+    ]
+
+
+def test_operations_are_lowered_alone():
+    for arch in (NVIDIA, AMD):
+        context = private.libtriton("ir").context()
+        manager = private.libtriton("ir").pass_manager(context)
+        private.add_lowering_of_layouts(manager, arch)
+        text = str(manager.get_pipeline_str())
+        assert "allocate-" in text
+        assert "convert-triton" in text

@@ -86,6 +86,24 @@ def test_a_program_for_spyre():
     conform(json.loads(json.dumps(texts(program))), schema.SpyreTexts)
 
 
+def test_the_layouts_of_a_dump():
+    from irwidget.views.layouts import data_of
+
+    text = """#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#blocked1 = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:80"} {
+  tt.func public @f(%x: tensor<128xf32, #blocked>) {
+    %y = ttg.convert_layout %x : tensor<128xf32, #blocked> -> tensor<128xf32, #blocked1>
+    tt.return
+  }
+}
+"""
+    low = irwidget.lower(text, to="raw_ir", pipeline="triton-opt --cse")
+    data = data_of(low.layouts(0))
+    conform(json.loads(json.dumps(data)), schema.LayoutsData)
+    assert [line["move"] for line in data["lines"] if line["values"]] == [-1, 0]
+
+
 def test_a_sweep():
     cells = (Cell("a", "tosa_mlir", "ok", seconds=1.5, passes=3, lines=7, dumps=b"x"), Cell("b", "x", "failed", "no"))
     conform(unzipped(_data(Sweep(cells, {"toolchain": {"torch": "2.13"}}))), schema.SweepData)

@@ -12,6 +12,7 @@ from typing import Any
 
 from irwidget.errors import PassError, UsageError, near
 from irwidget.frontends.triton import failures
+from irwidget.frontends.triton.inside import BigPasses
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.specialization import Specialization
 from irwidget.toolchain import triton_passes, triton_private
@@ -80,7 +81,8 @@ def lower_launch(
     if run.timeout is not None:  # the passes have what the front end has left
         run = replace(run, timeout=max(0.1, round(run.timeout - (time.monotonic() - began), 1)))
     trace = source.run(steps(to, special, llvm_passes=llvm_passes), run, target=to)
-    return _told(trace, launch, special, source)
+    told = _told(trace, launch, special, source)
+    return replace(told, inside=BigPasses(source, trace, run))
 
 
 def _compiled(launch: Launch, target: Arch, run: Options) -> tuple[Specialization, Source]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from irwidget.errors import UsageError, near
 from irwidget.frontends.triton.compiling import TARGETS, default_arch, lower_launch, sources, stages, tools
+from irwidget.frontends.triton.inside import BigPasses
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.recorder import recording
 from irwidget.toolchain import triton_passes
@@ -165,6 +166,7 @@ def _lower_text(
     name = _NAME.search(text)
     return replace(
         trace,
+        inside=BigPasses(source, trace, run),
         name=name[1] if name else "kernel",
         sources=sources(text),
         tools={**trace.tools, **tools(target, planned)},

@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.frontends.triton import device, failures
+from irwidget.frontends.triton import device, failures, gpu, measuring
 from irwidget.frontends.triton.captured import CapturedKernel
-from irwidget.frontends.triton.device import replaced
 from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.kernels import kernels
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.references import References
 from irwidget.frontends.triton.specialization import specialize
 from irwidget.frontends.triton.stand_ins import stand_in
+from irwidget.frontends.triton.tensors import replaced
 from irwidget.toolchain import triton_private, triton_settings
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
@@ -172,7 +172,7 @@ def _named(config: Any) -> str:
 
 def has_gpu() -> bool:
     """Whether Triton can launch kernels on this machine."""
-    return not device.pretending() and triton_private.active_backends() == 1
+    return not gpu.pretending() and triton_private.active_backends() == 1
 
 
 def real_arch() -> str:
@@ -282,7 +282,7 @@ def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
         captured = launches.note(kernel, args, grid, kwargs)
-        if launches.values and not warmup and not launches.later and not device.measuring():
+        if launches.values and not warmup and not launches.later and not measuring.measuring():
             launches.execute(captured, kernel, args, kwargs)
         return captured
 

@@ -1,0 +1,53 @@
+"""The layouts of a dump on an offline page: the pointer on a line draws its tensor, an element names its owners."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("triton")
+
+import irwidget
+from irwidget import layouts
+from tests.browser.accessibility import AXE, LOOKS, looking, violations
+
+BLOCKED = "#ttg.blocked<{sizePerThread = [%s], threadsPerWarp = [4, 8], warpsPerCTA = [%s], order = [1, 0]}>"
+TEXT = f"""#blocked = {BLOCKED % ("1, 1", "4, 1")}
+#blocked1 = {BLOCKED % ("1, 2", "2, 2")}
+module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:80"}} {{
+  tt.func public @f(%x: tensor<16x16xf32, #blocked>) {{
+    %y = ttg.convert_layout %x : tensor<16x16xf32, #blocked> -> tensor<16x16xf32, #blocked1>
+    tt.return
+  }}
+}}
+"""
+
+
+def owner(row, column, kind):
+    found = layouts.layout(f"tensor<16x16xf32, {kind}>").owners(row, column)
+    return [f"warp {one['warp']}, lane {one['lane']}, register {one['register']}" for one in found]
+
+
+def test_a_line_draws_its_tensor_and_an_element_names_its_owners(chromium, tmp_path):
+    low = irwidget.lower(TEXT, to="raw_ir", pipeline="triton-opt --cse")
+    low.layouts(0).to_html(tmp_path / "layouts.html")
+    page = chromium.new_page(viewport={"width": 1300, "height": 900})
+    page.goto((tmp_path / "layouts.html").as_uri())
+    page.locator(".irw-l-has", has_text="tt.func").hover()
+    assert "%x" in page.locator(".irw-l-title").inner_text()
+    assert page.locator("canvas").count() == 1
+    page.locator(".irw-l-has", has_text="convert_layout").click()
+    assert "by shared memory" in page.locator(".irw-l-title").inner_text()
+    assert page.locator("canvas").count() == 2
+    page.locator(".irw-l-side").hover()
+    page.locator("canvas").first.click(position={"x": 5 * 28 + 3, "y": 9 * 28 + 3})
+    told = page.locator(".irw-l-owner").inner_text().splitlines()
+    kinds = [BLOCKED % ("1, 1", "4, 1"), BLOCKED % ("1, 2", "2, 2")]
+    assert told == [f"(9, 5) {'; '.join(owner(9, 5, kind))}" for kind in kinds]
+    page.locator("canvas").first.press("ArrowRight")
+    assert page.locator(".irw-l-owner").inner_text().startswith(f"(9, 6) {owner(9, 6, kinds[0])[0]}")
+    page.get_by_label("Colour by").select_option("register")
+    assert "coloured by register" in page.locator("canvas").first.get_attribute("aria-label")
+    for how in LOOKS if AXE.exists() else ():
+        with looking(page, how):
+            assert violations(page, ".irw-l") == [], how
+    page.close()
