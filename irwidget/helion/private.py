@@ -187,8 +187,26 @@ def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]
 
 def host_function(bound: Any, config: Any) -> Any:
     """The host function that Helion generates, which takes the kernel's arguments and `_launcher`."""
-    with quiet():
+    with quiet(), _generating(bound):
         return bound.compile_config(config, allow_print=False)
+
+
+@contextmanager
+def _generating(bound: Any) -> Generator[None]:
+    """Have ops of others, of which Helion generates no device code, be a name there: only the host's code is run."""
+    graphs = [info.graph for info in bound.host_function.device_ir.graphs]
+    targets = {node.target for graph in graphs for node in graph.nodes if getattr(node.target, "_helion_api", False)}
+    tables = [target._codegen for target in targets if not target.__module__.startswith("helion.")]
+    tables = [table for table in tables if not dict.__len__(table)]
+    expression = module("_compiler.ast_extension").expr_from_string
+    with _patching:
+        for table in tables:
+            dict.__setitem__(table, "common", lambda _state: expression("not_generated"))
+        try:
+            yield
+        finally:
+            for table in tables:
+                dict.clear(table)
 
 
 def seed_expression(slot: int) -> str:
