@@ -59,8 +59,8 @@ NOT_DEALLOCATED = "memref.generic_atomic_rmw"
 _ASSERT = "generate-runtime-verification,"
 """Asserts before every access of memory that it lies inside its buffer."""
 
-# Buffers before constants: the size of a dim whose number is no constant of arith any more is read from the stack, which
-# grows with every turn of a loop.
+# Buffers before constants: the size of a dim whose number is no constant of arith any more is read from the stack,
+# which grows with every turn of a loop.
 _LLVM = (
     "builtin.module(func.func(refback-munge-memref-copy),func.func(convert-linalg-to-loops,"
     "math-extend-to-supported-types,arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}),"

@@ -168,6 +168,16 @@ def config_value(spec: Any, config: Any, name: str, block_id: int) -> Any:
         return None
 
 
+def random_config(spec: Any) -> Any:
+    """A configuration that Helion's autotuner may try, drawn by Python's generator; None where it finds none."""
+    generation = spec.create_config_generation() if hasattr(spec, "create_config_generation") else None
+    try:
+        generation = generation or module("autotuner.config_generation").ConfigGeneration(spec)
+        return generation.random_config()
+    except module("exc").InvalidConfig:
+        return None
+
+
 def eager_mode() -> Any:
     """The value of `Settings.ref_mode` with which kernels run op by op."""
     return module("runtime.ref_mode").RefMode.EAGER
