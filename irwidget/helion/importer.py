@@ -13,6 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
 
+from irwidget import private_torch
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.helion import legalization, pipelines, private
 from irwidget.helion.aten import restored_arguments
@@ -105,8 +106,7 @@ def _with_duplicates(node: torch.fx.Node, args: tuple[Any, ...]) -> tuple[Any, .
     """
     if private.SAVED_ARGUMENTS in node.meta or not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
         return args
-    schema: Any = node.target._schema  # pyright: ignore[reportPrivateUsage]
-    wanted = [isinstance(parameter.type, torch.TensorType) for parameter in schema.arguments]
+    wanted = private_torch.tensor_parameters(node.target)
     dropped = [place for place, argument in enumerate(args) if argument is None and wanted[place]]
     left = {argument for place, argument in enumerate(args) if wanted[place] and argument is not None}
     if not dropped:
