@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
 
-from irwidget import private_torch
+from irwidget import private_torch, private_torch_mlir
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.helion import legalization, pipelines, private
 from irwidget.helion.aten import restored_arguments
 from irwidget.helion.nodes import AtenImporter, TensorOperand, single_node_graph
+from irwidget.private_torch import FakeTensor, OpOverload, disable_current_modes
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 
@@ -75,7 +74,7 @@ def _without_data(val: Any) -> Any:
     if isinstance(val, (tuple, list)):
         return type(val)(_without_data(item) for item in val)
     if isinstance(val, torch.Tensor) and not isinstance(val, FakeTensor) and val.device.type != "meta":
-        with _disable_current_modes():
+        with disable_current_modes():
             return torch.empty_strided(val.shape, val.stride(), dtype=val.dtype, device="meta")
     return val
 
@@ -104,7 +103,7 @@ def _with_duplicates(node: torch.fx.Node, args: tuple[Any, ...]) -> tuple[Any, .
     Raises:
         UnsupportedError: it may have been one of several, and the kernel was not bound by irwidget, which keeps them.
     """
-    if private.SAVED_ARGUMENTS in node.meta or not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+    if private.SAVED_ARGUMENTS in node.meta or not isinstance(node.target, OpOverload):
         return args
     wanted = private_torch.tensor_parameters(node.target)
     dropped = [place for place, argument in enumerate(args) if argument is None and wanted[place]]
@@ -160,10 +159,8 @@ class TorchMLIRNodeImporter:
             UnsupportedError: torch-mlir cannot import a node.
             PassError, ToolError: it does not lower to the output type, or crashes a pass.
         """
-        from torch_mlir.extras.fx_importer import FxImporter
-
         with self._context:
-            importer = FxImporter(context=self._context)
+            importer = private_torch_mlir.importer().FxImporter(context=self._context)
             try:
                 importer.import_stateless_graph(graph, func_name=func_name)
             except Exception as error:
@@ -171,8 +168,6 @@ class TorchMLIRNodeImporter:
         return self._lower(importer.module)
 
     def _import(self, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[torch.Tensor]) -> Any:
-        from torch_mlir.extras.fx_importer import FxImporter
-
         from irwidget.helion.nodes import AtenCall
 
         with self._context:
@@ -180,7 +175,7 @@ class TorchMLIRNodeImporter:
             inputs = [helper.fake(tuple(t.shape), t.dtype) for t in tensors]
             call = AtenCall(node.target, args, kwargs, ())
             graph = single_node_graph(call, inputs, helper.run_fake(call, inputs))
-            importer = FxImporter(context=self._context)
+            importer = private_torch_mlir.importer().FxImporter(context=self._context)
             try:
                 importer.import_stateless_graph(graph, func_name="main")
             except Exception as error:
@@ -237,7 +232,7 @@ def import_aten_node_to_mlir(node: torch.fx.Node, output_type: str = "raw") -> s
     The node is normalised first, as by `normalize_helion_node`. Returns None for a node that is no ATen call. Raises
     what these two raise.
     """
-    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+    if node.op != "call_function" or not isinstance(node.target, OpOverload):
         return None
     args, kwargs = restored_arguments(normalize_helion_node(node))
     tensors = [_concrete(place.meta["val"]) for place in _tensor_arguments(args, kwargs)]
@@ -246,6 +241,6 @@ def import_aten_node_to_mlir(node: torch.fx.Node, output_type: str = "raw") -> s
 
 def _concrete(val: Any) -> torch.Tensor:
     """A meta tensor with the hinted sizes of a tensor with symbolic ones."""
-    with _disable_current_modes():
+    with disable_current_modes():
         sizes = [size if isinstance(size, int) else int(size.node.hint or 16) for size in val.shape]
         return torch.empty(sizes, dtype=val.dtype, device="meta")

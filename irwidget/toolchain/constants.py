@@ -50,7 +50,12 @@ def _dense(dense: Any) -> bytes:
         raise mlir.PassFailed(f"the values of a constant of {element} cannot be read", ())
     if dense.is_splat:
         return numpy.full(count, dense.get_splat_value().value, kind).tobytes()
-    return numpy.array(list(dense)).astype(kind).tobytes()
+    ir = mlir.ir
+    known = ir.DenseFPElementsAttr if element in _FLOATS else ir.DenseIntElementsAttr
+    try:
+        return numpy.array(list(known(dense))).astype(kind).tobytes()
+    except TypeError:  # the bindings have no numbers for it
+        raise mlir.PassFailed(f"the values of a constant of {element} cannot be read", ()) from None
 
 
 def _numpy(element: str) -> Any:
