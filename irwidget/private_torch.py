@@ -144,6 +144,11 @@ def tensor_places(module: torch.nn.Module) -> tuple[dict[str, Any], dict[str, An
     return cast("dict[str, Any]", parameters), cast("dict[str, Any]", buffers)
 
 
+def tensor_parameters(operator: Any) -> tuple[bool, ...]:
+    """Which of an operator's parameters take a tensor, and must, in order."""
+    return tuple(str(parameter.type) == "Tensor" for parameter in operator._schema.arguments)
+
+
 def mode_depths() -> tuple[int, int]:
     """How many modes there are that see every operation (fake tensors, tracing): of dispatch, of functions."""
     native: Any = sys.modules.get("torch._C")

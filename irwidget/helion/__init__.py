@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from irwidget.helion.inline import TextBuilder, inline_torch_mlir_output
     from irwidget.helion.linking import SourceLink
     from irwidget.helion.lowering import EmittedKernel, HelionLowering, emit_kernel, lower, lower_kernel
+    from irwidget.helion.search_space import configurations
     from irwidget.helion.triton import HelionLaunch, launches
 
 _HOMES = {
     "EmittedKernel": "lowering",
     "HelionLowering": "lowering",
+    "configurations": "search_space",
     "emit_kernel": "lowering",
     "lower": "lowering",
     "lower_kernel": "lowering",
@@ -50,6 +52,7 @@ __all__ = [
     "SourceLink",
     "TextBuilder",
     "TorchMLIRNodeImporter",
+    "configurations",
     "emit_kernel",
     "import_aten_node_to_mlir",
     "inline_torch_mlir_output",

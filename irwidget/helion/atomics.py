@@ -12,7 +12,7 @@ from irwidget.helion.bindings import arith, ir, memref, tensor
 from irwidget.helion.dtypes import is_float
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.indexing import Subscript, classify
-from irwidget.helion.memory import stored_value, to_tensor
+from irwidget.helion.memory import require_host, stored_value, to_tensor
 from irwidget.helion.scatter import each_lane
 from irwidget.helion.values import HostTensor
 
@@ -37,9 +37,7 @@ def _kind(name: str, element: ir.Type) -> Any:
 def _atomic(name: str) -> Callable[[Emitter, Any], Any]:
     def emit(emitter: Emitter, node: Any) -> Any:
         builder = emitter.builder
-        host = emitter.value(node.args[0])
-        if not isinstance(host, HostTensor):
-            raise UnsupportedError("it does not address a tensor of the host function")
+        host = require_host(emitter.value(node.args[0]))
         subscript = classify(emitter, host, node.args[1])
         operands = node.args[2:4] if name == "atomic_cas" else node.args[2:3]
         values = [stored_value(emitter, host, operand, subscript.shape) for operand in operands]

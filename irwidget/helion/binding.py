@@ -110,13 +110,16 @@ def _free_symbols(binding: Binding) -> frozenset[Any]:
     fixed = {symbol for size in shapes if size is not None for symbol in replace(expression(size)).free_symbols}
 
     values = private.backed_values(binding.env.shape_env)
+    tensors = [fake for fake in binding.bound.fake_args if isinstance(fake, torch.Tensor)]
+    sizes = {replace(expression(size)) for fake in tensors for size in fake.shape}
 
     def is_open(symbol: Any) -> bool:
         same = replace(symbol)  # what Helion found it equal to
         if same in fixed or same not in known:
             return False
         origin = private.origin_of(binding.host, same)
-        small = isinstance(origin, private.origins().TensorSizeOrigin) and values[symbol] in (0, 1)
+        is_size = isinstance(origin, private.origins().TensorSizeOrigin) or same in sizes
+        small = is_size and values[symbol] in (0, 1)
         return origin.is_host() and not small
 
     return frozenset(filter(is_open, values))

@@ -5,13 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import aten, atomics, control, dot_scaled, memory, reductions, scans, sorting, tiles, verify
+from irwidget.helion import (
+    aten,
+    atomics,
+    control,
+    dot_scaled,
+    helion_mlir_ops,
+    memory,
+    reductions,
+    scans,
+    sorting,
+    tiles,
+    verify,
+)
 from irwidget.helion.bound import Binding
 from irwidget.helion.emitter import Emission, Emitter
 from irwidget.helion.passes import shared_context
 from irwidget.trace import Diagnostic
 
-RULES = (aten, atomics, control, dot_scaled, memory, reductions, scans, sorting, tiles)
+RULES = (aten, atomics, control, dot_scaled, helion_mlir_ops, memory, reductions, scans, sorting, tiles)
 """The modules that say how ops become MLIR: each registers its handlers when it is imported."""
 
 

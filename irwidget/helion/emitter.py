@@ -168,6 +168,11 @@ class Emitter:
             self.symbol_values = outer
         return outputs
 
+    def run_nodes(self, nodes: Sequence[Any]) -> None:
+        """Emit nodes of the current graph at the current place, where they have values of their own."""
+        for node in nodes:
+            self._run_node(node)
+
     def _run_node(self, node: Any) -> None:
         frame = self._frames[-1]
         location = self._source(node) or frame.location

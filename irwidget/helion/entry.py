@@ -86,6 +86,7 @@ class _HelionKernel(KernelBegun):
 
     def _by_triton(self, to: str, options: Options) -> Trace:
         """Helion's generated Triton kernel, by Triton's own route; the first of its launches."""
+        from irwidget.helion import triton_lines
         from irwidget.helion.triton import launches
 
         recorded = launches(self._binding)
@@ -95,7 +96,8 @@ class _HelionKernel(KernelBegun):
         said = {**first.options, **self._rest}
         if said.pop("run", False):
             raise UsageError("run=True executes launches of Triton kernels; of a Helion kernel, low.run(*tensors) does")
-        return triton.lower(first.kernel, *first.arguments, to=to, run=options, grid=first.grid, **said)
+        trace = triton.lower(first.kernel, *first.arguments, to=to, run=options, grid=first.grid, **said)
+        return triton_lines.relocated(trace, first.file, self._binding.sources)
 
 
 class Helion(FrontEnd):

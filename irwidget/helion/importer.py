@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from irwidget import private_torch_mlir
+from irwidget import private_torch, private_torch_mlir
 from irwidget.errors import UnsupportedError, UsageError
-from irwidget.helion import legalization, pipelines
+from irwidget.helion import legalization, pipelines, private
 from irwidget.helion.aten import restored_arguments
 from irwidget.helion.nodes import AtenImporter, TensorOperand, single_node_graph
 from irwidget.private_torch import FakeTensor, OpOverload, disable_current_modes
@@ -83,14 +83,40 @@ def normalize_helion_node(node: torch.fx.Node) -> torch.fx.Node:
     """Make a Device IR node one that FX tools understand; returns the node itself.
 
     Concrete tensors in `meta["val"]` become meta tensors, `meta["tensor_meta"]`
-    is synthesised, and the arguments that Helion destroyed are restored.
+    is synthesised, and the arguments that Helion destroyed are restored. Helion
+    itself generates no code any more of a kernel whose nodes have them back.
+
+    Raises:
+        UnsupportedError: Helion destroyed arguments in a way that leaves open which they were.
     """
     if "val" in node.meta:
         node.meta["val"] = _without_data(node.meta["val"])
         node.meta["tensor_meta"] = synthesize_tensor_meta(node.meta["val"])
     args, kwargs = restored_arguments(node)
-    node.args, node.kwargs = args, kwargs
+    node.args, node.kwargs = _with_duplicates(node, args), kwargs
     return node
+
+
+def _with_duplicates(node: torch.fx.Node, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with the tensor that Helion dropped because it stood among them twice: `mul(x, None)` is `mul(x, x)`.
+
+    Raises:
+        UnsupportedError: it may have been one of several, and the kernel was not bound by irwidget, which keeps them.
+    """
+    if private.SAVED_ARGUMENTS in node.meta or not isinstance(node.target, OpOverload):
+        return args
+    wanted = private_torch.tensor_parameters(node.target)
+    dropped = [place for place, argument in enumerate(args) if argument is None and wanted[place]]
+    left = {argument for place, argument in enumerate(args) if wanted[place] and argument is not None}
+    if not dropped:
+        return args
+    if len(left) != 1:
+        raise UnsupportedError(
+            f"Helion has dropped arguments of {node.name} ({node.target}); of a kernel that is bound by "
+            "irwidget.helion.emit_kernel(kernel, args).binding.bound they are known"
+        )
+    (only,) = left
+    return tuple(only if place in dropped else argument for place, argument in enumerate(args))
 
 
 class TorchMLIRNodeImporter:
@@ -203,12 +229,12 @@ def _tensor_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch
 def import_aten_node_to_mlir(node: torch.fx.Node, output_type: str = "raw") -> str | None:
     """MLIR text for an ATen node, its inputs taken from the `val` of its arguments, one for each of them.
 
-    Returns None for a node that is no ATen call. Raises what
-    `TorchMLIRNodeImporter.import_node` raises.
+    The node is normalised first, as by `normalize_helion_node`. Returns None for a node that is no ATen call. Raises
+    what these two raise.
     """
     if node.op != "call_function" or not isinstance(node.target, OpOverload):
         return None
-    args, kwargs = restored_arguments(node)
+    args, kwargs = restored_arguments(normalize_helion_node(node))
     tensors = [_concrete(place.meta["val"]) for place in _tensor_arguments(args, kwargs)]
     return TorchMLIRNodeImporter(output_type).import_node(node, tensors)
 

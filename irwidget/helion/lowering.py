@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from irwidget import display
 from irwidget.errors import UsageError, near
-from irwidget.helion import accumulation, execute, legalization, linking, pipelines, triton, verify
+from irwidget.helion import accumulation, execute, legalization, linking, pipelines, triton, triton_lines, verify
 from irwidget.helion import display as printing
 from irwidget.helion.binding import bind
 from irwidget.helion.bound import Binding
@@ -358,7 +358,8 @@ def lowered(
     steps = (_STAGES[0],)
     if to == "helion_triton":
         text = triton.source(binding)
-        dumps = (device_ir, dump("to-triton", text, step=1, language="python"))
+        located = triton_lines.places(text, binding.sources)
+        dumps = (device_ir, dump("to-triton", text, step=1, language="python", locations=located))
         steps = (*steps, Step("helion", "to_triton_code", "Triton"))
     return Trace(
         to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources, facts=binding.facts

@@ -43,7 +43,7 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
     mask = node.args[2] if len(node.args) > 2 else None
     if isinstance(source, ir.Value):
         return _load_tile(emitter, node, source)
-    host = _require_host(emitter, source)
+    host = require_host(source)
     subscript = classify(emitter, host, node.args[1])
     jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
     if host.empty:  # MLIR has no view of what has no elements
@@ -57,7 +57,10 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
     return value if list(value.type.shape) == wanted else _to_shape(emitter, value, wanted)
 
 
-def _require_host(emitter: Emitter, source: Any) -> HostTensor:
+def require_host(source: Any) -> HostTensor:
+    """What a load, store or atomic addresses. Raises UnsupportedError for what is no tensor of the host function."""
+    if isinstance(source, (list, tuple)):
+        raise UnsupportedError("a stack of tensors is read and written by device addresses, which no buffer stands for")
     if not isinstance(source, HostTensor):
         raise UnsupportedError("it does not address a tensor of the host function")
     return source
@@ -270,7 +273,7 @@ def _clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
 
 @register_handler("store")
 def _store(emitter: Emitter, node: Any) -> None:
-    host = _require_host(emitter, emitter.value(node.args[0]))
+    host = require_host(emitter.value(node.args[0]))
     if host.empty:
         return
     subscript = classify(emitter, host, node.args[1])

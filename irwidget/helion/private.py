@@ -168,6 +168,16 @@ def config_value(spec: Any, config: Any, name: str, block_id: int) -> Any:
         return None
 
 
+def random_config(spec: Any) -> Any:
+    """A configuration that Helion's autotuner may try, drawn by Python's generator; None where it finds none."""
+    generation = spec.create_config_generation() if hasattr(spec, "create_config_generation") else None
+    try:
+        generation = generation or module("autotuner.config_generation").ConfigGeneration(spec)
+        return generation.random_config()
+    except module("exc").InvalidConfig:
+        return None
+
+
 def eager_mode() -> Any:
     """The value of `Settings.ref_mode` with which kernels run op by op."""
     return module("runtime.ref_mode").RefMode.EAGER
@@ -187,8 +197,26 @@ def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]
 
 def host_function(bound: Any, config: Any) -> Any:
     """The host function that Helion generates, which takes the kernel's arguments and `_launcher`."""
-    with suppressed_logs():
+    with suppressed_logs(), _generating(bound):
         return bound.compile_config(config, allow_print=False)
+
+
+@contextmanager
+def _generating(bound: Any) -> Generator[None]:
+    """Have ops of others, of which Helion generates no device code, be a name there: only the host's code is run."""
+    graphs = [info.graph for info in bound.host_function.device_ir.graphs]
+    targets = {node.target for graph in graphs for node in graph.nodes if getattr(node.target, "_helion_api", False)}
+    tables = [target._codegen for target in targets if not target.__module__.startswith("helion.")]
+    tables = [table for table in tables if not dict.__len__(table)]
+    expression = module("_compiler.ast_extension").expr_from_string
+    with _patching:
+        for table in tables:
+            dict.__setitem__(table, "common", lambda _state: expression("not_generated"))
+        try:
+            yield
+        finally:
+            for table in tables:
+                dict.clear(table)
 
 
 def seed_expression(slot: int) -> str:

@@ -24,6 +24,11 @@ class HelionLaunch:
     options: dict[str, Any]
     """Keyword arguments of the launch that Triton takes: `num_warps`, `num_stages`, constexprs."""
 
+    @property
+    def file(self) -> str:
+        """Where the program stands that Helion has generated."""
+        return str(self.kernel.fn.__code__.co_filename)
+
 
 def source(binding: Binding) -> str:
     """The Triton program that Helion generates for the binding's configuration.

@@ -217,6 +217,13 @@ def test_tensors_that_share_memory_are_known():
         assert private.storage_id(fake) == private.storage_id(fake.view(2, 2)) != private.storage_id(fake + 1)
 
 
+def test_the_parameters_of_an_operator_that_take_tensors():
+    aten = torch.ops.aten
+    assert private.tensor_parameters(aten.addmm.default) == (True, True, True, False, False)
+    assert private.tensor_parameters(aten.native_layer_norm.default) == (True, False, False, False, False)
+    assert private.tensor_parameters(aten.add.Scalar) == (True, False, False)
+
+
 def test_a_tensor_knows_how_often_it_was_written_to():
     x = torch.zeros(4)
     before = private.version(x)

@@ -6,6 +6,7 @@ Each test is a name of `irwidget.helion.private`, or what a bound kernel holds t
 from __future__ import annotations
 
 import inspect
+import random
 from typing import Any
 
 import helion
@@ -267,3 +268,16 @@ def test_the_block_behind_a_size_of_a_tile_is_known(bound: Any):
         blocks = [private.block_behind(bound.env, size) for size in load.meta["val"].shape]
     assert len(set(blocks)) == 2
     assert None not in blocks
+
+
+def test_a_configuration_is_drawn_by_pythons_generator(bound: Any):
+    def drawn(seed: int) -> list[Any]:
+        random.seed(seed)
+        return [private.random_config(bound.config_spec) for _ in range(3)]
+
+    state = random.getstate()
+    with bound.env, bound.host_function:
+        assert drawn(3) == drawn(3) != drawn(4)
+    random.setstate(state)
+    assert all(isinstance(config, private.config_type()) for config in drawn(5))
+    random.setstate(state)

@@ -12,6 +12,8 @@ import torch
 
 from irwidget.errors import UsageError
 from irwidget.helion import emit_kernel, lower_kernel
+from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Step
 from tests.helion import kernels_idioms as idioms
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
@@ -168,3 +170,41 @@ def test_sizes_that_are_equal_must_stay_equal():
     lowering = lower_kernel(pw.add_dynamic, (randn(33, 20), randn(33, 20)), dumps=False)
     with pytest.raises(UsageError, match="not \\(34, 20\\)"):
         lowering.run(randn(33, 20), randn(34, 20))
+
+
+@helion.kernel(static_shapes=False)
+def picked(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    _, columns = x.size()
+    groups = at.size(1)
+    out = torch.empty([at.size(0), columns], dtype=x.dtype, device=x.device)
+    for rows, column in hl.tile([at.size(0), columns]):
+        out[rows, column] = x[at[rows, groups - 1], column]
+    return out
+
+
+def test_a_dim_of_one_under_another_name_is_not_open():
+    """Helion knows the size by the last name that the host gives it, here `_`."""
+
+    @helion.kernel(static_shapes=False)
+    def grouped(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        rows, _ = x.size()
+        assert y.size() == x.size()
+        out = torch.empty_like(x)
+        for tile in hl.tile(rows):
+            out[tile, 0] = x[tile, 0] + y[tile, 0]
+        return out
+
+    x = randn(9, 1)
+    lowering = lower_kernel(grouped, (x, x))
+    assert torch.equal(lowering.run(x, x, opt_level=0), x + x)
+
+
+def test_a_loop_takes_nothing_from_the_stack():
+    """A program of many accesses would end with it: the sizes of dims are read without."""
+    lowering = lower_kernel(picked, (randn(20, 30), randint(0, 20, 11, 2)))
+    assert "memref<?x?x" in lowering.mlir
+    program = lowering.program(check_bounds=True)
+    steps = [Step("mlir-opt", pipeline) for pipeline in program.pipelines]
+    text = Source(program.bytecode).run(steps, Options(dumps=False)).dumps[-1].text
+    assert "llvm.func" in text
+    assert "llvm.alloca" not in text

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import operator
+import re
 from types import SimpleNamespace
 
+import helion
+import helion.language as hl
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from irwidget.errors import UsageError
+from irwidget.errors import UnsupportedError, UsageError
 from irwidget.helion import (
     TextBuilder,
     TorchMLIRNodeImporter,
+    emit_kernel,
     import_aten_node_to_mlir,
     inline_torch_mlir_output,
     normalize_helion_node,
@@ -89,6 +93,40 @@ def test_normalisation_removes_data_and_restores_arguments():
     with FakeTensorMode():
         n.meta["val"] = fake = torch.empty(4)
     assert normalize_helion_node(n).meta["val"] is fake
+
+
+@helion.kernel(config=helion.Config(block_sizes=[16]))
+def squared(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        v = x[tile]
+        out[tile] = torch.addcmul(v * v, v, v + y[tile])
+    return out
+
+
+@pytest.mark.parametrize(
+    "bind", [lambda *args: squared.bind(args), lambda *args: emit_kernel(squared, args).binding.bound]
+)
+def test_a_visitor_that_takes_the_operands_from_the_nodes(bind):
+    """As helion-mlir documents it: import a node, inline it, with an operand for every node among its arguments."""
+    bound, builder, values = bind(torch.randn(40), torch.randn(40)), TextBuilder(), {}
+    (graph,) = (info.graph for info in bound.host_function.device_ir.graphs)
+    with bound.env, bound.host_function:
+        for one in graph.nodes:
+            values[one.name] = f"%{one.name}"
+            if (text := import_aten_node_to_mlir(one, output_type="linalg-on-tensors")) is not None:
+                operands: list[torch.fx.Node] = []
+                torch.fx.map_arg((one.args, one.kwargs), operands.append)
+                values[one.name] = inline_torch_mlir_output(text, [values[o.name] for o in operands], builder)
+    inputs = re.findall(r"linalg.generic .* ins\(([^:]*) : ", builder.text)
+    assert inputs == ["%v, %v", "%v, %load_1", "%v, %t4", "%t1, %t7"]
+
+
+def test_dropped_arguments_that_may_have_been_several():
+    n = node(aten.addcmul.default, (4,), (4,))
+    n.args = (*n.args, None)
+    with pytest.raises(UnsupportedError, match=r"dropped arguments of addcmul.*emit_kernel"):
+        normalize_helion_node(n)
 
 
 # --- inlining of text -----------------------------------------------------------------

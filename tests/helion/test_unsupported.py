@@ -94,3 +94,16 @@ def test_a_scaled_product_of_four_bit_floats_is_refused():
     args = (packed, scale, packed, scale, "e2m1", "e2m1")
     with pytest.raises(UnsupportedError, match=r"dot_scaled \(node .* e2m1 held in torch\.uint8 is for hardware"):
         lower_kernel(idioms.scaled_matmul, args)
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def from_addresses(addresses: torch.Tensor, alike: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([addresses.size(0), alike.size(0)], dtype=alike.dtype, device=alike.device)
+    for tile in hl.tile(alike.size(0)):
+        out[:, tile] = hl.stacktensor_like(alike, addresses[:])[tile]
+    return out
+
+
+def test_a_stack_of_tensors_is_refused_for_its_addresses():
+    with pytest.raises(UnsupportedError, match=r"load .* a stack of tensors is read and written by device addresses"):
+        lower_kernel(from_addresses, (torch.zeros(4, dtype=torch.uint64), torch.zeros(8)))
