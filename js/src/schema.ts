@@ -561,6 +561,7 @@ export interface Schedule {
   readonly flows: readonly ScheduleFlow[];
   readonly pairs: readonly SchedulePair[];
   readonly memory: readonly ScheduleMemory[];
+}
 
 /** The layout of one type of a dump. */
 export interface TensorLayout {
