@@ -11,9 +11,10 @@ from irwidget import llvm_routes
 from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
 from irwidget.errors import ExportError, IRWidgetError, ToolError, UsageError
-from irwidget.frontends import base, importing
+from irwidget.frontends import base, forms, importing
 from irwidget.frontends import torch as export
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
+from irwidget.frontends.forms import PLAIN, Form
 from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.llvm_routes import TorchOptions
@@ -80,10 +81,12 @@ def blind_steps() -> frozenset[Step]:
 class Model(Begun):
     """A model, exported at most once; one that cannot be exported is not exported again either."""
 
-    def __init__(self, front_end: FrontEnd, given: Given) -> None:
+    def __init__(self, front_end: FrontEnd, given: Given, form: Form = PLAIN) -> None:
         super().__init__(front_end, given)
+        self._form = form
         self._import_error: IRWidgetError | None = None
         self._options = Options()
+        self._lowered_by: dict[str, Model] = {}
 
     def prepare(self, options: Options) -> None:
         """Export it."""
@@ -92,11 +95,32 @@ class Model(Begun):
 
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
         self._options = options
-        source, frame = self._imported
+        model = self._lowered_by[target.name] = self._suited(target, options)
+        if model is not self:
+            model.prepare(options)
+        source, frame = model._imported
         return Made(base.run(source, (*target.steps, *extra), target.name, options, frame))
+
+    def _suited(self, target: Target, options: Options) -> Model:
+        """This model, or its other form where it has one and torch-mlir's passes refuse this."""
+        if self._other is None or not target.steps:
+            return self
+        source, frame = self._imported
+        quiet = replace(options, dumps=False, progress=None)
+        return self._other if base.run(source, target.steps, target.name, quiet, frame).failure else self
+
+    @cached_property
+    def _other(self) -> Model | None:
+        """The same model in operators that more of torch-mlir's passes know; None where this is all there is."""
+        if self._form is not PLAIN:
+            return None
+        form, given = forms.other(self.given, self._program)
+        return None if form is PLAIN else Model(self.front_end, given, form)
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         """The result's, by the model itself; its own failure does not cost the lowering."""
+        if (model := self._lowered_by.get(target.name, self)) is not self:
+            return model.verdict(target, trace, options, source)
         try:
             with bounded("--check"):
                 if isinstance(self._expected, str):
@@ -123,8 +147,9 @@ class Model(Begun):
 
     @cached_property
     def _program(self) -> ExportedProgram:
-        given = self.given
-        return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called)
+        given, form = self.given, self._form
+        how: dict[str, Any] = {"in_parts": form.in_parts, "more": form.decompositions}
+        return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called, **how)
 
     @cached_property
     def _expected(self) -> expectations.Expected | str:
@@ -162,7 +187,8 @@ class Model(Begun):
         with bounded("torch-mlir's importer"):
             imported = importing.import_program(program, name, isolate=how.isolate, memory=how.memory)
         seconds = time.perf_counter() - started
-        frame = Trace("", (), name=name, sources=imported.sources, diagnostics=imported.remarks)
+        remarks = (*imported.remarks, *self._form.remarks)
+        frame = Trace("", (), name=name, sources=imported.sources, diagnostics=remarks)
         if imported.weights:
             imported.weights.safe = blind_steps()
         source = Source(imported.bytecode, name="torch.export", seconds=seconds, weights=imported.weights)

@@ -41,8 +41,13 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     name: str | None = None,
+    *,
+    in_parts: bool = False,
+    more: Mapping[Any, Callable[..., Any]] | None = None,
 ) -> ExportedProgram:
     """`torch.export` of a module or function, in inference form, decomposed for torch-mlir.
+
+    `in_parts` writes complex numbers as real and imaginary parts; `more` are further decompositions, by operator.
 
     Raises ExportError with the user's line, the cause and what to try.
     """
@@ -55,9 +60,13 @@ def export(
         quiet = quiet_export(), whole_user_stacks(), no_collection(), some_temporary_folder()
         with tracing("torch.export", model, *quiet):
             program = _traced(model, args, dict(kwargs or {}), dynamic_shapes)
+            if in_parts:
+                from irwidget.frontends import complex_parts
+
+                program = complex_parts.without(program, label, args, dict(kwargs or {}), dynamic_shapes, _traced)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
             if not found:
-                return program.run_decompositions(get_decomposition_table())
+                return program.run_decompositions({**get_decomposition_table(), **(more or {})})
     except IRWidgetError:
         raise
     except Exception as error:
