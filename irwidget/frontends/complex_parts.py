@@ -6,18 +6,18 @@ exported again in this form: tensors end in a dimension of two, as `torch.view_a
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from irwidget.errors import ExportError
 from irwidget.frontends import complex_math
 from irwidget.frontends.complex_math import REAL, Pair
-from irwidget.frontends.torch import node_lines, quote
+from irwidget.frontends.refusing import refusal
 from irwidget.private_torch import pytree
-from irwidget.toolchain.locations import is_user_file
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -86,10 +86,8 @@ def _signed(function: Callable[..., Any], model: Any) -> Callable[..., Any]:
     def forward(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         forward.__signature__ = inspect.signature(getattr(model, "forward", model))  # pyright: ignore[reportFunctionMemberAccess]
-    except (TypeError, ValueError):
-        pass
     return forward
 
 
@@ -143,7 +141,7 @@ def _unknown(program: ExportedProgram) -> list[Node]:
 
 
 def _touches(node: Node) -> bool:
-    if node.target is _GETITEM:
+    if node.target is operator.getitem:
         return False
     return _complex_value(node) or any(map(_complex_value, node.all_input_nodes)) or _complex_number(node)
 
@@ -169,15 +167,6 @@ def _refuse(program: ExportedProgram, name: str) -> None:
                     raise refusal(name, node, why, "take shorter transforms, or leave it out of the model")
 
 
-def refusal(name: str, node: Node, why: str, advice: str) -> ExportError:
-    """The error for a program with an operator that cannot be lowered, at the user's line."""
-    places = [place for place in node_lines(node) if is_user_file(place.file)]
-    lines = [f"{name} cannot be lowered: {node.target} {why}", *map(quote, places[-1:])]
-    refused = ExportError("\n".join([*lines, f"  Next step: {advice}."]))
-    refused.location = places[-1] if places else None
-    return refused
-
-
 def _lengths(node: Node) -> list[Any]:
     """The lengths that a transform is taken along."""
     value: Any = node.args[0]
@@ -186,9 +175,6 @@ def _lengths(node: Node) -> list[Any]:
     if _name(node.target) == "_fft_c2r":
         lengths[-1] = node.args[3]
     return lengths
-
-
-_GETITEM = __import__("operator").getitem
 
 
 class _Parts(torch.nn.Module):
@@ -258,6 +244,6 @@ class _OnPairs(torch.fx.Interpreter):
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         leaves = pytree.tree_leaves((args, kwargs))
         found = any(isinstance(leaf, Pair | complex) for leaf in leaves)
-        if target is _GETITEM or not (found or (self._node is not None and _complex_value(self._node))):
+        if target is operator.getitem or not (found or (self._node is not None and _complex_value(self._node))):
             return super().call_function(target, args, kwargs)
         return complex_math.apply(target, _name(target), args, kwargs, self.matrices)

@@ -93,7 +93,6 @@ def _dequantize_per_channel(
 def _table() -> dict[Any, Callable[..., Any]]:
     """By operator. Those of quantisation are there once a quantiser has been imported."""
     table: dict[Any, Callable[..., Any]] = {
-        aten.embedding_bag.padding_idx: _embedding_bag,
         aten._embedding_bag.default: _embedding_bag,
         aten._embedding_bag_forward_only.default: _embedding_bag,
     }

@@ -36,7 +36,7 @@ def other(given: Given, program: ExportedProgram) -> tuple[Form, Given]:
     from irwidget.frontends import complex_parts, decompositions
 
     chosen = decompositions.of(program)
-    said = [f"{operator} is decomposed: torch-mlir's passes refuse it" for operator in chosen]
+    said = [f"{operator} is decomposed: torch-mlir's passes refuse the program with it" for operator in chosen]
     in_parts = complex_parts.has_complex(program)
     if in_parts:
         model = complex_parts.RealSignature(given.obj, given.inputs, given.kwargs)

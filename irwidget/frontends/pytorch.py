@@ -11,7 +11,7 @@ from irwidget import llvm_routes
 from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
 from irwidget.errors import ExportError, IRWidgetError, ToolError, UsageError
-from irwidget.frontends import base, forms, importing
+from irwidget.frontends import base, forms, importing, refusing
 from irwidget.frontends import torch as export
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
 from irwidget.frontends.forms import PLAIN, Form
@@ -91,7 +91,8 @@ class Model(Begun):
     def prepare(self, options: Options) -> None:
         """Export it."""
         self._options = options
-        _ = self._imported
+        if self._other is None:
+            _ = self._imported
 
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
         self._options = options
@@ -102,18 +103,33 @@ class Model(Begun):
         return Made(base.run(source, (*target.steps, *extra), target.name, options, frame))
 
     def _suited(self, target: Target, options: Options) -> Model:
-        """This model, or its other form where it has one and torch-mlir's passes refuse this."""
-        if self._other is None or not target.steps:
+        """This model, or its other form where it has one and torch-mlir refuses this.
+
+        Raises ExportError for shapes that TOSA cannot say, before any pass is shown.
+        """
+        dynamic = target.name == "tosa_mlir" and refusing.is_dynamic(self._program)
+        if not target.steps or (self._other is None and not dynamic):
             return self
-        source, frame = self._imported
+        try:
+            source, frame = self._imported
+        except ExportError:
+            if self._other is None:
+                raise
+            return self._other
         quiet = replace(options, dumps=False, progress=None)
-        return self._other if base.run(source, target.steps, target.name, quiet, frame).failure else self
+        failure = base.run(source, target.steps, target.name, quiet, frame).failure
+        if failure is None or (self._other is None and failure.kind != "pass"):
+            return self
+        if self._other is None:
+            raise refusing.dynamic_refusal(self._program, self.given.called, failure.message)
+        return self._other
 
     @cached_property
     def _other(self) -> Model | None:
         """The same model in operators that more of torch-mlir's passes know; None where this is all there is."""
         if self._form is not PLAIN:
             return None
+        self.check_model()
         form, given = forms.other(self.given, self._program)
         return None if form is PLAIN else Model(self.front_end, given, form)
 

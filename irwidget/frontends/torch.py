@@ -53,7 +53,7 @@ def export(
     """
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table  # pyright: ignore[reportMissingImports]
 
-    from irwidget.frontends import mixed
+    from irwidget.frontends import mixed, refusing
 
     label = name or model_name(model)
     try:
@@ -64,6 +64,7 @@ def export(
                 from irwidget.frontends import complex_parts
 
                 program = complex_parts.without(program, label, args, dict(kwargs or {}), dynamic_shapes, _traced)
+            refusing.check_layouts(program, label)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
             if not found:
                 return program.run_decompositions({**get_decomposition_table(), **(more or {})})
@@ -173,6 +174,16 @@ _HINTS = (
         (".tolist() is not", "aten._local_scalar_dense", "item()"),
         "the values of a tensor are needed as Python numbers, and are not known while the model is traced",
         "keep the computation in torch operations, or pass the number as an argument",
+    ),
+    (
+        ("Constraints violated",),
+        "the model works with one size only of a dimension that dynamic_shapes says is dynamic",
+        "leave that dimension out of dynamic_shapes, or compute with x.shape in its place",
+    ),
+    (
+        ("SparseTensorImpl", "Sparse CSR tensors", "Sparse CSC tensors", "Sparse BSR tensors", "Sparse BSC tensors"),
+        "sparse tensors have no form in MLIR that torch-mlir imports",
+        "lower the model with x.to_dense() in their place",
     ),
     (
         ('missing the required "forward"',),
