@@ -146,7 +146,7 @@ def make(name: str) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
 
 
 def row(name: str, targets: tuple[str, ...]) -> dict[str, str]:
-    """For each IR type `ok`, `more` where only irwidget lowers it, `less` where only bare torch-mlir does, or why not."""
+    """For each IR type `ok`, `more` where bare torch-mlir fails, `less: why` where irwidget does, or why both do."""
     model, inputs = make(name)
     made: Any = {}
     problem = ""

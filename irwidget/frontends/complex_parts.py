@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from irwidget.frontends import complex_math
+from irwidget.frontends import complex_fourier, complex_table
 from irwidget.frontends.complex_math import REAL, Pair
 from irwidget.frontends.refusing import refusal
 from irwidget.private_torch import pytree
@@ -117,7 +117,7 @@ def without(
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
-    """The program with PyTorch's own decompositions of those complex operators that `complex_math` lacks."""
+    """The program with PyTorch's own decompositions of those complex operators that `complex_table` lacks."""
     table: dict[Any, Any] = dict(torch.export.default_decompositions().items())
     program = program.run_decompositions({})
     for _ in range(4):
@@ -136,7 +136,7 @@ def _unknown(program: ExportedProgram) -> list[Node]:
         if isinstance(module, torch.fx.GraphModule):
             nested = module is not program.graph_module
             complex_nodes = [node for node in module.graph.nodes if node.op == "call_function" and _touches(node)]
-            found += [node for node in complex_nodes if nested or not complex_math.known(_name(node.target))]
+            found += [node for node in complex_nodes if nested or not complex_table.known(_name(node.target))]
     return found
 
 
@@ -160,10 +160,10 @@ def _refuse(program: ExportedProgram, name: str) -> None:
         why = "has no form in real and imaginary parts"
         raise refusal(name, node, why, "compute it of torch.view_as_real(x), or lower the rest of the model alone")
     for node in program.graph.nodes:
-        if _name(node.target) in complex_math.FOURIER:
+        if _name(node.target) in complex_table.FOURIER:
             for length in _lengths(node):
-                if not isinstance(length, int) or length > complex_math.LONGEST:
-                    why = f"of length {length} is no product with a matrix (lengths known up to {complex_math.LONGEST})"
+                if not isinstance(length, int) or length > complex_fourier.LONGEST:
+                    why = f"of length {length} is not written as a product (only up to {complex_fourier.LONGEST})"
                     raise refusal(name, node, why, "take shorter transforms, or leave it out of the model")
 
 
@@ -185,7 +185,7 @@ class _Parts(torch.nn.Module):
         self.graph_module: Any = program.module(check_guards=False)
         self._pairs = self._split(self.graph_module)
         for node in program.graph.nodes:
-            if _name(node.target) in complex_math.FOURIER:
+            if _name(node.target) in complex_table.FOURIER:
                 self._keep_matrices(node)
         self.forward = _signed(self._call, self.graph_module)
 
@@ -209,7 +209,7 @@ class _Parts(torch.nn.Module):
         value: Any = node.args[0]
         dtype = value.meta["val"].dtype
         for length in _lengths(node):
-            cosine, sine = complex_math.matrices(length, REAL.get(dtype, dtype))
+            cosine, sine = complex_fourier.matrices(length, REAL.get(dtype, dtype))
             for which, matrix in (("cos", cosine), ("sin", sine)):
                 self.register_buffer(_matrix(which, length, REAL.get(dtype, dtype)), matrix, persistent=False)
 
@@ -228,7 +228,7 @@ def _matrix(which: str, length: int, dtype: torch.dtype) -> str:
 class _OnPairs(torch.fx.Interpreter):
     """Runs a graph whose complex tensors are pairs."""
 
-    def __init__(self, module: Any, pairs: frozenset[str], matrices: complex_math.Matrices) -> None:
+    def __init__(self, module: Any, pairs: frozenset[str], matrices: complex_fourier.Matrices) -> None:
         super().__init__(module)
         self.pairs, self.matrices = pairs, matrices
         self._node: Node | None = None
@@ -246,4 +246,4 @@ class _OnPairs(torch.fx.Interpreter):
         found = any(isinstance(leaf, Pair | complex) for leaf in leaves)
         if target is operator.getitem or not (found or (self._node is not None and _complex_value(self._node))):
             return super().call_function(target, args, kwargs)
-        return complex_math.apply(target, _name(target), args, kwargs, self.matrices)
+        return complex_table.apply(target, _name(target), args, kwargs, self.matrices)

@@ -68,9 +68,7 @@ def _along(value: Any, x: Any, axis: int) -> Any:
     return value.reshape(shape)
 
 
-def _quantize_per_channel(
-    x: Any, scales: Any, zeros: Any, axis: int, low: int, high: int, dtype: torch.dtype
-) -> Any:
+def _quantize_per_channel(x: Any, scales: Any, zeros: Any, axis: int, low: int, high: int, dtype: torch.dtype) -> Any:
     return _quantize(x, _along(scales, x, axis).to(x.dtype), _along(zeros, x, axis).to(x.dtype), low, high, dtype)
 
 
@@ -105,7 +103,9 @@ def _table() -> dict[Any, Callable[..., Any]]:
     ):
         packet = getattr(quantised, name, None)
         if packet is not None:
-            table.update({getattr(packet, overload): function for overload in packet.overloads() if "out" not in overload})
+            table.update(
+                {getattr(packet, overload): function for overload in packet.overloads() if "out" not in overload}
+            )
     return table
 
 

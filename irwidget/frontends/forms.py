@@ -42,9 +42,7 @@ def other(given: Given, program: ExportedProgram) -> tuple[Form, Given]:
         model = complex_parts.RealSignature(given.obj, given.inputs, given.kwargs)
         shapes = complex_parts.with_pairs(given.dynamic_shapes, given.inputs)
         inputs, kwargs = complex_parts.as_real((given.inputs, dict(given.kwargs)))
-        given = replace(
-            given, obj=model, inputs=inputs, kwargs=kwargs, dynamic_shapes=shapes, name=given.called
-        )
+        given = replace(given, obj=model, inputs=inputs, kwargs=kwargs, dynamic_shapes=shapes, name=given.called)
         changed = " and of its inputs and results" if complex_parts.in_signature(program) else ""
         said.append(
             f"complex numbers of the model{changed} are real and imaginary parts, in a last dimension of two: "

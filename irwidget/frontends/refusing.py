@@ -64,7 +64,9 @@ def check_operators(module: Any, program: ExportedProgram, name: str) -> None:
         target = str(node.target).removesuffix(".default")
         if node.op == "call_function" and target in unknown:
             why = "has no operation in torch-mlir, and PyTorch no decomposition of it that torch-mlir uses"
-            raise refusal(name, node, why, "compute it of other operators, or lower the rest of the model alone", target)
+            raise refusal(
+                name, node, why, "compute it of other operators, or lower the rest of the model alone", target
+            )
 
 
 def _operations(module: Any) -> list[Any]:

@@ -15,7 +15,9 @@ LINES = 80
 """Lines that one graph has at most."""
 _NAME = r'(?:"(?:[^"\\]|\\.)*"|[\w.]+)'
 _ATTRIBUTES = r'(?:\[(?P<attributes>(?:[^\]"]|"(?:[^"\\]|\\.)*")*)\])?'
-_EDGE = re.compile(rf"^\s*(?P<source>{_NAME})(?::(?P<port>\w+))?\s*->\s*(?P<sink>{_NAME})(?::\w+)?\s*{_ATTRIBUTES}\s*;?$")
+_EDGE = re.compile(
+    rf"^\s*(?P<source>{_NAME})(?::(?P<port>\w+))?\s*->\s*(?P<sink>{_NAME})(?::\w+)?\s*{_ATTRIBUTES}\s*;?$"
+)
 _NODE = re.compile(rf"^\s*(?P<name>{_NAME})\s*{_ATTRIBUTES}\s*;?$")
 _LABEL = re.compile(r'\blabel\s*=\s*"((?:[^"\\]|\\.)*)"')
 _TITLE = re.compile(r'^\s*label\s*=\s*"((?:[^"\\]|\\.)*)"', re.MULTILINE)

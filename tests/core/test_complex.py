@@ -1,4 +1,4 @@
-"""Complex numbers in real and imaginary parts: every operator against PyTorch's own, and programs through the routes."""
+"""Complex numbers in real and imaginary parts: every operator against PyTorch's own, and whole programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import nn
 
 import irwidget
 from irwidget.errors import ExportError
-from irwidget.frontends import complex_math
+from irwidget.frontends import complex_fourier
 from irwidget.frontends.complex_math import Pair
 from irwidget.frontends.complex_parts import _OnPairs, as_real  # pyright: ignore[reportPrivateUsage]
 from irwidget.private_torch import make_fx, pytree
@@ -77,7 +77,7 @@ def in_parts(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...]) -> 
     """What the operators of a function make of pairs."""
     graph = make_fx(function)(*inputs)
     given = [Pair(one.real, one.imag) if one.is_complex() else one for one in inputs]
-    made = _OnPairs(graph, frozenset(), complex_math.matrices).run(*given)
+    made = _OnPairs(graph, frozenset(), complex_fourier.matrices).run(*given)
     return pytree.tree_map(lambda one: torch.complex(one.re, one.im) if isinstance(one, Pair) else one, made)
 
 
