@@ -27,6 +27,7 @@ from benchmarks import bare
 from irwidget.errors import IRWidgetError
 from tests.llvm import validity
 
+SECONDS = 300.0
 _SUITE = "projects/pt1/python"
 
 
@@ -75,7 +76,7 @@ def same(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
     """`same text`, `other text`, `more than bare torch-mlir`, `less than bare torch-mlir`, `neither`."""
     expected = bare.lowered(model, args, target)
     try:
-        made: str | None = irwidget.lower(model, *args, to=target, timeout=60, dumps=False).text
+        made: str | None = irwidget.lower(model, *args, to=target, timeout=SECONDS, dumps=False).text
     except IRWidgetError:
         made = None
     if made is None or expected is None:
@@ -85,20 +86,24 @@ def same(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
 
 
 def checked(model: torch.nn.Module, args: tuple[Any, ...]) -> str:
-    """The verdict at LLVM IR; `refused` where the program does not reach it."""
+    """The verdict at LLVM IR; `refused: ...` where the program does not reach it."""
     try:
-        verdict = irwidget.lower(model, *args, to="llvm_ir", check=True, timeout=60).check
-    except IRWidgetError:
-        return "refused"
+        verdict = irwidget.lower(model, *args, to="llvm_ir", check=True, timeout=SECONDS).check
+    except IRWidgetError as error:
+        return _refused(error)
     return verdict.state if verdict else "not checked"
 
 
+def _refused(error: IRWidgetError) -> str:
+    return "out of time" if "timed out" in str(error) else f"refused: {str(error).splitlines()[0][:160]}"
+
+
 def kernels(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
-    """`valid`, `invalid`, `refused`, or `no kernel` of what computes nothing."""
+    """`valid`, `invalid`, `refused: ...`, or `no kernel` of what computes nothing."""
     try:
-        low = irwidget.lower(model, *args, to=target, kernels=True, timeout=60)
+        low = irwidget.lower(model, *args, to=target, kernels=True, timeout=SECONDS)
     except IRWidgetError as error:
-        return "no kernel" if "no GPU kernel in it" in str(error) else "refused"
+        return "no kernel" if "no GPU kernel in it" in str(error) else _refused(error)
     made = [dump.text for dump in low.dumps if dump.name == "codegen"]
     wrong = any(validity.faults(target, text) or validity.unresolved(target, text) for text in made)
     return "invalid" if wrong or not made else "valid"
@@ -138,10 +143,10 @@ def main(arguments: list[str]) -> None:
             print(f"{program.unique_name}: left out, {type(error).__name__}: {error}", flush=True)
             continue
         for target, found in _results(model, args, wanted):
-            counts[target][found] += 1
+            counts[target][found.partition(":")[0]] += 1
             if found not in _FINE:
                 print(f"{program.unique_name}: {target}: {found}", flush=True)
-    print(f"\n{len(sampled)} programs")
+    print(f"\n{len(sampled)} programs; GPU code is assembled, not executed")
     print("\n| target | " + "results |\n|---|---|")
     for target, found in counts.items():
         print(f"| {target} | {', '.join(f'{count} {what}' for what, count in found.most_common())} |")

@@ -84,6 +84,7 @@ class Model(Begun):
     def __init__(self, front_end: FrontEnd, given: Given, form: Form = PLAIN) -> None:
         super().__init__(front_end, given)
         self._form = form
+        self._export_error: IRWidgetError | None = None
         self._import_error: IRWidgetError | None = None
         self._options = Options()
         self._lowered_by: dict[str, Model] = {}
@@ -161,8 +162,19 @@ class Model(Begun):
         if error:
             raise error
 
-    @cached_property
+    @property
     def _program(self) -> ExportedProgram:
+        """What torch.export makes of it, made once; one that it refuses is not exported again either."""
+        if self._export_error is not None:
+            raise self._export_error
+        try:
+            return self._first_export
+        except (ExportError, ToolError, UsageError) as error:
+            self._export_error = error
+            raise
+
+    @cached_property
+    def _first_export(self) -> ExportedProgram:
         given, form = self.given, self._form
         how: dict[str, Any] = {"in_parts": form.in_parts, "more": form.decompositions}
         return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called, **how)

@@ -91,15 +91,15 @@ def _unknown(operation: Any) -> str:
 
 
 def is_dynamic(program: ExportedProgram) -> bool:
-    """Whether a size of a program is not a number."""
-    return bool(program.range_constraints)
+    """Whether a size of an input is not a number; sizes that depend on values do not count."""
+    return any(str(symbol).startswith("s") for symbol in program.range_constraints)
 
 
 def dynamic_refusal(program: ExportedProgram, name: str, message: str) -> ExportError:
     """The error for a program with dynamic shapes that TOSA cannot say; `message` is what a pass said of it."""
     found = _OPERATION.search(message)
     wanted = found[1] if found else ""
-    advice = "leave dynamic_shapes out, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
+    advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
     for node in program.graph.nodes:
         target = str(node.target).removesuffix(".default").replace("aten.sym_size", "aten.size")
         if wanted and node.op == "call_function" and target == wanted:

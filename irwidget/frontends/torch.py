@@ -86,6 +86,7 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
 
         return TS2EPConverter(model, args, kwargs).convert()
     module = model if isinstance(model, torch.nn.Module) else _function_module(model)
+    args, kwargs = _told_apart(args, kwargs)
     try:
         return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     except Exception as error:
@@ -97,6 +98,22 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
         # gradients within a program, as of torch.func's transforms, which torch.export cannot trace
         graph = make_fx(lambda *given: module.forward(*given))(*args)
         return torch.export.export(graph, args, strict=False)
+
+
+def _told_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The inputs, with a tensor that is given twice as two: torch.export would take them for one argument."""
+    import torch
+
+    from irwidget.private_torch import pytree
+
+    seen: set[int] = set()
+
+    def apart(leaf: Any) -> Any:
+        again = type(leaf) is torch.Tensor and id(leaf) in seen
+        seen.add(id(leaf))
+        return leaf.detach() if again else leaf
+
+    return pytree.tree_map(apart, (args, kwargs))
 
 
 _NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"

@@ -147,14 +147,3 @@ def test_what_has_no_parts_is_refused_by_operator_and_line() -> None:
 def test_what_an_input_becomes_is_a_view_of_it() -> None:
     assert torch.equal(as_real((Z, R))[0], torch.view_as_real(Z))
     assert as_real((Z, R))[1] is R
-
-
-BAGS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9, 1]), torch.tensor([0, 4, 4, 7])
-
-
-@pytest.mark.parametrize("options", [{"mode": "sum"}, {"mode": "mean", "padding_idx": 4}, {"mode": "max"}])
-def test_bags_of_embeddings(options: dict[str, Any]) -> None:
-    model = nn.EmbeddingBag(10, 3, **options).eval()
-    low = irwidget.lower(model, *BAGS, to="tosa_mlir", timeout=120, check=True)
-    assert str(low.check).startswith("equal to eager PyTorch"), low.check
-    assert "_embedding_bag.default is decomposed" in "".join(d.message for d in low.diagnostics)
