@@ -80,12 +80,13 @@ def _add_terminal(made: argparse.ArgumentParser) -> None:
     made.add_argument("-o", "--output", metavar="FILE", help="write the IR itself, and nothing else; - prints it")
     made.add_argument("--diff", metavar="PASS", help="print what a pass has changed; its name, or its number")
     made.add_argument("--passes", action="store_true", help="print the passes with their times, and no diff")
+    made.add_argument("--json", action="store_true", help="print data: what was lowered, its passes, --diff, --text")
     made.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours of what is printed")
 
 
 _OWN = frozenset(
     "names command open format to all source from interactive from_cache model inputs text out html save "
-    "output diff passes color".split()
+    "output diff passes json color".split()
 )
 _TABLES = ("targets", "doctor")
 

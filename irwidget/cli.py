@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irwidget import arguments, display, reports, terminal
 from irwidget.cells import AlreadyShown
@@ -23,7 +24,8 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
        irwidget reduce FILE --pipeline TEXT     the smallest MLIR that it still fails on, as a report; -o OUT, -o -
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
-       irwidget doctor                          this machine against toolchain.lock"""
+       irwidget doctor                          this machine against toolchain.lock
+       irwidget mcp                             a server of the Model Context Protocol, on standard input and output"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -41,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         "export": _export,
         "targets": _targets,
         "doctor": _doctor,
+        "mcp": _mcp,
     }
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
@@ -50,7 +53,7 @@ def main(argv: list[str] | None = None) -> int:
             raise UsageError(f"irwidget has no command {words[0]!r}. {near(words[0], commands)}")
         commands[words[0]](words[1:])
     except IRWidgetError as error:
-        print(f"{type(error).__name__}: {error}", *getattr(error, "__notes__", []), sep="\n", file=sys.stderr)
+        print(_said(error, as_json="--json" in words), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     except AlreadyShown:
         return 1
@@ -61,6 +64,25 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return 0
+
+
+def _said(error: IRWidgetError, *, as_json: bool) -> str:
+    """An error as it is printed."""
+    notes = list(getattr(error, "__notes__", []))
+    if as_json:
+        place = getattr(error, "location", None)
+        about = {"type": type(error).__name__, "message": str(error), "notes": notes}
+        return json.dumps({"error": {**about, "location": str(place) if place else None}}, ensure_ascii=False)
+    return "\n".join([f"{type(error).__name__}: {error}", *notes])
+
+
+def _mcp(words: list[str]) -> None:
+    """Answer questions until standard input ends."""
+    from irwidget.queries import server
+
+    if words:
+        raise UsageError("irwidget mcp takes no arguments")
+    server.run()
 
 
 def _targets(_: list[str]) -> None:
@@ -145,7 +167,10 @@ def _reduce(words: list[str]) -> None:
     )
     if parsed.output:
         _write(reduced.text, parsed.output)
-    if parsed.output != "-":
+    if parsed.json:
+        about = {"operations": reduced.operations, "before": reduced.before, "complete": reduced.complete}
+        print(json.dumps({**about, "text": reduced.text, "report": reduced.report}, ensure_ascii=False))
+    elif parsed.output != "-":
         print(reduced.report)
 
 
@@ -194,10 +219,13 @@ def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) 
     if parsed.save:
         from irwidget.result import save
 
-        print(f"wrote {save(results, parsed.save)}")
+        wrote = save(results, parsed.save)
+        print(f"wrote {wrote}", file=sys.stderr if parsed.json else sys.stdout)
     if parsed.html:
         display.page(results, title, parsed.html)
-    if parsed.html and not parsed.text:
+    if parsed.json:
+        _print_json(results, parsed)
+    elif parsed.html and not parsed.text:
         print(f"wrote {parsed.html}")
     elif parsed.save and not parsed.text:
         pass
@@ -212,6 +240,22 @@ def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) 
         print("\n".join(lowering.text for lowering in done.values()))
     else:
         terminal.show(display.text(results), parsed.color)
+
+
+def _print_json(results: list[Lowering], parsed: argparse.Namespace) -> None:
+    """What was lowered and its passes; with --diff what that pass changed, with --text every line of every dump."""
+    from irwidget.queries.questions import Questions
+
+    answers: list[dict[str, Any]] = []
+    for low in results:
+        asked = Questions(low.trace, most=sys.maxsize)
+        answer = {**asked.overview(), "dumps": asked.passes()["items"]}
+        if parsed.diff:
+            answer["diff"] = asked.diff(parsed.diff)
+        if parsed.text:
+            answer["texts"] = [dump.text for dump in low.dumps]
+        answers.append(answer)
+    print(json.dumps({"lowerings": answers}, ensure_ascii=False))
 
 
 def _write(text: str, path: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irwidget.trace import Location
 
@@ -78,8 +78,8 @@ def user_location(text: str, aliases: dict[str, str] | None = None) -> Location 
 def strip(asm: str) -> tuple[str, tuple[Location | None, ...]]:
     """Split IR printed with debug information into plain IR and a location per line.
 
-    The text equals what MLIR prints without debug information. The location of
-    a line is that of the last operation that ends on it.
+    The text equals what MLIR prints without debug information. The location of a line is that of the last operation
+    that ends on it; of one that opens a region, that of its operation, where it is known.
     """
     aliases: dict[str, str] = {}
     body: list[str] = []
@@ -108,4 +108,19 @@ def strip(asm: str) -> tuple[str, tuple[Location | None, ...]]:
         text.append(line)
         places.append(known[last])
     ending = "\n" if asm.endswith("\n") else ""
-    return "\n".join(text) + ending, tuple(places)
+    return "\n".join(text) + ending, with_openings(text, places)
+
+
+def with_openings(lines: Sequence[str], places: Sequence[Location | None]) -> tuple[Location | None, ...]:
+    """Locations per line; that of an operation with regions is printed after these, and holds where they open, too."""
+    found = list(places)
+    open_lines: list[list[int]] = []
+    for i, line in enumerate(lines):
+        closes = line.lstrip().startswith("}")
+        opening = open_lines.pop() if closes and open_lines else []
+        if line.endswith("{"):
+            open_lines.append([*opening, i])
+        elif closes and places[i] is not None:
+            for opened in opening:
+                found[opened] = places[i]
+    return tuple(found)

@@ -68,7 +68,7 @@ def mlir(asm: str) -> tuple[str, Lines]:
         cut, places = locations.strip("\n".join([text[i] for i in rest] + definitions))
         for i, line, place in zip(rest, cut.split("\n"), places, strict=False):
             text[i], found[i] = line, place
-    return "\n".join(text) + "\n", tuple(found)
+    return "\n".join(text) + "\n", locations.with_openings(text, found)
 
 
 _METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DILocation|DISubprogram|DILexicalBlock\w*|DIFile)\((.*)\)$", re.M)

@@ -43,7 +43,7 @@ def changed_by(trace: Trace, wanted: str) -> str:
 
     `wanted` is its name, as lists number it (`cse (2)`), or its number. Raises UsageError for a pass that is not there.
     """
-    at, labels = _stage(trace, wanted), repeated([dump.name for dump in trace.dumps])
+    at, labels = find_pass(trace, wanted), repeated([dump.name for dump in trace.dumps])
     analysis = Analysis(trace)
     old = analysis.before[at]
     for i in (at, old):
@@ -59,11 +59,14 @@ def changed_by(trace: Trace, wanted: str) -> str:
     return "\n".join([*head, *map(visible, unified(analysis.lines(old)[start:stop], analysis.lines(at), hunks))])
 
 
-def _stage(trace: Trace, wanted: str) -> int:
-    """The number of the dump after a pass."""
+def find_pass(trace: Trace, wanted: str) -> int:
+    """The number of the dump after a pass, by its name, as lists number it, or its number; -1 is the last.
+
+    Raises UsageError for a pass that is not there.
+    """
     labels = repeated([dump.name for dump in trace.dumps])
     if wanted in labels:
         return labels.index(wanted)
-    if wanted.isdecimal() and int(wanted) < len(labels):
-        return int(wanted)
+    if wanted.removeprefix("-").isdecimal() and -len(labels) <= int(wanted) < len(labels):
+        return int(wanted) % len(labels)
     raise UsageError(f"{trace.name or 'IR'} -> {trace.target} has no pass {wanted!r}. {near(wanted, labels)}")

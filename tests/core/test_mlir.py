@@ -86,3 +86,56 @@ def test_stripping_gives_what_mlir_prints_without_locations(name, value):
         text, places = locations.strip(module.operation.get_asm(enable_debug_info=True))
         assert text == module.operation.get_asm()
         assert [p.line for p in places if p] == [7, 1]
+
+
+LOOPS = """#map = affine_map<(d0) -> (d0)>
+module {
+  func.func @f(%a: tensor<2xf32>, %n: index, %c: i1) -> tensor<2xf32> {
+    %0 = linalg.generic {indexing_maps = [#map], iterator_types = ["parallel"]} outs(%a : tensor<2xf32>) {
+    ^bb0(%x: f32):
+      linalg.yield %x : f32 loc("m.py":2:1)
+    } -> tensor<2xf32> loc("m.py":1:1)
+    scf.for %i = %n to %n step %n {
+      scf.if %c {
+        "test.use"(%i) : (index) -> () loc("m.py":5:1)
+      } else {
+        "test.use"(%n) : (index) -> () loc("m.py":6:1)
+      } loc("m.py":4:1)
+    }
+    "test.regions"() ({
+      "test.end"() : () -> () loc("m.py":8:1)
+    }, {
+      "test.end"() {text = "}"} : () -> () loc("m.py":9:1)
+    }) : () -> () loc("m.py":7:1)
+    return %0 : tensor<2xf32> loc("m.py":10:1)
+  } loc("m.py":11:1)
+}
+"""
+
+
+def test_a_line_that_opens_a_region_has_the_location_of_its_operation():
+    """MLIR prints it where the last region ends."""
+    context = mlir.new_context()
+    context.allow_unregistered_dialects = True
+    with context:
+        asm = mlir.ir.Module.parse(LOOPS).operation.get_asm(enable_debug_info=True)
+    text, places = locations.strip(asm)
+    lines = zip(text.split("\n"), places, strict=False)
+    assert [(line.strip()[:18], place.line) for line, place in lines if place and place.file == "m.py"] == [
+        ("func.func @f(%arg0", 11),
+        ("%0 = linalg.generi", 1),
+        ("linalg.yield %out ", 2),
+        ("} -> tensor<2xf32>", 1),
+        ("scf.if %arg2 {", 4),
+        ('"test.use"(%arg3) ', 5),
+        ("} else {", 4),
+        ('"test.use"(%arg1) ', 6),
+        ("}", 4),
+        ('"test.regions"() (', 7),
+        ('"test.end"() : () ', 8),
+        ("}, {", 7),
+        ('"test.end"() {text', 9),
+        ("}) : () -> ()", 7),
+        ("return %0 : tensor", 10),
+        ("}", 11),
+    ]

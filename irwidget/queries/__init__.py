@@ -1,0 +1,1 @@
+"""Questions about lowerings, answered as plain data of bounded size: for programs as for people."""

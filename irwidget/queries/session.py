@@ -1,0 +1,152 @@
+"""Lowerings that are kept while somebody asks about them, each under a name of its own.
+
+What runs the user's code runs in a child, `python -m irwidget lower`, and leaves an .irtrace file: it may print, crash
+or take long, and what it showed up to there is kept.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irwidget.errors import UsageError, near
+from irwidget.experiments.comparison import compare
+from irwidget.queries import bounds
+from irwidget.queries.questions import Answer, Questions
+from irwidget.saved import load_all
+
+if TYPE_CHECKING:
+    from irwidget.result import Lowering
+
+SECONDS = 600.0
+"""What a lowering may take where nobody says."""
+_GRACE = 60.0
+"""Seconds that its process may take beyond that, to start and to write."""
+
+
+class Session:
+    """Lowerings by name. Every question raises UsageError for a name that is not there."""
+
+    def __init__(self) -> None:
+        self._lowerings: dict[str, Lowering] = {}
+        self._questions: dict[str, Questions] = {}
+
+    @property
+    def lowerings(self) -> Mapping[str, Lowering]:
+        """What is kept, by name."""
+        return self._lowerings
+
+    def add(self, low: Lowering) -> str:
+        """Keep a lowering; its name is that of the model and the IR type, numbered on where it is taken."""
+        stem = re.sub(r"[^\w.]+", "-", f"{low.name or 'ir'}-{low.target}").strip("-")
+        name, number = stem, 1
+        while name in self._lowerings:
+            number += 1
+            name = f"{stem}-{number}"
+        self._lowerings[name] = low
+        self._questions[name] = Questions(low.trace)
+        return name
+
+    def get(self, name: str) -> Lowering:
+        """A lowering by its name."""
+        if name not in self._lowerings:
+            known = near(name, self._lowerings) if self._lowerings else "None is kept: lower or open something first."
+            raise UsageError(f"There is no lowering {name!r}. {known}")
+        return self._lowerings[name]
+
+    def ask(self, name: str) -> Questions:
+        """The questions to a lowering."""
+        self.get(name)
+        return self._questions[name]
+
+    def lower(self, file: str, to: str = "", arguments: Sequence[str] = (), seconds: float = SECONDS) -> Answer:
+        """Lower the models and kernels of a Python file, or a file of IR; `arguments` as of `irwidget lower`.
+
+        Answers an overview of each, a failed one too, and what the command said of failures.
+        """
+        path = Path(file)
+        if not path.is_file():
+            raise UsageError(f"There is no file {file}")
+        for word in arguments:
+            if word.split("=")[0] in ("--save", "--html", "-o", "--output", "--from-cache", "--open"):
+                raise UsageError(f"{word} is for the command line")
+        with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+            kept = Path(folder, "lowerings.irtrace")
+            options = [*(["--to", to] if to else []), "--timeout", f"{seconds:g}", *arguments]
+            said = _run(["lower", str(path.resolve()), *options, "--save", str(kept)], seconds + _GRACE)
+            # the file is gone after this: all of it is read now
+            names = [self.add(low) for low in (load_all(kept) if kept.exists() else [])]
+        return self._made(names, said)
+
+    def lower_text(self, text: str, to: str = "", arguments: Sequence[str] = (), seconds: float = SECONDS) -> Answer:
+        """Lower Python that is given as text, or IR; otherwise as `lower`."""
+        python = re.search(r"^\s*(import|from|def|class|@)\s?\w", text, re.MULTILINE) is not None
+        with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
+            path = Path(folder, "cell.py" if python else "ir.mlir")
+            path.write_text(text, encoding="utf-8")
+            return self.lower(str(path), to, arguments, seconds)
+
+    def open(self, path: str, form: str = "") -> Answer:
+        """Open an .irtrace file, a compiler's log or a folder of dumps, by the reader `form` where one is named."""
+        from irwidget.commands import opened
+
+        if path == "-":
+            raise UsageError("Standard input is taken: name a file or a folder")
+        return self._made([self.add(low) for low in opened(path, form or None).values()], "")
+
+    def compare(self, left: str, right: str) -> Answer:
+        """Two lowerings pass by pass: the first after which they differ, and what each costs at the end."""
+        found = compare(self.get(left), self.get(right))
+        first = found.first
+        rows = [
+            {"pass": one.name, "left": one.left, "right": one.right, "state": one.state}
+            for one in found.passes
+            if one.state != "same"
+        ]
+        return {
+            "summary": found.summary,
+            "first_difference": None
+            if first is None
+            else {"pass": first.name, "left": first.left, "right": first.right},
+            "ends_the_same": found.ends_the_same,
+            "costs": {name: list(both) for name, both in found.costs.items()},
+            "tools": {name: list(both) for name, both in found.tools.items()},
+            "not_the_same": bounds.part(rows, most=2500),
+        }
+
+    def reduce(self, name: str, seconds: float = 60.0) -> Answer:
+        """The smallest IR on which a failed lowering still fails, and a report for its compiler's developers."""
+        reduced = self.get(name).reduce(seconds=seconds)
+        return {
+            "operations": [reduced.before, reduced.operations],
+            "complete": reduced.complete,
+            "report": bounds.short(reduced.report, bounds.MOST),
+        }
+
+    def _made(self, names: Sequence[str], said: str) -> Answer:
+        answers = {name: self._questions[name].overview() for name in names}
+        return {"lowerings": answers, **({"said": bounds.short(said, 3000)} if said else {})}
+
+
+def _run(words: Sequence[str], seconds: float) -> str:
+    """Run `python -m irwidget`; what it said of failures, and that it took too long or died."""
+    command = [sys.executable, "-m", "irwidget", *words]
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE) as child:
+        try:
+            said = child.communicate(timeout=seconds)[1]
+        except subprocess.TimeoutExpired:
+            child.kill()
+            said = child.communicate()[1] + f"\nended after {seconds:g} s".encode()
+        except BaseException:
+            child.kill()
+            raise
+    if child.returncode == 0:
+        return ""
+    how = f"ended with {child.returncode}" if child.returncode > 0 else f"ended by signal {-child.returncode}"
+    return said.decode(errors="replace").strip() or f"irwidget lower {how}"

@@ -1,0 +1,123 @@
+"""The server of the Model Context Protocol, by the protocol's own client, and `--json`."""
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+MODEL = """import torch
+print("what a program prints is not the protocol's")
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x) * 2
+net, x = Net(), torch.ones(2)
+"""
+ADD = """func.func @f(%a: i32) -> i32 {
+  %0 = arith.addi %a, %a : i32
+  %1 = arith.addi %a, %a : i32
+  %2 = arith.muli %0, %1 : i32
+  return %2 : i32
+}
+"""
+IRWIDGET = [sys.executable, "-m", "irwidget"]
+
+
+def conversation(talk):
+    """What a function answers that talks to a server of its own."""
+
+    async def run():
+        async with Client(
+            stdio_client(StdioServerParameters(command=sys.executable, args=[*IRWIDGET[1:], "mcp"]))
+        ) as it:
+
+            async def call(tool, **arguments):
+                answer = await it.call_tool(tool, arguments)
+                said = answer.content[0].text
+                return said if answer.is_error else json.loads(said)
+
+            return await talk(it, call)
+
+    return asyncio.run(asyncio.wait_for(run(), 300))
+
+
+def test_a_program_is_lowered_and_asked_about(tmp_path):
+    file = tmp_path / "model.py"
+    file.write_text(MODEL)
+
+    async def talk(it, call):
+        made = await call("lower", file=str(file), to="linalg_on_tensors_mlir", arguments=["--check"])
+        (name,) = made["lowerings"]
+        page = await it.read_resource(f"irwidget://{name}/page.html")
+        found = await call("search", lowering=name, text="linalg.generic")
+        at = found["items"][0]["pass"]
+        line = (await call("search", lowering=name, text="linalg.generic", which=at))["items"][0].split(":")[0]
+        return made, name, page.contents[0].text, at, await call("line", lowering=name, which=at, number=int(line))
+
+    made, name, page, at, line = conversation(talk)
+    assert name == "net-linalg_on_tensors_mlir"
+    assert made["lowerings"][name]["check"].startswith("equal to eager PyTorch")
+    assert page.startswith("<!doctype html>")
+    assert at == "convert-torch-to-linalg"
+    assert line["source"] == {"place": f"{file}:5", "code": "return torch.relu(x) * 2"}
+    assert line["last_changed_by"] == "convert-torch-to-linalg"
+
+
+def test_failures_are_answers_and_mistakes_are_told(tmp_path):
+    file = tmp_path / "bad.mlir"
+    file.write_text(ADD.replace("arith.muli", "arith.mulx"))
+
+    async def talk(it, call):
+        kept = await call("lower_text", text=ADD, arguments=["--pipeline", "mlir-opt --cse"])
+        other = await call("lower_text", text=ADD, arguments=["--pipeline", "mlir-opt --canonicalize"])
+        (left,), (right,) = kept["lowerings"], other["lowerings"]
+        return (
+            sorted(tool.name for tool in (await it.list_tools()).tools),
+            await call("lower", file=str(file), arguments=["--pipeline", "mlir-opt --cse"]),
+            await call("compare", left=left, right=right),
+            await call("passes", lowering="nett"),
+            await call("lower", file="no/such.py"),
+            await call("lower_text", text=ADD, arguments=["--save=x"]),
+            await call("lower_text", text=ADD, arguments=["--pipelin", "x"]),
+            await call("lowerings"),
+        )
+
+    tools, failed, compared, unknown, missing, refused, misspelt, kept = conversation(talk)
+    assert "compare diff line lower lower_text lowerings made_of open operations" in " ".join(tools)
+    (broken,) = failed["lowerings"].values()
+    assert broken["failure"]["pass"] == "parse"
+    assert "custom op 'arith.mulx' is unknown" in failed["said"]
+    assert compared["first_difference"] is None
+    assert [row["state"] for row in compared["not_the_same"]["items"]] == ["only left", "only right"]
+    assert "There is no lowering 'nett'" in unknown
+    assert "There is no file no/such.py" in missing
+    assert "--save=x is for the command line" in refused
+    assert "--pipelin" in misspelt["said"]
+    assert list(kept) == ["ir.mlir-raw_ir", "ir.mlir-raw_ir-2", "bad.mlir-raw_ir"]
+
+
+@pytest.mark.parametrize("more", [["--diff", "cse"], ["--text"]])
+def test_the_command_line_prints_data(tmp_path, more):
+    file = tmp_path / "add.mlir"
+    file.write_text(ADD)
+    command = [*IRWIDGET, "lower", str(file), "--pipeline", "mlir-opt --cse", "--json", *more]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    (low,) = json.loads(ran.stdout)["lowerings"]
+    assert [(row["pass"], row.get("gone")) for row in low["dumps"]] == [("input", None), ("cse", 1)]
+    if "--text" in more:
+        assert [text.count("arith.addi") for text in low["texts"]] == [2, 1]
+    else:
+        changed = [line.split(":")[0] for line in low["diff"]["items"] if line[0] in "+-"]
+        assert changed[0] == "-    %1 = arith.addi %arg0, %arg0 "
+
+
+def test_errors_are_data_too(tmp_path):
+    ran = subprocess.run([*IRWIDGET, "lower", "nothing.py", "--json"], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert json.loads(ran.stderr) == {
+        "error": {"type": "UsageError", "message": "There is no file nothing.py.", "notes": [], "location": None}
+    }
