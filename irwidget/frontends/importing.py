@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import ExportError, ToolError, UsageError
-from irwidget.frontends.torch import first_line, node_lines, quote, read_sources
+from irwidget.frontends.places import node_lines, quote
+from irwidget.frontends.torch import first_line, read_sources
 from irwidget.toolchain import forked, weights
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.weights import Literal, Weights

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import ExportError
-from irwidget.frontends.torch import node_lines, quote
+from irwidget.frontends.places import node_lines, quote
 from irwidget.private_torch import pytree
 from irwidget.toolchain.locations import is_user_file
 

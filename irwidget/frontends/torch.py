@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import ExportError, IRWidgetError, UsageError
+from irwidget.frontends.places import node_lines, quote
 from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
 from irwidget.frontends.undo import tracing
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
     from torch.fx import Node
-
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def is_model(obj: object) -> bool:
@@ -133,11 +132,6 @@ def _refused(name: str, node: Node, error: Exception) -> ExportError:
     refused = ExportError("\n".join(lines))
     refused.location = places[-1] if places else None
     return refused
-
-
-def node_lines(node: Node) -> list[Location]:
-    """The lines that made an operation of a traced graph, outermost first."""
-    return [Location(file, int(line)) for file, line in _FRAME.findall(node.meta.get("stack_trace") or "")]
 
 
 def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
@@ -255,24 +249,6 @@ def user_line(error: BaseException) -> Location | None:
         if is_user_file(frame.filename)
     ]
     return frames[-1] if frames else None
-
-
-def quote(place: Location) -> str:
-    """A line of a message that shows where in the user's code."""
-    code = linecache.getline(place.file, place.line).strip()
-    return f"  at {describe(place)}" + (f": {code}" if code else "")
-
-
-def describe(place: Location) -> str:
-    """`In[3] line 7` for a notebook's cell, `model.py:7` for a file."""
-    try:
-        from IPython.core.getipython import get_ipython
-
-        shell = get_ipython()
-        named = shell.compile.format_code_name(place.file) if shell else None
-    except ImportError:
-        named = None
-    return f"{named[1]} line {place.line}" if named else str(place)
 
 
 def bind_error(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> UsageError | None:
