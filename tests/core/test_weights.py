@@ -361,5 +361,6 @@ CONSTANTS = {
 @pytest.mark.parametrize("text", CONSTANTS)
 def test_the_elements_of_a_constant(text: str) -> None:
     kind, values = CONSTANTS[text]
-    attribute = mlir.ir.Attribute.parse(text, context=mlir.new_context())
+    context = mlir.new_context()
+    attribute = mlir.ir.Attribute.parse(text, context=context)
     assert numpy.frombuffer(constants.values(attribute), kind).tolist() == values
