@@ -67,6 +67,9 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
         made.add_argument("--format", metavar="NAME", help="the reader for --open; by default the content tells")
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
     made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
+    made.add_argument(
+        "--versus", metavar="OTHER", help="beside it, with other options ('--O 1') or another model: where they differ"
+    )
     made.add_argument("--text", action="store_true", help="print the text twin instead of the widget")
     made.add_argument("--out", metavar="VAR", help="bind the result to this variable too")
     made.add_argument("--html", metavar="FILE", help="write one offline, interactive page")
@@ -85,7 +88,7 @@ def _add_terminal(made: argparse.ArgumentParser) -> None:
 
 
 _OWN = frozenset(
-    "names command open format to all source from interactive from_cache model inputs text out html save "
+    "names command open format to all source from interactive from_cache model inputs versus text out html save "
     "output diff passes json color".split()
 )
 _TABLES = ("targets", "doctor")
@@ -129,14 +132,26 @@ def parse(
     made = parser(prog, objects=objects)
     made.set_defaults(**(defaults or {}))
     try:
-        words = shlex.split(line) if isinstance(line, str) else list(line)
-    except ValueError as error:
-        raise UsageError(f"{prog}: {error} in {line!r}") from None
-    try:
-        parsed = made.parse_args(words)
+        parsed = made.parse_args(list(_joined(words(line, prog))))
     except SystemExit:
         parsed = argparse.Namespace(help_shown=True)
     return parsed
+
+
+def _joined(given: Sequence[str]) -> Iterator[str]:
+    """The words; options in a word of their own, which `--versus` takes, are no options of the line."""
+    rest = iter(given)
+    for word in rest:
+        following = next(rest, None) if word == "--versus" else None
+        yield word if following is None else f"{word}={following}"
+
+
+def words(line: str | Sequence[str], prog: str) -> list[str]:
+    """The words of a line, as a shell reads it. Raises UsageError."""
+    try:
+        return shlex.split(line) if isinstance(line, str) else list(line)
+    except ValueError as error:
+        raise UsageError(f"{prog}: {error} in {line!r}") from None
 
 
 def option_names() -> list[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from irwidget.cells import AlreadyShown
 from irwidget.errors import IRWidgetError, UsageError, near
 
 if TYPE_CHECKING:
+    from irwidget.experiments.comparison import Comparison
     from irwidget.result import Lowering
 
 USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
@@ -176,7 +178,7 @@ def _reduce(words: list[str]) -> None:
 
 def _lower(words: list[str]) -> None:
     """Run a Python file as a cell and lower what it asks for, or lower a file of IR."""
-    from irwidget import cells, files
+    from irwidget import cells, files, versus
     from irwidget.commands import lower_all, targets_of
     from irwidget.frontends.cell import Call, Candidate
     from irwidget.progress import ProgressLine
@@ -199,7 +201,8 @@ def _lower(words: list[str]) -> None:
             found = cells.candidates(shell, "", source, wanted, parsed)
         else:
             found = [Candidate(path.name, source, (Call((), told=True),))]
-        done, problems = lower_all(found, wanted, parsed, progress)
+        make = partial(versus.compared, namespace=shell.user_ns) if parsed.versus else lower_all
+        done, problems = make(found, wanted, parsed, progress)
     _show(done, path.name, parsed)
     if problems:
         raise problems[0]
@@ -207,11 +210,13 @@ def _lower(words: list[str]) -> None:
         raise AlreadyShown
 
 
-def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) -> None:
+def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argparse.Namespace) -> None:
     """Write the files that are asked for; print the twin, or the IR alone with --no-dumps."""
+    from irwidget.versus import sides
+
     if not done:
         return
-    results = list(done.values())
+    shown, results = list(done.values()), sides(list(done.values()))
     if parsed.output and len(results) > 1 and parsed.output != "-":
         raise UsageError(
             f"-o {parsed.output} takes one lowering, and there are {len(results)}: choose with --to, --model"
@@ -222,7 +227,7 @@ def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) 
         wrote = save(results, parsed.save)
         print(f"wrote {wrote}", file=sys.stderr if parsed.json else sys.stdout)
     if parsed.html:
-        display.page(results, title, parsed.html)
+        display.page(shown, title, parsed.html)
     if parsed.json:
         _print_json(results, parsed)
     elif parsed.html and not parsed.text:
@@ -237,9 +242,9 @@ def _show(done: Mapping[str, Lowering], title: str, parsed: argparse.Namespace) 
         one = twins.changed_by if parsed.diff else twins.timed
         terminal.show("\n\n".join(one(lowering.trace, parsed.diff) for lowering in results), parsed.color)
     elif not parsed.dumps:
-        print("\n".join(lowering.text for lowering in done.values()))
+        print("\n".join(lowering.text for lowering in results))
     else:
-        terminal.show(display.text(results), parsed.color)
+        terminal.show(display.text(shown), parsed.color)
 
 
 def _print_json(results: list[Lowering], parsed: argparse.Namespace) -> None:

@@ -14,14 +14,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum, Float
 
-from irwidget import arguments, cells, commands, display, imports, reports, routes
+from irwidget import arguments, cells, commands, display, imports, reports, routes, versus
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import LoweringInterrupted, UsageError, near
 from irwidget.frontends import places
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.cell import Call, Candidate
 from irwidget.progress import ProgressLine
-from irwidget.result import Lowering, save
+from irwidget.result import save
 
 
 @magics_class
@@ -148,19 +148,20 @@ class LowerMagics(Magics):
         """Lower each model to each target and show what came out; the first error is raised at the end."""
         # Nobody watches a notebook that is executed without a page; such runs send no cell id.
         with ProgressLine(enabled=not parsed.text and display.cell_id(self.shell) is not None) as progress:
-            done, problems = lower_all(candidates, wanted, parsed, progress)
+            make = partial(versus.compared, namespace=self.shell.user_ns) if parsed.versus else lower_all
+            done, problems = make(candidates, wanted, parsed, progress)
             if done:
                 self._show(done, parsed, progress)
         if problems:
             raise problems[0]
 
-    def _show(self, done: Mapping[str, Lowering], parsed: argparse.Namespace, progress: ProgressLine) -> None:
+    def _show(self, done: Mapping[str, Any], parsed: argparse.Namespace, progress: ProgressLine) -> None:
         self._bind("_lowering", done, parsed)
         results = list(done.values())
         if parsed.html:
             display.page(results, "; ".join(done), parsed.html)
         if parsed.save:
-            save(results, parsed.save)
+            save(versus.sides(results), parsed.save)
         if parsed.text:
             print(display.text(results))
             return

@@ -85,10 +85,10 @@ def tensor_places(module: torch.nn.Module) -> tuple[dict[str, Any], dict[str, An
 
 def mode_depths() -> tuple[int, int]:
     """How many modes there are that see every operation (fake tensors, tracing): of dispatch, of functions."""
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        return 0, 0
-    return torch._C._len_torch_dispatch_stack(), torch._C._len_torch_function_stack()  # pyright: ignore
+    native: Any = sys.modules.get("torch._C")
+    if native is None or not hasattr(native, "_len_torch_function_stack"):
+        return 0, 0  # another thread may be importing it
+    return native._len_torch_dispatch_stack(), native._len_torch_function_stack()
 
 
 def pop_modes(depths: tuple[int, int]) -> None:

@@ -75,8 +75,7 @@ def _ending(error: BaseException) -> BaseException | None:
 
 def _tensors_of(model: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Where each module keeps its parameters and buffers, and what is there."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(model, torch.nn.Module):
+    if not isinstance(model, getattr(sys.modules.get("torch.nn"), "Module", ())):
         return []
     return [(place, dict(place)) for module in model.modules() for place in tensor_places(module)]
 

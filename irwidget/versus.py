@@ -1,0 +1,83 @@
+"""`--versus`: the same program lowered in another way, or another program in the same way, beside the first."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from irwidget import arguments
+from irwidget.commands import lower_all, targets_of
+from irwidget.errors import UsageError, near
+from irwidget.experiments.comparison import Comparison, compare
+from irwidget.frontends.cell import Candidate
+from irwidget.progress import ProgressLine
+from irwidget.result import Lowering
+
+_OF_BOTH = frozenset("--html --save --out --text --versus --interactive --help -h".split())
+"""What says how the comparison is shown, so nothing of one side."""
+
+
+def other(parsed: argparse.Namespace) -> argparse.Namespace:
+    """The arguments of the other side: those of the line, with what `--versus` says instead.
+
+    It says options (`--versus "--O 1 --arch sm_90"`), or the name of a variable that holds another model. Raises
+    UsageError.
+    """
+    words: list[str] = arguments.words(parsed.versus, "--versus")
+    if words and not words[0].startswith("-"):
+        if len(words) > 1 or not words[0].isidentifier():
+            raise UsageError(
+                f"--versus takes options ('--O 1') or the name of another model, not {parsed.versus!r}. What other "
+                "toolchains have made is opened by irwidget.load and compared by irwidget.compare"
+            )
+        words = ["--model", *words]
+    if refused := next((word for word in words if word.split("=")[0] in _OF_BOTH), None):
+        raise UsageError(f"--versus takes options of a lowering, not {refused}")
+    defaults = {**vars(parsed), "model": None}
+    return arguments.parse(words, "--versus", objects=False, defaults=defaults)
+
+
+def compared(
+    candidates: Sequence[Candidate],
+    wanted: Sequence[str],
+    parsed: argparse.Namespace,
+    progress: ProgressLine,
+    *,
+    namespace: Mapping[str, Any],
+) -> tuple[dict[str, Comparison], list[BaseException]]:
+    """Lower both sides, and hold them side by side; what went wrong is returned, as `lower_all` does.
+
+    Nothing where a side gave nothing to show. `namespace` has the other model. Raises UsageError for more than one
+    lowering on a side.
+    """
+    asked = other(parsed)
+    others = targets_of(asked)
+    for count, of in ((len(candidates), "models"), (len(wanted), "IR types"), (len(others), "IR types")):
+        if count > 1:
+            raise UsageError(f"--versus compares two lowerings, not {count} {of}: choose with --model or --to")
+    second = _model(candidates[0], asked.model, namespace)
+    left, problems = lower_all(candidates, wanted, parsed, progress)
+    if not left:
+        return {}, problems
+    right, more = lower_all([second], others, asked, progress)
+    found = [compare(*left.values(), *right.values())] if right else []
+    return {f"{candidates[0].name} and {second.name}": one for one in found}, [*problems, *more]
+
+
+def sides(shown: Sequence[Lowering | Comparison]) -> list[Lowering]:
+    """The lowerings of what is shown, both of a comparison."""
+    found: list[Any] = []
+    for one in shown:
+        found += [one.left, one.right] if isinstance(one, Comparison) else [one]
+    return found
+
+
+def _model(first: Candidate, name: str | None, namespace: Mapping[str, Any]) -> Candidate:
+    """What the other side lowers: the same, or the model of that name with the same inputs."""
+    if not name or name == first.name:
+        return first
+    if name not in namespace:
+        raise UsageError(f"There is no variable {name!r}. {near(name, [n for n in namespace if n[0] != '_'])}")
+    return replace(first, name=name, model=namespace[name])

@@ -1,0 +1,112 @@
+"""`--versus`: two lowerings of one line, side by side."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from IPython.terminal.interactiveshell import TerminalInteractiveShell
+
+import irwidget
+from irwidget.errors import UsageError
+
+ADD = """func.func @f(%a: i32) -> i32 {
+  %0 = arith.addi %a, %a : i32
+  %1 = arith.addi %a, %a : i32
+  %2 = arith.muli %0, %1 : i32
+  return %2 : i32
+}
+"""
+MODELS = """import torch
+net = torch.nn.ReLU()
+other = torch.nn.Sigmoid()
+x = torch.ones(2)
+"""
+
+
+@pytest.fixture(scope="module")
+def shell():
+    made = TerminalInteractiveShell.instance()
+    made.run_line_magic("load_ext", "irwidget")
+    yield made
+    TerminalInteractiveShell.clear_instance()
+
+
+def test_other_options(shell, capsys):
+    shell.run_cell_magic(
+        "lower",
+        """--to raw_ir --pipeline "mlir-opt --cse" --versus "--pipeline 'mlir-opt --canonicalize'" --text""",
+        ADD,
+    )
+    found = shell.user_ns["_lowering"]
+    assert [(one.name, one.left, one.right, one.state) for one in found.passes] == [
+        ("input", 0, 0, "same"),
+        ("cse", 1, None, "only left"),
+        ("canonicalize", None, 1, "only right"),
+    ]
+    assert found.left.text.count("arith.addi") == 1
+    assert found.right.text.count("arith.addi") == 2
+    assert found.ends_the_same is False
+    assert found.summary in capsys.readouterr().out
+
+
+def test_another_model_with_the_same_inputs(shell, capsys):
+    shell.run_cell_magic("lower", "--to torch_mlir --model net --inputs x --versus other --text", MODELS)
+    found = shell.user_ns["_lowering"]
+    assert (found.left.name, found.right.name) == ("net", "other")
+    assert "torch.aten.relu" in found.left.text
+    assert "torch.aten.sigmoid" in found.right.text
+    assert "they start differently" in capsys.readouterr().out
+
+
+def test_another_type_of_ir(shell, capsys):
+    shell.user_ns.update(x=0)
+    shell.run_cell_magic("lower", "--to torch_mlir --model net --inputs x --versus '--to tosa_mlir' --text", MODELS)
+    found = shell.user_ns["_lowering"]
+    assert (found.left.target, found.right.target) == ("torch_mlir", "tosa_mlir")
+    assert found.first is None
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--to torch_mlir --model net --versus nett", r"There is no variable 'nett'. Did you mean net"),
+        (
+            "--to torch_mlir --model net --versus '--pipelin x'",
+            r"--versus has no option '--pipelin'. Did you mean --pipeline",
+        ),
+        ("--to torch_mlir --model net --versus '--html x'", "--versus takes options of a lowering, not --html"),
+        ("--to torch_mlir,tosa_mlir --model net --versus other", "--versus compares two lowerings, not 2 IR types"),
+        (
+            "--to torch_mlir --model net --versus 'triton==3.6.0'",
+            "not 'triton==3.6.0'. What other toolchains",
+        ),
+        ('--to torch_mlir --model net --versus "--O \'1"', "No closing quotation"),
+    ],
+)
+def test_mistakes(shell, line, said):
+    with pytest.raises(UsageError, match=said):
+        shell.run_cell_magic("lower", line, MODELS)
+
+
+def test_a_side_that_fails_is_shown_and_told(shell, capsys):
+    broken = "--pipeline 'mlir-opt --cse | user-tool false'"
+    with pytest.raises(irwidget.ToolError, match="false"):
+        shell.run_cell_magic("lower", f'--to raw_ir --pipeline "mlir-opt --cse" --versus "{broken}" --text', ADD)
+    found = shell.user_ns["_lowering"]
+    assert found.right.failure is not None
+    assert found.ends_the_same is None
+    assert "the results are not compared" in capsys.readouterr().out
+
+
+def test_the_command_line(tmp_path):
+    (tmp_path / "add.mlir").write_text(ADD)
+    command = [sys.executable, "-m", "irwidget", "lower", "add.mlir", "--pipeline", "mlir-opt --cse"]
+    command += ["--versus", "--pipeline='mlir-opt --canonicalize'"]
+    command += ["--save", "both.irtrace", "--html", "both.html", "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    left, right = json.loads(ran.stdout)["lowerings"]
+    assert (left["steps"], right["steps"]) == (["mlir-opt --cse"], ["mlir-opt --canonicalize"])
+    assert len(irwidget.load_all(tmp_path / "both.irtrace")) == 2
+    assert "only right" in (tmp_path / "both.html").read_text()
