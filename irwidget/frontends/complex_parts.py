@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
+from torch.fx.traceback import preserve_node_meta
 
 from irwidget.frontends import complex_fourier, complex_table
 from irwidget.frontends.complex_math import REAL, Pair
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 class Export(Protocol):
     """How a model is exported: `torch.export` of it, as the front end does it, before decompositions."""
 
-    def __call__(self, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Any: ...
+    def __call__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> Any: ...
 
 
 def has_complex(program: ExportedProgram) -> bool:
@@ -105,7 +106,7 @@ def with_pairs(dynamic_shapes: Any, inputs: tuple[Any, ...]) -> Any:
 
 
 def without(
-    program: ExportedProgram, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], shapes: Any, export: Export
+    program: ExportedProgram, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any, export: Export
 ) -> ExportedProgram:
     """A program of real inputs and results, with no complex number in between.
 
@@ -122,7 +123,7 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
     program = program.run_decompositions({})
     for _ in range(4):
         wanted = {node.target for node in _unknown(program)}
-        chosen = {target: table[target] for target in wanted if target in table}
+        chosen: dict[Any, Any] = {target: table[target] for target in wanted if target in table}
         if not chosen:
             break
         program = program.run_decompositions(chosen)
@@ -207,17 +208,17 @@ class _Parts(torch.nn.Module):
 
     def _keep_matrices(self, node: Node) -> None:
         value: Any = node.args[0]
-        dtype = value.meta["val"].dtype
+        given: torch.dtype = value.meta["val"].dtype
+        dtype = REAL[given] if given in REAL else given
         for length in _lengths(node):
-            cosine, sine = complex_fourier.matrices(length, REAL.get(dtype, dtype))
-            for which, matrix in (("cos", cosine), ("sin", sine)):
-                self.register_buffer(_matrix(which, length, REAL.get(dtype, dtype)), matrix, persistent=False)
+            for which, matrix in zip(("cos", "sin"), complex_fourier.matrices(length, dtype), strict=True):
+                self.register_buffer(_matrix(which, length, dtype), matrix, persistent=False)
 
     def _matrices(self, length: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
         return getattr(self, _matrix("cos", length, dtype)), getattr(self, _matrix("sin", length, dtype))
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
-        with torch.fx.traceback.preserve_node_meta():
+        with preserve_node_meta():
             return _OnPairs(self.graph_module, self._pairs, self._matrices).run(*pytree.tree_leaves((args, kwargs)))
 
 
