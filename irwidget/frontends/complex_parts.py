@@ -209,7 +209,7 @@ class _Parts(torch.nn.Module):
     def _keep_matrices(self, node: Node) -> None:
         value: Any = node.args[0]
         given: torch.dtype = value.meta["val"].dtype
-        dtype = REAL[given] if given in REAL else given
+        dtype = REAL.get(given, given)
         for length in _lengths(node):
             for which, matrix in zip(("cos", "sin"), complex_fourier.matrices(length, dtype), strict=True):
                 self.register_buffer(_matrix(which, length, dtype), matrix, persistent=False)
