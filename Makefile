@@ -3,6 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # Tests that import no PyTorch.
 UNIT := tests/views tests/core/test_import.py tests/core/test_mlir.py tests/core/test_parsing.py tests/core/test_trace.py
+# Without the three that take half of their time.
+BRIEF := not random_dumps and not a_program_for_spyre and not there_is_no_memory_for
 # JupyterLab does not start for root, the user of many a container, unless told so.
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -92,13 +94,22 @@ js/node_modules: js/package-lock.json | venv
 	npm --prefix js ci --no-audit --no-fund --silent
 	touch $@
 
-# A minute and a half on two cores: one of them reads Python, the other TypeScript and the tests that need no torch.
-check: venv js/node_modules ## format, lint, types and unit tests: before each commit
-	@$(MAKE) --no-print-directory -j 2 lint quick
+# What a commit can break at once: the format, lint and TypeScript of everything, the types of what it changes, the tests
+# that need no torch. `make lint` and CI check all types, which takes 85 s.
+CHANGED = $(shell { git diff --name-only --diff-filter=d HEAD; git ls-files --others --exclude-standard; } \
+	| grep -E '^(irwidget|benchmarks)/.*\.pyi?$$')
+
+check: venv js/node_modules ## format, lint, unit tests, types of changed files: before each commit
+	@$(MAKE) --no-print-directory -j 2 changed quick
+
+changed: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(if $(CHANGED),$(BIN)/pyright $(CHANGED),@echo "no Python has changed since the last commit: no types to check")
 
 quick: venv js/node_modules
 	npm --prefix js run --silent check
-	$(BIN)/python -m pytest -q -p no:cacheprovider $(UNIT)
+	$(BIN)/python -m pytest -q -p no:cacheprovider $(UNIT) -k "$(BRIEF)"
 
 exhaustive: venv ## the tests with every row of their large tables
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --exhaustive tests

@@ -72,7 +72,7 @@ class Subject:
     def expected(self, seed: int) -> expected.Expected:
         if seed not in self._expected:
             inputs = self.inputs(seed)
-            kept = expected.Program.of(frontend.export(self.model, inputs))
+            kept = expected.ExportedCopy.of(frontend.export(self.model, inputs))
             self._expected[seed] = expected.expect(self.model, inputs, {}, kept, seconds=SECONDS)
         return self._expected[seed]
 

@@ -23,7 +23,7 @@ import irwidget
 from irwidget import imports
 from irwidget.errors import IRWidgetError
 from irwidget.inductor import capture, private
-from irwidget.inductor.data import Captured
+from irwidget.inductor.data import CapturedCompilation
 from irwidget.toolchain import forked
 from tests.llvm.programs import PROGRAMS
 
@@ -31,7 +31,7 @@ Made = tuple[str, Callable[[], tuple[Any, tuple[Any, ...]]]]
 TRANSFORMERS = ("bert", "gpt2", "llama", "t5", "vit")
 
 
-def compiled(asked: capture.Asked) -> Captured:
+def compiled(asked: capture.CaptureRequest) -> CapturedCompilation:
     """One compilation, in a copy of this process."""
     return forked.call(lambda: capture.capture(asked), cuda=False)
 
@@ -47,8 +47,8 @@ def cell(model: Any, inputs: tuple[Any, ...], device: str, *, assemble: bool) ->
         low = irwidget.lower(model, *inputs, to=target, **options)
     except IRWidgetError as error:
         return str(error).split("\n")[0][:160].replace("|", "\\|")
-    watched: Captured = low.results["compilation"].captured
-    bare = compiled(capture.Asked(model, inputs, arch=arch, watched=False))
+    watched: CapturedCompilation = low.results["compilation"].captured
+    bare = compiled(capture.CaptureRequest(model, inputs, arch=arch, watched=False))
     calls = sum(op.kind in ("extern", "fallback") for op in watched.ops)
     same = "equal" if bare.outputs == watched.outputs else "DIFFERS"
     return f"{len(watched.kernels)} + {calls}, {same}"
@@ -114,7 +114,7 @@ def speed(rounds: int, devices: list[str], sizes: list[int]) -> None:
             times: dict[bool, list[float]] = {True: [], False: []}
             for _ in range(rounds):
                 for watched in (False, True):
-                    done = compiled(capture.Asked(model, inputs, arch=arch, watched=watched))
+                    done = compiled(capture.CaptureRequest(model, inputs, arch=arch, watched=watched))
                     times[watched].append(done.processor)
             ours, bare = statistics.median(times[True]), statistics.median(times[False])
             name = f"encoder, {count} layer{'s' if count > 1 else ''}, forward and backward"

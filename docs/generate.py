@@ -100,9 +100,22 @@ def signatures() -> str:
         own = [_parameter(option) for name, option in described(options).items() if name not in described(LowerOptions)]
         more = ["**kernel_options: Any"] if any(target.more_options for target in targets) else []
         lines += _overload(_literal([target.name for target in targets]), "Lowering", [*own, *common, *more])
-    lines += _overload("str", "Lowering", [*common, "**target_options: Any"])
-    lines += _overload("Sequence[str]", "dict[str, Lowering]", [*common, "**target_options: Any"])
+    # No `**options: Any` here: it would take what the IR types above do not have.
+    every = [*_every_option(), *common]
+    lines += _overload("str", "Lowering", every)
+    lines += _overload("Sequence[str]", "dict[str, Lowering]", every)
     return "\n".join(lines) + "\n"
+
+
+def _every_option() -> list[str]:
+    """The options of all IR types together, for a `to` of which nobody knows yet which it is."""
+    kinds: dict[str, list[str]] = {}
+    for options in _by_options():
+        for name, option in described(options).items():
+            if name not in described(LowerOptions) and option.kind not in kinds.setdefault(name, []):
+                kinds[name].append(option.kind)
+    alike = {name: "Any" if "Any" in found else " | ".join(found) for name, found in kinds.items()}
+    return [f"{name}: {kind} = ...".replace("'", '"') for name, kind in alike.items()]
 
 
 def _literal(names: list[str]) -> str:

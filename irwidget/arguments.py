@@ -70,7 +70,7 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
     made.add_argument(
         "--versus", metavar="OTHER", help="beside it, with other options ('--O 1') or another model: where they differ"
     )
-    made.add_argument("--text", action="store_true", help="print the text twin instead of the widget")
+    made.add_argument("--text", action="store_true", help="print the text fallback instead of the widget")
     made.add_argument("--out", metavar="VAR", help="bind the result to this variable too")
     made.add_argument("--html", metavar="FILE", help="write one offline, interactive page")
     made.add_argument("--save", metavar="FILE", help="keep all of it in an .irtrace file, which irwidget.load opens")

@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from irwidget import arguments, options
-from irwidget.frontends.cell import AlreadyShown, Candidate, Cell, Shell
+from irwidget.frontends.cell import AlreadyShown, Candidate, NotebookCell, Shell
 from irwidget.frontends.pairing import collected, explore, find
 from irwidget.registry import Target, frontends
 from irwidget.result import Lowering
@@ -37,7 +37,7 @@ def candidates(
     Raises AlreadyShown for an error of the user's own, and IRWidgetError where there is nothing to lower.
     """
     targets = [find_target(name) for name in wanted]
-    asked = Cell(
+    asked = NotebookCell(
         shell,
         cell,
         f"# %%lower {line}\n{cell}",

@@ -1,4 +1,4 @@
-"""`python -m irwidget lower|targets|doctor|export`: the text twin of the magic."""
+"""`python -m irwidget lower|targets|doctor|export`: the text fallback of the magic."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _lower(words: list[str]) -> None:
 
 
 def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argparse.Namespace) -> None:
-    """Write the files that are asked for; print the twin, or the IR alone with --no-dumps."""
+    """Write the files that are asked for; print the fallback, or the IR alone with --no-dumps."""
     from irwidget.versus import sides
 
     if not done:
@@ -237,9 +237,9 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
     elif parsed.output:
         _write("\n".join(lowering.text for lowering in results), parsed.output)
     elif parsed.passes or parsed.diff:
-        from irwidget.views import terminal as twins
+        from irwidget.views import terminal as fallbacks
 
-        one = twins.changed_by if parsed.diff else twins.timed
+        one = fallbacks.changed_by if parsed.diff else fallbacks.timed
         terminal.show("\n\n".join(one(lowering.trace, parsed.diff) for lowering in results), parsed.color)
     elif not parsed.dumps:
         print("\n".join(lowering.text for lowering in results))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from irwidget import private_ipython
 from irwidget.registry import View, views
 
 
@@ -15,13 +16,7 @@ def cell_id(shell: Any = None) -> str | None:
     None where there is no page: in a terminal, and in a notebook that is executed without one. `shell` is IPython's,
     by default the one that runs.
     """
-    if shell is None:
-        from IPython.core.getipython import get_ipython
-
-        shell = get_ipython()
-    get_parent = getattr(shell, "get_parent", None)
-    parent: Any = get_parent() if get_parent else {}
-    return (parent or {}).get("metadata", {}).get("cellId")
+    return private_ipython.cell_id(shell)
 
 
 def view_of(results: Sequence[Any]) -> View:

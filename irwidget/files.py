@@ -16,7 +16,7 @@ from irwidget.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class FileRun:
     """How it went."""
 
     success: bool
@@ -45,7 +45,7 @@ class FileShell:
         finally:
             sys.modules["__main__"], sys.argv, sys.path[:] = kept
 
-    def run_cell(self, raw_cell: str, store_history: bool = False) -> Ran:
+    def run_cell(self, raw_cell: str, store_history: bool = False) -> FileRun:
         """Run the file, whatever the cell. A file that leaves by `sys.exit(0)` went well."""
         try:
             exec(compile(self.source, str(self.path), "exec"), self.user_ns)
@@ -53,11 +53,11 @@ class FileShell:
             if stop.code:
                 self.shown = True
                 sys.stderr.write(f"{self.path} ended with {stop.code}\n")
-            return Ran(not stop.code)
+            return FileRun(not stop.code)
         except Exception as error:
             self.showtraceback()
-            return Ran(False, error)
-        return Ran(True)
+            return FileRun(False, error)
+        return FileRun(True)
 
     def showtraceback(self, *args: Any, **kwargs: Any) -> None:
         """Print the error with the frames from the file on."""

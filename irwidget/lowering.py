@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, overload
@@ -21,6 +22,8 @@ from irwidget.toolchain.run import Interrupted, Options
 from irwidget.trace import Step
 
 __all__ = ["Lowering", "Start", "lower"]
+
+_logger = logging.getLogger(__name__)
 
 
 @overload
@@ -166,5 +169,6 @@ class Start:
             with budget.uncounted("the import of PyTorch"):
                 imports.wait()
         if front_end.name not in self._begun:
+            _logger.debug("%s: the front end %r takes it", target.name, front_end.name)
             self._begun[front_end.name] = front_end.begin(self.given)
         return self._begun[front_end.name]

@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum, Float
 
-from irwidget import arguments, cells, commands, display, imports, reports, routes, versus
+from irwidget import arguments, cells, commands, display, imports, private_ipython, reports, routes, versus
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import LoweringInterrupted, UsageError, near
 from irwidget.frontends import places
@@ -194,7 +194,7 @@ def _interrupts_of(shell: InteractiveShell) -> Generator[list[str]]:
         where = f", {places.describe(place)}" if place else ""
         noted.append(f"interrupted in the cell's own code{where}, after {time.monotonic() - began:.0f} s")
 
-    if shell.custom_exceptions:  # somebody else's
+    if private_ipython.handles_exceptions(shell):  # somebody else's
         yield noted
         return
     shell.set_custom_exc((KeyboardInterrupt,), note)
@@ -246,12 +246,8 @@ def load(shell: InteractiveShell) -> None:
     """Register the magics and their completion; start the worker and the import of PyTorch in the background."""
     magics = LowerMagics(shell)
     shell.register_magics(magics)
-    configurables: list[Any] = shell.configurables
-    configurables[:] = [one for one in configurables if not isinstance(one, LowerMagics)]
-    configurables.append(magics)  # where %config looks
-    matchers: list[Any] = shell.Completer.custom_matchers
-    if complete not in matchers:
-        matchers.append(complete)
+    private_ipython.configure(shell, magics)
+    private_ipython.add_matcher(shell, complete)
     from irwidget.toolchain import client
 
     imports.begin()
@@ -264,6 +260,4 @@ def unload(shell: InteractiveShell) -> None:
 
     imports.end()
     client.shutdown()
-    matchers: list[Any] = shell.Completer.custom_matchers
-    if complete in matchers:
-        matchers.remove(complete)
+    private_ipython.remove_matcher(shell, complete)

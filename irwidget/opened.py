@@ -13,7 +13,7 @@ from typing import Any
 from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.readers import log as logs
-from irwidget.readers.base import Given, Reader
+from irwidget.readers.base import Reader, ReaderInput
 from irwidget.registry import readers
 from irwidget.result import Lowering, save
 from irwidget.trace import Trace
@@ -87,39 +87,41 @@ def _known() -> str:
     return "Formats: " + "; ".join(f"{name} ({summary})" if summary else name for name, summary in formats().items())
 
 
-def _given(what: Any, name: str | None, most: int) -> Given:
+def _given(what: Any, name: str | None, most: int) -> ReaderInput:
     """What there is to read. Raises UsageError."""
     if isinstance(what, bytes | bytearray | memoryview):
-        return Given(name or "log", logs.of_bytes(bytes(what), name or "the bytes", most))
+        return ReaderInput(name or "log", logs.of_bytes(bytes(what), name or "the bytes", most))
     if isinstance(what, str) and "\n" in what:
-        return Given(name or "log", logs.of_bytes(what.encode("utf-8", "surrogateescape"), name or "the text", most))
+        return ReaderInput(
+            name or "log", logs.of_bytes(what.encode("utf-8", "surrogateescape"), name or "the text", most)
+        )
     if what == STDIN:
         stdin: Any = getattr(sys.stdin, "buffer", sys.stdin)
-        return Given(name or "standard input", logs.of_stream(stdin, "standard input", most))
+        return ReaderInput(name or "standard input", logs.of_stream(stdin, "standard input", most))
     if isinstance(what, str | os.PathLike):
         return _at(Path(os.fspath(what)), name, most)
     if isinstance(what, io.IOBase) or hasattr(what, "read"):
         called = name or str(getattr(what, "name", "stream"))
-        return Given(called, logs.of_stream(what, called, most))
+        return ReaderInput(called, logs.of_stream(what, called, most))
     raise UsageError(f"open takes a path, text, bytes or a stream, not a {type(what).__name__}")
 
 
-def _at(path: Path, name: str | None, most: int) -> Given:
+def _at(path: Path, name: str | None, most: int) -> ReaderInput:
     with logs.naming(path):
         try:
             if path.is_dir():
-                return Given(name or path.name or str(path), folder=path)
+                return ReaderInput(name or path.name or str(path), folder=path)
             if path.is_file():
-                return Given(name or path.name, logs.of_file(path, most))
+                return ReaderInput(name or path.name, logs.of_file(path, most))
             if path.exists():  # a pipe, say
                 with contextlib.closing(io.open(path, "rb")) as stream:  # noqa: UP020  # `open` is ours
-                    return Given(name or path.name, logs.of_stream(stream, str(path), most))
+                    return ReaderInput(name or path.name, logs.of_stream(stream, str(path), most))
         except ValueError as error:  # a NUL in the name
             raise UsageError(f"{str(path)!r} is no path: {error}") from None
     raise UsageError(f"There is no file or folder {path}")
 
 
-def _chosen(given: Given, format: str | None) -> Reader:
+def _chosen(given: ReaderInput, format: str | None) -> Reader:
     """The reader that is asked for, or the first that recognises what is given. Raises UsageError."""
     if format is not None:
         return readers.find(format, "format")
@@ -131,12 +133,12 @@ def _chosen(given: Given, format: str | None) -> Reader:
     raise UsageError(f"{given.name} is no dump that a reader knows; format= names one. {_known()}")
 
 
-def _recognises(reader: Reader, given: Given) -> bool:
+def _recognises(reader: Reader, given: ReaderInput) -> bool:
     with logs.naming(given.folder or Path(given.name)):
         return reader.recognises(given)
 
 
-def _read(reader: Reader, given: Given) -> list[Trace]:
+def _read(reader: Reader, given: ReaderInput) -> list[Trace]:
     """What a reader makes of it. Raises UsageError, also for what the reader could not cope with."""
     try:
         with logs.naming(given.folder or Path(given.name)):

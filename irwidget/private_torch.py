@@ -28,8 +28,14 @@ if TYPE_CHECKING:
     from torch._subclasses.functional_tensor import FunctionalTensorMode as FunctionalTensorMode
     from torch._subclasses.functional_tensor import dispatch_functionalize as dispatch_functionalize
     from torch.fx.experimental.proxy_tensor import make_fx as make_fx
+    from torch.utils._ordered_set import OrderedSet as OrderedSet
+    from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
+    from torch.utils._sympy.symbol import SymT as SymT
+    from torch.utils._sympy.symbol import symbol_is_type as symbol_is_type
 
     AutoDispatchBelowAutograd: Callable[[], contextlib.AbstractContextManager[None]]
+    DisableTorchFunction: Callable[[], contextlib.AbstractContextManager[None]]
+    disable_current_modes: Callable[[], contextlib.AbstractContextManager[object]]
 
 NAMES = {
     "pytree": ("torch.utils._pytree", ""),
@@ -47,6 +53,12 @@ NAMES = {
     "aot_autograd": ("torch._dynamo.backends.common", "aot_autograd"),
     "TS2EPConverter": ("torch._export.converter", "TS2EPConverter"),
     "V": ("torch._inductor.virtualized", "V"),
+    "OrderedSet": ("torch.utils._ordered_set", "OrderedSet"),
+    "SymT": ("torch.utils._sympy.symbol", "SymT"),
+    "symbol_is_type": ("torch.utils._sympy.symbol", "symbol_is_type"),
+    "TorchDispatchMode": ("torch.utils._python_dispatch", "TorchDispatchMode"),
+    "disable_current_modes": ("torch.utils._python_dispatch", "_disable_current_modes"),
+    "DisableTorchFunction": ("torch._C", "DisableTorchFunction"),
 }
 """Our name -> module and name of torch; no name is the module itself."""
 CONFIGS = (
@@ -75,6 +87,55 @@ def __getattr__(name: str) -> Any:
 def storage_id(tensor: torch.Tensor) -> int:
     """A number that tensors share which share memory, fake ones too."""
     return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+
+
+def version(tensor: torch.Tensor) -> int:
+    """How often torch knows a tensor to have been written to."""
+    return tensor._version  # pyright: ignore[reportPrivateUsage]
+
+
+def is_compiled_function(obj: Any) -> bool:
+    """Whether `torch.compile` has made it of a function."""
+    return hasattr(obj, "_torchdynamo_orig_callable")
+
+
+def uncompiled_module(obj: Any) -> Any:
+    """The module that `torch.compile` was given; what is none of its modules, as it is."""
+    return getattr(obj, "_orig_mod", obj)
+
+
+def uncompiled(obj: Any) -> Any:
+    """The module or function that `torch.compile` was given; what it has not made, as it is."""
+    module = uncompiled_module(obj)
+    return module if module is not obj else getattr(obj, "_torchdynamo_orig_callable", obj)
+
+
+def position(node: Any) -> Any:
+    """Where an FX node stands in its graph, to be compared."""
+    return getattr(node, "_sort_key", None) or (0,)
+
+
+def has_schema(target: Any) -> bool:
+    """Whether what an FX node calls is an operator, and no function."""
+    return hasattr(target, "_schema")
+
+
+def overload_name(target: Any) -> str:
+    """`Tensor` of `aten.add.Tensor`."""
+    return target._overloadname
+
+
+def has_cpu_kernel(name: str) -> bool:
+    """Whether an operator, as `aten::mm.dtype`, is implemented for the CPU."""
+    import torch
+
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU")  # pyright: ignore[reportPrivateUsage]
+
+
+def boxed(function: Any) -> Any:
+    """A compiled function, said to take its arguments as one list, which it may empty."""
+    function._boxed_call = True
+    return function
 
 
 def tensor_places(module: torch.nn.Module) -> tuple[dict[str, Any], dict[str, Any]]:

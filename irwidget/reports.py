@@ -25,7 +25,7 @@ def targets() -> str:
     return table(rows)
 
 
-def problems_of(tool: lock.Tool) -> str:
+def problems_of(tool: lock.LockedTool) -> str:
     """What is wrong with a tool on this machine; empty when nothing is."""
     if tool.kind == "external":
         program = external.find(PROGRAMS.get(tool.name, tool.name))
@@ -38,7 +38,7 @@ def problems_of(tool: lock.Tool) -> str:
     return ""
 
 
-def _missing(tool: lock.Tool) -> str:
+def _missing(tool: lock.LockedTool) -> str:
     """What a package that is not there costs to have."""
     if not tool.version:  # another package's
         return f"missing: pip install {tool.name}"
@@ -46,7 +46,7 @@ def _missing(tool: lock.Tool) -> str:
     return f"missing: pip install '{extra}'"
 
 
-def _here(tool: lock.Tool) -> str:
+def _here(tool: lock.LockedTool) -> str:
     """The version on this machine."""
     if tool.kind != "external":
         return lock.installed(tool.name) or "-"
@@ -64,7 +64,7 @@ def doctor() -> str:
     locked = {tool.name: tool for tool in tools}
     types = [("IR type", "works here", "with")]
     for target in routes.targets().values():
-        needs = [locked.get(name) or lock.Tool(name, "", "optional") for name in routes.needs(target)]
+        needs = [locked.get(name) or lock.LockedTool(name, "", "optional") for name in routes.needs(target)]
         lacking = [tool for tool in needs if lock.installed(tool.name) is None]
         with_ = ", ".join(f"{t.name} {lock.installed(t.name)}" for t in needs if t not in lacking)
         verdict = "; ".join(f"no: {t.name} {_missing(t)}" for t in lacking) or "yes"

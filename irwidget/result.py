@@ -201,7 +201,7 @@ class Lowering:
         return {**plain.frame_to_json(self.trace), "sources": dict(self.trace.sources), "dumps": dumps}
 
     def display(self) -> None:
-        """Show the pass diff in the notebook, or the text twin in a terminal."""
+        """Show the pass diff in the notebook, or the text fallback in a terminal."""
         from IPython.display import display as show
 
         show(self)

@@ -20,7 +20,7 @@ from irwidget.errors import LoweringInterrupted, ToolError, UsageError
 from irwidget.opened import Opened
 from irwidget.readers import banners, ir
 from irwidget.readers import log as logs
-from irwidget.readers.base import Given
+from irwidget.readers.base import ReaderInput
 from irwidget.readers.printed import PassDumps
 from irwidget.result import Lowering
 from irwidget.trace import Failure, Step, Trace
@@ -208,7 +208,7 @@ def _append_result(printed: IO[bytes], output: IO[bytes]) -> None:
 
 def _opened(command: Command, name: str, printed: IO[bytes]) -> Opened:
     reader = PassDumps()
-    given = Given(name, logs.Log(printed, name))
+    given = ReaderInput(name, logs.Log(printed, name))
     traces = reader.read(given) if reader.recognises(given) else []
     step = Step("user-tool", str(command), name, program=True)
     made: list[Lowering] = []

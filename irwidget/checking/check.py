@@ -44,7 +44,7 @@ def check(source: Source, trace: Trace, options: Options, expected: Expected, *,
 
 
 def _checked(source: Source, trace: Trace, options: Options, expected: Expected, *, each: bool) -> Verdict:
-    runner = _Runner(source, trace, options, expected)
+    runner = _DumpRunner(source, trace, options, expected)
     runnable = [i for i, dump in enumerate(trace.dumps) if (i == 0 or dump.changed) and route(dump) is not None]
     if not runnable:
         return Verdict("not checked", reason=_never(trace.dumps[-1]))
@@ -87,7 +87,7 @@ def last(trace: Trace, judged: Verdict, why: str = "") -> Verdict:
     return replace(judged, state="not checked", reason=reason)
 
 
-def _first_wrong(runner: _Runner, candidates: list[int]) -> Verdict:
+def _first_wrong(runner: _DumpRunner, candidates: list[int]) -> Verdict:
     """Between a dump that is right and the last, which is wrong: the pass that made it so, by halving."""
     low, high = -1, len(candidates) - 1
     while high - low > 1:
@@ -117,7 +117,7 @@ def _first_wrong(runner: _Runner, candidates: list[int]) -> Verdict:
     return replace(wrong, reason=f"{wrong.reason}; it was equal after {right}, and {passes} between were not executed")
 
 
-class _Runner:
+class _DumpRunner:
     """Executes dumps, each once."""
 
     def __init__(self, source: Source, trace: Trace, options: Options, expected: Expected) -> None:

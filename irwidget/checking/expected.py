@@ -37,7 +37,7 @@ class Unchecked(Exception):
 
 
 @dataclass(frozen=True)
-class Result:
+class ExpectedResult:
     """One result of a program."""
 
     label: str
@@ -53,11 +53,11 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Case:
+class ExpectedCall:
     """Inputs of `@main` and what it should return for them."""
 
     inputs: tuple[Value, ...]
-    results: tuple[Result, ...]
+    results: tuple[ExpectedResult, ...]
     taken: frozenset[tuple[str, bool]] = frozenset()
     """The branches of `torch.cond` that eager PyTorch executed: the name of the node, and its condition."""
 
@@ -66,7 +66,7 @@ class Case:
 class Expected:
     """The user's inputs, and others made of them, with what `@main` should return."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[ExpectedCall, ...]
     unexecuted: tuple[str, ...] = ()
     """Branches of `torch.cond` that none of these inputs reaches."""
 
@@ -80,7 +80,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Program:
+class ExportedCopy:
     """What torch.export made of a model, as it was before an import, which changes the graph."""
 
     module: torch.fx.GraphModule
@@ -92,7 +92,7 @@ class Program:
     constants: Mapping[str, Any]
 
     @staticmethod
-    def of(program: ExportedProgram) -> Program:
+    def of(program: ExportedProgram) -> ExportedCopy:
         """Keep the graph of an exported program."""
         import torch
 
@@ -100,7 +100,7 @@ class Program:
         result = graph.graph_copy(program.graph, {})
         graph.output(result)
         signature = program.graph_signature
-        return Program(
+        return ExportedCopy(
             torch.fx.GraphModule(program.graph_module, graph),
             tuple(signature.input_specs),
             tuple(signature.output_specs),
@@ -121,7 +121,7 @@ def expect(
     model: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    program: Program,
+    program: ExportedCopy,
     *,
     seconds: float,
     memory: int | None = None,
@@ -150,7 +150,7 @@ def expect(
     return Expected(cases, tuple(f"{name} where it is {chosen}" for name, chosen in sorted(left)))
 
 
-def _branches(program: Program) -> frozenset[tuple[str, bool]]:
+def _branches(program: ExportedCopy) -> frozenset[tuple[str, bool]]:
     from irwidget.checking.evaluate import is_cond
 
     names = [node.name for node in program.module.graph.nodes if is_cond(node)]
@@ -161,11 +161,11 @@ def _others(
     model: Any,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    program: Program,
+    program: ExportedCopy,
     seconds: float,
     memory: int | None,
     taken: frozenset[tuple[str, bool]],
-) -> tuple[Case, ...]:
+) -> tuple[ExpectedCall, ...]:
     """Cases with other values of the same kind: those that eager PyTorch takes, and none where it crashes on one.
 
     Where a branch of the program is in none of them, there are some more, of values of the other sign.
@@ -177,8 +177,8 @@ def _others(
     leaves = [leaf for leaf in pytree.tree_leaves((args, dict(kwargs))) if isinstance(leaf, torch.Tensor)]
     count = OTHERS if sum(leaf.numel() for leaf in leaves) <= _MANY else 1
 
-    def work() -> tuple[Case, ...]:
-        cases: list[Case] = []
+    def work() -> tuple[ExpectedCall, ...]:
+        cases: list[ExpectedCall] = []
         left = set(_branches(program) - taken)
         for seed in range(count + (OTHERS if left else 0)):
             extra = seed >= count
@@ -244,7 +244,7 @@ def _is_sorted(tensor: Any) -> bool:
     return tensor.dim() == 1 and not tensor.is_complex() and bool((tensor[1:] >= tensor[:-1]).all())
 
 
-def _refuse(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _refuse(program: ExportedCopy, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     import torch
 
     from irwidget.private_torch import pytree
@@ -264,8 +264,8 @@ def _is_fake(tensor: torch.Tensor) -> bool:
 
 
 def _case(
-    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: Program, samples_wanted: int = SAMPLES
-) -> Case:
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], program: ExportedCopy, samples_wanted: int = SAMPLES
+) -> ExpectedCall:
     import torch
 
     from irwidget.checking.evaluate import Rounding, Wide
@@ -293,7 +293,7 @@ def _case(
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
         if not _is_none(label, want, one)
     ]
-    return Case(tuple(before), tuple(made), frozenset(rounding.taken))
+    return ExpectedCall(tuple(before), tuple(made), frozenset(rounding.taken))
 
 
 def _is_none(label: str, want: Any, exact: Any) -> bool:
@@ -328,7 +328,7 @@ def _copies(values: Sequence[Any]) -> list[Any]:
     return [value.detach().clone() if isinstance(value, torch.Tensor) else value for value in values]
 
 
-def _placeholders(program: Program, named: Mapping[str, Any]) -> list[Any]:
+def _placeholders(program: ExportedCopy, named: Mapping[str, Any]) -> list[Any]:
     """What the graph's placeholders stand for, in order."""
     from torch.export.graph_signature import InputKind
 
@@ -343,7 +343,7 @@ def _placeholders(program: Program, named: Mapping[str, Any]) -> list[Any]:
     return values
 
 
-def _wanted(program: Program, returned: Any, call: Any, named: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _wanted(program: ExportedCopy, returned: Any, call: Any, named: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Each result of `@main` as eager PyTorch leaves it, with what it is."""
     from torch.export.graph_signature import OutputKind
 
@@ -372,7 +372,7 @@ def _wanted(program: Program, returned: Any, call: Any, named: Mapping[str, Any]
     return wanted
 
 
-def _result(label: str, want: Any, exact: Any, samples: Sequence[Any]) -> Result:
+def _result(label: str, want: Any, exact: Any, samples: Sequence[Any]) -> ExpectedResult:
     """A result with what it may be."""
     import torch
 
@@ -382,19 +382,19 @@ def _result(label: str, want: Any, exact: Any, samples: Sequence[Any]) -> Result
         return _number(label, want, exact, samples)
     want = want.detach().cpu().contiguous().clone()
     if not isinstance(exact, torch.Tensor) or exact.shape != want.shape:
-        return Result(label, want)
+        return ExpectedResult(label, want)
     if not (want.is_floating_point() or want.is_complex()):
         others = [sample for sample in (exact, *samples) if not torch.equal(sample, want)]
-        return Result(label, want, others=tuple(others))
+        return ExpectedResult(label, want, others=tuple(others))
     noise = torch.stack([_distance(sample, exact) for sample in samples]).amax(0)
     floor = _floor(want, exact)
     own = _distance(want, exact)
     if not _trusted(own, noise, floor):
-        return Result(label, want, None, _MARGIN * noise + floor)
-    return Result(label, want, exact, torch.maximum(_MARGIN * noise, 2 * own) + floor)
+        return ExpectedResult(label, want, None, _MARGIN * noise + floor)
+    return ExpectedResult(label, want, exact, torch.maximum(_MARGIN * noise, 2 * own) + floor)
 
 
-def _number(label: str, want: bool | int | float, exact: Any, samples: Sequence[Any]) -> Result:
+def _number(label: str, want: bool | int | float, exact: Any, samples: Sequence[Any]) -> ExpectedResult:
     """A number: floats get an allowance as an element of a tensor does."""
     import torch
 
@@ -405,8 +405,8 @@ def _number(label: str, want: bool | int | float, exact: Any, samples: Sequence[
             torch.tensor(float(exact)),
             [torch.tensor(float(sample)) for sample in samples],
         )
-        return Result(label, want, made.exact, made.allowed)
-    return Result(label, want, others=tuple(torch.tensor(s) for s in samples if s != want))
+        return ExpectedResult(label, want, made.exact, made.allowed)
+    return ExpectedResult(label, want, others=tuple(torch.tensor(s) for s in samples if s != want))
 
 
 def _distance(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from irwidget.checking.expected import Case, Result
+from irwidget.checking.expected import ExpectedCall, ExpectedResult
 from irwidget.toolchain.events import Array, Value
 from irwidget.trace import Element, Verdict
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OTHER = "on your inputs it is equal, but with others of their kind "
 
 
-def judge_all(name: str, index: int | None, calls: Sequence[Sequence[Value]], cases: Sequence[Case]) -> Verdict:
+def judge_all(name: str, index: int | None, calls: Sequence[Sequence[Value]], cases: Sequence[ExpectedCall]) -> Verdict:
     """The verdict on what the IR after a pass returned for the user's inputs (the first case) and for others."""
     verdicts = [judge(name, index, values, case.results) for values, case in zip(calls, cases, strict=True)]
     wrong = next((i for i, verdict in enumerate(verdicts) if verdict.state == "differs"), None)
@@ -27,11 +27,11 @@ def judge_all(name: str, index: int | None, calls: Sequence[Sequence[Value]], ca
     return verdicts[0]
 
 
-def judge(name: str, index: int | None, values: Sequence[Value], results: Sequence[Result]) -> Verdict:
+def judge(name: str, index: int | None, values: Sequence[Value], results: Sequence[ExpectedResult]) -> Verdict:
     """The verdict on the values that the IR after a pass returned for one set of inputs."""
     error, own = 0.0, 0.0
     known = False
-    wrong: list[tuple[Result, Any]] = []
+    wrong: list[tuple[ExpectedResult, Any]] = []
     for got, result in zip(values, results, strict=True):
         want = _as_tensor(result.want)
         if isinstance(got, Array) and got.shape != tuple(want.shape):
@@ -60,7 +60,7 @@ def _verdict(name: str, index: int | None, error: float, own: float | None, wron
     return Verdict("differs", name, index, f"{element}{more}{others}", error, own, element)
 
 
-def _excess(value: torch.Tensor, want: torch.Tensor, result: Result) -> tuple[torch.Tensor, torch.Tensor]:
+def _excess(value: torch.Tensor, want: torch.Tensor, result: ExpectedResult) -> tuple[torch.Tensor, torch.Tensor]:
     """For each element, by how much more than allowed it is off (0 or less: right), and how far it is off."""
     import torch
 
@@ -101,7 +101,9 @@ def _wide(tensor: torch.Tensor) -> torch.dtype:
     return torch.complex128 if tensor.is_complex() else torch.float64
 
 
-def _element(result: Result, value: torch.Tensor, want: torch.Tensor, excess: torch.Tensor) -> tuple[int, Element]:
+def _element(
+    result: ExpectedResult, value: torch.Tensor, want: torch.Tensor, excess: torch.Tensor
+) -> tuple[int, Element]:
     """How many elements are wrong, and the one that is furthest off for its size."""
     import torch
 

@@ -52,7 +52,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class CataloguedOption:
     """An option of a pass."""
 
     name: str
@@ -72,12 +72,12 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPass:
+class CataloguedPass:
     """A pass, or what else a tool can be told to do in one step."""
 
     name: str
     help: str = ""
-    options: tuple[Option, ...] = ()
+    options: tuple[CataloguedOption, ...] = ()
 
     def check(self, options: Mapping[str, str]) -> None:
         """Raises UsageError for an option that the pass does not have, or a value that it cannot have."""
@@ -89,7 +89,7 @@ class KnownPass:
             known[name].check(value)
 
 
-Catalogue = Mapping[str, Mapping[str, KnownPass]]
+Catalogue = Mapping[str, Mapping[str, CataloguedPass]]
 """Tool -> name of a pass -> the pass."""
 
 _lock = threading.Lock()
@@ -114,7 +114,7 @@ def allowed(everything: Catalogue, tools: Collection[str]) -> Catalogue:
     """The part of the catalogue that is allowed, with the commands `user-tool ./mine --flag` among `tools`."""
     shown = {tool: everything[tool] for tool in tools if tool in everything}
     own = [command.removeprefix(USER_TOOL).strip() for command in tools if command.startswith(f"{USER_TOOL} ")]
-    return {**shown, **({USER_TOOL: {command: KnownPass(command) for command in own}} if own else {})}
+    return {**shown, **({USER_TOOL: {command: CataloguedPass(command) for command in own}} if own else {})}
 
 
 def check_allowed(tools: Collection[str]) -> tuple[str, ...]:
@@ -134,9 +134,9 @@ def to_json(found: Catalogue) -> str:
 
 
 def from_json(text: str) -> Catalogue:
-    def read(one: dict[str, Any]) -> KnownPass:
-        options = (replace(Option(**option), choices=tuple(option["choices"])) for option in one["options"])
-        return KnownPass(one["name"], one["help"], tuple(options))
+    def read(one: dict[str, Any]) -> CataloguedPass:
+        options = (replace(CataloguedOption(**option), choices=tuple(option["choices"])) for option in one["options"])
+        return CataloguedPass(one["name"], one["help"], tuple(options))
 
     return {tool: {one["name"]: read(one) for one in passes} for tool, passes in json.loads(text).items()}
 
@@ -161,7 +161,7 @@ def _ask() -> str:
 
 
 def _collect() -> Catalogue:
-    found: dict[str, dict[str, KnownPass]] = {}
+    found: dict[str, dict[str, CataloguedPass]] = {}
     for tool in registry.tools:
         if tool.passes:
             try:
@@ -172,11 +172,11 @@ def _collect() -> Catalogue:
 
 
 @functools.cache
-def _mlir() -> tuple[Collection[KnownPass], Collection[str]]:
+def _mlir() -> tuple[Collection[CataloguedPass], Collection[str]]:
     """Every pass of MLIR and torch-mlir, and the names of those that only torch-mlir's program has."""
     from irwidget.toolchain import external
 
-    helps: dict[str, KnownPass] = {}
+    helps: dict[str, CataloguedPass] = {}
     own: set[str] = set()
     for tool in ("mlir-opt", "torch-mlir-opt"):
         program = external.find(tool)
@@ -187,26 +187,26 @@ def _mlir() -> tuple[Collection[KnownPass], Collection[str]]:
     return sorted(_registered(helps), key=lambda one: one.name), own
 
 
-def torch_mlir_passes() -> list[KnownPass]:
+def torch_mlir_passes() -> list[CataloguedPass]:
     """The passes of `torch-mlir-opt`."""
     passes, own = _mlir()
     return [one for one in passes if _TORCH.search(one.name) or one.name in own]
 
 
-def mlir_passes() -> list[KnownPass]:
+def mlir_passes() -> list[CataloguedPass]:
     """The passes of `mlir-opt`."""
     return [one for one in _mlir()[0] if not _TORCH.search(one.name)]
 
 
-def translations() -> list[KnownPass]:
+def translations() -> list[CataloguedPass]:
     """What `mlir-translate` does."""
-    return [KnownPass("mlir-to-llvmir", "Translate the LLVM dialect to LLVM IR")]
+    return [CataloguedPass("mlir-to-llvmir", "Translate the LLVM dialect to LLVM IR")]
 
 
-def code_generation() -> list[KnownPass]:
+def code_generation() -> list[CataloguedPass]:
     """What `llc` does."""
-    level = Option("O", "choice", "2", ("0", "1", "2", "3"), "Optimisation level")
-    return [KnownPass("codegen", "Generate code for a target", (level, *_TARGET))]
+    level = CataloguedOption("O", "choice", "2", ("0", "1", "2", "3"), "Optimisation level")
+    return [CataloguedPass("codegen", "Generate code for a target", (level, *_TARGET))]
 
 
 def _said(*command: str) -> str:
@@ -217,10 +217,10 @@ def _said(*command: str) -> str:
 _LINE = re.compile(r"^( +)(--?|=)([\w.-]+)(?:\[?=<([^>]*)>\]?)? +- ?(.*)$")
 
 
-def _mlir_help(text: str) -> Iterator[KnownPass]:
+def _mlir_help(text: str) -> Iterator[CataloguedPass]:
     """The passes in what `mlir-opt --help` prints: a pass is indented by 6, its options by 8, their choices follow."""
     name, about = "", ""
-    options: list[Option] = []
+    options: list[CataloguedOption] = []
     for line in text[text.find("Compiler passes to run") :].splitlines():
         match = _LINE.match(line)
         if match is None:
@@ -230,20 +230,22 @@ def _mlir_help(text: str) -> Iterator[KnownPass]:
         if dashes == "=":
             if options:
                 last = options[-1]
-                options[-1] = Option(last.name, "choice", "", (*last.choices, word), last.help)
+                options[-1] = CataloguedOption(last.name, "choice", "", (*last.choices, word), last.help)
         elif indent == 6:
             if name:
-                yield KnownPass(name, about, tuple(options))
+                yield CataloguedPass(name, about, tuple(options))
             name, about, options = word, said.strip(), []
         elif indent == 8 and name:
-            options.append(Option(word, "flag" if kind is None else _KINDS.get(kind, "text"), help=said.strip()))
+            options.append(
+                CataloguedOption(word, "flag" if kind is None else _KINDS.get(kind, "text"), help=said.strip())
+            )
         elif indent < 6 and name:
             break
     if name:
-        yield KnownPass(name, about, tuple(options))
+        yield CataloguedPass(name, about, tuple(options))
 
 
-def _registered(helps: Mapping[str, KnownPass]) -> Iterator[KnownPass]:
+def _registered(helps: Mapping[str, CataloguedPass]) -> Iterator[CataloguedPass]:
     """The passes that MLIR's parser knows, each with the options that it prints."""
     from irwidget.toolchain import mlir, mlir_names
 
@@ -254,18 +256,18 @@ def _registered(helps: Mapping[str, KnownPass]) -> Iterator[KnownPass]:
         printed = mlir_names.printed(f"any({name})", context)
         if printed is None:
             continue
-        yield _with_defaults(helps.get(name, KnownPass(name)), printed)
+        yield _with_defaults(helps.get(name, CataloguedPass(name)), printed)
 
 
-def _with_defaults(told: KnownPass, printed: str) -> KnownPass:
+def _with_defaults(told: CataloguedPass, printed: str) -> CataloguedPass:
     body = re.fullmatch(rf"[\w.]+\({re.escape(told.name)}\{{([^{{}}]*)\}}\)", printed)
     defaults = dict(pair.split("=", 1) for pair in body[1].split() if "=" in pair) if body else {}
     options = {option.name: option for option in told.options}
     for name, default in defaults.items():
-        before = options.get(name) or Option(name, _kind_of(default))
-        options[name] = Option(name, before.kind, default, before.choices, before.help)
+        before = options.get(name) or CataloguedOption(name, _kind_of(default))
+        options[name] = CataloguedOption(name, before.kind, default, before.choices, before.help)
     # MLIR rewords what it prints, so an option that only --help has may be an older MLIR's.
-    return KnownPass(
+    return CataloguedPass(
         told.name,
         told.help,
         tuple(
@@ -284,32 +286,32 @@ def _kind_of(value: str) -> str:
 
 _TRIPLES = ("nvptx64-nvidia-cuda", "amdgcn-amd-amdhsa", "spirv64-unknown-unknown", "x86_64-unknown-linux-gnu")
 _TARGET = (
-    Option("mtriple", "choice", "", _TRIPLES, "What to generate code for"),
-    Option("mcpu", "text", help="The processor: sm_80, gfx942 ..."),
-    Option("mattr", "text", help="Features to add or take away: +ptx80"),
+    CataloguedOption("mtriple", "choice", "", _TRIPLES, "What to generate code for"),
+    CataloguedOption("mcpu", "text", help="The processor: sm_80, gfx942 ..."),
+    CataloguedOption("mattr", "text", help="Features to add or take away: +ptx80"),
 )
 _SWITCHES = (
-    Option("vectorize-loops", "flag", "true", help="Run the loop vectoriser"),
-    Option("vectorize-slp", "flag", "true", help="Run the SLP vectoriser"),
+    CataloguedOption("vectorize-loops", "flag", "true", help="Run the loop vectoriser"),
+    CataloguedOption("vectorize-slp", "flag", "true", help="Run the SLP vectoriser"),
 )
 
 
-def opt_passes() -> Iterator[KnownPass]:
+def opt_passes() -> Iterator[CataloguedPass]:
     """The levels of `opt`, and its single passes where the program is installed."""
     from irwidget.toolchain import external
 
     for level in range(4):
-        yield KnownPass(f"O{level}", f"LLVM's pipeline at level {level}", (*_TARGET, *_SWITCHES))
+        yield CataloguedPass(f"O{level}", f"LLVM's pipeline at level {level}", (*_TARGET, *_SWITCHES))
     program = external.find("opt")
     if isinstance(program, str):
         return
     names = re.findall(r"^  ([a-z][a-z0-9-]*)$", _said(program.path, "--print-passes"), re.M)
     for name in sorted(set(names)):
         if not re.search(r"view|dot-|print|bitcode|write|profile-load|instrprof", name):
-            yield KnownPass(name, f"run by the program opt {program.version}")
+            yield CataloguedPass(name, f"run by the program opt {program.version}")
 
 
-def triton_passes() -> Iterator[KnownPass]:
+def triton_passes() -> Iterator[CataloguedPass]:
     """The passes of `triton-opt`, where Triton is installed."""
     try:
         from irwidget.toolchain import triton_opt
@@ -319,8 +321,8 @@ def triton_passes() -> Iterator[KnownPass]:
         return
     kinds = {"bool": "flag", "int": "integer", "str": "text"}
     for one in known.values():
-        options = (Option(name, kinds[kind]) for name, kind in zip(one.options, one.types, strict=True))
-        yield KnownPass(one.name, "", tuple(options))
+        options = (CataloguedOption(name, kinds[kind]) for name, kind in zip(one.options, one.types, strict=True))
+        yield CataloguedPass(one.name, "", tuple(options))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ _PAIR = re.compile(r"([\w-]+)=([^\s{}]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class PassInvocation:
     """One step of a pipeline under edit."""
 
     tool: str
@@ -58,11 +58,11 @@ class Link:
         """A short name: the pass, or the arguments."""
         return self.name or self.arguments or self.tool
 
-    def same(self, other: Link) -> bool:
+    def same(self, other: PassInvocation) -> bool:
         """Whether both do the same to the same IR."""
         return (self.tool, self.words) == (other.tool, other.words)
 
-    def forget(self) -> Link:
+    def forget(self) -> PassInvocation:
         """The step as before any run."""
         return replace(self, state="", seconds=0.0, stage=-1)
 
@@ -80,10 +80,10 @@ def _switch(name: str, value: str) -> str:
     return f"-{name}" if value == "true" and name == "disable-loop-unrolling" else f"-{name}={value}"
 
 
-def text(links: Iterable[Link]) -> str:
+def text(links: Iterable[PassInvocation]) -> str:
     """The pipeline of the steps that are enabled, as one line."""
     calls: list[tuple[str, list[str]]] = []
-    before: Link | None = None
+    before: PassInvocation | None = None
     for link in links:
         if not link.enabled:
             continue
@@ -95,7 +95,7 @@ def text(links: Iterable[Link]) -> str:
     return " | ".join(" ".join(word for word in (tool, *words) if word) for tool, words in calls)
 
 
-def steps(links: Iterable[Link], program: bool = False) -> tuple[Step, ...]:
+def steps(links: Iterable[PassInvocation], program: bool = False) -> tuple[Step, ...]:
     """What runs, a step for each enabled one."""
     return tuple(
         replace(step, program=program)
@@ -105,15 +105,15 @@ def steps(links: Iterable[Link], program: bool = False) -> tuple[Step, ...]:
     )
 
 
-def parse(line: str) -> tuple[Link, ...]:
+def parse(line: str) -> tuple[PassInvocation, ...]:
     """The steps of a custom pipeline, one a pass where that can be told. Raises UsageError."""
     if not line.strip():
         return ()
     return tuple(link for step in pipelines.parse(line) for link in _taken_apart(step))
 
 
-def _taken_apart(step: Step) -> list[Link]:
-    whole = [Link(step.tool, arguments=step.arguments)]
+def _taken_apart(step: Step) -> list[PassInvocation]:
+    whole = [PassInvocation(step.tool, arguments=step.arguments)]
     words = [word for word in shlex.split(step.arguments) if word != "-"]
     if not words:
         return whole
@@ -121,23 +121,23 @@ def _taken_apart(step: Step) -> list[Link]:
         passes = [_pass_of(step.tool, word) for word in words]
         return [link for link in passes if link] if all(passes) else whole
     if step.tool == "mlir-translate" and len(words) == 1:
-        return [Link(step.tool, words[0].lstrip("-"))]
+        return [PassInvocation(step.tool, words[0].lstrip("-"))]
     if step.tool in ("opt", "llc"):
         return [_llvm(step.tool, words) or whole[0]]
     return whole
 
 
-def _pass_of(tool: str, word: str) -> Link | None:
+def _pass_of(tool: str, word: str) -> PassInvocation | None:
     match = _FLAG.fullmatch(word)
     if match is None or match[1] in _NO_PASS or match[1].startswith(("mlir-", "verify-")):
         return None
     value = match[2] or ""
     if _PAIR.sub("", value).strip():
         return None
-    return Link(tool, match[1], tuple((pair[1], pair[2]) for pair in _PAIR.finditer(value)))
+    return PassInvocation(tool, match[1], tuple((pair[1], pair[2]) for pair in _PAIR.finditer(value)))
 
 
-def _llvm(tool: str, words: list[str]) -> Link | None:
+def _llvm(tool: str, words: list[str]) -> PassInvocation | None:
     name = "codegen" if tool == "llc" else ""
     options: dict[str, str] = {}
     for word in words:
@@ -158,10 +158,10 @@ def _llvm(tool: str, words: list[str]) -> Link | None:
             return None
         else:
             options[flag] = value or "true"
-    return Link(tool, name, tuple(options.items())) if name else None
+    return PassInvocation(tool, name, tuple(options.items())) if name else None
 
 
-def with_options(link: Link, given: Mapping[str, str], settable: Iterable[str]) -> Link:
+def with_options(link: PassInvocation, given: Mapping[str, str], settable: Iterable[str]) -> PassInvocation:
     """The step with new values for the options in `settable`; what else it was told stays."""
     known = set(settable)
     kept = [(key, value) for key, value in link.options if key not in known]

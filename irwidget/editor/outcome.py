@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from irwidget.editor import chain
-from irwidget.editor.chain import Link
+from irwidget.editor.chain import PassInvocation
 from irwidget.routes import Target
 from irwidget.trace import Step, Trace
 
 
-def route_of(target: Target) -> tuple[Link, ...]:
+def route_of(target: Target) -> tuple[PassInvocation, ...]:
     """What leads to an IR type, as steps that cannot be edited; the input first."""
     inputs = {"pytorch": "torch.export", "raw": "IR text"}
-    first = Link(inputs.get(target.source, target.source), inputs.get(target.source, target.name))
-    return (first, *(Link(step.tool, str(step)) for step in target.steps))
+    first = PassInvocation(inputs.get(target.source, target.source), inputs.get(target.source, target.name))
+    return (first, *(PassInvocation(step.tool, str(step)) for step in target.steps))
 
 
-class Plan:
+class RunPlan:
     """Where a run is: the steps of the route, then those of the pipeline, in order."""
 
     def __init__(self, route: Sequence[Step], own: Sequence[Step], ids: Sequence[int]) -> None:
@@ -47,8 +47,8 @@ class Plan:
 
 
 def with_outcome(
-    route: Sequence[Link], own: Sequence[Link], trace: Trace | None, status: str
-) -> tuple[tuple[Link, ...], tuple[Link, ...]]:
+    route: Sequence[PassInvocation], own: Sequence[PassInvocation], trace: Trace | None, status: str
+) -> tuple[tuple[PassInvocation, ...], tuple[PassInvocation, ...]]:
     """Both lists of steps with the state, seconds and last stage that a run left them."""
     links = [*route, *(link.forget() for link in own)]
     planned = [i for i, link in enumerate(links) if link.enabled]
@@ -73,7 +73,7 @@ def with_outcome(
     return tuple(links[: len(route)]), tuple(links[len(route) :])
 
 
-def _places(links: Sequence[Link], route: int, trace: Trace) -> Callable[[int], int]:
+def _places(links: Sequence[PassInvocation], route: int, trace: Trace) -> Callable[[int], int]:
     """Where each of a trace's steps is in the list: its last steps are the pipeline's, those before the route's.
 
     What a front end did by steps of its own, of which the list has only the input, is the input's.
@@ -87,7 +87,7 @@ def _places(links: Sequence[Link], route: int, trace: Trace) -> Callable[[int], 
     return place
 
 
-def _assign(links: list[Link], place: Callable[[int], int], trace: Trace) -> int:
+def _assign(links: list[PassInvocation], place: Callable[[int], int], trace: Trace) -> int:
     """Give each step the dumps that it made; the last step that made one."""
     at = 0
     for stage, dump in enumerate(trace.dumps):

@@ -1,4 +1,4 @@
-"""A pipeline under edit as text: the lines that reproduce it, and its twins for terminals, GitHub and nbval."""
+"""A pipeline under edit as text: the lines that reproduce it, and its fallbacks for terminals, GitHub and nbval."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from irwidget import registry
-from irwidget.editor.chain import Link
+from irwidget import private_ipython, registry
+from irwidget.editor.chain import PassInvocation
 from irwidget.views.markup import table, tag
 
 
@@ -39,9 +39,7 @@ class Names:
 
 def _variable(value: Any) -> str:
     """The name of the user's variable that holds this very object; empty when there is none."""
-    from IPython.core.getipython import get_ipython
-
-    shell = get_ipython()
+    shell = private_ipython.running()
     space: Mapping[str, Any] = shell.user_ns if shell else {}
     return next((name for name, held in list(space.items()) if held is value and not name.startswith("_")), "")
 
@@ -88,7 +86,7 @@ class Summary:
     target: str
     """The IR type that the pipeline goes on from."""
     status: str
-    steps: Sequence[Link]
+    steps: Sequence[PassInvocation]
     message: str
     """What went wrong; empty when nothing did."""
     magic: str

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from irwidget.editor import chain
 from irwidget.editor.catalogue import USER_TOOL, Catalogue
-from irwidget.editor.chain import Link
+from irwidget.editor.chain import PassInvocation
 from irwidget.errors import UsageError, near
 
 MOST_STEPS = 200
@@ -30,7 +30,7 @@ _FIELDS: Mapping[str, Mapping[str, type]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EditorRequest:
     """A request that has the right form."""
 
     do: str
@@ -43,7 +43,7 @@ def number(content: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
 
 
-def read(content: object) -> Asked:
+def read(content: object) -> EditorRequest:
     """The request in a message of the page. Raises UsageError for any other content."""
     if not isinstance(content, Mapping):
         raise UsageError("A request is an object with the fields `id` and `do`")
@@ -60,10 +60,12 @@ def read(content: object) -> Asked:
         fields[name] = value
     if extra := set(message) - set(wanted) - {"id", "do"}:
         raise UsageError(f"{do} has no field {str(next(iter(extra)))[:40]!r}")
-    return Asked(do, fields)
+    return EditorRequest(do, fields)
 
 
-def edited(links: Sequence[Link], asked: Asked, allowed: Catalogue, fresh: Callable[[], int]) -> tuple[Link, ...]:
+def edited(
+    links: Sequence[PassInvocation], asked: EditorRequest, allowed: Catalogue, fresh: Callable[[], int]
+) -> tuple[PassInvocation, ...]:
     """The steps after an edit that a page asked for. Raises UsageError for what is not there or not allowed."""
     field = asked.fields
     if asked.do == "add":
@@ -86,7 +88,7 @@ def edited(links: Sequence[Link], asked: Asked, allowed: Catalogue, fresh: Calla
             return (*links[:at], _changed(links[at], field, allowed), *links[at + 1 :])
 
 
-def place(links: Sequence[Link], step: int) -> int:
+def place(links: Sequence[PassInvocation], step: int) -> int:
     """Where the step with this id is. Raises UsageError."""
     for index, link in enumerate(links):
         if link.id == step:
@@ -94,7 +96,7 @@ def place(links: Sequence[Link], step: int) -> int:
     raise UsageError("This step is no longer in the pipeline")
 
 
-def _link(tool: str, name: str, options: Mapping[object, object], allowed: Catalogue) -> Link:
+def _link(tool: str, name: str, options: Mapping[object, object], allowed: Catalogue) -> PassInvocation:
     if tool not in allowed:
         raise UsageError(f"{tool[:80]!r} is no tool that allow_tools names here. {near(tool[:80], allowed)}")
     known = allowed[tool].get(name)
@@ -103,11 +105,11 @@ def _link(tool: str, name: str, options: Mapping[object, object], allowed: Catal
     given = _texts(options)
     known.check(given)
     if tool == USER_TOOL:
-        return Link(tool, arguments=name)
-    return Link(tool, name, tuple(sorted(given.items())))
+        return PassInvocation(tool, arguments=name)
+    return PassInvocation(tool, name, tuple(sorted(given.items())))
 
 
-def _changed(before: Link, field: Mapping[str, Any], allowed: Catalogue) -> Link:
+def _changed(before: PassInvocation, field: Mapping[str, Any], allowed: Catalogue) -> PassInvocation:
     """The step with other options, or another pass in its place; options that only Python may set stay."""
     after = _link(field["tool"], field["pass"], field["options"], allowed)
     if before.name and (before.tool, before.name) == (after.tool, after.name):

@@ -16,8 +16,8 @@ import traitlets
 
 from irwidget import options, routes
 from irwidget.editor import catalogue, chain, requests
-from irwidget.editor.chain import Link
-from irwidget.editor.outcome import Plan, route_of, with_outcome
+from irwidget.editor.chain import PassInvocation
+from irwidget.editor.outcome import RunPlan, route_of, with_outcome
 from irwidget.editor.reproduce import Names, Summary, call, magic_line
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.failures import limited
@@ -26,7 +26,7 @@ from irwidget.frontends.base import Given
 from irwidget.lowering import Lowering, Start
 from irwidget.toolchain import events
 from irwidget.trace import Step, Trace, dump
-from irwidget.views import base, twins
+from irwidget.views import base, fallbacks
 from irwidget.views.bundle import bundle
 from irwidget.views.packing import has_graphs, opening
 from irwidget.views.widget import PassDiff
@@ -55,7 +55,7 @@ class ResultDiff(PassDiff):
         _thread_kind()(target=fill, name="irwidget-fill", daemon=True).start() if later else fill()
 
 
-class Pipeline(base.View):
+class Pipeline(base.BundledView):
     """Edit a custom pipeline in the notebook, run it, and see every pass as a diff below.
 
     `obj` and `inputs` are what `irwidget.lower` takes; `to` is the IR type that the pipeline starts from, `pipeline`
@@ -81,7 +81,7 @@ class Pipeline(base.View):
     pipeline = traitlets.Unicode().tag(sync=True)
     """The enabled steps as one line, as `lower(..., pipeline=)` takes it."""
     steps = traitlets.Tuple().tag(sync=True, to_json=lambda links, _: _steps_json(links))
-    """The steps: a tuple of `irwidget.editor.chain.Link`, with state, seconds and stage of the last run."""
+    """The steps: a tuple of `irwidget.editor.chain.PassInvocation`, with state, seconds and stage of the last run."""
     route = traitlets.Tuple(read_only=True).tag(sync=True, to_json=lambda links, _: _steps_json(links))
     """What leads to the IR type, likewise; input first."""
     status = traitlets.Enum(("ready", "running", "done", "failed", "stopped"), "ready", read_only=True).tag(sync=True)
@@ -129,7 +129,7 @@ class Pipeline(base.View):
         self._over = threading.Event()
         """Set when the run under way has ended."""
         self._over.set()
-        self._ran: tuple[Link, ...] = ()
+        self._ran: tuple[PassInvocation, ...] = ()
         self.error: BaseException | None = None
         """What ended the last run early."""
         super().__init__()
@@ -169,12 +169,14 @@ class Pipeline(base.View):
         self._describe()
 
     @traitlets.validate("steps")
-    def _check_steps(self, proposal: Any) -> tuple[Link, ...]:
-        links: list[Link] = []
+    def _check_steps(self, proposal: Any) -> tuple[PassInvocation, ...]:
+        links: list[PassInvocation] = []
         for link in proposal.value:
-            if not isinstance(link, Link):
+            if not isinstance(link, PassInvocation):
                 kind = type(link).__name__
-                raise UsageError(f"steps takes irwidget.editor.chain.Link, not {kind}; or set pipeline, a text")
+                raise UsageError(
+                    f"steps takes irwidget.editor.chain.PassInvocation, not {kind}; or set pipeline, a text"
+                )
             links.append(link if link.id else replace(link, id=self._fresh()))
         chain.steps(links)
         return tuple(links)
@@ -195,10 +197,10 @@ class Pipeline(base.View):
             if self.pipeline != chain.text(self.steps):
                 self.steps = self._kept(chain.parse(self.pipeline))
 
-    def _kept(self, links: Sequence[Link]) -> tuple[Link, ...]:
+    def _kept(self, links: Sequence[PassInvocation]) -> tuple[PassInvocation, ...]:
         """Steps with the results of the last run, as far as they begin as it did."""
         ran = [link for link in self._ran if link.enabled]
-        kept: list[Link] = []
+        kept: list[PassInvocation] = []
         same = True
         for link in links:
             if not link.enabled:
@@ -254,7 +256,7 @@ class Pipeline(base.View):
         if number is not None:
             self.send(answer)
 
-    def _obey(self, asked: requests.Asked) -> None:
+    def _obey(self, asked: requests.EditorRequest) -> None:
         match asked.do:
             case "run":
                 self._begin(asked.fields["step"])
@@ -325,18 +327,18 @@ class Pipeline(base.View):
             self._over = threading.Event()
             _thread_kind()(target=self._run, args=(tuple(links), self._over), name="irwidget-run", daemon=True).start()
 
-    def _run(self, links: tuple[Link, ...], over: threading.Event) -> None:
+    def _run(self, links: tuple[PassInvocation, ...], over: threading.Event) -> None:
         try:
             self._work(links)
         finally:
             over.set()
 
-    def _work(self, links: tuple[Link, ...]) -> None:
+    def _work(self, links: tuple[PassInvocation, ...]) -> None:
         """Lower, on a thread of its own, and show what came out."""
         lowering: Lowering | None = None
         status, message = "done", ""
         steps = chain.steps(links, self._external)
-        self._plan = Plan(self._target.steps, steps, [link.id for link in links if link.enabled])
+        self._plan = RunPlan(self._target.steps, steps, [link.id for link in links if link.enabled])
         options = self._options(stop=self._stop, progress=self._progress)
         try:
             with limited(options):
@@ -368,7 +370,7 @@ class Pipeline(base.View):
             )
             self.set_trait("message", f"Step {moved + 1} of {self._plan.count}: {event.name}")
 
-    def _show(self, lowering: Lowering | None, links: tuple[Link, ...], status: str) -> None:
+    def _show(self, lowering: Lowering | None, links: tuple[PassInvocation, ...], status: str) -> None:
         trace = lowering.trace if lowering else None
         route, ran = with_outcome(route_of(self._target), links, trace, status)
         with self._lock, self.hold_sync():
@@ -394,12 +396,12 @@ class Pipeline(base.View):
     def __repr__(self) -> str:
         return f"<Pipeline of {self.name} from {self.target}: {self.pipeline or 'no steps'}; {self.status}>"
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         traces = [self.lowering.trace] if self.lowering else []
         said = Summary(self.name, self.target, self.status, self.steps, self.message, self.magic, self.call)
         return (
-            said.html + (twins.html(traces) if traces else ""),
-            said.text + ("\n" + twins.text(traces) if traces else ""),
+            said.html + (fallbacks.html(traces) if traces else ""),
+            said.text + ("\n" + fallbacks.text(traces) if traces else ""),
         )
 
 
@@ -422,7 +424,7 @@ def choices_for(obj: Any) -> list[routes.Target]:
     return [one for one in routes.targets().values() if one.front_end == kind]
 
 
-def _steps_json(links: Sequence[Link]) -> list[dict[str, Any]]:
+def _steps_json(links: Sequence[PassInvocation]) -> list[dict[str, Any]]:
     return [
         {
             "id": link.id,

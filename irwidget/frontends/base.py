@@ -16,7 +16,7 @@ from typing import Any, Literal
 from irwidget.errors import UsageError
 from irwidget.expand import LLVMPasses
 from irwidget.frontends import raw_text
-from irwidget.frontends.cell import Candidate, Cell
+from irwidget.frontends.cell import Candidate, NotebookCell
 from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.registry import Target, check, described, frontends
@@ -133,7 +133,7 @@ class FrontEnd:
         """Whether the text of a cell speaks of objects of its kind, which then say what is lowered."""
         return False
 
-    def candidates(self, cell: Cell) -> list[Candidate] | None:
+    def candidates(self, cell: NotebookCell) -> list[Candidate] | None:
         """Run a cell in a way of its own and say what it wants lowered; None: as any cell, by its variables."""
         return None
 

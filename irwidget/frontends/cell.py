@@ -56,7 +56,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Cell:
+class NotebookCell:
     """A cell and what its magic says."""
 
     shell: Shell

@@ -10,40 +10,39 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir.extras import fx_importer  # pyright: ignore[reportMissingImports]
 
+from irwidget import private_torch_mlir
 from irwidget.private_torch import pytree
 from irwidget.toolchain import mlir
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-_NodeImporter: Any = fx_importer.GraphNodeImporter
+_NodeImporter: Any = private_torch_mlir.node_importer()
 _Types = Sequence[Any]
 
 
 class NodeImporter(_NodeImporter):
     """The importer of a graph's nodes, with these higher-order operators."""
 
-    def _import_literal(self, py_value: Any, info: Any = None) -> Any:
+    def literal(self, value: Any, info: Any = None) -> Any:
         """Where passes must not know a number, it is read from a vector."""
-        tracker = self._cc._py_attr_tracker
-        if not (tracker.opaque and isinstance(py_value, torch.Tensor) and py_value.dim() == 0):
-            return super()._import_literal(py_value, info)
+        if not (self.tracker.opaque and isinstance(value, torch.Tensor) and value.dim() == 0):
+            return super().literal(value, info)
         loc = mlir.ir.Location.current
-        kind = self._cc.create_vtensor_type(py_value.dtype, py_value.shape)
-        vector = super()._import_literal(py_value.detach().reshape(1), info)
+        kind = self.types.create_vtensor_type(value.dtype, value.shape)
+        vector = super().literal(value.detach().reshape(1), info)
         zero = self._integer(0, loc)
         return _made("torch.aten.select.int", [kind], [vector, zero, zero], loc)
 
-    def _import_hop_cond(self, loc: Any, node: Any, hop: Any) -> None:
+    def cond(self, loc: Any, node: Any) -> None:
         """`cond(predicate, true, false, operands)`: a `prim.If` that calls one of two functions."""
         predicate, *branches = node.args[:3]
         operands = self._values(loc, node.args[3] if len(node.args) > 3 else ())
-        types = self._types(node)
-        condition = self._import_argument(loc, predicate)
+        types = self._result_types(node)
+        condition = self.argument(loc, predicate)
         if "vtensor" in str(condition.type):
-            condition = _made("torch.aten.Bool.Tensor", [self._cc.torch_bool_type], [condition], loc)
+            condition = _made("torch.aten.Bool.Tensor", [self.types.torch_bool_type], [condition], loc)
         branch = mlir.ir.Operation.create("torch.prim.If", results=types, operands=[condition], regions=2, loc=loc)
         for region, function in zip(branch.regions, branches, strict=True):
             with loc:
@@ -53,14 +52,14 @@ class NodeImporter(_NodeImporter):
                 mlir.ir.Operation.create("torch.prim.If.yield", operands=results, loc=loc)
         self._bind(node, branch.results)
 
-    def _import_hop_while_loop(self, loc: Any, node: Any, hop: Any) -> None:
+    def while_loop(self, loc: Any, node: Any) -> None:
         """torch-mlir's own, of values to begin with that no pass knows (see `has_while`)."""
         for carried in pytree.tree_leaves(node.args[2:]):
             if not isinstance(carried, torch.fx.Node):
                 raise NotImplementedError(f"while_loop begins with {carried!r}: begin with torch.tensor({carried!r})")
             if carried.op == "call_function" and _is_constant(carried):
                 self._hide(carried, loc)
-        super()._import_hop_while_loop(loc, node, hop)
+        super().while_loop(loc, node)
 
     def _hide(self, node: Any, loc: Any) -> None:
         """Add a zero to a value that no pass knows."""
@@ -68,15 +67,15 @@ class NodeImporter(_NodeImporter):
         if kind.dtype == torch.bool:
             return
         with loc:
-            zero = self._import_literal(torch.zeros((), dtype=kind.dtype))
-        value = self.resolve_node_value(node)
-        self._v[(node, 0)] = _made("torch.aten.add.Tensor", [value.type], [value, zero, self._integer(1, loc)], loc)
+            zero = self.literal(torch.zeros((), dtype=kind.dtype))
+        value = self.argument(loc, node)
+        self.rebind(node, _made("torch.aten.add.Tensor", [value.type], [value, zero, self._integer(1, loc)], loc))
 
-    def _import_hop_map_impl(self, loc: Any, node: Any, hop: Any) -> None:
+    def map(self, loc: Any, node: Any) -> None:
         """`map_impl(function, slices, others)`: a loop that puts the results of each slice in its place."""
         function, given, others = node.args
         inputs, others = self._values(loc, given), self._values(loc, others)
-        types = self._types(node)
+        types = self._result_types(node)
 
         def body(number: Any, made: list[Any]) -> list[Any]:
             slices = [self._slice(value, one, number, loc) for value, one in zip(inputs, given, strict=True)]
@@ -85,12 +84,12 @@ class NodeImporter(_NodeImporter):
 
         self._bind(node, self._loop(_length(given), self._empty(node.meta["val"], types, loc), types, body, loc))
 
-    def _import_hop_scan(self, loc: Any, node: Any, hop: Any) -> None:
+    def scan(self, loc: Any, node: Any) -> None:
         """`scan(function, carries, slices, others)`: a loop that hands carries on and collects the other results."""
         function, carries, given, *more = node.args
         start = self._values(loc, carries)
         inputs, others = self._values(loc, given), self._values(loc, more[0] if more else ())
-        types, count = self._types(node), len(start)
+        types, count = self._result_types(node), len(start)
 
         def body(number: Any, made: list[Any]) -> list[Any]:
             slices = [self._slice(value, one, number, loc) for value, one in zip(inputs, given, strict=True)]
@@ -105,24 +104,24 @@ class NodeImporter(_NodeImporter):
         self._bind(node, self._loop(_length(given), begun, types, body, loc))
 
     def _values(self, loc: Any, arguments: Sequence[Any]) -> list[Any]:
-        return [self._import_argument(loc, argument) for argument in arguments]
+        return [self.argument(loc, argument) for argument in arguments]
 
-    def _types(self, node: Any) -> list[Any]:
+    def _result_types(self, node: Any) -> list[Any]:
         values = pytree.tree_leaves(node.meta["val"])
         if not all(isinstance(value, torch.Tensor) for value in values):
             raise NotImplementedError(f"a result of {node.name} is no tensor: return tensors from its functions")
-        return [self._cc.value_info_to_type(value) for value in values]
+        return [self.types.value_info_to_type(value) for value in values]
 
     def _rows(self, node: Any, first: int = 0) -> list[Any]:
         """The types of one slice of the results."""
         values = pytree.tree_leaves(node.meta["val"])[first:]
-        return [self._cc.create_vtensor_type(value.dtype, value.shape[1:]) for value in values]
+        return [self.types.create_vtensor_type(value.dtype, value.shape[1:]) for value in values]
 
     def _call(self, node: Any, function: Any, operands: Sequence[Any], types: _Types, loc: Any) -> list[Any]:
         """Call the function that a graph of its own has become."""
         module = getattr(node.graph.owning_module, function.target)
-        name = self.fx_importer._graph_module_to_func_name[id(module)]
-        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(name, context=self._c)}
+        name = self.function_name(module)
+        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(name, context=self.mlir_context)}
         made = mlir.ir.Operation.create("func.call", attributes=callee, results=types, operands=operands, loc=loc)
         return list(made.results)
 
@@ -130,23 +129,23 @@ class NodeImporter(_NodeImporter):
         self, length: int, start: Sequence[Any], types: _Types, body: Callable[[Any, list[Any]], list[Any]], loc: Any
     ) -> list[Any]:
         """`for number in range(length): values = body(number, values)`; the last values."""
-        true = self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self._cc.torch_bool_type, loc)
+        true = self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self.types.torch_bool_type, loc)
         times = self._integer(length, loc)
         loop = mlir.ir.Operation.create(
             "torch.prim.Loop", results=types, operands=[times, true, *start], regions=1, loc=loc
         )
         with loc:
-            block = mlir.ir.Block.create_at_start(loop.regions[0], [self._cc.torch_int_type, *types])
+            block = mlir.ir.Block.create_at_start(loop.regions[0], [self.types.torch_int_type, *types])
         with mlir.ir.InsertionPoint(block):
             number, *values = list(block.arguments)
             made = body(number, values)
-            go_on = self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self._cc.torch_bool_type, loc)
+            go_on = self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self.types.torch_bool_type, loc)
             mlir.ir.Operation.create("torch.prim.Loop.condition", operands=[go_on, *made], loc=loc)
         return list(loop.results)
 
     def _slice(self, value: Any, node: Any, number: Any, loc: Any) -> Any:
         kind = node.meta["val"]
-        result = self._cc.create_vtensor_type(kind.dtype, kind.shape[1:])
+        result = self.types.create_vtensor_type(kind.dtype, kind.shape[1:])
         return _made("torch.aten.select.int", [result], [value, self._integer(0, loc), number], loc)
 
     def _put(self, row: Any, whole: Any, number: Any, loc: Any) -> Any:
@@ -158,26 +157,21 @@ class NodeImporter(_NodeImporter):
 
     def _zeros(self, value: torch.Tensor, kind: Any, loc: Any) -> Any:
         sizes = [self._integer(int(size), loc) for size in value.shape]
-        of_sizes = mlir.ir.Type.parse("!torch.list<int>", context=self._c)
+        of_sizes = mlir.ir.Type.parse("!torch.list<int>", context=self.mlir_context)
         shape = _made("torch.prim.ListConstruct", [of_sizes], sizes, loc)
-        dtype = self._integer(fx_importer.TORCH_DTYPE_TO_INT[value.dtype], loc)
-        none = _made("torch.constant.none", [mlir.ir.Type.parse("!torch.none", context=self._c)], [], loc)
+        dtype = self._integer(private_torch_mlir.importer().TORCH_DTYPE_TO_INT[value.dtype], loc)
+        none = _made("torch.constant.none", [mlir.ir.Type.parse("!torch.none", context=self.mlir_context)], [], loc)
         return _made("torch.aten.zeros", [kind], [shape, dtype, none, none, none], loc)
 
     def _integer(self, value: int, loc: Any) -> Any:
-        return self._constant("torch.constant.int", self._cc.integer_attr(value, 64), self._cc.torch_int_type, loc)
+        return self._constant("torch.constant.int", self.types.integer_attr(value, 64), self.types.torch_int_type, loc)
 
     def _constant(self, name: str, value: Any, kind: Any, loc: Any) -> Any:
         attributes = {"value": value}
         return mlir.ir.Operation.create(name, attributes=attributes, results=[kind], operands=[], loc=loc).results[0]
 
     def _bind(self, node: Any, results: Sequence[Any]) -> None:
-        if isinstance(node.meta["val"], torch.Tensor):
-            self.bind_node_value(node, results[0])
-            return
-        self._multi_result_nodes.add(node)
-        for number, value in enumerate(results):
-            self.bind_node_value(node, value, number)
+        self.bind(node, results, several=not isinstance(node.meta["val"], torch.Tensor))
 
 
 def has_while(program: ExportedProgram) -> bool:

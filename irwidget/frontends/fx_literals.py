@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch_mlir.extras import fx_importer  # pyright: ignore[reportMissingImports]
 
+from irwidget import private_torch, private_torch_mlir
 from irwidget.toolchain import mlir
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ LARGE = 1 << 14
 """Tensors of at least so many bytes become literals by name alone."""
 _SAMPLES = 256
 _RESOURCE = re.compile(r"dense_resource<([^>]+)>")
-FxImporter: Any = fx_importer.FxImporter
-_RefTracker: Any = fx_importer.RefTracker
-_TYPES: Any = fx_importer.TORCH_DTYPE_TO_NPY_TYPE
+_IMPORTER = private_torch_mlir.importer()
+FxImporter: Any = _IMPORTER.FxImporter
+_RefTracker: Any = _IMPORTER.RefTracker
+_TYPES: Any = _IMPORTER.TORCH_DTYPE_TO_NPY_TYPE
 """The dtypes that can be literals; of the others the importer says that they cannot."""
 
 
@@ -73,7 +74,7 @@ def memory(tensor: torch.Tensor) -> memoryview:
 
 def state(tensor: torch.Tensor) -> tuple[int, bytes]:
     """What changes with a tensor's values: how often torch knows it was written to, and a sample of them."""
-    version = -1 if tensor.is_inference() else tensor._version  # pyright: ignore[reportPrivateUsage]
+    version = -1 if tensor.is_inference() else private_torch.version(tensor)
     along = max(4, round(_SAMPLES ** (1 / tensor.dim())))
     sample = tensor.detach()[tuple(slice(None, None, max(1, length // along)) for length in tensor.shape)]
     return version, bytes(memory(sample))
@@ -102,7 +103,7 @@ class Tracker(_RefTracker):
 
     def _literal(self, tensor: torch.Tensor) -> Any:
         shape = "_".join(str(size) for size in tensor.shape)
-        name, kind = f"torch_tensor_{shape}_{tensor.dtype}", fx_importer.create_mlir_tensor_type(tensor)
+        name, kind = f"torch_tensor_{shape}_{tensor.dtype}", _IMPORTER.create_mlir_tensor_type(tensor)
         number = self._named.get(id(tensor))
         if number is None:
             return mlir.ir.DenseResourceElementsAttr.get_from_buffer(memory(tensor), name, kind, tensor.element_size())

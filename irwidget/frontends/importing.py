@@ -42,7 +42,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _PlacedLiteral:
     """A literal operation of the module."""
 
     resource: str
@@ -76,7 +76,7 @@ def import_program(
     remarks = tuple(_remarks(program))
     mlir.prepare()  # every copy begins with this context, untouched
 
-    def work() -> tuple[bytes, list[_Placed]]:
+    def work() -> tuple[bytes, list[_PlacedLiteral]]:
         return _import(program, name, large)
 
     try:
@@ -96,7 +96,7 @@ def _failed(how: str) -> ToolError:
     return ToolError(f"torch-mlir's importer {how}", tool="torch-mlir", pass_name="import")
 
 
-def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> tuple[bytes, list[_Placed]]:
+def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> tuple[bytes, list[_PlacedLiteral]]:
     """The bytecode, and its literal operations in the order of a walk.
 
     The program is changed. Raises ExportError with the user's line.
@@ -116,16 +116,16 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
     except Exception as error:
         raise _explained(error, name) from error
     refusing.check_operators(importer.module, program, name)
-    placed: list[_Placed] = []
+    placed: list[_PlacedLiteral] = []
     for operation in weights.literals(importer.module):
         value = operation.attributes["value"]
         number = tracker.numbers.get(resource := fx_literals.resource(value))
         state = (0, b"") if number is None else fx_literals.state(large[number])
-        placed.append(_Placed(resource, str(value.type), number, state))
+        placed.append(_PlacedLiteral(resource, str(value.type), number, state))
     return mlir.bytecode(importer.module), placed
 
 
-def _weights(name: str, large: list[torch.Tensor], placed: list[_Placed], isolate: bool) -> Weights | None:
+def _weights(name: str, large: list[torch.Tensor], placed: list[_PlacedLiteral], isolate: bool) -> Weights | None:
     """What the bytecode leaves out, while it is the user's."""
     from irwidget.frontends import fx_literals
 

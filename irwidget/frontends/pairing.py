@@ -64,7 +64,8 @@ def _watched(front_end: base.FrontEnd, source: str, note: base.Note) -> contextl
 def _note(pairs: list[Candidate], kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """A kernel that is called again with inputs of the same shapes and types is the same to lower."""
     import torch
-    from torch.utils import _pytree as pytree
+
+    from irwidget.private_torch import pytree
 
     def looks(call: Call) -> list[object]:
         leaves = pytree.tree_leaves((call.args, dict(call.kwargs)))
@@ -212,7 +213,8 @@ def _value(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
 
 def _is_input(value: Any) -> bool:
     import torch
-    from torch.utils import _pytree as pytree
+
+    from irwidget.private_torch import pytree
 
     return any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(value))
 

@@ -6,6 +6,7 @@ import linecache
 import re
 from typing import TYPE_CHECKING
 
+from irwidget import private_ipython
 from irwidget.trace import Location
 
 if TYPE_CHECKING:
@@ -27,11 +28,5 @@ def quote(place: Location) -> str:
 
 def describe(place: Location) -> str:
     """`In[3] line 7` for a notebook's cell, `model.py:7` for a file."""
-    try:
-        from IPython.core.getipython import get_ipython
-
-        shell = get_ipython()
-        named = shell.compile.format_code_name(place.file) if shell else None
-    except ImportError:
-        named = None
-    return f"{named[1]} line {place.line}" if named else str(place)
+    cell = private_ipython.cell_of(place.file)
+    return f"{cell} line {place.line}" if cell else str(place)

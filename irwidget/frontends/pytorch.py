@@ -70,7 +70,7 @@ TARGETS = (
 )
 
 
-def blind_steps() -> frozenset[Step]:
+def value_independent_steps() -> frozenset[Step]:
     """The steps of PyTorch's routes, with any target options, that do not look at the values of large floats.
 
     That to TOSA does: it transposes constants.
@@ -189,8 +189,8 @@ class Model(Begun):
             return str(error)
 
     @cached_property
-    def _exported(self) -> expectations.Program:
-        return expectations.Program.of(self._program)
+    def _exported(self) -> expectations.ExportedCopy:
+        return expectations.ExportedCopy.of(self._program)
 
     @property
     def _imported(self) -> tuple[Source, Trace]:
@@ -218,7 +218,7 @@ class Model(Begun):
         remarks = (*imported.remarks, *self._form.remarks)
         frame = Trace("", (), name=name, sources=imported.sources, diagnostics=remarks)
         if imported.weights:
-            imported.weights.safe = blind_steps()
+            imported.weights.safe = value_independent_steps()
         source = Source(imported.bytecode, name="torch.export", seconds=seconds, weights=imported.weights)
         return source, frame
 

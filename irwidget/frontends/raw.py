@@ -7,7 +7,7 @@ from typing import Any
 from irwidget.errors import UsageError
 from irwidget.frontends import raw_text
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made, run
-from irwidget.frontends.cell import Call, Candidate, Cell
+from irwidget.frontends.cell import Call, Candidate, NotebookCell
 from irwidget.registry import Target
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Step, Trace, Verdict, not_checked
@@ -51,7 +51,7 @@ class Raw(FrontEnd):
     def begin(self, given: Given) -> Begun:
         return _Text(self, given)
 
-    def candidates(self, cell: Cell) -> list[Candidate]:
+    def candidates(self, cell: NotebookCell) -> list[Candidate]:
         """The cell itself, or what it prints."""
         text = cell.text if cell.written == "text" else cell.printed()
         return [Candidate("IR", text, (Call((), told=True),))]

@@ -11,10 +11,11 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from irwidget import private_torch, private_torch_mlir
 from irwidget.errors import ExportError, IRWidgetError, UsageError
 from irwidget.frontends.places import node_lines, quote
-from irwidget.frontends.quiet import no_collection, quiet_export
 from irwidget.frontends.stack import whole_user_stacks
+from irwidget.frontends.suppressed import no_collection, suppressed_output
 from irwidget.frontends.undo import tracing
 from irwidget.imports import some_temporary_folder
 from irwidget.toolchain.locations import is_user_file
@@ -50,13 +51,11 @@ def export(
 
     Raises ExportError with the user's line, the cause and what to try.
     """
-    from torch_mlir.extras.fx_decomp_util import get_decomposition_table  # pyright: ignore[reportMissingImports]
-
     from irwidget.frontends import mixed, refusing
 
     label = name or model_name(model)
     try:
-        quiet = quiet_export(), whole_user_stacks(), no_collection(), some_temporary_folder()
+        quiet = suppressed_output(), whole_user_stacks(), no_collection(), some_temporary_folder()
         with tracing("torch.export", model, *quiet):
             program = _traced(model, args, dict(kwargs or {}), dynamic_shapes)
             if in_parts:
@@ -66,7 +65,7 @@ def export(
             refusing.check_layouts(program, label)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
             if not found:
-                return program.run_decompositions({**get_decomposition_table(), **(more or {})})
+                return program.run_decompositions({**private_torch_mlir.decompositions(), **(more or {})})
     except IRWidgetError:
         raise
     except Exception as error:
@@ -121,8 +120,7 @@ _no_code = (lambda: None).__code__
 
 def uncompiled(model: Any) -> Any:
     """The module or function that `torch.compile` was given, or the model itself."""
-    given = getattr(model, "_torchdynamo_orig_callable", None)
-    return getattr(model, "_orig_mod", model) if given is None else given
+    return private_torch.uncompiled(model)
 
 
 def _refused(name: str, node: Node, error: Exception) -> ExportError:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         synthesize_tensor_meta,
     )
     from irwidget.helion.inline import TextBuilder, inline_torch_mlir_output
-    from irwidget.helion.linking import Link
+    from irwidget.helion.linking import SourceLink
     from irwidget.helion.lowering import EmittedKernel, HelionLowering, emit_kernel, lower, lower_kernel
-    from irwidget.helion.triton import Launch, launches
+    from irwidget.helion.triton import HelionLaunch, launches
 
 _HOMES = {
     "EmittedKernel": "lowering",
@@ -31,7 +31,7 @@ _HOMES = {
     "emit_kernel": "lowering",
     "lower": "lowering",
     "lower_kernel": "lowering",
-    "Link": "linking",
+    "SourceLink": "linking",
     "register_handler": "handlers",
     "TorchMLIRNodeImporter": "importer",
     "import_aten_node_to_mlir": "importer",
@@ -39,15 +39,15 @@ _HOMES = {
     "synthesize_tensor_meta": "importer",
     "TextBuilder": "inline",
     "inline_torch_mlir_output": "inline",
-    "Launch": "triton",
+    "HelionLaunch": "triton",
     "launches": "triton",
 }
 
 __all__ = [
     "EmittedKernel",
+    "HelionLaunch",
     "HelionLowering",
-    "Launch",
-    "Link",
+    "SourceLink",
     "TextBuilder",
     "TorchMLIRNodeImporter",
     "emit_kernel",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from irwidget import private_torch
 from irwidget.errors import UnsupportedError
 from irwidget.helion import broadcasting, private, scalars
 from irwidget.helion.bindings import arith, ir, math
@@ -167,7 +168,7 @@ def _tensor_overload(target: Any) -> Any:
     }
     if target in clamps:
         return clamps[target]
-    packet, overload = target.overloadpacket, target._overloadname
+    packet, overload = target.overloadpacket, private_torch.overload_name(target)
     swaps = {
         "Scalar": "Tensor",
         "Tensor_Scalar": "Tensor_Tensor",

@@ -47,7 +47,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     check_arguments(owner, arguments)
     copied = private.copied_kernel(owner)
     try:
-        with private.quiet(), private.saved_arguments(), private.pretended_gpu():
+        with private.suppressed_logs(), private.saved_arguments(), private.pretended_gpu():
             arguments, bound = private.bind(copied, arguments)
     except Exception as error:
         raise _binding_error(owner, error) from error

@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
-from torch.utils import _pytree as pytree
 
 from irwidget import devices
 from irwidget.checking.check import SECONDS, last, with_verdict
-from irwidget.checking.expected import Result, array
+from irwidget.checking.expected import ExpectedResult, array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import eagerly
+from irwidget.helion import eager_mode
 from irwidget.helion.bound import Binding
+from irwidget.private_torch import pytree
 from irwidget.trace import Trace, Verdict, not_checked
 
 _OF_TILES = ("tile_begin", "tile_end", "tile_id", "tile_count", "tile_block_size", "_if")
@@ -64,7 +64,7 @@ def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
     """Eager mode on arguments that may be changed."""
     if any(isinstance(leaf, torch.Tensor) and leaf.device.type == "meta" for leaf in pytree.tree_leaves(arguments)):
         raise UnsupportedError("the kernel was bound to meta tensors, which hold no data")
-    kernel = eagerly.kernel(binding.kernel, [binding.config])
+    kernel = eager_mode.kernel(binding.kernel, [binding.config])
     try:
         with torch.no_grad(), devices.without_gpu():
             result = kernel(*arguments)
@@ -74,7 +74,7 @@ def _eager(binding: Binding, arguments: Any) -> tuple[torch.Tensor, ...]:
     return _tensors((result, arguments))
 
 
-def _expected(binding: Binding) -> list[Result] | str:
+def _expected(binding: Binding) -> list[ExpectedResult] | str:
     """What eager mode returns and how far a right result may be from it; or why there is nothing."""
     try:
         wanted = eager(binding)
@@ -100,19 +100,19 @@ def _shaken(arguments: Any, seed: int) -> Any:
     return pytree.tree_map(shake, arguments)
 
 
-def _result(number: int, want: torch.Tensor, samples: Sequence[torch.Tensor], growth: float) -> Result:
+def _result(number: int, want: torch.Tensor, samples: Sequence[torch.Tensor], growth: float) -> ExpectedResult:
     label = f"result {number}"
     if not want.is_floating_point():
-        return Result(label, want, others=tuple(s for s in samples if s.shape == want.shape))
+        return ExpectedResult(label, want, others=tuple(s for s in samples if s.shape == want.shape))
     wide = want.to(torch.float64)
     moved = [(sample.to(torch.float64) - wide).abs().nan_to_num() for sample in samples if sample.shape == want.shape]
     spread = torch.stack(moved).amax(0) if moved else torch.zeros_like(wide)
     info = torch.finfo(want.dtype)
     floor = growth * info.eps * wide.abs().nan_to_num(nan=0.0, posinf=0.0).clamp(max=info.max)
-    return Result(label, want, allowed=growth * spread + floor + info.smallest_normal)
+    return ExpectedResult(label, want, allowed=growth * spread + floor + info.smallest_normal)
 
 
-def _verdict(name: str, lowering: Runnable, expected: list[Result] | str) -> Verdict:
+def _verdict(name: str, lowering: Runnable, expected: list[ExpectedResult] | str) -> Verdict:
     if isinstance(expected, str):
         return not_checked(expected)
     arguments = copy.deepcopy(lowering.binding.arguments)

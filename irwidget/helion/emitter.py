@@ -22,6 +22,7 @@ from irwidget.helion.handlers import ANY_ATEN, Handler, handler_for
 from irwidget.helion.nodes import AtenImporter
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.values import HostScalar, HostTensor, TileLoop
+from irwidget.private_torch import OpOverload, storage_id
 from irwidget.trace import Diagnostic, Location, Node
 
 CONFIGURATION = "helion.config"
@@ -204,7 +205,7 @@ class Emitter:
     def _handler(self, node: Any, target: str) -> Handler:
         """What emits a node: the rule for its op, or the importer of ATen ops."""
         handler = handler_for(target)
-        if handler is None and isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+        if handler is None and isinstance(node.target, OpOverload):
             handler = handler_for(ANY_ATEN)
         if handler is None:
             raise UnsupportedError("irwidget has no rule for this op; register_handler adds one")
@@ -426,4 +427,4 @@ class Emitter:
 
 
 def _storage(fake: Any) -> Any:
-    return fake.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
+    return storage_id(fake)

@@ -53,7 +53,7 @@ TARGETS = (
 _TO_LLVM = ("llvm_mlir", "llvm_ir")
 
 
-class _Kernel(KernelBegun):
+class _HelionKernel(KernelBegun):
     """A kernel, bound to its arguments once for all IR types."""
 
     @cached_property
@@ -119,7 +119,7 @@ class Helion(FrontEnd):
         return planned
 
     def begin(self, given: Given) -> Begun:
-        return _Kernel(self, given)
+        return _HelionKernel(self, given)
 
     def claims(self, text: str) -> bool:
         return "helion.kernel" in text
@@ -128,9 +128,9 @@ class Helion(FrontEnd):
         """Where the source speaks of Helion, a kernel that is called says its inputs."""
         if "helion" not in source or not importlib.util.find_spec("helion"):
             return contextlib.nullcontext()
-        from irwidget.helion import eagerly
+        from irwidget.helion import eager_mode
 
-        return eagerly.calls(note)
+        return eager_mode.calls(note)
 
     def parameters(self, obj: Any) -> list[inspect.Parameter]:
         return base.parameters(obj.fn)

@@ -1,35 +1,34 @@
 """Run a lowering on the CPU, in place of Triton inside Helion's own generated host function.
 
 Allocations, views and results come from Helion. The kernel itself runs in a
-process of its own with a time limit, so that a wrong index cannot take the
+copy of the worker with a time limit, so that a wrong index cannot take the
 caller down.
 """
 
 from __future__ import annotations
 
 import inspect
-import json
 import mmap
 import re
-import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from irwidget.errors import ExportError, PassError, ToolError, UsageError
-from irwidget.helion import private
+from irwidget.helion import private, tools
 from irwidget.helion.binding import check_arguments
 from irwidget.helion.bound import Binding
-from irwidget.helion.jit import PASS_FAILED
-from irwidget.helion.runner import runner
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.values import HostScalar, HostTensor
 from irwidget.toolchain import locations
+from irwidget.toolchain.events import Invocation, MemRef, Value
+from irwidget.toolchain.execute import CRASHED
+from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Step
 
 _OUTSIDE = re.compile(
     r"^ERROR: Runtime op verification failed\n(?P<op>.*)\n\^ (?P<what>.*)\nLocation: (?P<place>.*)", re.M
@@ -38,6 +37,8 @@ _OUTSIDE = re.compile(
 
 TIMEOUT = 120.0
 """Seconds that one launch may take by default."""
+_GRACE = 5.0
+"""Seconds on top of it for the worker to say that it is over."""
 
 
 @dataclass(frozen=True)
@@ -137,23 +138,15 @@ def launch_once(program: Executable, tensors: Sequence[torch.Tensor], numbers: S
         if key not in regions:
             regions[key] = _Region(size, storage)
             size += (storage.nbytes() + 127) // 64 * 64
-    arguments: list[dict[str, Any]] = []
+    arguments: list[Value | MemRef] = []
     for host, tensor in zip(program.tensors, tensors, strict=True):
         _check_layout(host, tensor)
         region = regions[tensor.untyped_storage().data_ptr()]
-        offset = region.start + tensor.storage_offset() * tensor.element_size()
-        arguments.append(
-            {
-                "kind": "tensor",
-                "offset": offset,
-                "sizes": list(tensor.shape),
-                "strides": list(tensor.stride()),
-            }
-        )
+        start = region.start + int(tensor.storage_offset()) * tensor.element_size()
+        arguments.append(MemRef(start, tuple(tensor.shape), tensor.stride()))
     for scalar, number in zip(program.scalars, numbers, strict=True):
-        kind = str(scalar.value.type)
-        arguments.append({"kind": kind, "value": float(number) if kind == "f64" else int(number)})
-    _in_subprocess(program, arguments, regions.values(), size, timeout)
+        arguments.append(float(number) if str(scalar.value.type) == "f64" else int(number))
+    _in_shared_memory(program, arguments, regions.values(), size, timeout)
 
 
 def _check_layout(host: HostTensor, tensor: torch.Tensor) -> None:
@@ -166,33 +159,19 @@ def _check_layout(host: HostTensor, tensor: torch.Tensor) -> None:
         raise UsageError(f"{host.name} has strides {tensor.stride()}; the kernel was lowered for ({made_for}).")
 
 
-def _in_subprocess(
-    program: Executable, arguments: list[dict[str, Any]], regions: Any, size: int, timeout: float
+def _in_shared_memory(
+    program: Executable, arguments: Sequence[Value | MemRef], regions: Collection[_Region], size: int, timeout: float
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
-        place = Path(folder)
-        (place / "module.mlirbc").write_bytes(program.bytecode)
-        (place / "arguments.json").write_text(
-            json.dumps(
-                {
-                    "function": program.name,
-                    "pipelines": list(program.pipelines),
-                    "arguments": arguments,
-                    "opt_level": program.opt_level,
-                }
+    with tempfile.NamedTemporaryFile(prefix="irwidget-") as file:
+        file.truncate(size)
+        with mmap.mmap(file.fileno(), size) as memory:
+            for region in regions:
+                _bytes_of(region.storage, memory, region.start, write=True)
+            _launch(
+                program, Invocation((tuple(arguments),), (), timeout, -1, program.name, file.name, program.opt_level)
             )
-        )
-        with open(place / "memory", "w+b") as handle:
-            handle.truncate(size)
-            mapped = mmap.mmap(handle.fileno(), size)
-        try:
             for region in regions:
-                _bytes_of(region.storage, mapped, region.start, write=True)
-            _launch(program, place, timeout)
-            for region in regions:
-                _bytes_of(region.storage, mapped, region.start, write=False)
-        finally:
-            mapped.close()
+                _bytes_of(region.storage, memory, region.start, write=False)
 
 
 def _bytes_of(storage: Any, mapped: mmap.mmap, start: int, *, write: bool) -> None:
@@ -209,26 +188,29 @@ def _bytes_of(storage: Any, mapped: mmap.mmap, start: int, *, write: bool) -> No
     del shared
 
 
-def _launch(program: Executable, folder: Path, timeout: float) -> None:
-    try:
-        done = runner.run(folder, timeout)
-    except TimeoutError:
-        raise ToolError(f"{program.name} ran longer than {timeout:g} s on the CPU.", tool="jit") from None
-    if done.status == PASS_FAILED:
-        failure = json.loads(done.stdout.splitlines()[-1])
-        place = f"{failure['place']}: " if failure["place"] else ""
-        raise PassError(
-            f"{place}{failure['pass']}: {failure['message']}",
-            tool="mlir-opt",
-            pass_name=failure["pass"],
-        )
-    if found := _OUTSIDE.search(done.stdout):
-        place = next(locations.frames(found["place"]), None)
-        where = f"{place}: " if place else ""
-        node = f"node {place.name}" if place and place.name else program.name
-        raise ToolError(f"{where}{node} reaches outside of a buffer: {found['what']}: {found['op']}", tool="jit")
-    if done.status:
-        code = done.status
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise ToolError(f"Running {program.name} on the CPU {how}. {said[-1] if said else ''}".strip(), tool="jit")
+def _launch(program: Executable, invocation: Invocation) -> None:
+    """Compile and call the kernel in a copy of the worker."""
+    source = Source(program.bytecode)
+    source.key = "helion"  # one entry among those that the worker keeps: no launch takes up what another has left
+    options = Options(timeout=invocation.seconds + _GRACE, dumps=False, verify=False, invocation=invocation)
+    failure = source.run(_steps(program), options).failure
+    if failure is None:
+        return
+    if failure.kind == "pass":
+        place = next((f"{said.location}: " for said in failure.diagnostics if said.location), "")
+        raise PassError(f"{place}{failure.pass_name}: {failure.message}", tool="mlir-opt", pass_name=failure.pass_name)
+    for said in failure.diagnostics:
+        if found := _OUTSIDE.search(said.message):
+            place = next(locations.frames(found["place"]), None)
+            where = f"{place}: " if place else ""
+            node = f"node {place.name}" if place and place.name else program.name
+            raise ToolError(f"{where}{node} reaches outside of a buffer: {found['what']}: {found['op']}", tool="jit")
+    failed = "" if failure.pass_name == CRASHED else "failed: "
+    raise ToolError(f"Running {program.name} on the CPU {failed}{failure.message}", tool="jit")
+
+
+def _steps(program: Executable) -> tuple[Step, ...]:
+    """The way to the LLVM dialect; the last two pipelines take tensors to buffers and buffers to LLVM."""
+    *first, to_buffers, to_llvm = (Step("mlir-opt", pipeline) for pipeline in program.pipelines)
+    narrow, products = Step(tools.NARROW_FLOATS, ""), Step(tools.PRODUCTS, "")
+    return (*first, narrow, to_buffers, products, to_llvm, Step("execute", ""))

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
 
+from irwidget import private_torch_mlir
 from irwidget.errors import UnsupportedError, UsageError
 from irwidget.helion import legalization, pipelines
 from irwidget.helion.aten import restored_arguments
 from irwidget.helion.nodes import AtenImporter, TensorOperand, single_node_graph
+from irwidget.private_torch import FakeTensor, OpOverload, disable_current_modes
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 
@@ -74,7 +74,7 @@ def _without_data(val: Any) -> Any:
     if isinstance(val, (tuple, list)):
         return type(val)(_without_data(item) for item in val)
     if isinstance(val, torch.Tensor) and not isinstance(val, FakeTensor) and val.device.type != "meta":
-        with _disable_current_modes():
+        with disable_current_modes():
             return torch.empty_strided(val.shape, val.stride(), dtype=val.dtype, device="meta")
     return val
 
@@ -133,10 +133,8 @@ class TorchMLIRNodeImporter:
             UnsupportedError: torch-mlir cannot import a node.
             PassError, ToolError: it does not lower to the output type, or crashes a pass.
         """
-        from torch_mlir.extras.fx_importer import FxImporter
-
         with self._context:
-            importer = FxImporter(context=self._context)
+            importer = private_torch_mlir.importer().FxImporter(context=self._context)
             try:
                 importer.import_stateless_graph(graph, func_name=func_name)
             except Exception as error:
@@ -144,8 +142,6 @@ class TorchMLIRNodeImporter:
         return self._lower(importer.module)
 
     def _import(self, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[torch.Tensor]) -> Any:
-        from torch_mlir.extras.fx_importer import FxImporter
-
         from irwidget.helion.nodes import AtenCall
 
         with self._context:
@@ -153,7 +149,7 @@ class TorchMLIRNodeImporter:
             inputs = [helper.fake(tuple(t.shape), t.dtype) for t in tensors]
             call = AtenCall(node.target, args, kwargs, ())
             graph = single_node_graph(call, inputs, helper.run_fake(call, inputs))
-            importer = FxImporter(context=self._context)
+            importer = private_torch_mlir.importer().FxImporter(context=self._context)
             try:
                 importer.import_stateless_graph(graph, func_name="main")
             except Exception as error:
@@ -210,7 +206,7 @@ def import_aten_node_to_mlir(node: torch.fx.Node, output_type: str = "raw") -> s
     Returns None for a node that is no ATen call. Raises what
     `TorchMLIRNodeImporter.import_node` raises.
     """
-    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):  # pyright: ignore[reportPrivateUsage]
+    if node.op != "call_function" or not isinstance(node.target, OpOverload):
         return None
     args, kwargs = restored_arguments(node)
     tensors = [_concrete(place.meta["val"]) for place in _tensor_arguments(args, kwargs)]
@@ -219,6 +215,6 @@ def import_aten_node_to_mlir(node: torch.fx.Node, output_type: str = "raw") -> s
 
 def _concrete(val: Any) -> torch.Tensor:
     """A meta tensor with the hinted sizes of a tensor with symbolic ones."""
-    with _disable_current_modes():
+    with disable_current_modes():
         sizes = [size if isinstance(size, int) else int(size.node.hint or 16) for size in val.shape]
         return torch.empty(sizes, dtype=val.dtype, device="meta")

@@ -10,7 +10,7 @@ from irwidget.trace import Content, Location, Node, Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class SourceLink:
     """What belongs together: a line of the kernel, a Device IR node, and lines of MLIR."""
 
     node: str
@@ -37,13 +37,13 @@ class SourceLine:
     text: str
 
 
-def links(nodes: Iterable[Node], owners: Sequence[str | None]) -> tuple[Link, ...]:
+def links(nodes: Iterable[Node], owners: Sequence[str | None]) -> tuple[SourceLink, ...]:
     """One link per Device IR node, in the order of emission. `owners` has the node of each line."""
     lines: dict[str, list[int]] = {}
     for number, node in enumerate(owners, 1):
         if node is not None:
             lines.setdefault(node, []).append(number)
-    return tuple(Link(n.name, n.target, n.location, tuple(lines.get(n.name, ()))) for n in nodes)
+    return tuple(SourceLink(n.name, n.target, n.location, tuple(lines.get(n.name, ()))) for n in nodes)
 
 
 def owners_of(content: Content) -> list[str | None]:
@@ -99,7 +99,7 @@ def source_lines(nodes: Sequence[Node], sources: Mapping[str, str]) -> list[Sour
 def in_place(trace: Trace) -> str:
     """The kernel's source with the final MLIR of each line below it, as text."""
     text = trace.dumps[-1].text.splitlines()
-    by_line: dict[tuple[str, int], list[Link]] = {}
+    by_line: dict[tuple[str, int], list[SourceLink]] = {}
     for link in links(trace.nodes, owners_of(trace.dumps[-1].content)):
         if link.location is not None and link.mlir_lines:
             by_line.setdefault((link.location.file, link.location.line), []).append(link)

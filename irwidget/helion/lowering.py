@@ -57,7 +57,7 @@ class HelionLowering:
         return self.shown.text
 
     @cached_property
-    def links(self) -> tuple[linking.Link, ...]:
+    def links(self) -> tuple[linking.SourceLink, ...]:
         """For each Device IR node: the kernel's line, the node, and the lines of `mlir`."""
         return linking.links(self.emission.nodes.values(), self.shown.nodes)
 

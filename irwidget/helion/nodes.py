@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
-from torch_mlir.extras.fx_importer import FxImporter
 
+from irwidget import private_torch_mlir
 from irwidget.errors import UnsupportedError
 from irwidget.helion import decompositions, private
 from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Builder
 from irwidget.helion.inline import splice
+from irwidget.private_torch import FakeTensorMode, disable_current_modes
 
 
 @dataclass(frozen=True)
@@ -68,14 +67,14 @@ class _Fakes:
     """Calls that are remembered."""
 
     def __init__(self) -> None:
-        with _disable_current_modes():
+        with disable_current_modes():
             self.mode = FakeTensorMode(allow_non_fake_inputs=True)
         self.tensors: dict[tuple[tuple[int, ...], torch.dtype], torch.Tensor] = {}
         self.results: dict[str, Any] = {}
 
     def tensor(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         if (shape, dtype) not in self.tensors:
-            with _disable_current_modes(), self.mode:
+            with disable_current_modes(), self.mode:
                 self.tensors[shape, dtype] = torch.empty(shape, dtype=dtype)
         return self.tensors[shape, dtype]
 
@@ -101,7 +100,7 @@ class AtenImporter:
         self.context = context
         self.imported = 0
         """How many calls have been spliced in."""
-        self._importer = FxImporter(context=context)
+        self._importer = private_torch_mlir.importer().FxImporter(context=context)
         self._cache: dict[str, _ImportedFunction] = {}
         self._origin: dict[ir.Value, ir.Value] = {}
 
@@ -149,7 +148,7 @@ class AtenImporter:
         """
         args, kwargs = call.filled(inputs)
         try:
-            with private.quiet(), _disable_current_modes(), _fakes().mode:
+            with private.suppressed_logs(), disable_current_modes(), _fakes().mode:
                 return call.target(*args, **kwargs)
         except Exception as error:
             raise UnsupportedError(f"PyTorch refuses {call}: {type(error).__name__}: {error}") from error
@@ -188,7 +187,7 @@ def _decomposed(call: AtenCall, inputs: Sequence[torch.Tensor]) -> torch.fx.Grap
         args, kwargs = call.filled(values)
         return function(*args, **kwargs)
 
-    with _disable_current_modes(), _fakes().mode:
+    with disable_current_modes(), _fakes().mode:
         return decompositions.trace(run, inputs)
 
 

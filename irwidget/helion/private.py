@@ -100,7 +100,7 @@ _LOGGERS = ("torch._subclasses.fake_tensor", "helion.runtime.kernel")
 
 
 @contextmanager
-def quiet() -> Generator[None]:
+def suppressed_logs() -> Generator[None]:
     """Keep what is raised as an error from being logged as pages of tracebacks, too."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     with _patching:
@@ -187,7 +187,7 @@ def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]
 
 def host_function(bound: Any, config: Any) -> Any:
     """The host function that Helion generates, which takes the kernel's arguments and `_launcher`."""
-    with quiet():
+    with suppressed_logs():
         return bound.compile_config(config, allow_print=False)
 
 

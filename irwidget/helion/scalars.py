@@ -106,7 +106,7 @@ def _symbol(scope: SymbolScope, symbol: Any) -> Any:
 
 
 def _kind(scope: SymbolScope, symbol: Any) -> ir.Type:
-    from torch.utils._sympy.symbol import SymT, symbol_is_type
+    from irwidget.private_torch import SymT, symbol_is_type
 
     if symbol_is_type(symbol, (SymT.FLOAT, SymT.UNBACKED_FLOAT)):
         return scope.builder.f64

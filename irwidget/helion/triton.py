@@ -13,7 +13,7 @@ _HOST_OPTIONS = ("ptx_options", "launch_cooperative_grid")
 
 
 @dataclass(frozen=True)
-class Launch:
+class HelionLaunch:
     """One launch of a Triton kernel: enough to compile it for a target by `kernel.warmup`."""
 
     kernel: Any
@@ -32,7 +32,7 @@ def source(binding: Binding) -> str:
         ExportError: Helion cannot generate it, or its backend is not installed.
     """
     try:
-        with private.quiet():
+        with private.suppressed_logs():
             with_config: Any = binding.bound.to_triton_code(binding.config)
     except Exception as error:
         raise ExportError(
@@ -41,7 +41,7 @@ def source(binding: Binding) -> str:
     return with_config
 
 
-def launches(binding: Binding) -> list[Launch]:
+def launches(binding: Binding) -> list[HelionLaunch]:
     """Run Helion's generated host function and record, rather than do, its launches.
 
     Meta tensors suffice unless the host code itself reads data.
@@ -49,11 +49,11 @@ def launches(binding: Binding) -> list[Launch]:
     Raises:
         ExportError: the host function fails, as with meta tensors whose data it reads.
     """
-    recorded: list[Launch] = []
+    recorded: list[HelionLaunch] = []
 
     def record(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
         kept = {k: v for k, v in options.items() if not k.startswith("_") and k not in _HOST_OPTIONS}
-        recorded.append(Launch(kernel, tuple(grid), arguments, kept))
+        recorded.append(HelionLaunch(kernel, tuple(grid), arguments, kept))
 
     try:
         host = private.host_function(binding.bound, binding.config)

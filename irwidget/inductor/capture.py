@@ -14,7 +14,7 @@ from typing import Any
 
 from irwidget.errors import UnsupportedError
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import Break, Captured, Phase, Stopped
+from irwidget.inductor.data import Break, CapturedCompilation, Phase, Stopped
 from irwidget.inductor.recorder import Recorder
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import find
@@ -22,7 +22,7 @@ from irwidget.trace import Location
 
 
 @dataclass(frozen=True)
-class Asked:
+class CaptureRequest:
     """What is to be compiled, and how."""
 
     obj: Any
@@ -43,7 +43,7 @@ class Asked:
     """Whether the passes are looked at; otherwise only the output code is kept, for comparison."""
 
 
-def capture(asked: Asked) -> Captured:
+def capture(asked: CaptureRequest) -> CapturedCompilation:
     """Compile, in this process, which does not survive it in a state to be used for anything else."""
     started, began = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
@@ -84,13 +84,13 @@ def warm(joint: Any = None, post: Any = None) -> None:
 
 
 class _Capture:
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: CaptureRequest) -> None:
         self.asked = asked
         self.recorder = Recorder()
         self.outputs: list[str] = []
         self.codes: list[tuple[types.CodeType, types.CodeType]] = []
 
-    def run(self) -> Captured:
+    def run(self) -> CapturedCompilation:
         import torch
 
         asked, recorder = self.asked, self.recorder
@@ -182,15 +182,15 @@ class _Capture:
 
     # What is known at the end
 
-    def _captured(self, stopped: Stopped | None) -> Captured:
+    def _captured(self, stopped: Stopped | None) -> CapturedCompilation:
         recorder = self.recorder
         ops = tuple(op for schedule in recorder.drawn for op in schedule.ops)
         files = {place.file: None for stage in recorder.stages for place in stage.content.places if place is not None}
-        return Captured(
+        return CapturedCompilation(
             tuple(recorder.stages),
             tuple(recorder.kernels),
             ops,
-            tuple(recorder.refusals),
+            tuple(recorder.fusion_rejections),
             recorder.fusions,
             self._breaks(),
             self._guards(),

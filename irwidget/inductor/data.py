@@ -16,7 +16,7 @@ Lines = tuple[Location | None, ...]
 
 
 @dataclass(frozen=True)
-class Text:
+class InductorText:
     """IR with the user's line for each of its lines."""
 
     text: str
@@ -24,13 +24,13 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Stage:
+class InductorStage:
     """The IR after one pass."""
 
     name: str
     phase: Phase
     language: str
-    content: Text
+    content: InductorText
     graph: int = 0
     """The number of Dynamo's graph, counted from 0."""
     direction: Direction = ""
@@ -46,7 +46,7 @@ class Kernel:
     name: str
     language: Literal["python", "text"]
     """`python` for Triton, `text` for C++."""
-    source: Text
+    source: InductorText
     graph: int
     direction: Direction
     ops: tuple[str, ...]
@@ -67,7 +67,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Op:
+class InductorOp:
     """An operation of the schedule: a loop nest, or a call of a kernel that is not generated."""
 
     name: str
@@ -90,7 +90,7 @@ class Op:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class FusionRejection:
     """Why the scheduler did not fuse two nodes, in its words."""
 
     first: tuple[str, ...]
@@ -119,7 +119,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryEstimate:
     """The estimate of Inductor for one graph."""
 
     graph: int
@@ -139,17 +139,17 @@ class Stopped:
 
 
 @dataclass(frozen=True)
-class Captured:
+class CapturedCompilation:
     """A compilation: what every pass left, and what is known about it."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[InductorStage, ...]
     kernels: tuple[Kernel, ...] = ()
-    ops: tuple[Op, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    ops: tuple[InductorOp, ...] = ()
+    fusion_rejections: tuple[FusionRejection, ...] = ()
     fusions: int = 0
     breaks: tuple[Break, ...] = ()
     guards: tuple[str, ...] = ()
-    memory: tuple[Memory, ...] = ()
+    memory: tuple[MemoryEstimate, ...] = ()
     stopped: Stopped | None = None
     remarks: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Trace, Verdict, not_checked
 
 if TYPE_CHECKING:
-    from irwidget.inductor.data import Captured
+    from irwidget.inductor.data import CapturedCompilation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +95,9 @@ class _Compilation(KernelBegun):
 
     def __init__(self, front_end: FrontEnd, given: Given) -> None:
         super().__init__(front_end, given)
-        self._captured: dict[str | None, Captured] = {}
+        self._captured: dict[str | None, CapturedCompilation] = {}
 
-    def captured(self, target: str) -> Captured:
+    def captured(self, target: str) -> CapturedCompilation:
         """What torch.compile does to it for the device of an IR type."""
         from irwidget.inductor import lowering
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 from torch.fx.node import map_aggregate
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.inductor import attention, private
+from irwidget.private_torch import TorchDispatchMode
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 
@@ -142,7 +142,7 @@ def _untimed(choices: Any) -> dict[Any, float]:
     return {one: float(number + 1) for number, one in enumerate(order)}
 
 
-class _OnCpu(TorchDispatchMode):
+class _MovedToCpu(TorchDispatchMode):
     """What is computed for real, constants that are folded, is computed on the CPU."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -151,7 +151,7 @@ class _OnCpu(TorchDispatchMode):
 
 def _folding(original: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
-        with _OnCpu():
+        with _MovedToCpu():
             return original(*args, **kwargs)
 
     return run

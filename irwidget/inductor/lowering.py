@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from irwidget import imports
+from irwidget import imports, private_torch
 from irwidget.errors import ExportError, ToolError, UsageError
 from irwidget.frontends.base import Given
 from irwidget.inductor import private
-from irwidget.inductor.data import PHASES, Captured, Kernel, Phase, Stage
+from irwidget.inductor.data import PHASES, CapturedCompilation, InductorStage, Kernel, Phase
 from irwidget.inductor.options import TRITON, check_names, patches
 from irwidget.toolchain import budget, forked
 from irwidget.toolchain.run import Options
@@ -37,7 +37,7 @@ LAST: Mapping[str, Phase] = {
 """IR type -> the last phase that it shows; all of them for code."""
 
 
-def captured(given: Given, arch: str | None) -> Captured:
+def captured(given: Given, arch: str | None) -> CapturedCompilation:
     """What torch.compile does to an object. Raises UsageError, ToolError, UnsupportedError."""
     import torch
 
@@ -57,11 +57,11 @@ def captured(given: Given, arch: str | None) -> Captured:
         options = {**_said(obj.options), **{name: value for name, value in options.items() if value is not None}}
         settings = {**(obj.options.get("options") or {}), **settings}
         obj = obj.obj
-    obj = private.get("innermost_fn")(obj) if hasattr(obj, "_torchdynamo_orig_callable") else obj
-    obj = getattr(obj, "_orig_mod", obj)
+    obj = private.get("innermost_fn")(obj) if private_torch.is_compiled_function(obj) else obj
+    obj = private_torch.uncompiled_module(obj)
     obj = obj.module() if isinstance(obj, torch.export.ExportedProgram) else obj
     _check(obj, given)
-    asked = capture.Asked(
+    asked = capture.CaptureRequest(
         obj,
         given.inputs,
         given.kwargs,
@@ -105,7 +105,7 @@ def _check(obj: Any, given: Given) -> None:
 # Traces
 
 
-def trace(captured: Captured, target: str, arch: str | None, given: Given, options: Options) -> Trace:
+def trace(captured: CapturedCompilation, target: str, arch: str | None, given: Given, options: Options) -> Trace:
     """The trace up to an IR type. What failed after it is not its concern. Raises ExportError, UsageError."""
     name = given.called if not hasattr(given.obj, "obj") or given.name else given.obj.name
     last = LAST.get(target, "code")
@@ -144,14 +144,14 @@ def trace(captured: Captured, target: str, arch: str | None, given: Given, optio
     return _joined(made, kept, target)
 
 
-def _no_graph(name: str, captured: Captured) -> ExportError:
+def _no_graph(name: str, captured: CapturedCompilation) -> ExportError:
     """The error where Dynamo runs everything as it is."""
     why = "; ".join(" ".join(one.reason.split()) for one in captured.breaks)
     cause = why or "it leaves such modules to eager PyTorch, or nothing in it computes with tensors"
     return ExportError(f"Dynamo makes no graph of {name}: {cause}")
 
 
-def _has(captured: Captured, target: str) -> None:
+def _has(captured: CapturedCompilation, target: str) -> None:
     trained = any(stage.direction == "backward" for stage in captured.stages)
     if target in ("aot_joint", "aot_backward") and not trained:
         raise UsageError(
@@ -160,7 +160,7 @@ def _has(captured: Captured, target: str) -> None:
         )
 
 
-def _dumps(stages: Sequence[Stage], many: bool) -> Iterator[Dump]:
+def _dumps(stages: Sequence[InductorStage], many: bool) -> Iterator[Dump]:
     before: dict[Scope, str] = {}
     for stage in stages:
         scope = Scope(f"graph {stage.graph}" if many and stage.phase != "bytecode" else "", stage.direction)
@@ -179,9 +179,9 @@ def _dumps(stages: Sequence[Stage], many: bool) -> Iterator[Dump]:
         before[scope] = text
 
 
-def _joined(made: Trace, stages: Sequence[Stage], target: str) -> Trace:
+def _joined(made: Trace, stages: Sequence[InductorStage], target: str) -> Trace:
     """With a last dump of all graphs, where there are several."""
-    last: dict[tuple[int, str], Stage] = {}
+    last: dict[tuple[int, str], InductorStage] = {}
     for stage in stages:
         if stage.phase == LAST.get(target, "code"):
             last[stage.graph, stage.direction] = stage
@@ -194,7 +194,7 @@ def _joined(made: Trace, stages: Sequence[Stage], target: str) -> Trace:
     return _with_all(made, parts, made.dumps[-1].language, "all graphs")
 
 
-def _with_report(made: Trace, captured: Captured) -> Trace:
+def _with_report(made: Trace, captured: CapturedCompilation) -> Trace:
     """With the answers to why, as a text of its own before the last schedule."""
     from irwidget.inductor.why import Compilation
 
@@ -229,7 +229,7 @@ def _with_all(made: Trace, parts: Sequence[tuple[str, str, Sequence[Location | N
 
 
 def _with_kernels(
-    made: Trace, captured: Captured, target: str, arch: str | None, given: Given, options: Options
+    made: Trace, captured: CapturedCompilation, target: str, arch: str | None, given: Given, options: Options
 ) -> Trace:
     """With the generated kernels, and what Triton makes of each."""
     from irwidget.inductor import onward
@@ -250,7 +250,7 @@ def distinct(kernels: Sequence[Kernel], language: str) -> list[Kernel]:
     return list(found.values())
 
 
-def _with_none(made: Trace, captured: Captured, target: str) -> Trace:
+def _with_none(made: Trace, captured: CapturedCompilation, target: str) -> Trace:
     """Where all is done by kernels that are called, not generated: said, not left empty."""
     called = list(dict.fromkeys(op.kernel for op in captured.ops if op.kind in ("extern", "fallback")))
     kind = "C++" if target == "inductor_cpp" else "Triton"
@@ -261,14 +261,14 @@ def _with_none(made: Trace, captured: Captured, target: str) -> Trace:
     return replace(made, dumps=(*made.dumps, last), diagnostics=(*made.diagnostics, Diagnostic("warning", said)))
 
 
-def _diagnostics(captured: Captured) -> Iterator[Diagnostic]:
+def _diagnostics(captured: CapturedCompilation) -> Iterator[Diagnostic]:
     for one in captured.breaks:
         yield Diagnostic("warning", f"graph break: {one.reason}", one.place)
     for remark in captured.remarks:
         yield Diagnostic("remark", remark)
 
 
-def _facts(captured: Captured, arch: str | None) -> dict[str, Any]:
+def _facts(captured: CapturedCompilation, arch: str | None) -> dict[str, Any]:
     generated = [kernel.name for kernel in captured.kernels]
     called = [op for op in captured.ops if op.kind in ("extern", "fallback")]
     return {

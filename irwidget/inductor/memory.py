@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from irwidget.inductor import private
-from irwidget.inductor.data import Memory, Moment
+from irwidget.inductor.data import MemoryEstimate, Moment
 from irwidget.inductor.schedule import Drawn
 
 
-def estimated(graph: Any, schedule: Drawn) -> Memory | None:
+def estimated(graph: Any, schedule: Drawn) -> MemoryEstimate | None:
     """Bytes alive after each step of the final schedule, as Inductor's own memory pass counts; None where it cannot."""
-    from torch.utils._ordered_set import OrderedSet
+    from irwidget.private_torch import OrderedSet
 
     scheduler = graph.scheduler
     nodes = scheduler.nodes
@@ -22,6 +22,6 @@ def estimated(graph: Any, schedule: Drawn) -> Memory | None:
         peak, moments = private.get("estimate_peak_memory")(nodes, freeable, outputs)
         names = ["inputs", *(node.get_name() for node in nodes)]
         steps = tuple(Moment(name, int(alive)) for name, alive in zip(names[-len(moments) :], moments, strict=False))
-        return Memory(schedule.graph, schedule.direction, int(peak), steps)
+        return MemoryEstimate(schedule.graph, schedule.direction, int(peak), steps)
     except Exception:  # sizes that are no numbers; what Inductor's estimate does not take
         return None

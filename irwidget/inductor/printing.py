@@ -10,7 +10,8 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from irwidget.inductor.data import Text
+from irwidget import private_torch
+from irwidget.inductor.data import InductorText
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
@@ -63,13 +64,13 @@ def origins_place(origins: Iterable[Any]) -> Location | None:
 
 def _order(node: Any) -> Any:
     """Where a node stands in its graph."""
-    return getattr(node, "_sort_key", None) or (0,)
+    return private_torch.position(node)
 
 
 # FX graphs
 
 
-def graph(module: Any) -> Text:
+def graph(module: Any) -> InductorText:
     """An FX graph module: a function of typed values, one node a line; its subgraphs after it."""
     lines: list[str] = []
     places: list[Location | None] = []
@@ -80,7 +81,7 @@ def graph(module: Any) -> Text:
         for line, place in _function(name, part.graph):
             lines.append(line)
             places.append(place)
-    return Text("\n".join(lines) + "\n", tuple(places))
+    return InductorText("\n".join(lines) + "\n", tuple(places))
 
 
 def _parts(module: Any) -> Iterator[tuple[str, Any]]:
@@ -158,7 +159,7 @@ def target_name(target: Any) -> str:
 
     if isinstance(target, str):
         return target
-    if hasattr(target, "_schema"):
+    if private_torch.has_schema(target):
         return str(target)
     name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or type(target).__name__
     home = getattr(target, "__module__", None) or ""
@@ -190,7 +191,7 @@ def _argument(value: Any) -> str:
 # Bytecode
 
 
-def bytecode(code: types.CodeType) -> Text:
+def bytecode(code: types.CodeType) -> InductorText:
     """Python's bytecode of a frame, each instruction with its line."""
     lines = [f"# {code.co_name}, {code.co_filename} line {code.co_firstlineno}"]
     places: list[Location | None] = [Location(code.co_filename, code.co_firstlineno)]
@@ -201,13 +202,13 @@ def bytecode(code: types.CodeType) -> Text:
         mark = ">>" if one.is_jump_target else "  "
         lines.append(f"{mark} {one.offset:5} {one.opname:24} {shown}".rstrip())
         places.append(Location(code.co_filename, line) if line else None)
-    return Text("\n".join(lines) + "\n", tuple(places))
+    return InductorText("\n".join(lines) + "\n", tuple(places))
 
 
 # Loop IR
 
 
-def schedule(nodes: Sequence[Any]) -> Text:
+def schedule(nodes: Sequence[Any]) -> InductorText:
     """The nodes of Inductor's scheduler as it prints them; each line has the user's line of its operation."""
     lines: list[str] = []
     places: list[Location | None] = []
@@ -223,7 +224,7 @@ def schedule(nodes: Sequence[Any]) -> Text:
             places.append(here or last)
         lines.append("")
         places.append(None)
-    return Text("\n".join(lines) + "\n" if lines else "", tuple(places))
+    return InductorText("\n".join(lines) + "\n" if lines else "", tuple(places))
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -259,7 +260,7 @@ _BEGINS = re.compile(r"def |extern ")
 """How the function begins whose lines are the kernel's."""
 
 
-def placed(text: str, noted: Mapping[str, list[Location | None]], whole: Location | None) -> Text:
+def placed(text: str, noted: Mapping[str, list[Location | None]], whole: Location | None) -> InductorText:
     """Code with the lines that were noted as they were written, by their text; others have that of the whole."""
     used: dict[str, int] = {}
     places: list[Location | None] = []
@@ -276,7 +277,7 @@ def placed(text: str, noted: Mapping[str, list[Location | None]], whole: Locatio
             places.append(known[min(at, len(known) - 1)] or whole)
         else:
             places.append(whole)
-    return Text(text, tuple(places))
+    return InductorText(text, tuple(places))
 
 
 _KERNEL_PATH = re.compile(r"^(# kernel path: ).*[/\\]", re.M)

@@ -127,6 +127,11 @@ def _holder(name: str) -> tuple[Any, str]:
     return found, last
 
 
+def has_loops(node: Any) -> bool:
+    """Whether a node of the scheduler has a loop nest."""
+    return hasattr(node, "_body")
+
+
 def get(name: str) -> Any:
     """What a name of `SITES` stands for. Raises UnsupportedError where this PyTorch does not have it."""
     holder, last = _holder(name)

@@ -11,7 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irwidget.inductor import printing, private
-from irwidget.inductor.data import Direction, Kernel, Memory, Phase, Refusal, Stage, Stopped, Text
+from irwidget.inductor.data import (
+    Direction,
+    FusionRejection,
+    InductorStage,
+    InductorText,
+    Kernel,
+    MemoryEstimate,
+    Phase,
+    Stopped,
+)
 from irwidget.inductor.kernels import found
 from irwidget.inductor.memory import estimated
 from irwidget.inductor.origins import Origins
@@ -25,13 +34,13 @@ class Recorder:
     """What has been seen of one compilation so far."""
 
     def __init__(self) -> None:
-        self.stages: list[Stage] = []
+        self.stages: list[InductorStage] = []
         self.kernels: list[Kernel] = []
         self.drawn: list[Drawn] = []
         """The final schedules."""
-        self.refusals: list[Refusal] = []
+        self.fusion_rejections: list[FusionRejection] = []
         self.fusions = 0
-        self.memory: list[Memory] = []
+        self.memory: list[MemoryEstimate] = []
         self.phase: Phase = "dynamo"
         self.graph = -1
         self.direction: Direction = ""
@@ -53,12 +62,19 @@ class Recorder:
         self._ops: dict[str, Location | None] = {}
 
     def add(
-        self, name: str, phase: Phase, content: Text, language: str = "fx", *, seconds: float = -1, options: str = ""
+        self,
+        name: str,
+        phase: Phase,
+        content: InductorText,
+        language: str = "fx",
+        *,
+        seconds: float = -1,
+        options: str = "",
     ) -> None:
         """Keep a text as the IR after a pass. Without `seconds`, it took as long as has passed since the last one."""
         self.phase = phase
         took = seconds if seconds >= 0 else time.perf_counter() - self._began
-        stage = Stage(name, phase, language, content, max(self.graph, 0), self.direction, took, options)
+        stage = InductorStage(name, phase, language, content, max(self.graph, 0), self.direction, took, options)
         self.stages.append(stage)
         self._began = time.perf_counter()
 
@@ -249,9 +265,9 @@ class Recorder:
         private.wrap("combo_kernels", changes("create_combo_kernel_nodes"))
         private.wrap("reorder_for_peak_memory", reordered)
         private.wrap("log_ir_post_fusion", shows("schedule"))
-        self._watch_refusals()
+        self._watch_fusion_rejections()
 
-    def _watch_refusals(self) -> None:
+    def _watch_fusion_rejections(self) -> None:
         why = private.get("why_no_fuse")
         begin, refuse = why.__init__, why.__call__
         nodes: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -264,15 +280,17 @@ class Recorder:
             refuse(one, reason, *args)
             first, second = nodes.get(id(one), ((one.name1,), (one.name2,)))
             said = reason % args if args else reason
-            self.refusals.append(Refusal(first, second, said, self._round, self.graph, self.direction))
+            self.fusion_rejections.append(FusionRejection(first, second, said, self._round, self.graph, self.direction))
 
         def asked(original: Callable[..., Any]) -> Callable[..., Any]:
             def can_fuse(scheduler: Any, first: Any, second: Any, *args: Any, **kwargs: Any) -> Any:
-                said = len(self.refusals)
+                said = len(self.fusion_rejections)
                 answer = original(scheduler, first, second, *args, **kwargs)
-                if not answer and len(self.refusals) == said:  # the back end for C++ does not say why
+                if not answer and len(self.fusion_rejections) == said:  # the back end for C++ does not say why
                     names = tuple(first.get_operation_names()), tuple(second.get_operation_names())
-                    self.refusals.append(Refusal(*names, _UNSAID, self._round, self.graph, self.direction))
+                    self.fusion_rejections.append(
+                        FusionRejection(*names, _UNSAID, self._round, self.graph, self.direction)
+                    )
                 return answer
 
             return can_fuse
@@ -349,7 +367,7 @@ class Recorder:
         for left in (self._noted, self._noted_ops, self._defined, self._runs, self._ops):
             left.clear()
 
-    def _output_code(self, code: Any, schedule: Drawn) -> Text:
+    def _output_code(self, code: Any, schedule: Drawn) -> InductorText:
         """The module that Inductor writes: the lines of its kernels, and those of the calls."""
         text = printing.output_code(code.value)
         places = _calls(text, [(number, printing.node_place(node)) for number, node in code.line_map])
@@ -361,7 +379,7 @@ class Recorder:
         for kernel, line in found(text, self._defined, schedule, max(self.graph, 0), self.direction):
             self.kernels.append(kernel)
             places[line : line + len(kernel.source.places)] = kernel.source.places
-        return Text(text, tuple(places))
+        return InductorText(text, tuple(places))
 
 
 _RUN = re.compile(r"\s+(\w+)(?:\.run)?\(")

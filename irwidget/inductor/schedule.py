@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from irwidget.inductor import printing
-from irwidget.inductor.data import Direction, Op
+from irwidget import private_torch
+from irwidget.inductor import printing, private
+from irwidget.inductor.data import Direction, InductorOp
 from irwidget.trace import Location
 
 Kind = Literal["loops", "template", "extern", "fallback", "none"]
@@ -19,7 +20,7 @@ class Drawn:
 
     graph: int
     direction: Direction
-    ops: list[Op]
+    ops: list[InductorOp]
 
     def assign(self, kernels: Mapping[str, str]) -> None:
         """Name the kernel of each operation."""
@@ -38,11 +39,11 @@ def drawn(graph: Any, index: int, direction: Direction) -> Drawn:
     return Drawn(index, direction, ops)
 
 
-def _op(node: Any, group: str, graph: int, direction: Direction) -> Op:
+def _op(node: Any, group: str, graph: int, direction: Direction) -> InductorOp:
     kind, called = _kind(node)
-    origins = sorted(printing.origins_of(node), key=lambda one: getattr(one, "_sort_key", (0,)))
+    origins = sorted(printing.origins_of(node), key=private_torch.position)
     places = dict.fromkeys(place for one in origins if (place := printing.node_place(one)))
-    return Op(
+    return InductorOp(
         node.get_name(),
         called,
         kind,
@@ -67,7 +68,7 @@ def _kind(node: Any) -> tuple[Kind, str]:
             getattr(inner, "python_kernel_name", None) or getattr(inner, "op_overload", None) or type(inner).__name__
         )
         return "fallback" if type(inner).__name__ == "FallbackKernel" else "extern", str(called)
-    return ("loops", "") if hasattr(node, "_body") or node.is_foreach() else ("none", "")
+    return ("loops", "") if private.has_loops(node) or node.is_foreach() else ("none", "")
 
 
 def _sizes(deps: Iterable[Any]) -> dict[str, int]:

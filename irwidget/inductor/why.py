@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irwidget.errors import UsageError, near
-from irwidget.inductor.data import Captured, Direction, Op, Refusal
+from irwidget.inductor.data import CapturedCompilation, Direction, FusionRejection, InductorOp
 from irwidget.trace import Location
 
 Answer = Literal["fused", "not fused", "not compared", "called"]
@@ -41,8 +41,8 @@ class Why:
     """The answer to why two things are one kernel, or are not."""
 
     answer: Answer
-    first: tuple[Op, ...]
-    second: tuple[Op, ...]
+    first: tuple[InductorOp, ...]
+    second: tuple[InductorOp, ...]
     reasons: tuple[str, ...]
     """The scheduler's own words, the last first."""
     cures: tuple[str, ...]
@@ -57,12 +57,12 @@ class Why:
 
 
 @dataclass(frozen=True)
-class Launch:
+class KernelLaunch:
     """A kernel in the schedule: what it runs, reads and writes."""
 
     kernel: str
     kind: str
-    ops: tuple[Op, ...]
+    ops: tuple[InductorOp, ...]
     reads: int
     """Bytes, of buffers that others make; -1 where a size is not a number."""
     writes: int
@@ -73,7 +73,7 @@ class Launch:
 class Compilation:
     """What torch.compile did, to be asked. `captured` has all of it as data."""
 
-    def __init__(self, captured: Captured) -> None:
+    def __init__(self, captured: CapturedCompilation) -> None:
         self.captured = captured
 
     # Questions
@@ -86,7 +86,7 @@ class Compilation:
         one = self.find(first)
         return self._alone(one) if second is None else self._pair(one, self.find(second))
 
-    def find(self, what: str | int | Location) -> tuple[Op, ...]:
+    def find(self, what: str | int | Location) -> tuple[InductorOp, ...]:
         """The operations that a kernel's name, an operation's, a line number or a piece of a line means.
 
         Raises UsageError, with what there is, for what means none.
@@ -106,9 +106,9 @@ class Compilation:
             raise UsageError(f"No operation of the schedule is of {what!r}. {near(str(what), known)}")
         return tuple(found)
 
-    def schedule(self) -> tuple[Launch, ...]:
+    def schedule(self) -> tuple[KernelLaunch, ...]:
         """The kernels in the order in which they run."""
-        groups: list[tuple[tuple[str, int, str], list[Op]]] = []
+        groups: list[tuple[tuple[str, int, str], list[InductorOp]]] = []
         for op in self.captured.ops:
             key = (op.group, op.graph, op.direction)
             group = next((ops for known, ops in groups if known == key), None)
@@ -120,13 +120,13 @@ class Compilation:
 
     # Answers
 
-    def _alone(self, ops: Sequence[Op]) -> Why:
+    def _alone(self, ops: Sequence[InductorOp]) -> Why:
         lines = [self._became(op) for op in ops]
         called = all(op.kind in ("extern", "fallback") for op in ops)
         cures = tuple(dict.fromkeys(_cure_of_call(op) for op in ops if op.kind in ("extern", "fallback")))
         return Why("called" if called else "fused", tuple(ops), (), (), cures, "\n".join(lines))
 
-    def _became(self, op: Op) -> str:
+    def _became(self, op: InductorOp) -> str:
         where = self._where(op)
         if op.kind in ("extern", "fallback"):
             how = "Inductor has no loops for it" if op.kind == "fallback" else "a library does it"
@@ -135,20 +135,20 @@ class Compilation:
         others = f", with {', '.join(beside)}" if beside else ", alone"
         return f"{op.name}{where} is in {op.kernel or 'no kernel'}{others}"
 
-    def _pair(self, first: tuple[Op, ...], second: tuple[Op, ...]) -> Why:
+    def _pair(self, first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
         together = [(a, b) for a in first for b in second if _same_kernel(a, b)]
         if together:
             kernel = together[0][0].kernel
             return Why("fused", first, second, (), (), f"fused: both are in {kernel}")
         called = [op for op in (*first, *second) if op.kind in ("extern", "fallback")]
-        refusals = self._refusals(first, second)
-        if not refusals and not called:
+        fusion_rejections = self._fusion_rejections(first, second)
+        if not fusion_rejections and not called:
             text = (
                 "not compared: the scheduler looks at pairs that share a buffer, and these are not one; "
                 "what would have to change: have them read or write a common tensor"
             )
             return Why("not compared", first, second, (), ("have them read or write a common tensor",), text)
-        reasons = tuple(dict.fromkeys(one.reason for one in reversed(refusals)))
+        reasons = tuple(dict.fromkeys(one.reason for one in reversed(fusion_rejections)))
         cures = tuple(dict.fromkeys(cure for reason in reasons if (cure := cure_of(reason))))
         lines = [f"not fused: {_kernels(first)} and {_kernels(second)}"]
         lines += dict.fromkeys(f"  {self._became(op)}" for op in called)
@@ -156,14 +156,14 @@ class Compilation:
             lines.append(f"  {reason}" + (f"\n    to change it: {cure}" if (cure := cure_of(reason)) else ""))
         return Why("not fused", first, second, reasons, cures, "\n".join(lines))
 
-    def _refusals(self, first: Sequence[Op], second: Sequence[Op]) -> list[Refusal]:
+    def _fusion_rejections(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> list[FusionRejection]:
         one, two = {_id(op) for op in first}, {_id(op) for op in second}
-        found: list[Refusal] = []
-        for refusal in self.captured.refusals:
-            a = {(refusal.graph, refusal.direction, name) for name in refusal.first}
-            b = {(refusal.graph, refusal.direction, name) for name in refusal.second}
+        found: list[FusionRejection] = []
+        for rejection in self.captured.fusion_rejections:
+            a = {(rejection.graph, rejection.direction, name) for name in rejection.first}
+            b = {(rejection.graph, rejection.direction, name) for name in rejection.second}
             if (a & one and b & two) or (a & two and b & one):
-                found.append(refusal)
+                found.append(rejection)
         return found
 
     # Text
@@ -173,7 +173,7 @@ class Compilation:
         lines = text.splitlines() if text else []
         return lines[place.line - 1] if 0 < place.line <= len(lines) else linecache.getline(place.file, place.line)
 
-    def _where(self, op: Op) -> str:
+    def _where(self, op: InductorOp) -> str:
         if not op.places:
             return ""
         module = f", {op.places[-1].name}" if op.places[-1].name else ""
@@ -182,7 +182,7 @@ class Compilation:
     def report(self) -> Iterator[tuple[str, Location | None]]:
         """The schedule, what was not fused and why, what is called, graph breaks, guards and memory, line by line."""
         yield from self._report_schedule()
-        yield from self._report_refusals()
+        yield from self._report_fusion_rejections()
         yield from self._report_rest()
 
     def _report_schedule(self) -> Iterator[tuple[str, Location | None]]:
@@ -196,22 +196,24 @@ class Compilation:
                 targets = ", ".join(op.targets)
                 yield f"      {op.name}{self._where(op)}: {targets}", op.places[-1] if op.places else None
 
-    def _report_refusals(self) -> Iterator[tuple[str, Location | None]]:
+    def _report_fusion_rejections(self) -> Iterator[tuple[str, Location | None]]:
         seen: set[tuple[str, str, str]] = set()
         ops = {_id(op): op for op in self.captured.ops}
         lines: list[tuple[str, Location | None]] = []
-        for refusal in self.captured.refusals:
-            a, b = (self._named(ops, refusal, names) for names in (refusal.first, refusal.second))
-            if a is None or b is None or _same_kernel(a, b) or (a.kernel, b.kernel, refusal.reason) in seen:
+        for rejection in self.captured.fusion_rejections:
+            a, b = (self._named(ops, rejection, names) for names in (rejection.first, rejection.second))
+            if a is None or b is None or _same_kernel(a, b) or (a.kernel, b.kernel, rejection.reason) in seen:
                 continue
-            seen.add((a.kernel, b.kernel, refusal.reason))
+            seen.add((a.kernel, b.kernel, rejection.reason))
             place = b.places[-1] if b.places else None
-            lines.append((f"  {a.kernel} | {b.kernel}: {refusal.reason}", place))
+            lines.append((f"  {a.kernel} | {b.kernel}: {rejection.reason}", place))
         yield f"not fused, and why ({len(lines)}):", None
         yield from lines
 
-    def _named(self, ops: dict[tuple[int, str, str], Op], refusal: Refusal, names: Sequence[str]) -> Op | None:
-        return next((op for name in names if (op := ops.get((refusal.graph, refusal.direction, name)))), None)
+    def _named(
+        self, ops: dict[tuple[int, str, str], InductorOp], rejection: FusionRejection, names: Sequence[str]
+    ) -> InductorOp | None:
+        return next((op for name in names if (op := ops.get((rejection.graph, rejection.direction, name)))), None)
 
     def _report_rest(self) -> Iterator[tuple[str, Location | None]]:
         called = [op for op in self.captured.ops if op.kind in ("extern", "fallback") and op.kernel != "MultiOutput"]
@@ -236,7 +238,7 @@ def cure_of(reason: str) -> str:
     return next((cure for begin, cure in _CURES if reason.startswith(begin)), "")
 
 
-def _cure_of_call(op: Op) -> str:
+def _cure_of_call(op: InductorOp) -> str:
     target = op.targets[-1] if op.targets else ""
     if re.search(r"aten\.(?:mm|addmm|bmm|baddbmm|convolution|_int_mm)", target):
         return "max_autotune=True makes a Triton template of it, into which what surrounds it can be fused"
@@ -245,12 +247,14 @@ def _cure_of_call(op: Op) -> str:
     return "nothing: it is a call by nature"
 
 
-def _launch(ops: Sequence[Op]) -> Launch:
+def _launch(ops: Sequence[InductorOp]) -> KernelLaunch:
     made = {name for op in ops for name in op.writes}
     reads = {name: size for op in ops for name, size in op.reads.items() if name not in made}
     writes = {name: size for op in ops for name, size in op.writes.items()}
     first = ops[0]
-    return Launch(first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), first.graph, first.direction)
+    return KernelLaunch(
+        first.kernel, first.kind, tuple(ops), _total(reads), _total(writes), first.graph, first.direction
+    )
 
 
 def _total(sizes: dict[str, int]) -> int:
@@ -261,18 +265,18 @@ def _bytes(count: int) -> str:
     return "an unknown number of bytes" if count < 0 else f"{count} bytes"
 
 
-def _calling(ops: Sequence[Op], piece: str) -> list[Op]:
+def _calling(ops: Sequence[InductorOp], piece: str) -> list[InductorOp]:
     """Of the operations of a line, those that compute what a piece of the line calls."""
     names = re.findall(r"(\w+)\s*\(", piece) or ([piece] if piece.isidentifier() else [])
     return [op for op in ops if any(name in target for name in names for target in op.targets)]
 
 
-def _ending(ops: Sequence[Op], line: int) -> list[Op]:
+def _ending(ops: Sequence[InductorOp], line: int) -> list[InductorOp]:
     """Of the operations that a line has part in, those that compute just that line in the end."""
     return [op for op in ops if op.places[-1].line == line]
 
 
-def _kernels(ops: Sequence[Op]) -> str:
+def _kernels(ops: Sequence[InductorOp]) -> str:
     return ", ".join(dict.fromkeys(op.kernel or op.name for op in ops))
 
 
@@ -280,11 +284,11 @@ def _key(place: Location) -> tuple[str, int]:
     return place.file, place.line
 
 
-def _id(op: Op) -> tuple[int, str, str]:
+def _id(op: InductorOp) -> tuple[int, str, str]:
     return op.graph, op.direction, op.name
 
 
-def _same_kernel(a: Op, b: Op) -> bool:
+def _same_kernel(a: InductorOp, b: InductorOp) -> bool:
     """Whether two operations are in one generated kernel, of one launch."""
     if a.kind not in ("loops", "template") or b.kind not in ("loops", "template"):
         return _id(a) == _id(b)

@@ -12,9 +12,9 @@ from irwidget.queries import bounds
 from irwidget.queries.history import History
 from irwidget.trace import Dump, Location, Trace, plain, syntax
 from irwidget.views.analysis import Analysis
+from irwidget.views.fallbacks import unified
 from irwidget.views.packing import part_of, repeated, text_of
 from irwidget.views.terminal import find_pass
-from irwidget.views.twins import unified
 
 Answer: TypeAlias = dict[str, Any]
 """JSON-able data."""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from irwidget.readers import ending
 from irwidget.readers.composing import Composer, planned
-from irwidget.readers.found import Printed, Said
-from irwidget.readers.grouping import Compilation, Groups
+from irwidget.readers.found import PrintedDump, Said
+from irwidget.readers.grouping import Groups, LoggedCompilation
 from irwidget.readers.log import Log, decoded, lines_before
 from irwidget.readers.stages import Told, stages
-from irwidget.trace import Diagnostic, Dump, Failure, Location, Made, Step, Trace
+from irwidget.trace import ContentCache, Diagnostic, Dump, Failure, Location, Step, Trace
 
 _MOST_SAID = 1000
 """Diagnostics of one compilation at most."""
@@ -19,7 +19,7 @@ _TAIL = 1 << 16
 """Bytes of what was printed last that are read for a crash."""
 
 
-def assembled(log: Log, found: Iterable[Printed | Said], name: str, tool: str = "") -> list[Trace]:
+def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: str = "") -> list[Trace]:
     """The compilations of a log as traces; `tool` is what printed it, where that is known."""
     groups = Groups(log)
     groups.take(found)
@@ -30,12 +30,12 @@ def assembled(log: Log, found: Iterable[Printed | Said], name: str, tool: str = 
     ]
 
 
-def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bool) -> Trace | None:
+def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, last: bool) -> Trace | None:
     told = stages(compilation)
     if not told.stages:
         return None
     plans, room = planned(log, told.stages)
-    texts = Made(Composer(log, plans).content)
+    texts = ContentCache(Composer(log, plans).content)
     whole = tool or "log"
     steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [
         whole
@@ -67,7 +67,7 @@ def _trace(log: Log, compilation: Compilation, name: str, tool: str, *, last: bo
     )
 
 
-def called(compilation: Compilation, otherwise: str) -> str:
+def called(compilation: LoggedCompilation, otherwise: str) -> str:
     """What a compilation is of: the module's name, or the one function that it has."""
     if group := compilation.pieces[0].printed.group:
         return group
@@ -87,7 +87,7 @@ def _place(log: Log, at: int, since: tuple[int, int] = (0, 1)) -> Location:
     return Location(str(log.path or log.name), lines_before(log, at, since))
 
 
-def _said(log: Log, compilation: Compilation, told: Told) -> tuple[list[Diagnostic], Failure | None]:
+def _said(log: Log, compilation: LoggedCompilation, told: Told) -> tuple[list[Diagnostic], Failure | None]:
     """What stands between the dumps, as diagnostics; and the failure that the log tells of."""
     found: list[Diagnostic] = []
     crash: ending.Crash | None = None

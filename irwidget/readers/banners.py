@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from irwidget.readers import llvm, mlir
-from irwidget.readers.found import Printed, Said, When
+from irwidget.readers.found import PrintedDump, Said, When
 from irwidget.readers.log import Log
 from irwidget.trace import WHOLE, Scope
 
@@ -21,7 +21,7 @@ _LONGEST = 1 << 16
 _LARGEST = 1 << 26
 """Bytes of a dump in which its end is looked for; a larger one is taken as it is, up to the next banner."""
 
-_Banner = mlir.Banner | llvm.Banner
+_Banner = mlir.MLIRBanner | llvm.LLVMBanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class _Found:
     banner: _Banner
 
 
-def scan(log: Log, start: int = 0) -> Iterator[Printed | Said]:
+def scan(log: Log, start: int = 0) -> Iterator[PrintedDump | Said]:
     """The dumps of a log from byte `start` on, and what is between them."""
     before: _Found | None = None
     for one in found(log, start):
@@ -55,7 +55,7 @@ def found(log: Log, start: int = 0) -> Iterator[_Found]:
             end = data.find(b"\n", hit)
             at = end = len(data) if end < 0 else end
             if end - begin <= _LONGEST and (begin or fresh) and (banner := _banner(data[begin:end])):
-                column = banner.column if isinstance(banner, mlir.Banner) else 0
+                column = banner.column if isinstance(banner, mlir.MLIRBanner) else 0
                 yield _Found(offset + begin + column, offset + min(end + 1, len(data)), banner)
         fresh = data.endswith(b"\n")
 
@@ -66,20 +66,20 @@ def _banner(line: bytes) -> _Banner | None:
     return llvm.banner(line) if b"*** IR " in line and b"// ***" not in line else mlir.banner(line)
 
 
-def _region(log: Log, found: _Found | None, start: int, stop: int, *, last: bool) -> Iterator[Printed | Said]:
+def _region(log: Log, found: _Found | None, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
     """What stands between two banners: the dump of the first, and what was printed after it."""
     if found is None:
         if stop > start:
             yield Said(start, stop)
         return
     data = log.read(start, min(stop, start + _LARGEST))
-    if isinstance(found.banner, mlir.Banner):
+    if isinstance(found.banner, mlir.MLIRBanner):
         yield from _mlir(found.banner, data, start, stop, last=last)
     else:
         yield from _llvm(found.banner, data, start, stop, last=last)
 
 
-def _mlir(banner: mlir.Banner, data: bytes, start: int, stop: int, *, last: bool) -> Iterator[Printed | Said]:
+def _mlir(banner: mlir.MLIRBanner, data: bytes, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
     body = mlir.body(data)
     if body.start:
         yield Said(start, start + body.start)
@@ -89,14 +89,14 @@ def _mlir(banner: mlir.Banner, data: bytes, start: int, stop: int, *, last: bool
         when = "inside"
     scope = Scope(anchor=banner.anchor) if whole else Scope(function=body.symbol or body.operation)
     end = stop if len(data) < stop - start else start + _trimmed(data, body.stop)
-    yield Printed(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=body.cut and last)
+    yield PrintedDump(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=body.cut and last)
     yield from _rest(data, start, end, stop, last=last)
 
 
-def _llvm(banner: llvm.Banner, data: bytes, start: int, stop: int, *, last: bool) -> Iterator[Printed | Said]:
+def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
     if not banner.has_text:
         options = banner.reason if banner.reason != "omitted because no change" else ""
-        yield Printed(banner.name, start, start, "same", "mir" if banner.machine else "llvm", banner.scope, options)
+        yield PrintedDump(banner.name, start, start, "same", "mir" if banner.machine else "llvm", banner.scope, options)
         yield from _rest(data, start, start, stop, last=last)
         return
     machine = banner.machine or llvm.is_machine(data)
@@ -108,7 +108,7 @@ def _llvm(banner: llvm.Banner, data: bytes, start: int, stop: int, *, last: bool
         scope = Scope(anchor=str(scope.function))  # -print-module-scope
     elif banner.told and scope.loop and llvm.module_id(data[:length]):
         scope = Scope(anchor=str(scope))
-    yield Printed(banner.name, start, end, banner.when, "mir" if machine else "llvm", scope, cut=cut and last)
+    yield PrintedDump(banner.name, start, end, banner.when, "mir" if machine else "llvm", scope, cut=cut and last)
     yield from _rest(data, start, end, stop, last=last)
 
 
@@ -119,7 +119,7 @@ def _trimmed(data: bytes, stop: int) -> int:
     return data.find(b"\n", stop) + 1 or stop
 
 
-def _rest(data: bytes, start: int, end: int, stop: int, *, last: bool) -> Iterator[Printed | Said]:
+def _rest(data: bytes, start: int, end: int, stop: int, *, last: bool) -> Iterator[PrintedDump | Said]:
     """What was printed after a dump; after the last, the module that the tool leaves is one more dump."""
     rest = data[end - start :]
     bare = rest.strip()
@@ -130,10 +130,10 @@ def _rest(data: bytes, start: int, end: int, stop: int, *, last: bool) -> Iterat
         rest = bare + b"\n"[: 1 if rest.rstrip(b" ").endswith(b"\n") else 0]
         stop = end + len(rest)
     if last and bare.startswith(b"; ModuleID = "):
-        yield Printed("output", end, stop, "output", "llvm", WHOLE)
+        yield PrintedDump("output", end, stop, "output", "llvm", WHOLE)
     elif last and bare.startswith((b"#", b"module", b"builtin.module")) and mlir.is_module(mlir.body(rest).operation):
         body = mlir.body(rest)
-        yield Printed("output", end + body.start, end + body.stop, "output", "mlir", WHOLE)
+        yield PrintedDump("output", end + body.start, end + body.stop, "output", "mlir", WHOLE)
         if rest[body.stop :].strip():
             yield Said(end + body.stop, stop)
     else:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irwidget.readers.assembling import assembled
-from irwidget.readers.found import Printed, Said, When
+from irwidget.readers.found import PrintedDump, Said, When
 from irwidget.readers.log import Log
 from irwidget.trace import Scope, Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ReaderInput:
     """What there is to read: a log, or a folder."""
 
     name: str
@@ -36,11 +36,11 @@ class Reader:
     summary: str = ""
     """What it reads, in a line."""
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         """Whether this is of the format, by its content; looks at as little of it as will do."""
         raise NotImplementedError
 
-    def read(self, given: Given) -> Sequence[Trace]:
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
         """The lowerings in it; none where there is none. Raises UsageError for what it cannot make sense of."""
         raise NotImplementedError
 
@@ -51,11 +51,11 @@ class LogReader(Reader):
     language = "mlir"
     """Of dumps and in tables: what most of its texts are."""
 
-    def scan(self, log: Log, start: int = 0) -> Iterator[Printed | Said]:
+    def scan(self, log: Log, start: int = 0) -> Iterator[PrintedDump | Said]:
         """The dumps from byte `start` on, and what stands between them, in order."""
         raise NotImplementedError
 
-    def read(self, given: Given) -> Sequence[Trace]:
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
         return [] if given.log is None else assembled(given.log, self.scan(given.log), given.name)
 
 
@@ -69,10 +69,10 @@ class BannerReader(LogReader):
     banner: re.Pattern[bytes]
     when: When = "after"
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         return given.log is not None and any(map(self.banner.search, given.log.head.splitlines()))
 
-    def scan(self, log: Log, start: int = 0) -> Iterator[Printed | Said]:
+    def scan(self, log: Log, start: int = 0) -> Iterator[PrintedDump | Said]:
         found: re.Match[bytes] | None = None
         begin = start
         for offset, data in log.windows(start):
@@ -84,7 +84,7 @@ class BannerReader(LogReader):
                 at += len(line)
         yield from self._between(found, begin, log.size)
 
-    def _between(self, found: re.Match[bytes] | None, begin: int, end: int) -> Iterator[Printed | Said]:
+    def _between(self, found: re.Match[bytes] | None, begin: int, end: int) -> Iterator[PrintedDump | Said]:
         if found is None:
             if end > begin:
                 yield Said(begin, end)
@@ -96,4 +96,4 @@ class BannerReader(LogReader):
         except ValueError:
             seconds = 0.0
         options, group = said.get("options", ""), said.get("lowering", "")
-        yield Printed(said.get("name", ""), begin, end, self.when, self.language, scope, options, seconds, group)
+        yield PrintedDump(said.get("name", ""), begin, end, self.when, self.language, scope, options, seconds, group)

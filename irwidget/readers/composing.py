@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from irwidget.readers.grouping import Piece
 from irwidget.readers.log import Log, decoded
 from irwidget.readers.places import placed
-from irwidget.readers.putting import Target, Text, defined, put, span
-from irwidget.readers.stages import Stage
+from irwidget.readers.putting import PlacedText, PutTarget, defined, put, span
+from irwidget.readers.stages import LoggedStage
 from irwidget.trace import Content, Diagnostic, Scope, predecessors
 
 _ROOM = 1 << 26
@@ -20,18 +20,18 @@ _KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TextPlan:
     """Where the text of a stage comes from."""
 
-    stage: Stage
+    stage: LoggedStage
     scope: Scope
     base: int = -1
     """The stage whose module it is put into; -1: it is shown as it was printed."""
-    target: Target | None = None
+    target: PutTarget | None = None
     language: str = ""
 
 
-def planned(log: Log, stages: Sequence[Stage]) -> tuple[list[Plan], Diagnostic | None]:
+def planned(log: Log, stages: Sequence[LoggedStage]) -> tuple[list[TextPlan], Diagnostic | None]:
     """A plan for each stage: what shows one function, or a nested module, is put back where that can be done.
 
     Where all of it would come to far more than the log, the rest stays by itself; then it is said that the next module
@@ -41,14 +41,14 @@ def planned(log: Log, stages: Sequence[Stage]) -> tuple[list[Plan], Diagnostic |
     """For each language the last stage that shows a module."""
     room = max(_ROOM, _TIMES * log.size)
     modules = _Modules(log)
-    made: list[Plan] = []
+    made: list[TextPlan] = []
     left = -1
     """The first stage that there was no room for."""
     for stage in stages:
         if stage.like >= 0:
             scope = made[stage.like].scope
             at = Scope(anchor=str(stage.scope)) if scope.whole and not stage.scope.whole else stage.scope
-            made.append(Plan(stage, at if scope.whole else scope, language=made[stage.like].language))
+            made.append(TextPlan(stage, at if scope.whole else scope, language=made[stage.like].language))
             continue
         language = stage.piece.printed.language
         base = whole.get(language, -1)
@@ -56,10 +56,10 @@ def planned(log: Log, stages: Sequence[Stage]) -> tuple[list[Plan], Diagnostic |
         if target is not None and room >= 0:
             room -= modules.size
             modules.put(target, stage.piece)
-            made.append(Plan(stage, Scope(anchor=str(target)), base, target, language))
+            made.append(TextPlan(stage, Scope(anchor=str(target)), base, target, language))
         else:
             left = len(made) if target is not None and left < 0 else left
-            made.append(Plan(stage, stage.scope, language=language))
+            made.append(TextPlan(stage, stage.scope, language=language))
         if made[-1].scope.whole:
             whole[language] = len(made) - 1
             if made[-1].base < 0:
@@ -67,7 +67,7 @@ def planned(log: Log, stages: Sequence[Stage]) -> tuple[list[Plan], Diagnostic |
     return made, _told_of_room(made, left)
 
 
-def _told_of_room(plans: Sequence[Plan], left: int) -> Diagnostic | None:
+def _told_of_room(plans: Sequence[TextPlan], left: int) -> Diagnostic | None:
     """What to know of functions that were not put back for want of room."""
     if left < 0:
         return None
@@ -83,10 +83,10 @@ class _Modules:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._texts: dict[str, Piece | Text] = {}
-        self._put: dict[str, dict[Target, Piece]] = {}
+        self._texts: dict[str, Piece | PlacedText] = {}
+        self._put: dict[str, dict[PutTarget, Piece]] = {}
         """What has come since the text."""
-        self._known: dict[Target, bool] = {}
+        self._known: dict[PutTarget, bool] = {}
         self._defined: dict[str, Counter[tuple[str, str]]] = {}
         self.size = 0
         """Letters of the module that was asked of last."""
@@ -97,7 +97,7 @@ class _Modules:
         self._texts[language], self._put[language] = piece, {}
         self._forget(language)
 
-    def put(self, target: Target, piece: Piece) -> None:
+    def put(self, target: PutTarget, piece: Piece) -> None:
         """Note that a part of it has a newer text."""
         self._put[target.language].pop(target, None)
         self._put[target.language][target] = piece
@@ -108,20 +108,20 @@ class _Modules:
         self._defined.pop(language, None)
         self._known = {target: found for target, found in self._known.items() if target.language != language}
 
-    def target(self, piece: Piece) -> Target | None:
+    def target(self, piece: Piece) -> PutTarget | None:
         """What of the module a dump is a newer text of; None where it is the module itself, or not to be found."""
         language = piece.printed.language
         if language not in self._texts or piece.whole or piece.printed.scope.loop or piece.printed.cut:
             return None
         if language == "llvm":
-            target = Target("llvm", "", piece.printed.scope.function)
+            target = PutTarget("llvm", "", piece.printed.scope.function)
         else:
-            target = Target("mlir", piece.operation, piece.symbol, piece.child)
+            target = PutTarget("mlir", piece.operation, piece.symbol, piece.child)
         if target not in self._known:
             self._known[target] = self._has(target)
         return target if self._known[target] else None
 
-    def _has(self, target: Target) -> bool:
+    def _has(self, target: PutTarget) -> bool:
         if target.language not in self._defined:
             text = self._text(target.language)
             self.size = len(text)
@@ -140,22 +140,22 @@ class _Modules:
         return text.text
 
 
-def own(log: Log, piece: Piece) -> Text:
+def own(log: Log, piece: Piece) -> PlacedText:
     """The text of a dump as it was printed, without debug information, which becomes the places of its lines."""
     printed = piece.printed
     data = log.read(printed.start, printed.stop)
     if printed.prefix:
         data = b"\n".join(line.removeprefix(printed.prefix) for line in data.split(b"\n"))
-    return Text(*placed(printed.language, decoded(data)))
+    return PlacedText(*placed(printed.language, decoded(data)))
 
 
 class Composer:
     """Makes the content of each stage, from the log."""
 
-    def __init__(self, log: Log, plans: Sequence[Plan]) -> None:
+    def __init__(self, log: Log, plans: Sequence[TextPlan]) -> None:
         self._log = log
         self._plans = plans
-        self._kept: OrderedDict[int, Text] = OrderedDict()
+        self._kept: OrderedDict[int, PlacedText] = OrderedDict()
         """The modules that were composed last: the next builds on one of them, most often."""
         self._before = predecessors([_Placed(plan.scope, plan.language) for plan in plans])
 
@@ -164,7 +164,7 @@ class Composer:
         shown = self._text(index)
         return Content(shown.text, self._changed(index, shown), shown.places)
 
-    def _changed(self, index: int, shown: Text) -> bool:
+    def _changed(self, index: int, shown: PlacedText) -> bool:
         plan, before = self._plans[index], self._before[index]
         if plan.stage.like >= 0:
             return False
@@ -175,7 +175,7 @@ class Composer:
             return plan.stage.piece.digest != other.stage.piece.digest
         return self._text(before).text != shown.text
 
-    def _text(self, index: int) -> Text:
+    def _text(self, index: int) -> PlacedText:
         plan = self._plans[index]
         while plan.stage.like >= 0:
             index = plan.stage.like
@@ -184,9 +184,9 @@ class Composer:
             return own(self._log, plan.stage.piece)
         return self._composed(index)
 
-    def _composed(self, index: int) -> Text:
+    def _composed(self, index: int) -> PlacedText:
         """The module of a stage: that of the stage that it builds on, with the newest text of each part."""
-        newest: dict[Target, int] = {}
+        newest: dict[PutTarget, int] = {}
         at = index
         while (plan := self._plans[at]).base >= 0 and at not in self._kept:
             assert plan.target

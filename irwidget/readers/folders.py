@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from irwidget.readers.assembling import assembled
-from irwidget.readers.base import Given, Reader
-from irwidget.readers.found import Printed
+from irwidget.readers.base import Reader, ReaderInput
+from irwidget.readers.found import PrintedDump
 from irwidget.readers.log import Joined
 from irwidget.trace import Trace
 
@@ -49,7 +49,7 @@ class FolderReader(Reader):
     tool = ""
     """What made the folder, for the steps."""
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         folder = given.folder
         return has(folder, lambda path: self.file.fullmatch(path.relative_to(folder or path).as_posix()) is not None)
 
@@ -57,11 +57,11 @@ class FolderReader(Reader):
         """What the dumps are sorted by."""
         return natural(found[0])
 
-    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> Printed:
+    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
         """The dump that a file is."""
         raise NotImplementedError
 
-    def read(self, given: Given) -> Sequence[Trace]:
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
         if given.folder is None:
             return []
         found = [

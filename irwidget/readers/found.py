@@ -13,7 +13,7 @@ prints at its own work (`inside`); nothing, because the pass changed nothing (`s
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedDump:
     """A dump that a log has from byte `start` up to `stop`."""
 
     name: str

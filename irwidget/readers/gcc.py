@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 from irwidget.readers.folders import FolderReader
-from irwidget.readers.found import Printed
+from irwidget.readers.found import PrintedDump
 
 _LANGUAGES = {"t": "gimple", "i": "gimple", "r": "rtl"}
 _STEPS = {"t": "tree", "i": "ipa", "r": "rtl"}
 
 
-class Dumped(FolderReader):
+class GCCDump(FolderReader):
     """A file for each pass, of all functions."""
 
     name = "gcc"
@@ -23,9 +23,11 @@ class Dumped(FolderReader):
     def order(self, found: re.Match[str]) -> object:
         return found["source"], int(found["number"]), found["kind"]
 
-    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> Printed:
+    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
         language = _LANGUAGES[found["kind"]]
-        return Printed(found["pass"], start, stop, "after", language, group=found["source"], step=_STEPS[found["kind"]])
+        return PrintedDump(
+            found["pass"], start, stop, "after", language, group=found["source"], step=_STEPS[found["kind"]]
+        )
 
 
-READERS = (Dumped(),)
+READERS = (GCCDump(),)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from irwidget.readers import llvm, mlir
-from irwidget.readers.found import Printed, Said
+from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Log
 
 _STEP = 2
@@ -22,7 +22,7 @@ _STEP = 2
 class Piece:
     """A dump with what telling compilations apart takes."""
 
-    printed: Printed
+    printed: PrintedDump
     digest: bytes
     """Of its bytes; empty where it has none."""
     operation: str = ""
@@ -48,7 +48,7 @@ class Piece:
 
 
 @dataclass(slots=True)
-class Compilation:
+class LoggedCompilation:
     """The dumps of one compilation, and what was said between them."""
 
     pieces: list[Piece] = field(default_factory=list[Piece])
@@ -58,7 +58,7 @@ class Compilation:
     """The last that shows a module, by which the next is judged."""
 
 
-def looked_at(log: Log, printed: Printed) -> Piece:
+def looked_at(log: Log, printed: PrintedDump) -> Piece:
     """A dump with what it defines."""
     if printed.stop <= printed.start:
         return Piece(printed, b"")
@@ -96,11 +96,11 @@ class Groups:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._named: dict[str, Compilation] = {}
-        self.all: list[Compilation] = []
+        self._named: dict[str, LoggedCompilation] = {}
+        self.all: list[LoggedCompilation] = []
         self._early: list[Said] = []
 
-    def take(self, found: Iterable[Printed | Said]) -> None:
+    def take(self, found: Iterable[PrintedDump | Said]) -> None:
         """Add what was found, in order."""
         for one in found:
             if isinstance(one, Said):
@@ -117,7 +117,7 @@ class Groups:
             if piece.whole and piece.digest:
                 group.module = piece
 
-    def _group(self, piece: Piece) -> Compilation:
+    def _group(self, piece: Piece) -> LoggedCompilation:
         if piece.printed.group:
             if piece.printed.group not in self._named:
                 self._named[piece.printed.group] = self._new()
@@ -125,8 +125,8 @@ class Groups:
         current = self.all[-1] if self.all else None
         return self._new() if current is None or _begins(current, piece) else current
 
-    def _new(self) -> Compilation:
-        made = Compilation(said=[(0, one) for one in self._early])
+    def _new(self) -> LoggedCompilation:
+        made = LoggedCompilation(said=[(0, one) for one in self._early])
         self._early = []
         self.all.append(made)
         return made
@@ -140,7 +140,7 @@ def _is_nested(module: Piece | None, piece: Piece) -> bool:
     return bool(own & module.inner) and not own & (module.defines - module.inner)
 
 
-def _begins(current: Compilation, piece: Piece) -> bool:
+def _begins(current: LoggedCompilation, piece: Piece) -> bool:
     """Whether another compilation begins with this dump."""
     before, first = current.module, current.pieces[0]
     if before is None or not piece.whole or not piece.digest:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from irwidget.readers.assembling import assembled
-from irwidget.readers.base import Given, LogReader
+from irwidget.readers.base import LogReader, ReaderInput
 from irwidget.readers.folders import FolderReader, files
-from irwidget.readers.found import Printed, Said
+from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Joined, Log
 from irwidget.trace import Trace
 
@@ -35,11 +35,11 @@ class DebugFolder(FolderReader):
     def order(self, found: re.Match[str]) -> object:
         return found["folder"] or "", list(_FILES).index(found["stage"])
 
-    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> Printed:
+    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
         stage, language = _FILES[found["stage"]]
         group = "/".join((found["folder"] or "").split("/")[-1:]) or path.parent.name
         when = "start" if found["stage"] == "fx_graph_readable" else "after"
-        return Printed(stage, start, stop, when, language, group=group)
+        return PrintedDump(stage, start, stop, when, language, group=group)
 
 
 _LINE = re.compile(rb"^[VIWEC]\d{4} [\d:.]+ \S+ [^\]\n]*\] (?:\[rank\d+\]:? ?)?(\{.*)$")
@@ -74,17 +74,17 @@ class StructuredTrace(LogReader):
     summary = "a log, or the folder, of TORCH_TRACE=DIR"
     language = "fx"
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         if given.log is not None:
             return any(self._entry(line) is not None for line in given.log.head.split(b"\n")[:50])
         return bool(self._logs(given))
 
-    def _logs(self, given: Given) -> list[Path]:
+    def _logs(self, given: ReaderInput) -> list[Path]:
         if given.folder is None:
             return []
         return [path for path in files(given.folder) if path.name.startswith("dedicated_log_torch_trace")]
 
-    def read(self, given: Given) -> Sequence[Trace]:
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
         if given.log is not None:
             return assembled(given.log, self.scan(given.log), given.name, "torch.compile")
         found: list[Trace] = []
@@ -94,7 +94,7 @@ class StructuredTrace(LogReader):
             found += assembled(log, self.scan(log), path.name, "torch.compile")
         return found
 
-    def scan(self, log: Log, start: int = 0) -> Iterator[Printed | Said]:
+    def scan(self, log: Log, start: int = 0) -> Iterator[PrintedDump | Said]:
         entry: dict[str, Any] | None = None
         begin = start
         for offset, data in log.windows(start):
@@ -121,7 +121,7 @@ class StructuredTrace(LogReader):
             return None
         return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
 
-    def _payload(self, entry: dict[str, Any], start: int, stop: int) -> Iterator[Printed]:
+    def _payload(self, entry: dict[str, Any], start: int, stop: int) -> Iterator[PrintedDump]:
         kind = next((one for one in _GRAPHS if one in entry), "")
         language = _GRAPHS.get(kind, "")
         artifact: Any = entry.get("artifact")
@@ -134,7 +134,7 @@ class StructuredTrace(LogReader):
             return
         group = _compilation(entry)
         when = "start" if kind == "dynamo_output_graph" else "after"
-        yield Printed(kind, start, stop, when, language, group=group, prefix=b"\t")
+        yield PrintedDump(kind, start, stop, when, language, group=group, prefix=b"\t")
 
 
 def _compilation(entry: dict[str, Any]) -> str:

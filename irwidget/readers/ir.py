@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irwidget.readers import places
-from irwidget.readers.base import Given, Reader
+from irwidget.readers.base import Reader, ReaderInput
 from irwidget.readers.log import decoded
 from irwidget.toolchain import language
-from irwidget.trace import Content, Dump, Made, Trace
+from irwidget.trace import Content, ContentCache, Dump, Trace
 
 _MOST = 1 << 27
 """Bytes of one text at most."""
@@ -23,19 +23,19 @@ def kind_of(text: str) -> str:
     return "mlir" if found == "triton" else found
 
 
-class Text(Reader):
+class IRReader(Reader):
     """A file of IR in a language that is known."""
 
     name = "ir"
     summary = "one text of IR: a .mlir, .ll, .ptx file"
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         log = given.log
         if log is None or log.size > _MOST or b"\0" in log.head:
             return False
         return kind_of(decoded(log.head)) not in _NOT_IR
 
-    def read(self, given: Given) -> Sequence[Trace]:
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
         log = given.log
         if log is None or not log.size:
             return []
@@ -45,7 +45,7 @@ class Text(Reader):
             text, lines = places.placed(kind, decoded(log.read(0, log.size)))
             return Content(text, True, lines)
 
-        return [Trace(kind, (Dump("input", -1, kind, Made(content)),), name=given.name)]
+        return [Trace(kind, (Dump("input", -1, kind, ContentCache(content)),), name=given.name)]
 
 
-READERS = (Text(),)
+READERS = (IRReader(),)

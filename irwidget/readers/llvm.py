@@ -16,7 +16,7 @@ _NAMED = re.compile(r"(?P<title>.+?) ?\((?P<name>[\w-]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Banner:
+class LLVMBanner:
     """What the line before a dump says."""
 
     when: When
@@ -31,25 +31,27 @@ class Banner:
     """Why there is no text, as the line has it."""
 
 
-def banner(line: bytes) -> Banner | None:
+def banner(line: bytes) -> LLVMBanner | None:
     """The banner on a line; None where there is none."""
     found = _BANNER.fullmatch(line.decode(errors="replace"))
     if found is None:
         return None
     machine = found["mark"] == "# "
     if found["said"] == "Dump" and found["rest"] == "At Start":
-        return Banner("start", "input", WHOLE, True, machine, True)
+        return LLVMBanner("start", "input", WHOLE, True, machine, True)
     when, _, rest = found["rest"].partition(" ") if found["said"] != "Pass" else ("After", "", found["rest"])
     if when not in ("After", "Before"):
         return None
     same = _SAME.fullmatch(rest)
     name, scope, told = _parts(same["of"] if same else rest)
     if found["said"] == "Deleted":
-        return Banner("same", name, scope, told, machine, False, "deleted what it ran on")
+        return LLVMBanner("same", name, scope, told, machine, False, "deleted what it ran on")
     if same:
         reason = rest[len(same["of"]) :].strip(" ()")
-        return Banner("same", name, scope, told, machine, reason == "invalidated" and found["mark"] is not None, reason)
-    return Banner("before" if when == "Before" else "after", name, scope, told, machine, True)
+        return LLVMBanner(
+            "same", name, scope, told, machine, reason == "invalidated" and found["mark"] is not None, reason
+        )
+    return LLVMBanner("before" if when == "Before" else "after", name, scope, told, machine, True)
 
 
 def _parts(text: str) -> tuple[str, Scope, bool]:

@@ -14,7 +14,7 @@ _OLD_NAME = re.compile(r"(?P<kind>.*?) ?\((?P<name>[\w.-]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Banner:
+class MLIRBanner:
     """What the line before a dump says."""
 
     when: str
@@ -30,7 +30,7 @@ class Banner:
     """Whether a pass printed it at its own work."""
 
 
-def banner(line: bytes) -> Banner | None:
+def banner(line: bytes) -> MLIRBanner | None:
     """The banner on a line; None where there is none."""
     found = _BANNER.search(line) or _OLD_BANNER.search(line)
     if found is None:
@@ -39,16 +39,16 @@ def banner(line: bytes) -> Banner | None:
     name, options = named(words)
     operation, symbol = (found[3], found[4]) if found.re is _BANNER else (None, None)
     anchor = " ".join(part.decode(errors="replace") for part in (operation, symbol) if part)
-    return Banner(found[1].decode(), name, options, failed > 0, anchor, found.start())
+    return MLIRBanner(found[1].decode(), name, options, failed > 0, anchor, found.start())
 
 
-def _inside(line: bytes) -> Banner | None:
+def _inside(line: bytes) -> MLIRBanner | None:
     """The banner of a pass that prints its own work, as Triton's pipeliner does."""
     found = _INSIDE.search(line)
     if found is None:
         return None
     name = f"{found[1].decode(errors='replace')}: {found[3].decode(errors='replace').strip()}"
-    return Banner(found[2].decode(), name, "", False, "", found.start(), inside=True)
+    return MLIRBanner(found[2].decode(), name, "", False, "", found.start(), inside=True)
 
 
 def named(text: str) -> tuple[str, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irwidget.readers import banners
-from irwidget.readers.base import Given, LogReader
-from irwidget.readers.found import Printed, Said
+from irwidget.readers.base import LogReader, ReaderInput
+from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Log
 
 
@@ -16,10 +16,10 @@ class PassDumps(LogReader):
     name = "passes"
     summary = "what MLIR and LLVM print: --mlir-print-ir-*, -print-after-all, -print-changed, MLIR_ENABLE_DUMP"
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         return given.log is not None and any(True for _ in banners.found(given.log))
 
-    def scan(self, log: Log, start: int = 0) -> Iterator[Printed | Said]:
+    def scan(self, log: Log, start: int = 0) -> Iterator[PrintedDump | Said]:
         return banners.scan(log, start)
 
 

@@ -17,7 +17,7 @@ Places = tuple[Location | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class PlacedText:
     """A text with the places of its lines, of which there may be none."""
 
     text: str
@@ -25,7 +25,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PutTarget:
     """What is replaced: an operation of MLIR by its name and symbol, or a function of LLVM."""
 
     language: str
@@ -41,7 +41,7 @@ class Target:
         return f"{self.operation}{name}" + (f" of @{self.child}" if self.child and not name else "")
 
 
-def put(whole: Text, part: Text, target: Target) -> Text | None:
+def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | None:
     """The whole with the part in the place of what it is a newer text of; None where that is not there, or twice."""
     found = span(whole.text, target)
     if found is None:
@@ -59,15 +59,15 @@ def put(whole: Text, part: Text, target: Target) -> Text | None:
         renamed += "\n"
     text = f"{added}{whole.text[:start]}{renamed}{whole.text[stop:]}"
     if not whole.places and not kept:
-        return Text(text)
+        return PlacedText(text)
     lines = whole.text.count("\n", 0, start)
     gone = whole.text.count("\n", start, stop)
     before = whole.places or (None,) * (whole.text.count("\n") + 1)
     new = (*kept, *(None,) * (renamed.count("\n") - len(kept)))[: renamed.count("\n")]
-    return Text(text, ((None,) * added.count("\n") + before[:lines] + new + before[lines + gone :]))
+    return PlacedText(text, ((None,) * added.count("\n") + before[:lines] + new + before[lines + gone :]))
 
 
-def span(text: str, target: Target) -> tuple[int, int, str] | None:
+def span(text: str, target: PutTarget) -> tuple[int, int, str] | None:
     """Where the target is in a text, and how far it is indented; None where it is not there, or not once."""
     found = list(_spans(text, target))
     if target.child and len(found) > 1:
@@ -76,7 +76,7 @@ def span(text: str, target: Target) -> tuple[int, int, str] | None:
     return found[0] if len(found) == 1 else None
 
 
-def _spans(text: str, target: Target) -> Iterator[tuple[int, int, str]]:
+def _spans(text: str, target: PutTarget) -> Iterator[tuple[int, int, str]]:
     for found in _heads(text, target):
         indent = found[1] if target.language == "mlir" else ""
         if target.language == "mlir" and not indent:
@@ -94,7 +94,7 @@ def _with_attributes(text: str, start: int) -> int:
     return above if text.startswith("; Function Attrs:", above) else start
 
 
-def _heads(text: str, target: Target) -> Iterator[re.Match[str]]:
+def _heads(text: str, target: PutTarget) -> Iterator[re.Match[str]]:
     """The lines that what the target names may begin with."""
     if not target.symbol:
         at = -1
@@ -126,7 +126,7 @@ _NAMELESS = re.compile(r"^([ ]*)([\w$]+(?:\.[\w$]+)*)(?= )(?! (?:[a-z_]+ )*@)[^\
 _MODULE = ("module", "builtin.module")
 
 
-def _named(found: re.Match[str], target: Target) -> bool:
+def _named(found: re.Match[str], target: PutTarget) -> bool:
     """Whether a line defines what the target names."""
     if target.language == "llvm":
         return target.symbol in (found[1], found[2])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from irwidget.readers.grouping import Compilation, Piece
+from irwidget.readers.grouping import LoggedCompilation, Piece
 from irwidget.trace import WHOLE, Diagnostic, Scope
 
 _JOINED = 4
@@ -13,7 +13,7 @@ _JOINED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class LoggedStage:
     """A dump to be."""
 
     name: str
@@ -31,7 +31,7 @@ class Stage:
 class Told:
     """The stages of a compilation."""
 
-    stages: list[Stage] = field(default_factory=list[Stage])
+    stages: list[LoggedStage] = field(default_factory=list[LoggedStage])
     numbers: list[int] = field(default_factory=list[int])
     """For each piece, the stage that it became, or the last before it; -1 before the first."""
     failed: Piece | None = None
@@ -40,7 +40,7 @@ class Told:
     remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
 
-def stages(compilation: Compilation) -> Told:
+def stages(compilation: LoggedCompilation) -> Told:
     """The stages of one compilation."""
     after = {_family(piece) for piece in compilation.pieces if piece.printed.when in ("after", "failed", "same")}
     told = Told()
@@ -56,18 +56,18 @@ def stages(compilation: Compilation) -> Told:
             told.running = piece.printed.name
             if last.get(key, (b"", 0))[0] != piece.digest and (not told.stages or key in last):
                 called = f"before {piece.printed.name}" if told.stages else "input"
-                told.stages.append(Stage(called, piece, scope, -1))
+                told.stages.append(LoggedStage(called, piece, scope, -1))
         elif when == "same":
             told.running = ""
             _unchanged(told, piece, key, last)
         elif when == "inside":
-            told.stages.append(Stage(piece.printed.name, piece, scope))
+            told.stages.append(LoggedStage(piece.printed.name, piece, scope))
         else:
             told.running = ""
             told.failed = piece if when == "failed" else told.failed
             step = -1 if when == "start" else 0
             cut = " (cut off)" if piece.printed.cut else ""
-            told.stages.append(Stage(piece.printed.name + cut, piece, scope, step, piece.printed.options))
+            told.stages.append(LoggedStage(piece.printed.name + cut, piece, scope, step, piece.printed.options))
         told.numbers.append(len(told.stages) - 1)
         if piece.digest and told.stages:
             last[key] = piece.digest, len(told.stages) - 1
@@ -101,21 +101,21 @@ def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
     scope = _bare(_scope(piece))
     if not pending:
         told.stages.append(
-            Stage("input" if not told.stages else f"before {piece.printed.name}", piece, _scope(piece), -1)
+            LoggedStage("input" if not told.stages else f"before {piece.printed.name}", piece, _scope(piece), -1)
         )
     elif scope == WHOLE:
         first = next(iter(pending.values()))
         ran = first.printed.scope if len(pending) == 1 else WHOLE
         options = first.printed.options if len(pending) == 1 else ""
-        told.stages.append(Stage(_joined(pending.values()), piece, ran if ran.whole else WHOLE, 0, options))
+        told.stages.append(LoggedStage(_joined(pending.values()), piece, ran if ran.whole else WHOLE, 0, options))
         pending.clear()
     elif scope in pending:
         ran = pending.pop(scope)
-        told.stages.append(Stage(ran.printed.name, piece, _scope(piece), 0, ran.printed.options))
+        told.stages.append(LoggedStage(ran.printed.name, piece, _scope(piece), 0, ran.printed.options))
     elif WHOLE in pending:
-        told.stages.append(Stage(pending[WHOLE].printed.name, piece, _scope(piece)))
+        told.stages.append(LoggedStage(pending[WHOLE].printed.name, piece, _scope(piece)))
     else:
-        told.stages.append(Stage(f"before {piece.printed.name}", piece, _scope(piece), -1))
+        told.stages.append(LoggedStage(f"before {piece.printed.name}", piece, _scope(piece), -1))
     pending[scope] = piece
 
 
@@ -135,7 +135,7 @@ def _unchanged(
         return
     known = last.get(key) or next((last[one] for one in _around(key) if one in last), None)
     if known is not None:
-        told.stages.append(Stage(piece.printed.name, piece, _scope(piece), 0, like=known[1]))
+        told.stages.append(LoggedStage(piece.printed.name, piece, _scope(piece), 0, like=known[1]))
 
 
 def _around(key: tuple[str, Scope]) -> Iterable[tuple[str, Scope]]:

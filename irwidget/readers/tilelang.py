@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from irwidget.readers.folders import FolderReader
-from irwidget.readers.found import Printed
+from irwidget.readers.found import PrintedDump
 
 
 class LowerTrace(FolderReader):
@@ -23,12 +23,12 @@ class LowerTrace(FolderReader):
     def order(self, found: re.Match[str]) -> object:
         return found["run"], int(found["again"] or 1), int(found["number"]), found["when"] == "after"
 
-    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> Printed:
+    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
         language = "python" if found["kind"] in ("tir", "py") else "c"
         run = found["run"].rstrip("/").split("/")[-1]
         group = f"{run or 'run'}{' ' + found['again'] if found['again'] else ''}"
         when = "after" if found["when"] == "after" else "before"
-        return Printed(found["pass"], start, stop, when, language, group=group, step=found["phase"] or "")
+        return PrintedDump(found["pass"], start, stop, when, language, group=group, step=found["phase"] or "")
 
 
 READERS = (LowerTrace(),)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irwidget.readers import mlir
 from irwidget.readers.folders import FolderReader
-from irwidget.readers.found import Printed
+from irwidget.readers.found import PrintedDump
 from irwidget.trace import Scope
 
 _HEAD = 1 << 16
@@ -24,7 +24,7 @@ class Tree(FolderReader):
     def order(self, found: re.Match[str]) -> object:
         return tuple(map(int, found["counters"].split("_"))), found["folder"]
 
-    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> Printed:
+    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
         with open(path, "rb") as file:
             head = file.read(_HEAD)
         line = head[: head.find(b"\n") + 1]
@@ -34,9 +34,9 @@ class Tree(FolderReader):
         ran_on = found["folder"].rstrip("/").split("/")[-1] if "/" in found["folder"].rstrip("/") else ""
         scope = Scope(anchor=ran_on) if whole else Scope(function=body.symbol or body.operation)
         if banner is None:
-            return Printed(found["pass"], start, stop, "after", "mlir", scope)
+            return PrintedDump(found["pass"], start, stop, "after", "mlir", scope)
         when = "failed" if banner.failed else "after"
-        return Printed(banner.name, start + len(line), stop, when, "mlir", scope, banner.options)
+        return PrintedDump(banner.name, start + len(line), stop, when, "mlir", scope, banner.options)
 
 
 READERS = (Tree(),)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from irwidget.readers.base import Given, Reader
+from irwidget.readers.base import Reader, ReaderInput
 from irwidget.readers.folders import has
 from irwidget.readers.log import Log
 from irwidget.readers.places import placed
 from irwidget.toolchain import locations
-from irwidget.trace import Content, Diagnostic, Dump, Location, Made, Step, Trace
+from irwidget.trace import Content, ContentCache, Diagnostic, Dump, Location, Step, Trace
 
 _TEXTS = {
     "ttir": "mlir", "ttgir": "mlir", "llir": "llvm", "ptx": "ptx", "amdgcn": "amdgcn", "sass": "sass", "spv": "spirv"
@@ -30,10 +30,10 @@ class Folder(Reader):
     name = "triton-cache"
     summary = "Triton's JIT cache, and the folder of TRITON_KERNEL_DUMP=1"
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         return has(given.folder, lambda path: path.suffix in (".ttir", ".ttgir"))
 
-    def read(self, given: Given) -> Sequence[Trace]:
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
         from irwidget.frontends.triton.cache import from_cache
 
         return [] if given.folder is None else from_cache(given.folder)
@@ -45,13 +45,13 @@ class Tritonparse(Reader):
     name = "tritonparse"
     summary = "tritonparse's .ndjson and .ndjson.gz"
 
-    def recognises(self, given: Given) -> bool:
+    def recognises(self, given: ReaderInput) -> bool:
         if given.log is None:
             return False
         head = given.log.head.lstrip()
         return head.startswith(b"{") and b'"event_type"' in head.split(b"\n", 1)[0]
 
-    def read(self, given: Given) -> Sequence[Trace]:
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
         log = given.log
         if log is None:
             return []
@@ -129,7 +129,7 @@ def _trace(log: Log, start: int, stop: int, event: dict[str, Any]) -> Trace | No
         shown, places = placed(_TEXTS[stages[index][1]], text)
         return Content(shown, True, places)
 
-    texts = Made(content)
+    texts = ContentCache(content)
     dumps = tuple(Dump(stage, i - 1, _TEXTS[stage], texts, i) for i, (_, stage) in enumerate(stages))
     name = metadata.get("name")
     return Trace(

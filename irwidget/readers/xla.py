@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 from irwidget.readers.folders import FolderReader
-from irwidget.readers.found import Printed
+from irwidget.readers.found import PrintedDump
 from irwidget.trace import Scope
 
 _LANGUAGES = {"txt": "hlo", "ll": "llvm", "ptx": "ptx", "mlir": "mlir", "hlo": "hlo"}
 
 
-class Dumped(FolderReader):
+class XLADump(FolderReader):
     """HLO after each pass that changed something, then what the back end made of it."""
 
     name = "xla"
@@ -31,18 +31,18 @@ class Dumped(FolderReader):
         rank = 0 if found["start"] else 1 if found["number"] else 2 if found["end"] else 3 if found["back"] else 4
         return found["module"], rank, int(found["number"] or 0), found["kernel"] or "", found["back"] or ""
 
-    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> Printed:
+    def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
         group = found["module"].split("/")[-1]
         language = _LANGUAGES[path.suffix[1:]]
         if found["start"]:
-            return Printed("input", start, stop, "start", language, group=group)
+            return PrintedDump("input", start, stop, "start", language, group=group)
         if found["number"]:
-            return Printed(found["after"], start, stop, "after", language, group=group, step=found["pipeline"])
+            return PrintedDump(found["after"], start, stop, "after", language, group=group, step=found["pipeline"])
         name = found["back"] or ("after optimizations" if found["end"] else "ptx")
         scope = Scope(kernel=found["kernel"] or "")
-        return Printed(
+        return PrintedDump(
             name, start, stop, "after", language, scope, group=group, step="back end" if found["back"] else ""
         )
 
 
-READERS = (Dumped(),)
+READERS = (XLADump(),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from irwidget.reducing.operations import Module, function_of, results_of_function, type_of_function
+from irwidget.reducing.operations import ModuleText, function_of, results_of_function, type_of_function
 
 Test = Callable[[str], bool]
 """Whether a text still fails in the way that is looked for."""
@@ -28,7 +28,7 @@ def smaller(text: str, fails: Test) -> Iterator[str]:
 def _functions(text: str, fails: Test) -> Iterator[str]:
     """Without each function; yields every text that still fails."""
     while True:
-        module = Module(text)
+        module = ModuleText(text)
         others = [one.start for one in module.operations if one.parent is module.operations[0]]
         smaller = next((t for start in others if len(others) > 1 and fails(t := module.without({start}))), None)
         if smaller is None:
@@ -38,31 +38,31 @@ def _functions(text: str, fails: Test) -> Iterator[str]:
 
 def _results(text: str, fails: Test) -> Iterator[str]:
     """Without results of functions: all of them, or one by one."""
-    for index in range(len(Module(text).functions)):
-        module = Module(text)
+    for index in range(len(ModuleText(text).functions)):
+        module = ModuleText(text)
         function = module.functions[index]
         count = _count_of_results(module, function.start)
         if count and fails(smaller := module.without((), returns={function.start: ()})):
             yield (text := smaller)
             continue
         for result in reversed(range(count if count > 1 else 0)):
-            module = Module(text)
+            module = ModuleText(text)
             kept = [i for i in range(_count_of_results(module, function.start)) if i != result]
             if fails(smaller := module.without((), returns={function.start: kept})):
                 yield (text := smaller)
 
 
-def _count_of_results(module: Module, start: int) -> int:
+def _count_of_results(module: ModuleText, start: int) -> int:
     return len(results_of_function(type_of_function(module.lines[start])))
 
 
 def _chunks(text: str, fails: Test) -> Iterator[str]:
     """Without more and more operations: halves, quarters, down to each one."""
-    size = max(1, len(Module(text).removable()) // 2)
+    size = max(1, len(ModuleText(text).removable()) // 2)
     while True:
         at = 0
         while True:
-            module = Module(text)
+            module = ModuleText(text)
             candidates = [one for one in reversed(module.removable()) if function_of(one) is not None]
             chunk = candidates[at : at + size]
             if not chunk:
@@ -97,12 +97,12 @@ def _forwards(text: str, fails: Test) -> Iterator[str]:
 
 
 def _each(
-    text: str, fails: Test, places: Callable[[Module], list[int]], change: Callable[[Module, int], str]
+    text: str, fails: Test, places: Callable[[ModuleText], list[int]], change: Callable[[ModuleText, int], str]
 ) -> Iterator[str]:
     """With one change after the other, at the places of a module where it can be made."""
     at = 0
     while True:
-        module = Module(text)
+        module = ModuleText(text)
         found = places(module)
         if at >= len(found):
             return

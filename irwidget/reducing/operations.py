@@ -22,41 +22,41 @@ _OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
 
 
 @dataclass(slots=True)
-class Operation:
+class OperationText:
     """An operation of a module in generic form; its lines are [start, stop), with those of its regions."""
 
     name: str
     start: int
     stop: int
-    parent: Operation | None
+    parent: OperationText | None
     results: tuple[str, ...] = ()
     """As they are referred to: `%3`, or `%3#0` and `%3#1`."""
     types: tuple[str, ...] = ()
     operands: tuple[tuple[str, str], ...] = ()
     """Names and types."""
-    children: list[Operation] = field(default_factory=list["Operation"])
+    children: list[OperationText] = field(default_factory=list["OperationText"])
     last: bool = False
     """Whether it ends its block."""
 
 
-class Module:
+class ModuleText:
     """The text of a module in generic form, taken apart. Raises UsageError for a text in another form."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.rstrip("\n").split("\n")
-        self.operations: list[Operation] = []
+        self.operations: list[OperationText] = []
         self._read()
         if not self.operations:
             raise UsageError("This is no module in MLIR's generic form")
 
     def _read(self) -> None:
-        open_: list[Operation] = []
-        before: Operation | None = None
+        open_: list[OperationText] = []
+        before: OperationText | None = None
         for number, line in enumerate(self.lines):
             head = _HEAD.match(line)
             if head:
                 parent = open_[-1] if open_ else None
-                before = Operation(head[3], number, number + 1, parent)
+                before = OperationText(head[3], number, number + 1, parent)
                 if parent:
                     parent.children.append(before)
                 self.operations.append(before)
@@ -74,43 +74,43 @@ class Module:
                 self._end_block(open_[-1])
 
     @staticmethod
-    def _end_block(parent: Operation) -> None:
+    def _end_block(parent: OperationText) -> None:
         if parent.children:
             parent.children[-1].last = True
 
-    def _finish(self, one: Operation, head: str | None, line: str) -> None:
+    def _finish(self, one: OperationText, head: str | None, line: str) -> None:
         one.results = one.results or _results(head)
         one.types = tuple(result_types(line))
         one.operands = tuple(_operands(self.lines[one.start], line))
 
     # What can be taken out
 
-    def removable(self) -> list[Operation]:
+    def removable(self) -> list[OperationText]:
         """The operations that can be taken out, the outermost of nested ones first."""
         return [one for one in self.operations if one.parent is not None and not one.last and self._has_place(one)]
 
-    def _has_place(self, one: Operation) -> bool:
+    def _has_place(self, one: OperationText) -> bool:
         """Whether its results, if it has any, can become arguments of a function."""
         return not one.results or function_of(one) is not None
 
     @property
-    def functions(self) -> list[Operation]:
+    def functions(self) -> list[OperationText]:
         return [one for one in self.operations if one.name in _FUNCTIONS]
 
     def count(self) -> int:
         """How many operations there are, the module itself not counted."""
         return sum(one.parent is not None for one in self.operations)
 
-    def unwrappable(self) -> list[Operation]:
+    def unwrappable(self) -> list[OperationText]:
         """The operations whose regions can be tried in their place."""
         return [one for one in self.removable() if one.children]
 
-    def _own(self, one: Operation) -> list[int]:
+    def _own(self, one: OperationText) -> list[int]:
         """Its lines that are of no operation in its regions."""
         inner = {number for child in one.children for number in range(child.start, child.stop)}
         return [number for number in range(one.start, one.stop) if number not in inner]
 
-    def _labels(self, one: Operation) -> list[int]:
+    def _labels(self, one: OperationText) -> list[int]:
         return [number for number in self._own(one) if self.lines[number].strip().startswith("^")]
 
     # The text without some of it
@@ -145,13 +145,13 @@ class Module:
                 self._mend(function, named, passed, lines, (returns or {}).get(function.start))
         return "\n".join(lines.values()) + "\n"
 
-    def _wrapper(self, one: Operation) -> list[int]:
+    def _wrapper(self, one: OperationText) -> list[int]:
         ends = [number for child in one.children if child.last for number in range(child.start, child.stop)]
         return [*self._own(one), *ends]
 
     def _mend(
         self,
-        function: Operation,
+        function: OperationText,
         gone: Mapping[str, str],
         passed: Mapping[str, str],
         lines: dict[int, str],
@@ -177,12 +177,12 @@ class Module:
         lines[first] = header if label else "\n".join([header, *([lines[first]] if first in lines else [])])
         lines[function.start] = _with_type(self.lines[function.start], [kind for _, kind in given], kept)
 
-    def _is_called(self, function: Operation) -> bool:
+    def _is_called(self, function: OperationText) -> bool:
         name = re.search(r'sym_name = "([^"]*)"', self.lines[function.start])
         return name is not None and any(f"@{name[1]}" in line for line in self.lines)
 
 
-def _forwarded(gone: Sequence[Operation]) -> dict[str, str]:
+def _forwarded(gone: Sequence[OperationText]) -> dict[str, str]:
     """For results of operations that go, an operand of the same type that stays."""
     passed: dict[str, str] = {}
     for one in gone:
@@ -193,7 +193,7 @@ def _forwarded(gone: Sequence[Operation]) -> dict[str, str]:
     return passed
 
 
-def function_of(one: Operation) -> Operation | None:
+def function_of(one: OperationText) -> OperationText | None:
     """The function that an operation is in."""
     while one.parent is not None:
         one = one.parent
@@ -202,7 +202,7 @@ def function_of(one: Operation) -> Operation | None:
     return None
 
 
-def _returning(function: Operation) -> list[int]:
+def _returning(function: OperationText) -> list[int]:
     return [one.start for one in function.children if one.name == _FUNCTIONS[function.name]]
 
 

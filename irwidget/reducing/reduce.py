@@ -12,7 +12,7 @@ from irwidget.errors import ToolError, UsageError
 from irwidget.frontends import raw_text
 from irwidget.reducing import mlir
 from irwidget.reducing.failing import Kind, kind_of
-from irwidget.reducing.operations import Module
+from irwidget.reducing.operations import ModuleText
 from irwidget.toolchain import generic_form
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step, Trace
@@ -164,7 +164,7 @@ class _Search:
     def __init__(self, start: _Start, options: Options, end: float, progress: Progress | None) -> None:
         self._start, self._options, self._end, self._progress = start, options, end, progress
         self._known: dict[str, bool] = {start.text: True}
-        self._before = Module(start.text).count()
+        self._before = ModuleText(start.text).count()
         self._text = start.text
 
     def best(self) -> Reduced:
@@ -196,5 +196,5 @@ class _Search:
 
     def _reduced(self, text: str, *, complete: bool) -> Reduced:
         start = self._start
-        count = Module(self._text).count()
+        count = ModuleText(self._text).count()
         return Reduced(text, count, self._before, start.kind, start.steps, len(self._known), complete, start.tools)

@@ -38,7 +38,10 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "inductor": "irwidget.inductor.entry:TARGETS",
         "raw": "irwidget.frontends.raw:TARGETS",
     },
-    "irwidget.tools": {"toolchain": "irwidget.toolchain.tools:TOOLS"},
+    "irwidget.tools": {
+        "toolchain": "irwidget.toolchain.tools:TOOLS",
+        "helion": "irwidget.helion.tools:TOOLS",
+    },
     "irwidget.views": {
         "sweeps": "irwidget.sweeps.registered:VIEWS",
         "views": "irwidget.views.registered:VIEWS",

@@ -84,7 +84,7 @@ class Tool:
     flags_are_passes: bool = False
     """Whether each of its flags is a pass, so that neighbours can be written as one call."""
     passes: Callable[[], Iterable[Any]] | str = ""
-    """Lists the passes that a page may pick from, as `irwidget.editor.catalogue.KnownPass`."""
+    """Lists the passes that a page may pick from, as `irwidget.editor.catalogue.CataloguedPass`."""
 
     def languages(self, arguments: str) -> tuple[str, str]:
         """What it reads and leaves when it is called so."""

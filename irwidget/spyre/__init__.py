@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from irwidget.spyre.compiler import compile
     from irwidget.spyre.dynamo import programs
     from irwidget.spyre.hints import declare_tensor_dim, name_tensor_dims, spyre_hint
-    from irwidget.spyre.options import Options
+    from irwidget.spyre.options import SpyreSwitches
     from irwidget.spyre.program import SpyreProgram
     from irwidget.spyre.targets import lower
     from irwidget.spyre.tensorspec import TensorSpec
@@ -22,15 +22,15 @@ _HOMES = {
     "declare_tensor_dim": "hints",
     "name_tensor_dims": "hints",
     "spyre_hint": "hints",
-    "Options": "options",
+    "SpyreSwitches": "options",
     "SpyreProgram": "program",
     "lower": "targets",
     "TensorSpec": "tensorspec",
 }
 
 __all__ = [
-    "Options",
     "SpyreProgram",
+    "SpyreSwitches",
     "TensorSpec",
     "compile",
     "declare_tensor_dim",

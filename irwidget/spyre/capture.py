@@ -27,13 +27,13 @@ from irwidget.private_torch import (
 )
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.spyreops import register
 from irwidget.spyre.tensorspec import Input, TensorSpec, as_spec, check_input
 
 
 @dataclass(frozen=True)
-class Captured:
+class CapturedGraph:
     """The FX graph of a function with its inputs described."""
 
     graph: torch.fx.GraphModule
@@ -147,7 +147,7 @@ def _user_line() -> tuple[str, int]:
     return "", 0
 
 
-def capture(obj: Any, inputs: Any, options: Options) -> Captured:
+def capture(obj: Any, inputs: Any, options: SpyreSwitches) -> CapturedGraph:
     """Trace `obj` called with `inputs`: tensors, TensorSpecs and plain values, a sequence or a mapping of keywords.
 
     Raises UsageError and UnsupportedError for inputs that the device has no layout for, ExportError when the
@@ -175,7 +175,7 @@ def capture(obj: Any, inputs: Any, options: Options) -> Captured:
     described = [i if not named[k] or i.dims else _named(i, named[k]) for k, i in enumerate(described)]
     names = tuple(i.name for i in checked)
     written = tuple(described[i].name for i in mutated)
-    return _drop_unused(Captured(graph, tuple(described), bound, names, call.output_tree, tuple(fakes), written))
+    return _drop_unused(CapturedGraph(graph, tuple(described), bound, names, call.output_tree, tuple(fakes), written))
 
 
 def _named(given: Input, dims: tuple[str, ...]) -> Input:
@@ -190,7 +190,7 @@ def _as_tuple(inputs: Any) -> tuple[Any, ...]:
     return (inputs,)
 
 
-def _parameters(obj: Any, options: Options, first: int) -> list[tuple[Input, torch.Tensor]]:
+def _parameters(obj: Any, options: SpyreSwitches, first: int) -> list[tuple[Input, torch.Tensor]]:
     """Parameters and buffers of a module with their layouts: linear weights stick on out_features."""
     if not isinstance(obj, torch.nn.Module):
         return []
@@ -270,7 +270,7 @@ def _keep_mutations(graph: torch.fx.GraphModule, count: int) -> list[int]:
     return changed
 
 
-def _drop_unused(captured: Captured) -> Captured:
+def _drop_unused(captured: CapturedGraph) -> CapturedGraph:
     """Remove parameters that no node reads; the tensors of the call stay."""
     graph = captured.graph.graph
     for node in list(graph.nodes):
@@ -286,7 +286,7 @@ def _drop_unused(captured: Captured) -> Captured:
             kept.append(i)
     inputs = tuple(captured.inputs[i] for i in kept)
     captured.graph.recompile()
-    return Captured(
+    return CapturedGraph(
         captured.graph,
         inputs,
         captured.bound,
@@ -297,7 +297,7 @@ def _drop_unused(captured: Captured) -> Captured:
     )
 
 
-def decompose(captured: Captured, options: Options) -> torch.fx.GraphModule:
+def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.GraphModule:
     """The graph over the device's operators: our decompositions applied, views explicit."""
     graph = captured.graph
     _note_filled_clones(graph)
@@ -346,7 +346,7 @@ def _place(interpreter: _Stepper) -> str:
     return f"\n  at {interpreter.line[0]}:{interpreter.line[1]}" if interpreter.line[0] else ""
 
 
-def _fake_mode(captured: Captured) -> FakeTensorMode:
+def _fake_mode(captured: CapturedGraph) -> FakeTensorMode:
     for fake in captured.fakes:
         return fake.fake_mode  # pyright: ignore[reportAttributeAccessIssue]
     return FakeTensorMode(allow_non_fake_inputs=True)

@@ -10,7 +10,7 @@ from irwidget.spyre.division import host_bytes, largest_divisor, tensors_of
 from irwidget.spyre.hardware import SPAN_LIMIT
 from irwidget.spyre.ir import Graph, Op
 from irwidget.spyre.layout import DeviceLayout
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 
 
 def best_outer_split(layout: DeviceLayout, itemsize: int, cores: int) -> tuple[int, int]:
@@ -23,7 +23,7 @@ def best_outer_split(layout: DeviceLayout, itemsize: int, cores: int) -> tuple[i
     return split, size[outer] // split * prod(size[outer + 1 :]) * itemsize
 
 
-def chunk_large_tensors(graph: Graph, options: Options) -> Graph:
+def chunk_large_tensors(graph: Graph, options: SpyreSwitches) -> Graph:
     """Split pointwise ops that no division brings under 256 MiB per core into stick-aligned chunks."""
     ops: list[Op] = []
     number = graph.next_number()
@@ -40,7 +40,7 @@ def chunk_large_tensors(graph: Graph, options: Options) -> Graph:
     return graph.with_ops(ops)
 
 
-def _cut(graph: Graph, op: Op, options: Options) -> tuple[str, int] | None:
+def _cut(graph: Graph, op: Op, options: SpyreSwitches) -> tuple[str, int] | None:
     """The variable to cut and the size of a chunk; None when the op fits as it is."""
     out = graph.buffers[op.target]
     itemsize = host_bytes(out.dtype)

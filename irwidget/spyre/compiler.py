@@ -26,10 +26,10 @@ from irwidget.spyre.named import (
     named_sizes,
     propagate_names,
 )
-from irwidget.spyre.options import Options, make_options
+from irwidget.spyre.options import SpyreSwitches, make_options
 from irwidget.spyre.padding import pad_matmuls
 from irwidget.spyre.pool import Pool, plan_pool
-from irwidget.spyre.program import Origin, SpyreProgram
+from irwidget.spyre.program import CompiledFrom, SpyreProgram
 from irwidget.spyre.restickify import LayoutChoice, choose_layouts, commit_layouts, insert_restickify
 from irwidget.spyre.scratchpad import Scratchpad, co_optimize, plan_scratchpad
 from irwidget.spyre.tensorspec import described
@@ -96,13 +96,13 @@ def compile(
     """
     given = make_options(cores, options)
     label = name or getattr(fn, "__name__", type(fn).__name__)
-    return replace(_Compilation(given, label).run(fn, inputs), origin=Origin(fn, described(inputs)))
+    return replace(_ProgramCompilation(given, label).run(fn, inputs), origin=CompiledFrom(fn, described(inputs)))
 
 
-class _Compilation:
+class _ProgramCompilation:
     """One run of the pipeline: the options and the dumps so far."""
 
-    def __init__(self, options: Options, label: str) -> None:
+    def __init__(self, options: SpyreSwitches, label: str) -> None:
         self.options, self.label = options, label
         self.record = _Recorder()
 

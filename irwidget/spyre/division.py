@@ -14,7 +14,7 @@ from irwidget.spyre.formats import device_format
 from irwidget.spyre.hardware import SPAN_LIMIT
 from irwidget.spyre.ir import Graph, Op, blaming
 from irwidget.spyre.layout import DeviceLayout
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def host_bytes(dtype: str) -> int:
 
 def divide(
     graph: Graph,
-    options: Options,
+    options: SpyreSwitches,
     hints: Mapping[str, Mapping[str, int]],
     dynamic: Mapping[str, Mapping[str, int]] | None = None,
 ) -> tuple[Graph, tuple[Division, ...]]:
@@ -100,7 +100,7 @@ def divide(
 def divide_op(
     graph: Graph,
     op: Op,
-    options: Options,
+    options: SpyreSwitches,
     hint: Mapping[str, int] | None = None,
     dynamic: Mapping[str, int] | None = None,
 ) -> Division:

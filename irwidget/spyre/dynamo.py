@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from irwidget import private_torch
 from irwidget.spyre.capture import Replayed
 from irwidget.spyre.compiler import compile
 from irwidget.spyre.tensorspec import TensorSpec
@@ -92,8 +93,7 @@ def _boxed(graph: _Graph) -> Callable[[list[Any]], Any]:
         with torch.no_grad():
             return graph(*given)
 
-    run._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]
-    return run
+    return private_torch.boxed(run)
 
 
 def _is_symbolic(value: Any) -> bool:

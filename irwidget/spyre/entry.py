@@ -11,11 +11,11 @@ from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
 from irwidget.lazy import cached_property
 from irwidget.registry import Target
 from irwidget.spyre.hardware import MAX_CORES
-from irwidget.spyre.options import Options, make_options
+from irwidget.spyre.options import SpyreSwitches, make_options
 from irwidget.toolchain import run
 
 TARGETS = tuple(
-    Target(name, "spyre", language, summary=summary, options=Options)
+    Target(name, "spyre", language, summary=summary, options=SpyreSwitches)
     for name, language, summary in (
         ("spyre_fx", "fx", "the FX graph after Spyre's decompositions"),
         ("spyre_loop_ir", "text", "loop-level IR: layouts, work division, scratchpad"),

@@ -25,19 +25,19 @@ from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layout import row_major
 from irwidget.spyre.memory import CoreTile, DeviceMemory, Integers, Space, TileError
 from irwidget.spyre.opspec import OpSpec, TensorArg
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.pool import Pool
 from irwidget.spyre.scratchpad import Scratchpad
 from irwidget.spyre.superdsc import SuperDscPlan, start_address
 
 
-class Executable(Protocol):
+class SpyreExecutable(Protocol):
     """What of a compiled program is needed to run it; see `SpyreProgram`."""
 
     @property
     def name(self) -> str: ...
     @property
-    def options(self) -> Options: ...
+    def options(self) -> SpyreSwitches: ...
     @property
     def graph(self) -> Graph: ...
     @property
@@ -56,13 +56,13 @@ class Executable(Protocol):
     def output_tree(self) -> Any: ...
 
 
-def execute(program: Executable, tensors: Sequence[Any], *, rounding: bool = False) -> Any:
+def execute(program: SpyreExecutable, tensors: Sequence[Any], *, rounding: bool = False) -> Any:
     """Run the program on tensors; returns what the compiled function returns, in its dtypes."""
     return _Run(program, rounding).run(tensors)
 
 
 class _Run:
-    def __init__(self, program: Executable, rounding: bool) -> None:
+    def __init__(self, program: SpyreExecutable, rounding: bool) -> None:
         self.program, self.rounding = program, rounding
         self.graph = program.graph
         self.memory = DeviceMemory(program.options.lx_bytes)

@@ -20,12 +20,12 @@ from irwidget.private_torch import NEEDED_TO_UNPICKLE_GRAPHS
 from irwidget.toolchain import processes
 
 if TYPE_CHECKING:
-    from irwidget.spyre.capture import Captured
+    from irwidget.spyre.capture import CapturedGraph
 
 _SECONDS = 120
 
 
-def loop_level_ir(captured: Captured) -> str:
+def loop_level_ir(captured: CapturedGraph) -> str:
     """The operations that Inductor lowers the captured graph to, for the CPU; or why there are none to show."""
     try:
         packed = io.BytesIO()

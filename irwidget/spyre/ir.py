@@ -81,7 +81,7 @@ class BufferView:
 
 
 @dataclass(frozen=True, slots=True)
-class TileLoop:
+class SpyreTileLoop:
     """One level of a coarse-tiling loop around an op."""
 
     scope: int
@@ -122,7 +122,7 @@ class Op:
     unit_batch: bool = False
     external: External | None = None
     splits: tuple[tuple[str, int], ...] = ()
-    loops: tuple[TileLoop, ...] = ()
+    loops: tuple[SpyreTileLoop, ...] = ()
     dims: tuple[tuple[str, str], ...] = ()
     """Named dims: variable -> name."""
     node: str = ""

@@ -10,7 +10,7 @@ from irwidget.lazy import cached_property
 from irwidget.spyre.bundling import KernelBundle
 from irwidget.spyre.ir import Graph, blaming
 from irwidget.spyre.opspec import LoopSpec, OpSpec, make_opspec
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.superdsc import SuperDscPlan, plan, start_address, superdsc
 
 
@@ -165,7 +165,7 @@ def _nest(specs: Sequence[OpSpec], depth: int) -> tuple[OpSpec | LoopSpec, ...]:
 def make_kernel(
     graph: Graph,
     made: KernelBundle,
-    options: Options,
+    options: SpyreSwitches,
     places: Mapping[str, tuple[str, int]],
     has_pool: bool,
 ) -> SpyreKernel:

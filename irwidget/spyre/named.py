@@ -8,7 +8,7 @@ from dataclasses import replace
 from irwidget.errors import UnsupportedError, UsageError, near
 from irwidget.spyre.division import granularity
 from irwidget.spyre.ir import Graph, Op
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.tensorspec import Input
 
 
@@ -75,7 +75,7 @@ def check_hint_names(graph: Graph) -> None:
                     )
 
 
-def given_divisions(graph: Graph, options: Options) -> Mapping[str, Mapping[str, int]]:
+def given_divisions(graph: Graph, options: SpyreSwitches) -> Mapping[str, Mapping[str, int]]:
     """Splits of `Options.divisions`, by op and variable."""
     found: dict[str, Mapping[str, int]] = {}
     by_buffer = {op.target: op for op in graph.ops if op.computed}
@@ -92,7 +92,7 @@ def given_divisions(graph: Graph, options: Options) -> Mapping[str, Mapping[str,
     return found
 
 
-def hinted_divisions(graph: Graph, options: Options) -> Mapping[str, Mapping[str, int]]:
+def hinted_divisions(graph: Graph, options: SpyreSwitches) -> Mapping[str, Mapping[str, int]]:
     """Splits that users ask for, by op and variable."""
     found: dict[str, dict[str, int]] = {}
     for op in graph.ops:

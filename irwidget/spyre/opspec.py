@@ -13,7 +13,7 @@ from irwidget.spyre.formats import DeviceFormat
 from irwidget.spyre.ir import Graph, Op
 from irwidget.spyre.layout import DeviceLayout
 from irwidget.spyre.normalize import Access, normalize
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.schedule import core_order, loop_order
 
 UNIT_BATCH = "_spyre_bmm_unit"
@@ -136,7 +136,7 @@ def accesses_of(graph: Graph, op: Op) -> list[Access]:
 def make_opspec(
     graph: Graph,
     op: Op,
-    options: Options,
+    options: SpyreSwitches,
     places: Mapping[str, tuple[str, int]],
     arguments: Sequence[str],
 ) -> OpSpec:

@@ -19,7 +19,7 @@ def _of(what: str, words: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SpyreSwitches:
     """The switches of the front end with their June 2026 defaults."""
 
     cores: int = option(MAX_CORES, f"how many cores, 1 to {MAX_CORES}")
@@ -45,14 +45,14 @@ class Options:
     """Whether the 2-D weights of a module's nn.Linear get their stick on out_features, as `model.to("spyre")` does."""
 
 
-def make_options(cores: int, options: Mapping[str, Any]) -> Options:
+def make_options(cores: int, options: Mapping[str, Any]) -> SpyreSwitches:
     """Options from keyword arguments; UsageError for unknown names and bad values."""
-    known = {f.name for f in fields(Options)} - {"cores"}
+    known = {f.name for f in fields(SpyreSwitches)} - {"cores"}
     for name in options:
         if name not in known:
             raise UsageError(f"unknown option {name!r} of the Spyre compiler. {near(name, sorted(known))}")
     check_cores(cores)
-    made = Options(cores=cores, **options)
+    made = SpyreSwitches(cores=cores, **options)
     choices = {
         "layout_solver": LAYOUT_SOLVERS,
         "restickify_solver": RESTICKIFY_SOLVERS,

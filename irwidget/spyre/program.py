@@ -16,7 +16,7 @@ from irwidget.spyre.host import host_module
 from irwidget.spyre.ir import Graph, Op
 from irwidget.spyre.kernel import Execution, SpyreKernel
 from irwidget.spyre.opspec import LoopSpec, OpSpec
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.pool import Pool
 from irwidget.spyre.restickify import LayoutChoice
 from irwidget.spyre.scratchpad import Scratchpad
@@ -29,7 +29,7 @@ _EMPTY_CLASSES = {"constant": "SpyreConstantFallback", "fallback": "FallbackKern
 
 
 @dataclass(frozen=True)
-class Origin:
+class CompiledFrom:
     """What a program was compiled from, so that it can be compiled again with other options."""
 
     function: Any
@@ -42,7 +42,7 @@ class SpyreProgram:
     """A compiled function: the loop IR after every pass, its kernels, and why they are what they are."""
 
     name: str
-    options: Options
+    options: SpyreSwitches
     graph: Graph
     steps: tuple[SpyreKernel | HostCall, ...]
     """Kernels and host calls in launch order."""
@@ -62,7 +62,7 @@ class SpyreProgram:
     """The traced FX graph with its fake inputs."""
     shared_dims: Mapping[str, int] = field(default_factory=dict[str, int])
     """Named dims and their sizes."""
-    origin: Origin | None = field(default=None, repr=False)
+    origin: CompiledFrom | None = field(default=None, repr=False)
 
     @property
     def results(self) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from irwidget.errors import UsageError, near
 from irwidget.spyre.hardware import MAX_CORES
-from irwidget.spyre.options import LAYOUT_SOLVERS, RESTICKIFY_SOLVERS, Options
+from irwidget.spyre.options import LAYOUT_SOLVERS, RESTICKIFY_SOLVERS, SpyreSwitches
 from irwidget.spyre.picture import SWITCHES
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.tensorspec import TensorSpec
@@ -32,7 +32,7 @@ def recompile(program: SpyreProgram, change: Mapping[str, Any]) -> SpyreProgram:
         if name not in _CHECKS:
             raise UsageError(f"a Spyre program cannot be changed in {name!r}. {near(name, list(_CHECKS))}")
         _CHECKS[name](name, value)
-    options: dict[str, Any] = {f.name: getattr(program.options, f.name) for f in fields(Options)}
+    options: dict[str, Any] = {f.name: getattr(program.options, f.name) for f in fields(SpyreSwitches)}
     options |= {name: value for name, value in change.items() if name not in ("divisions", "orders")}
     options["divisions"] = _merged(program.options.divisions, change.get("divisions", {}))
     if change.get("divisions"):

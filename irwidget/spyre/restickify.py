@@ -11,7 +11,7 @@ from irwidget.spyre.candidates import EdgeCost, LayoutRule, Propagation, edge_co
 from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of, stick_of
 from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
 from irwidget.spyre.layout import DeviceLayout
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class _Costs:
         return self.memo[key]
 
 
-def choose_layouts(graph: Graph, found: Propagation, options: Options) -> LayoutChoice:
+def choose_layouts(graph: Graph, found: Propagation, options: SpyreSwitches) -> LayoutChoice:
     """Beam search over assignments, ops in order, cheapest states kept (greedy keeps one)."""
     width = 1 if options.restickify_solver == "greedy" else options.beam_width
     costs = _Costs(graph, found)

@@ -6,7 +6,7 @@ from functools import cmp_to_key
 from math import gcd, prod
 
 from irwidget.spyre.ir import Op
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 
 
 def loop_order(op: Op) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def loop_order(op: Op) -> tuple[str, ...]:
     return (*order([v for v, _ in op.ranges]), *order([v for v, _ in op.reduced]))
 
 
-def core_order(op: Op, options: Options) -> tuple[str, ...]:
+def core_order(op: Op, options: SpyreSwitches) -> tuple[str, ...]:
     """Variables from the one whose slices vary fastest over the core ids (docs/spyre-rules.md: Core numbers)."""
     order = loop_order(op)
     splits = dict(op.splits)
@@ -43,7 +43,7 @@ def core_order(op: Op, options: Options) -> tuple[str, ...]:
     return order
 
 
-def slice_formulas(op: Op, options: Options) -> dict[str, tuple[int, int]]:
+def slice_formulas(op: Op, options: SpyreSwitches) -> dict[str, tuple[int, int]]:
     """Variable -> (divisor, split): its slice is (core // divisor) mod split."""
     splits = dict(op.splits)
     found: dict[str, tuple[int, int]] = {}

@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from irwidget.spyre.division import Division, largest_divisor, output_variables, tensors_of
 from irwidget.spyre.ir import Graph, Op, users
 from irwidget.spyre.opfuncs import LX_ATEN_OPS
-from irwidget.spyre.options import Options
+from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.schedule import cores_used, slice_formulas
 
 _IN_PLACE = frozenset({"exp", "sub", "add", "rsqrt"})
@@ -42,7 +42,7 @@ class Scratchpad:
     """Buffer -> the operand whose slot it took."""
 
 
-def plan_scratchpad(graph: Graph, options: Options) -> Scratchpad:
+def plan_scratchpad(graph: Graph, options: SpyreSwitches) -> Scratchpad:
     """Decide what is placed; the same address on every core."""
     if not options.lx_planning:
         return Scratchpad({}, {}, {op.target: "LX planning is off" for op in graph.ops if op.computed}, {})
@@ -54,7 +54,7 @@ def plan_scratchpad(graph: Graph, options: Options) -> Scratchpad:
     return Scratchpad(addresses, blocks, reasons, in_place)
 
 
-def _eligible(graph: Graph, options: Options) -> tuple[dict[str, LxBuffer], dict[str, str]]:
+def _eligible(graph: Graph, options: SpyreSwitches) -> tuple[dict[str, LxBuffer], dict[str, str]]:
     consumers = users(graph)
     position = {op.name: i for i, op in enumerate(graph.ops)}
     aten = _origin_names(graph)
@@ -98,7 +98,7 @@ def _refusal(
     readers: Sequence[Op],
     aten: str,
     mutated: set[str],
-    options: Options,
+    options: SpyreSwitches,
 ) -> str:
     """Why a buffer cannot lie in the scratchpad; empty when it can."""
     name = op.target
@@ -121,7 +121,7 @@ def _refusal(
     return _mismatch(graph, op, readers, options)
 
 
-def _mismatch(graph: Graph, op: Op, readers: Sequence[Op], options: Options) -> str:
+def _mismatch(graph: Graph, op: Op, readers: Sequence[Op], options: SpyreSwitches) -> str:
     mine = slicing(graph, op, op.target, options)
     for reader in readers:
         for other in slicing_reads(graph, reader, op.target, options):
@@ -134,16 +134,16 @@ Slicing = tuple[int, tuple[tuple[tuple[int, int], ...], ...]]
 """Cores used, and per device dim the (divisor, split) of the variables that divide it."""
 
 
-def slicing(graph: Graph, op: Op, buffer: str, options: Options) -> Slicing:
+def slicing(graph: Graph, op: Op, buffer: str, options: SpyreSwitches) -> Slicing:
     """How the producer divides the buffer over the cores."""
     return _slicing(op, graph.write_coordinates(op), options)
 
 
-def slicing_reads(graph: Graph, op: Op, buffer: str, options: Options) -> list[Slicing]:
+def slicing_reads(graph: Graph, op: Op, buffer: str, options: SpyreSwitches) -> list[Slicing]:
     return [_slicing(op, graph.read_coordinates(op, r), options) for r in op.tensor_reads if r.buffer == buffer]
 
 
-def _slicing(op: Op, coordinates: Sequence[object], options: Options) -> Slicing:
+def _slicing(op: Op, coordinates: Sequence[object], options: SpyreSwitches) -> Slicing:
     formulas = slice_formulas(op, options)
     dims: list[tuple[tuple[int, int], ...]] = []
     for coordinate in coordinates[:-1]:
@@ -178,12 +178,12 @@ def _parent(
 # -- solvers ---------------------------------------------------------------------------------------
 
 
-def solve(blocks: list[LxBuffer], options: Options) -> tuple[dict[str, int], dict[str, str]]:
+def solve(blocks: list[LxBuffer], options: SpyreSwitches) -> tuple[dict[str, int], dict[str, str]]:
     """Addresses of what is placed, in bytes, and which of it took which operand's slot; by `options.layout_solver`."""
     return (_greedy if options.layout_solver == "greedy" else _fit)(blocks, options)
 
 
-def _greedy(blocks: list[LxBuffer], options: Options) -> tuple[dict[str, int], dict[str, str]]:
+def _greedy(blocks: list[LxBuffer], options: SpyreSwitches) -> tuple[dict[str, int], dict[str, str]]:
     """Walk the time points: free what ends, then place what starts."""
     addresses: dict[str, int] = {}
     in_place: dict[str, str] = {}
@@ -223,7 +223,7 @@ def _first_room(size: int, live: list[tuple[int, int]], limit: int) -> int | Non
     return None
 
 
-def _fit(blocks: list[LxBuffer], options: Options) -> tuple[dict[str, int], dict[str, str]]:
+def _fit(blocks: list[LxBuffer], options: SpyreSwitches) -> tuple[dict[str, int], dict[str, str]]:
     """Sort by span per use, subtract what overlaps in time, take the first or the tightest gap."""
     parents = {b.parent for b in blocks if b.parent}
 
@@ -293,7 +293,7 @@ def _subtract(gaps: list[tuple[int, int]], start: int, end: int) -> list[tuple[i
 # -- co-optimisation -------------------------------------------------------------------------------
 
 
-def co_optimize(graph: Graph, divisions: Sequence[Division], options: Options) -> Graph:
+def co_optimize(graph: Graph, divisions: Sequence[Division], options: SpyreSwitches) -> Graph:
     """Move single splits of pointwise ops to other dims where more intermediates then fit the scratchpad."""
     by_op = {d.op: d for d in divisions}
     variants = {
@@ -338,7 +338,7 @@ def _with_splits(graph: Graph, chosen: Mapping[str, Splits]) -> Graph:
     return graph.map_ops(lambda op: replace(op, splits=chosen[op.name]) if op.name in chosen else op)
 
 
-def _left_in_memory(graph: Graph, options: Options) -> int:
+def _left_in_memory(graph: Graph, options: SpyreSwitches) -> int:
     plan = plan_scratchpad(graph, options)
     made = {op.target for op in graph.ops if op.computed and not op.is_mutation} - graph.output_buffers
     return sum(graph.buffers[name].device.bytes for name in made if name not in plan.addresses)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import Index, device_coordinates, index_of, ranges_of, stick_of
-from irwidget.spyre.ir import Buffer, BufferView, Graph, Op, Ranges, Read, TileLoop, users
+from irwidget.spyre.ir import Buffer, BufferView, Graph, Op, Ranges, Read, SpyreTileLoop, users
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layout import DeviceLayout, device_layout, row_major
 from irwidget.spyre.opspec import OpSpec, TensorArg
@@ -59,7 +59,7 @@ class _OpTiling:
     """What tiling does to one op."""
 
     sizes: dict[str, int]
-    loops: tuple[TileLoop, ...]
+    loops: tuple[SpyreTileLoop, ...]
     reduced: tuple[str, ...]
     """Reduction variables that are tiled."""
 
@@ -75,7 +75,7 @@ class _Accumulator:
     """What it starts from is written over these ranges, to here."""
     sums: Index
     """Where each tile's result is combined into it."""
-    loops: tuple[TileLoop, ...]
+    loops: tuple[SpyreTileLoop, ...]
     """Around the fill."""
 
 
@@ -121,17 +121,17 @@ class _Tiler:
         by_name = {name: v for v, name in op.dims}
         sizes = dict(op.space)
         reduced = [v for v, _ in op.reduced]
-        loops: list[TileLoop] = []
+        loops: list[SpyreTileLoop] = []
         tiled_reductions: list[str] = []
         for scope, name, count in _scopes(op):
             v = by_name.get(name)
             if v is None or v not in sizes:
-                loops.append(TileLoop(scope, name, count))
+                loops.append(SpyreTileLoop(scope, name, count))
                 continue
             if sizes[v] % count:
                 raise self._error(op, f"dim {name} of {sizes[v]} does not divide into {count} tiles")
             sizes[v] //= count
-            loops.append(TileLoop(scope, name, count, v, sizes[v]))
+            loops.append(SpyreTileLoop(scope, name, count, v, sizes[v]))
             if v in reduced:
                 tiled_reductions.append(v)
             self._check_stick(op, v, name, sizes[v])
@@ -284,7 +284,7 @@ class _Tiler:
         return total
 
     def _copy_out(
-        self, op: Op, read: Read, ranges: tuple[tuple[str, int], ...], full: str, loops: tuple[TileLoop, ...]
+        self, op: Op, read: Read, ranges: tuple[tuple[str, int], ...], full: str, loops: tuple[SpyreTileLoop, ...]
     ) -> Op:
         """A tile into its place in the full buffer."""
         self.number += 1

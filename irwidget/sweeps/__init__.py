@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from irwidget.sweeps.cells import Case, Cell
 from irwidget.sweeps.driver import sweep
-from irwidget.sweeps.result import Comparison, Sweep, load
+from irwidget.sweeps.result import Sweep, SweepComparison, load
 
-__all__ = ["Case", "Cell", "Comparison", "Sweep", "load", "sweep"]
+__all__ = ["Case", "Cell", "Sweep", "SweepComparison", "load", "sweep"]

@@ -1,8 +1,6 @@
 """The process of a cell: exports and lowers one case after the other, away from whoever runs the sweep.
 
-    python -m irwidget.sweeps.child CONNECTION_FD LIFELINE_FD
-
-It ends when the other end of the lifeline closes, whatever it is doing then.
+`irwidget.toolchain.child` starts it.
 """
 
 from __future__ import annotations
@@ -12,18 +10,15 @@ import hashlib
 import os
 import pickle
 import platform
-import signal
-import sys
-import threading
 import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from typing import Any
 
 from irwidget.errors import IRWidgetError
 from irwidget.sweeps.cells import Case, Cell, Status, Task, failing_op
+from irwidget.toolchain import child
 from irwidget.trace import Failure, Trace
 
 IDLE = 120.0
@@ -31,23 +26,19 @@ IDLE = 120.0
 
 
 def main() -> None:
-    connection = Connection(int(sys.argv[1]))
-    threading.Thread(target=_end_with, args=(int(sys.argv[2]),), daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection = child.serving()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)  # what a model prints is no sign of how its process ended
+    os.close(nowhere)
     warnings.simplefilter("ignore")
-    runner = _Runner()
+    runner = _CaseRunner()
     with contextlib.suppress(EOFError, ConnectionError):
         while connection.poll(IDLE):
             task: Task = pickle.loads(connection.recv_bytes())
             connection.send_bytes(pickle.dumps(runner.run(task)))
 
 
-def _end_with(lifeline: int) -> None:
-    os.read(lifeline, 1)
-    os._exit(0)
-
-
-class _Runner:
+class _CaseRunner:
     """Runs tasks; the case of the last one is kept with its export, which the next target can use."""
 
     def __init__(self) -> None:

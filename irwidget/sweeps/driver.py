@@ -143,7 +143,8 @@ def _identity(model: Any) -> str:
     import inspect
 
     import torch
-    from torch.utils._pytree import tree_leaves
+
+    from irwidget.private_torch import pytree
 
     if not isinstance(model, Case | tuple):
         obj, rest, more = model, (), {}
@@ -163,7 +164,7 @@ def _identity(model: Any) -> str:
             parts.append(str(getattr(thing, "__qualname__", "")))
     if isinstance(obj, torch.nn.Module):
         parts += [f"{name}{tuple(value.shape)}{value.dtype}" for name, value in obj.state_dict().items()]
-    leaves = tree_leaves((rest, more))
+    leaves = pytree.tree_leaves((rest, more))
     parts += [f"{tuple(x.shape)}{x.dtype}" if isinstance(x, torch.Tensor) else type(x).__name__ for x in leaves]
     return "\n".join(parts)
 

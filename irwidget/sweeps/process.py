@@ -2,101 +2,67 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
-import signal
-import subprocess
 import threading
-from multiprocessing.connection import Connection, Pipe
-from typing import Any
 
 from irwidget.sweeps.cells import Cell, Status, Task
-from irwidget.toolchain import processes
+from irwidget.toolchain import child
 
 GRACE = 20.0
 """Seconds on top of a task's own time: the start of the process, and what the passes' own time-out takes to act."""
+_DYING = 0.2
+"""Seconds for a process that has hung up to end by itself, and so with a status of its own."""
 
 
-class Child:
+class CellProcess(child.Child):
     """A process that lowers one task after the other."""
 
     def __init__(self) -> None:
-        ours, theirs = Pipe()
-        self._lifeline = processes.Lifeline()
-        self._log = processes.log()
-        self.process = subprocess.Popen(
-            processes.command("irwidget.sweeps.child", str(theirs.fileno()), str(self._lifeline.theirs), here=True),
-            pass_fds=(theirs.fileno(), self._lifeline.theirs),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._log,
-            start_new_session=True,
-        )
-        theirs.close()
-        self._lifeline.given()
-        self._connection: Connection[Any, Any] = ours
+        super().__init__("irwidget.sweeps.child", here=True)
 
     def run(self, task: Task) -> Cell:
         """The cell of a task; the process is dead afterwards when the cell says `crashed` or `timeout`."""
         try:
-            self._connection.send_bytes(pickle.dumps(task))
-            if not self._connection.poll(task.timeout + GRACE):
+            self.connection.send_bytes(pickle.dumps(task))
+            if not self.connection.poll(task.timeout + GRACE):
                 self.kill()
+                self.end()
                 return _ended(task, "timeout", f"not done after {task.timeout:g} s: its process was ended")
-            return pickle.loads(self._connection.recv_bytes())
+            return pickle.loads(self.connection.recv_bytes())
         except (EOFError, OSError):
-            self.kill()
-            how = processes.epitaph(self.process.returncode, self._log)
-            return _ended(task, "crashed", f"the process of the cell {how}")
-
-    def kill(self) -> None:
-        """End it and what it started."""
-        # one that died by itself keeps its status
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(0.2)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self._connection.close()
-        self._lifeline.close()
-
-    def forget(self) -> None:
-        """In a copy of this process: it is the parent's."""
-        self.process.returncode = 0
-        self._connection.close()
-
-    @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
+            self.end(wait=_DYING)
+            return _ended(task, "crashed", f"the process of the cell {self.epitaph}")
 
 
 def _ended(task: Task, status: Status, message: str) -> Cell:
     return Cell(task.model, task.column.name, status, message, key=task.key)
 
 
-_idle: list[Child] = []
-_busy: set[Child] = set()
+_idle: list[CellProcess] = []
+_busy: set[CellProcess] = set()
 _lock = threading.Lock()
 
 
 def run(task: Task) -> Cell:
     """Run a task in an idle child, or in a new one. What a sweep submits to its executor."""
     with _lock:
-        child = _idle.pop() if _idle else None
-    if child is None or not child.alive:
-        child = Child()
+        one = _idle.pop() if _idle else None
+    if one is not None and not one.alive:
+        one.end()
+        one = None
+    one = one or CellProcess()
     while True:
         with _lock:
-            _busy.add(child)
-        cell = child.run(task)
+            _busy.add(one)
+        cell = one.run(task)
         with _lock:
-            _busy.discard(child)
-            if child.alive:
-                _idle.append(child)
-        if cell.status != "crashed" or child.process.returncode != 0:
+            _busy.discard(one)
+            if one.alive:
+                _idle.append(one)
+        if cell.status != "crashed" or one.process.returncode != 0:
             return cell
-        child = Child()  # it had ended for want of work just when the task came
+        one = CellProcess()  # it had ended for want of work just when the task came
 
 
 def end_all() -> None:
@@ -104,19 +70,18 @@ def end_all() -> None:
     with _lock:
         idle, busy = list(_idle), list(_busy)
         _idle.clear()
-    for child in idle:
-        child.kill()
-    for child in busy:  # the thread that waits for it tidies up
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.process.pid, signal.SIGKILL)
+    for one in idle:
+        one.kill()
+        one.end()
+    for one in busy:  # the thread that waits for it tidies up
+        one.kill()
 
 
 def _in_copy() -> None:
     global _lock
     _lock = threading.Lock()
-    for child in (*_idle, *_busy):
-        with contextlib.suppress(OSError):
-            child.forget()
+    for one in (*_idle, *_busy):
+        one.forget()
     _idle.clear()
     _busy.clear()
 

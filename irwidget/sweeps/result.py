@@ -90,9 +90,9 @@ class Sweep:
             raise UsageError(f"No dumps were kept of {model} to {target}: {cell.message or 'dumps=False'}")
         return Lowering(stored.read(cell.dumps))
 
-    def compare(self, before: Sweep) -> Comparison:
+    def compare(self, before: Sweep) -> SweepComparison:
         """What changed since another sweep, of another toolchain say."""
-        return Comparison(before, self)
+        return SweepComparison(before, self)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One offline page: the heat map, its filter, and the pass diff of each cell; written to `path` when given."""
@@ -110,7 +110,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SweepComparison:
     """Two sweeps: what works no longer, what works now, what fails elsewhere."""
 
     view: ClassVar[str] = "sweep comparison"
@@ -152,7 +152,7 @@ class Comparison:
     @property
     def removed(self) -> tuple[Cell, ...]:
         """Cells that only the earlier sweep has."""
-        return Comparison(self.after, self.before).added
+        return SweepComparison(self.after, self.before).added
 
     @property
     def versions(self) -> dict[str, tuple[str, str]]:

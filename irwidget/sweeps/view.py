@@ -1,4 +1,4 @@
-"""The heat map of a sweep: widget, offline page, and twins in text and HTML."""
+"""The heat map of a sweep: widget, offline page, and fallbacks in text and HTML."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import anywidget
 import traitlets
 
 from irwidget.sweeps.cells import Cell
-from irwidget.sweeps.result import Comparison, Sweep
-from irwidget.views import base, offline, twins
+from irwidget.sweeps.result import Sweep, SweepComparison
+from irwidget.views import base, fallbacks, offline
 from irwidget.views.markup import aligned, folded, row, table, tag
 from irwidget.views.widget import PassDiff
 
@@ -53,7 +53,7 @@ def html(sweep: Sweep) -> str:
     )
 
 
-def comparison_text(comparison: Comparison) -> str:
+def comparison_text(comparison: SweepComparison) -> str:
     """Which versions differ, and which cells do."""
     lines = [repr(comparison).strip("<>")]
     lines += [f"  {name}: {old} -> {new}" for name, (old, new) in comparison.versions.items()]
@@ -62,7 +62,7 @@ def comparison_text(comparison: Comparison) -> str:
     return "\n".join(lines)
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(comparison: SweepComparison) -> str:
     """The same as HTML."""
     parts = [tag("p", tag("strong", repr(comparison).strip("<>")))]
     if comparison.versions:
@@ -74,7 +74,7 @@ def comparison_html(comparison: Comparison) -> str:
     return tag("div", *parts)
 
 
-def _groups(comparison: Comparison) -> list[tuple[str, tuple[tuple[Cell, Cell], ...]]]:
+def _groups(comparison: SweepComparison) -> list[tuple[str, tuple[tuple[Cell, Cell], ...]]]:
     groups = [("Regressed", comparison.regressed), ("Fixed", comparison.fixed), ("Fail elsewhere", comparison.moved)]
     return [(title, pairs) for title, pairs in groups if pairs]
 
@@ -115,7 +115,7 @@ def _data(sweep: Sweep) -> bytes:
     return base.packed(made)
 
 
-class SweepMap(base.View):
+class SweepMap(base.BundledView):
     """A sweep as a heat map; a click on a cell shows its failure and its pass diff.
 
     The traits are the state of the view: `chosen` is the number of a cell of the sweep, `query` and `status` filter.
@@ -152,7 +152,7 @@ class SweepMap(base.View):
         if isinstance(before, PassDiff):
             before.close()
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         return html(self.sweep), text(self.sweep)
 
 
@@ -166,11 +166,11 @@ def page(sweep: Sweep, title: str) -> str:
     for number, cell in enumerate(sweep.cells):
         if cell.dumps:
             trace = sweep.lowering(cell.model, cell.target).trace
-            shown = offline.view(offline.state_of([trace]), twins.html([trace]))
+            shown = offline.view(offline.state_of([trace]), fallbacks.html([trace]))
             parts.append(f'<template id="irw-cell-{number}">{shown}</template>')
     return offline.document("\n".join(parts), title, ["viewer", "sweep"])
 
 
-def comparison_page(comparison: Comparison, title: str) -> str:
+def comparison_page(comparison: SweepComparison, title: str) -> str:
     """What changed, as a page that needs no kernel and no network."""
     return offline.document(tag("h1", title) + comparison_html(comparison), title, [])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
+import logging
 import os
 import queue
 import threading
@@ -25,6 +26,7 @@ from typing import Any
 from irwidget.toolchain import events, processes
 from irwidget.toolchain.workers import Worker
 
+_logger = logging.getLogger(__name__)
 MOST_ATTEMPTS = 3
 """How often a job is given to a new worker when the one before ended without having begun with it."""
 STARTING = 2.0
@@ -233,6 +235,7 @@ class _Lane:
         culprit = next((job for job in (running, *printing) if job in self._leaving), None)
         if culprit is None:
             culprit = running if running and running.began else printing[0] if printing else None
+        _logger.debug("the worker %s; %d jobs wait, %d were printing", how, len(self.waiting), len(printing))
         for job in printing:
             job.events.put(WorkerDied(how, fault=job is culprit))
         if running is not None and running is culprit:

@@ -50,14 +50,15 @@ def _dense(dense: Any) -> bytes:
         raise mlir.PassFailed(f"the values of a constant of {element} cannot be read", ())
     if dense.is_splat:
         return numpy.full(count, dense.get_splat_value().value, kind).tobytes()
-    numbers: Any = dense.maybe_downcast()  # the class of all elements has no iterator
+    ir = mlir.ir
+    numbers: Any = (ir.DenseFPElementsAttr if element in _FLOATS else ir.DenseIntElementsAttr)(dense)
     try:
         return numpy.array(list(numbers)).astype(kind).tobytes()
     except TypeError:  # half precision, which the iterator lacks, has a buffer
         pass
     try:
         return numpy.array(numbers).astype(kind).tobytes()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError):  # the bindings have no numbers for it
         raise mlir.PassFailed(f"the values of a constant of {element} cannot be read", ()) from None
 
 

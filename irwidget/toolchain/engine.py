@@ -13,11 +13,11 @@ from dataclasses import replace
 from irwidget.toolchain import events, graphs, mlir, mlir_opt, printed, tools, weights
 from irwidget.toolchain.budget import TimeIsUp
 from irwidget.toolchain.mlir import MlirState
-from irwidget.toolchain.tool import Run, Session, State, StepFailed, TextState
+from irwidget.toolchain.tool import Run, State, StepFailed, TextState, WorkerSession
 from irwidget.trace import Content, Diagnostic
 
 
-def execute(request: events.Request, session: Session) -> Iterator[events.Event]:
+def execute(request: events.Request, session: WorkerSession) -> Iterator[events.Event]:
     """Run a request. Yields what happens, the result as early as it is there, then the texts of the dumps.
 
     Never raises: whatever goes wrong is a Failed event, and the dumps before it are still printed.

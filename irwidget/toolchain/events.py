@@ -23,10 +23,21 @@ Value = Array | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
-    """What to call `@main` with, and what it returns."""
+class MemRef:
+    """A tensor that the program works on in place, in the memory that the invocation names."""
 
-    inputs: tuple[tuple[Value, ...], ...]
+    start: int
+    """Bytes from the beginning of the memory to the first element."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What to call a function with, and what it returns."""
+
+    inputs: tuple[tuple[Value | MemRef, ...], ...]
     """One set of arguments for each call."""
     results: tuple[int | None, ...]
     """For each result, the bytes of an element; None for a number."""
@@ -34,6 +45,11 @@ class Invocation:
     """How long it may take, compilation included."""
     dump: int = -1
     """Which dump of the last step before is executed."""
+    function: str = "main"
+    memory: str = ""
+    """The file that buffers lie in, which the program reads and writes."""
+    opt_level: int | None = None
+    """LLVM's, 0 to 3, for the processor that there is; None for what compiles fast and runs on any."""
 
 
 @dataclass(frozen=True, slots=True)

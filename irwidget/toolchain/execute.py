@@ -1,4 +1,4 @@
-"""Execute the IR of one dump on the CPU, on real inputs: the tool behind `--check`.
+"""Execute the IR of one dump on the CPU, on real inputs: the tool behind `--check` and runs of kernels.
 
 MLIR is copied and taken to LLVM IR by the pipeline that the step gives; LLVM IR is taken as it is. It is compiled and
 called in a copy of the worker, since wrong IR may well crash.
@@ -12,23 +12,23 @@ from typing import Any
 from irwidget.toolchain import events, jit, mlir, translate
 from irwidget.toolchain.mlir_opt import as_mlir
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, refuse
-from irwidget.trace import Step
+from irwidget.trace import Diagnostic, Step
 
 RESULTS = "results"
-"""The fact that holds what `@main` returned: for each call a tuple of events.Value."""
+"""The fact that holds what the function returned: for each call a tuple of events.Value."""
 CRASHED = "crashed"
 """The name of the pass that is to blame when the compiled program itself ends its process."""
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """Execute `@main` of a dump of the steps before on the request's invocation; the IR itself goes on unchanged."""
+    """Execute a function of a dump of the steps before on the request's invocation. What it leaves is no IR."""
     invocation = run.request.invocation
     if invocation is None:
-        raise refuse(step, "execute needs the inputs of @main")
+        raise refuse(step, "execute needs inputs")
     kept = run.held.snapshots.get(run.request.steps[:-1])
     chosen = kept[invocation.dump] if kept else state
 
-    def apply(before: State) -> State:
+    def apply(_: State) -> State:
         text, constants = _llvm_ir(run, chosen, step)
         limits = jit.Limits(invocation.seconds)
         try:
@@ -36,8 +36,9 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
         except (jit.NotExecutable, jit.TookTooLong) as error:
             raise StepFailed(events.Failed("tool", str(error), "execute", step.tool)) from None
         except jit.Crashed as error:
-            raise StepFailed(events.Failed("tool", str(error), CRASHED, step.tool)) from None
-        return before
+            printed = (Diagnostic("remark", error.printed),) if error.printed else ()
+            raise StepFailed(events.Failed("tool", str(error), CRASHED, step.tool, printed)) from None
+        return TextState("llvm", "")
 
     yield Pass("execute", apply)
 
@@ -48,6 +49,6 @@ def _llvm_ir(run: Run, state: State, step: Step) -> tuple[str, Mapping[str, Any]
         return state.text, run.held.constants
     start = as_mlir(run, state, step)
     module = mlir.parse(mlir.bytecode(start.module), start.module.operation.context)
-    for planned in mlir.plan(step.arguments, module.context):
+    for planned in mlir.plan(step.arguments, module.context) if step.arguments else ():
         mlir.run(planned, module)
     return translate.bare(module.operation)

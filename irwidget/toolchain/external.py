@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from irwidget import registry
+from irwidget import private_torch_mlir, registry
 from irwidget.errors import near
 from irwidget.toolchain import events, feeding, graphs, llvm_state, mlir, printed, scratch
 from irwidget.toolchain.language import detect
@@ -34,7 +34,7 @@ _PATIENCE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class FoundProgram:
     """A program that can run a step."""
 
     path: str
@@ -42,7 +42,7 @@ class Program:
 
 
 @cache
-def find(tool: str) -> Program | str:
+def find(tool: str) -> FoundProgram | str:
     """The program for a tool, or why there is none, in words."""
     known = _known(tool)
     refused: list[str] = []
@@ -53,7 +53,7 @@ def find(tool: str) -> Program | str:
         if known.llvm and int(version.split(".")[0] or 0) < OLDEST_LLVM:
             refused.append(f"{path} is LLVM {version or 'of unknown version'}")
             continue
-        return Program(path, version)
+        return FoundProgram(path, version)
     wanted = f"{tool} of LLVM {OLDEST_LLVM} or newer" if known.llvm else tool
     remedy = (
         f"apt-get install {known.package}, or set LLVM_BIN_PATH"
@@ -74,9 +74,7 @@ def _candidates(tool: str) -> Iterator[str]:
         if value := os.environ.get(variable):
             yield value if os.path.isfile(value) else os.path.join(value, tool)
     if tool == "torch-mlir-opt":
-        import torch_mlir  # pyright: ignore[reportMissingImports]
-
-        yield os.path.join(next(iter(torch_mlir.__path__)), "_mlir_libs", tool)
+        yield str(private_torch_mlir.libraries() / tool)
     folders = Path("/usr/lib").glob("llvm-*/bin")
     yield from (str(folder / tool) for folder in sorted(folders, key=_number, reverse=True))
     for folder in os.environ.get("PATH", "").split(os.pathsep):
@@ -97,7 +95,7 @@ def _llvm_version(path: str) -> str:
     return match[1] if match else ""
 
 
-def tool(run: Run, state: State, step: Step, program: Program) -> Iterator[Pass]:
+def tool(run: Run, state: State, step: Step, program: FoundProgram) -> Iterator[Pass]:
     """Run an LLVM tool as a program; mlir-opt leaves a dump after each of its passes."""
     arguments = shlex.split(step.arguments)
     run.tools[step.tool] = f"{program.version} ({program.path})".strip()
@@ -242,7 +240,7 @@ _REFUSED = re.compile(
 )
 
 
-def refusal(program: Program, step: Step) -> str:
+def refusal(program: FoundProgram, step: Step) -> str:
     """Why an LLVM program would refuse a command line, in its own words; empty when it would not.
 
     Before anything is read or written, the programs take their whole command line apart, and `--version` ends them
@@ -356,7 +354,7 @@ def _hex(data: bytes, most: int = 4096) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _mlir_passes(run: Run, state: State, step: Step, program: Program, arguments: list[str]) -> Iterator[Pass]:
+def _mlir_passes(run: Run, state: State, step: Step, program: FoundProgram, arguments: list[str]) -> Iterator[Pass]:
     """mlir-opt once, with a file after every pass: only then are its passes known."""
     with scratch.folder() as folder:
         tree = os.path.join(folder, "tree")

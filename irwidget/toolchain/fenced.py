@@ -15,7 +15,7 @@ _FILL = 0xA5
 """What fences and memory that nobody has written hold."""
 
 
-class Memory:
+class FencedMemory:
     """Buffers with fences, and a `malloc` and `free` that compiled code can be given."""
 
     def __init__(self) -> None:

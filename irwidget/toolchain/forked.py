@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import gc
+import logging
 import os
 import pickle
-import resource
 import select
-import signal
 import struct
 import sys
 import threading
@@ -26,6 +25,7 @@ from typing import IO, NoReturn, TypeVar, cast
 
 from irwidget.toolchain import budget, processes
 
+_logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _CHUNK = 1 << 20
 _LENGTH = struct.Struct("<Q")
@@ -35,6 +35,11 @@ _GLANCE = 0.1
 
 class Died(Exception):
     """The copy ended before it answered; the message says how, in words."""
+
+    def __init__(self, how: str, printed: str = "") -> None:
+        super().__init__(how)
+        self.printed = printed
+        """The last that it printed."""
 
 
 class TimedOut(budget.TimeIsUp):
@@ -124,8 +129,7 @@ def _asked(function: Callable[[], object], seconds: float | None, memory: int) -
         try:
             data = _read(child, results, None if seconds is None else time.monotonic() + seconds)
         except BaseException:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(child, signal.SIGKILL)
+            processes.end(child)
             raise
         finally:
             os.close(results)
@@ -136,7 +140,9 @@ def _asked(function: Callable[[], object], seconds: float | None, memory: int) -
                 status = _reap(child)
             lifeline.close()
         if not data:
-            raise Died(processes.epitaph(status, log))
+            died = Died(processes.epitaph(status, log), processes.printed(log))
+            _logger.debug("a copy of this process, %d, %s", child, died)
+            raise died
     return pickle.loads(data)
 
 
@@ -170,16 +176,11 @@ def _serve(function: Callable[[], object], answers: int, lifeline: int, memory: 
         gc.disable()
         faulthandler.disable()  # the epitaph says it, to the one who waits
         os.setsid()
-        processes.die_with_parent(lifeline)
+        processes.confine(lifeline, processes.address_space() + memory)
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # the kernel's streams are sockets
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         processes.first_to_go()
-        faulthandler.disable()  # what there is to say of a crash, the kernel says
-        most = processes.address_space() + memory
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)  # the threads of OpenMP's pool are not in the copy
         with os.fdopen(answers, "wb") as stream:

@@ -27,7 +27,7 @@ Kind = Literal["embedded", "optional", "external"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class LockedTool:
     """A tool as toolchain.lock names it."""
 
     name: str
@@ -48,11 +48,11 @@ def path() -> Path:
     return beside if beside.exists() else here.parents[2] / "toolchain.lock"
 
 
-def read() -> tuple[list[Tool], dict[str, str]]:
+def read() -> tuple[list[LockedTool], dict[str, str]]:
     """The tools, and the other Python packages that development pins (name -> version)."""
     data: dict[str, Any] = tomllib.loads(path().read_text(encoding="utf-8"))
     tools = [
-        Tool(
+        LockedTool(
             name=entry["name"],
             version=entry["version"],
             kind=entry["kind"],

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irwidget import private_torch_mlir
 from irwidget.toolchain import locations, parsing
 from irwidget.trace import WHOLE, Content, Diagnostic, Scope
 
@@ -67,12 +68,11 @@ def new_context() -> Any:
 
 def _make_context() -> Any:
     _load()
-    from torch_mlir._mlir_libs import _stablehlo  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
     from torch_mlir.dialects import torch as torch_dialect  # pyright: ignore[reportMissingImports]
 
     context = ir.Context()
     torch_dialect.register_dialect(context)
-    _stablehlo.register_stablehlo_passes()
+    private_torch_mlir.register_stablehlo_passes()
     # torch_c, tm_tensor, stablehlo and chlo cannot be loaded by name: a pass that depends on them loads them.
     with context:
         empty = ir.Module.parse("module {}")

@@ -11,9 +11,9 @@ import mmap
 import re
 import subprocess
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from irwidget import private_torch_mlir
 from irwidget.errors import near
 from irwidget.toolchain import external, mlir
 
@@ -21,11 +21,8 @@ from irwidget.toolchain import external, mlir
 @cache
 def in_library() -> frozenset[str]:
     """Strings of the MLIR library that look like the name of a pass."""
-    import torch_mlir  # pyright: ignore[reportMissingImports]
-
-    folder = Path(next(iter(torch_mlir.__path__))) / "_mlir_libs"
     names: set[str] = set()
-    for library in folder.glob("libTorchMLIRAggregateCAPI*"):
+    for library in private_torch_mlir.libraries().glob("libTorchMLIRAggregateCAPI*"):
         with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             found = re.findall(rb"\0([a-z][a-z0-9]+(?:-[a-z0-9]+)*)(?=\0)", data)  # pyright: ignore[reportArgumentType]
         names |= {name.decode() for name in found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -40,12 +41,16 @@ def epitaph(status: int | None, log: IO[bytes]) -> str:
         how = "stopped answering"
     else:
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
+    telling = [line.strip() for line in printed(log).splitlines() if any(word in line for word in _TELLING)]
+    return f"{how}: {telling[-1][:500]}" if telling else how
+
+
+def printed(log: IO[bytes]) -> str:
+    """The end of a log; nothing where it cannot be read any more."""
     with contextlib.suppress(OSError, ValueError):
         log.seek(max(0, log.seek(0, os.SEEK_END) - _READ))
-        lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
-        telling = [line for line in lines if any(word in line for word in _TELLING)]
-        return f"{how}: {telling[-1][:500]}" if telling else how
-    return how
+        return log.read().decode(errors="replace")
+    return ""
 
 
 class Lifeline:
@@ -96,6 +101,23 @@ def die_with_parent(lifeline: int) -> None:
     with contextlib.suppress(BlockingIOError):
         if os.read(lifeline, 1) == b"":
             os._exit(0)
+
+
+def confine(lifeline: int, memory: int) -> None:
+    """What every process of ours does first: end with its parent, leave no core, have `memory` bytes, if not 0."""
+    die_with_parent(lifeline)
+    if memory:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def end(pid: int) -> None:
+    """Kill a process of ours that leads a session, and all in it; one that does not lead it yet, alone."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
 
 
 def first_to_go() -> None:

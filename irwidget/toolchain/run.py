@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import uuid
@@ -15,10 +16,12 @@ from irwidget.toolchain import budget, client, events
 from irwidget.toolchain.budget import Budget, TimeIsUp
 from irwidget.toolchain.lock import versions
 from irwidget.toolchain.streams import Local, Stream, next_event
-from irwidget.toolchain.texts import Texts
-from irwidget.toolchain.tool import Session
+from irwidget.toolchain.texts import StreamedTexts
+from irwidget.toolchain.tool import WorkerSession
 from irwidget.toolchain.weights import Values, Weights
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, dump
+
+_logger = logging.getLogger(__name__)
 
 Progress = Callable[[events.PassStarted, Step, float], None]
 """Told of each pass as it begins: the pass, its step, seconds since the run began."""
@@ -86,7 +89,7 @@ class Source:
         self.everything = weights is None
         """Whether runs get all values, rather than those that passes are known to look at."""
         self.key = uuid.uuid4().hex
-        self._session = Session()
+        self._session = WorkerSession()
         self.done: dict[tuple[Options, tuple[Step, ...]], tuple[Dump, ...]] = {}
         """The dumps, input first, that each run of first steps left."""
 
@@ -206,6 +209,8 @@ class _Execution:
             raise
         if self._crowded(stream):
             raise _Crowded
+        how = self.outcome.message if isinstance(self.outcome, events.Failed) else "ran"
+        _logger.debug("%s: %.3f s, %s", " | ".join(step.tool for step in self.steps), self.budget.spent, how)
         return self._trace(stream)
 
     def _crowded(self, stream: Stream) -> bool:
@@ -323,7 +328,7 @@ class _Execution:
             facts=finished.facts if finished else {},
         )
 
-    def _input(self, texts: Texts) -> Dump:
+    def _input(self, texts: StreamedTexts) -> Dump:
         """Dump 0. No worker prints IR that it could not read: text is what it was given as, bytecode stays unknown."""
         source = self.source
         if not self.read and isinstance(source.data, str):
@@ -333,11 +338,11 @@ class _Execution:
             return dump(source.name, unknown, step=-1, language=source.language, seconds=source.seconds)
         return self._dump(texts, 0, events.PassStarted(0, 0, source.name), None)
 
-    def _texts(self, stream: Stream, count: int) -> Texts:
+    def _texts(self, stream: Stream, count: int) -> StreamedTexts:
         offset = max(0, len(self.before) - 1)
         passes = offset + count - 1 if self.options.dumps else 0
         request = self.request(stop_after=passes)
-        return Texts(
+        return StreamedTexts(
             stream,
             count,
             again=lambda: self.source.stream(request, self.options),
@@ -346,7 +351,9 @@ class _Execution:
             seconds=self.options.timeout,
         )
 
-    def _dump(self, texts: Texts, index: int, started: events.PassStarted, ended: events.PassEnded | None) -> Dump:
+    def _dump(
+        self, texts: StreamedTexts, index: int, started: events.PassStarted, ended: events.PassEnded | None
+    ) -> Dump:
         return Dump(
             started.name,
             started.step if ended else -1,

@@ -11,7 +11,7 @@ from typing import Protocol
 from irwidget.toolchain import client, events
 from irwidget.toolchain.budget import Budget, TimeIsUp
 from irwidget.toolchain.engine import execute
-from irwidget.toolchain.tool import Session
+from irwidget.toolchain.tool import WorkerSession
 
 _GLANCE = 0.1
 """Seconds between looks at the clock, and at whether somebody wants to stop."""
@@ -30,7 +30,7 @@ class Stream(Protocol):
 class Local:
     """The events of a request that runs in this process; a limit is looked at between passes only."""
 
-    def __init__(self, request: events.Request, session: Session) -> None:
+    def __init__(self, request: events.Request, session: WorkerSession) -> None:
         self._iterator: Iterator[events.Event] = execute(request, session)
 
     def begin(self) -> None:

@@ -18,7 +18,7 @@ MOST_DEATHS = 3
 """How often a worker may die of a text, or a run end without it, before it is given up."""
 
 
-class Texts:
+class StreamedTexts:
     """The texts of a run's dumps, arriving from the stream that the run has left behind.
 
     When the worker has ended, whoever ended it, the passes are run again in a new one, up to the last that ended: no

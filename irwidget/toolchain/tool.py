@@ -70,7 +70,7 @@ class Pass:
 
 
 @dataclass(slots=True)
-class Held:
+class HeldSource:
     """What is kept of one source: its MLIR context and the states at the ends of steps.
 
     A context of its own for each run from the start, because MLIR renames the resources
@@ -86,15 +86,15 @@ class Held:
 
 
 @dataclass(slots=True)
-class Session:
+class WorkerSession:
     """What a worker keeps between requests: the sources used last."""
 
-    sources: OrderedDict[str, Held] = field(default_factory=lambda: OrderedDict[str, Held]())
+    sources: OrderedDict[str, HeldSource] = field(default_factory=lambda: OrderedDict[str, HeldSource]())
     kept: int = 4
 
-    def hold(self, key: str) -> Held:
+    def hold(self, key: str) -> HeldSource:
         """The entry of a source, new if need be."""
-        held = self.sources.setdefault(key, Held())
+        held = self.sources.setdefault(key, HeldSource())
         self.sources.move_to_end(key)
         return held
 
@@ -110,7 +110,7 @@ class Run:
     """One request under way; tools put diagnostics, attachments and facts here."""
 
     request: events.Request
-    held: Held
+    held: HeldSource
     step: int | None = None
     """The step under way, by its number in the request."""
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])

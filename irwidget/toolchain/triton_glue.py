@@ -29,7 +29,7 @@ from irwidget.trace import WHOLE, Diagnostic, Location, Scope
 
 
 @dataclass(slots=True)
-class Call:
+class PendingPass:
     """A pass that a stage function wants to run now; `run` does it, in the caller's thread."""
 
     name: str
@@ -47,7 +47,7 @@ class _Abandoned(BaseException):
     """Unwinds a stage function whose caller has gone."""
 
 
-class Stage:
+class StageThread:
     """A function that runs in a thread of its own and waits at each pass.
 
     Only one of the two threads runs at a time. `result` is what the function
@@ -58,17 +58,17 @@ class Stage:
         self.result: Any = None
         self.commands: list[tuple[list[str], str]] = []
         """External programs that the function ran, with what they wrote to stderr."""
-        self._calls: queue.SimpleQueue[Call | BaseException | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[PendingPass | BaseException | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
-    def pause(self, call: Call) -> Any:
+    def pause(self, call: PendingPass) -> Any:
         """Hand a pass to the caller and wait until it ran. Called by the function."""
         self._calls.put(call)
         if error := self._answers.get():
             raise error
         return call.result
 
-    def calls(self, function: Callable[[], Any]) -> Iterator[Call]:
+    def calls(self, function: Callable[[], Any]) -> Iterator[PendingPass]:
         """The passes of the function; each must have run before the next is asked for. Raises what it raises."""
 
         def body() -> None:
@@ -84,7 +84,7 @@ class Stage:
         thread.start()
         waiting = False
         try:
-            while isinstance(item := self._calls.get(), Call):
+            while isinstance(item := self._calls.get(), PendingPass):
                 waiting = True
                 yield item
                 waiting = False
@@ -97,7 +97,7 @@ class Stage:
             thread.join(5)
 
 
-def backend(real: Any, stage: Stage) -> Any:
+def backend(real: Any, stage: StageThread) -> Any:
     """A backend like `real` whose stage functions stop at each pass, for `stage` to hand out."""
     cls = type(real)
     names = {
@@ -108,7 +108,7 @@ def backend(real: Any, stage: Stage) -> Any:
     return type(cls.__name__, (cls,), names)(real.target)
 
 
-def _bound(value: Any, stage: Stage) -> Any:
+def _bound(value: Any, stage: StageThread) -> Any:
     """A stage function with our stand-ins for the names that it uses."""
     function = value.__func__ if isinstance(value, staticmethod) else value
     stand_ins: dict[str, Callable[[Any], Any]] = {
@@ -155,7 +155,7 @@ class _Passes(_Proxy):
 
 
 class _Ir(_Proxy):
-    def __init__(self, real: Any, stage: Stage) -> None:
+    def __init__(self, real: Any, stage: StageThread) -> None:
         super().__init__(real)
         self._stage = stage
 
@@ -168,7 +168,7 @@ class _PassManager:
     """Notes passes; `run` hands them out one by one."""
 
     ir: Any
-    stage: Stage
+    stage: StageThread
     context: Any
     adders: list[tuple[Callable[..., None], tuple[Any, ...]]] = field(
         default_factory=list[tuple[Callable[..., None], tuple[Any, ...]]]
@@ -190,7 +190,7 @@ _NESTED = re.compile(r"^([\w.]+)\((.*)\)$", re.S)
 _LEAF = re.compile(r"^([\w-]+)(?:\{(.*)\})?$", re.S)
 
 
-def pass_call(manager: Any, module: Any, name: str) -> Call:
+def pass_call(manager: Any, module: Any, name: str) -> PendingPass:
     """The one pass of a pass manager, to be run on a module."""
     pipeline = str(manager.get_pipeline_str())
     text, anchor = pipeline, "module"
@@ -209,7 +209,9 @@ def pass_call(manager: Any, module: Any, name: str) -> Call:
                 raise failure(str(error), said()) from None
         return module
 
-    call = Call(leaf[1] if leaf else text, options, WHOLE if anchor == "module" else Scope(anchor=anchor), "", run)
+    call = PendingPass(
+        leaf[1] if leaf else text, options, WHOLE if anchor == "module" else Scope(anchor=anchor), "", run
+    )
     nested = f"{call.name}{{{options}}}" if options else call.name
     inner = nested if anchor == "module" else f"{anchor}({nested})"
     call.pipeline = f"triton-opt --pass-pipeline='builtin.module({inner})'"
@@ -316,7 +318,7 @@ def unparsed(text: str, error: str, said: str) -> PassFailed:
 class _Llvm(_Proxy):
     """The steps on LLVM modules count as passes: translation, linking, optimisation."""
 
-    def __init__(self, real: Any, stage: Stage) -> None:
+    def __init__(self, real: Any, stage: StageThread) -> None:
         super().__init__(real)
         self._stage = stage
 
@@ -328,7 +330,7 @@ class _Llvm(_Proxy):
                 except RuntimeError as error:
                     raise failure(str(error), said()) from None
 
-        return self._stage.pause(Call("translate-to-llvm-ir", "", WHOLE, "", run, "llvm"))
+        return self._stage.pause(PendingPass("translate-to-llvm-ir", "", WHOLE, "", run, "llvm"))
 
     def link_extern_libs(self, module: Any, paths: list[str]) -> Any:
         names = " ".join(os.path.basename(path) for path in paths)
@@ -337,7 +339,7 @@ class _Llvm(_Proxy):
             self._real.link_extern_libs(module, paths)
             return module
 
-        return self._stage.pause(Call("link-extern-libs", names, WHOLE, "", run, "llvm"))
+        return self._stage.pause(PendingPass("link-extern-libs", names, WHOLE, "", run, "llvm"))
 
     def optimize_module(self, module: Any, level: Any, *arguments: Any, **options: Any) -> Any:
         level_name = next((f"O{n}" for n in range(4) if level == getattr(self._real, f"OPTIMIZE_O{n}")), "O3")
@@ -347,13 +349,13 @@ class _Llvm(_Proxy):
             self._real.optimize_module(module, level, *arguments, **options)
             return module
 
-        return self._stage.pause(Call("optimize-module", shown, WHOLE, f"opt -{level_name}", run, "llvm"))
+        return self._stage.pause(PendingPass("optimize-module", shown, WHOLE, f"opt -{level_name}", run, "llvm"))
 
 
 class _Subprocess(_Proxy):
     """Keeps what ptxas says; Triton throws it away."""
 
-    def __init__(self, real: Any, stage: Stage) -> None:
+    def __init__(self, real: Any, stage: StageThread) -> None:
         super().__init__(real)
         self._stage = stage
 

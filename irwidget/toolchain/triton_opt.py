@@ -48,7 +48,7 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPass:
+class TritonPass:
     """A pass of libtriton."""
 
     name: str
@@ -104,11 +104,11 @@ def load_all_dialects(context: Any) -> None:
 
 
 @functools.cache
-def known() -> dict[str, KnownPass]:
+def known() -> dict[str, TritonPass]:
     """The passes of libtriton by their MLIR names."""
     passes, nvidia, amd = (triton_private.libtriton(name) for name in ("passes", "nvidia", "amd"))
     context = new_context()
-    found: dict[str, KnownPass] = {}
+    found: dict[str, TritonPass] = {}
     for group in (passes, nvidia.passes, amd.passes):
         for add in _adders(group):
             one = _probe(add, context)
@@ -125,7 +125,7 @@ def _adders(group: Any) -> Iterator[Callable[..., None]]:
             yield value
 
 
-def _probe(add: Callable[..., None], context: Any) -> KnownPass:
+def _probe(add: Callable[..., None], context: Any) -> TritonPass:
     """Find a pass's name and which option each argument of its `add_*` sets, by adding it."""
     signature = (add.__doc__ or "").split("\n1. ")[-1].split("\n")[0]
     kinds = tuple(
@@ -147,7 +147,7 @@ def _probe(add: Callable[..., None], context: Any) -> KnownPass:
         changed = [option for option, value in printed(other)[1].items() if options.get(option) != value]
         names.append(changed[0] if changed else f"argument-{i}")
     fixed = {option: value for option, value in options.items() if option not in names}
-    return KnownPass(name, add, kinds, tuple(names), fixed)
+    return TritonPass(name, add, kinds, tuple(names), fixed)
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
@@ -226,7 +226,7 @@ def _embedded(state: State, step: Step) -> Iterator[Pass]:
             raise StepFailed(events.Failed("usage", str(error), name, step.tool)) from None
         call = triton_glue.pass_call(manager, module, "triton-opt")
 
-        def apply(_: State, call: triton_glue.Call = call) -> State:
+        def apply(_: State, call: triton_glue.PendingPass = call) -> State:
             return TritonState("mlir", module=call.run(), metadata=state.metadata, facts=state.facts)
 
         yield Pass(call.name, apply, call.options, call.scope, call.pipeline)

@@ -159,7 +159,7 @@ def _compile(run: Run, state: State, step: Step) -> Iterator[Pass]:
         run.attachments[f"{name}.{'cubin' if plan.arch.backend == 'cuda' else 'hsaco'}"] = after.binary
 
 
-def _compiler(plan: _Plan, state: TritonState, stage: triton_glue.Stage | None) -> Callable[[Any], Any]:
+def _compiler(plan: _Plan, state: TritonState, stage: triton_glue.StageThread | None) -> Callable[[Any], Any]:
     """Triton's function for the stage; given `stage`, one that stops at each pass."""
     real = plan.backend
     try:
@@ -188,7 +188,7 @@ def _source(plan: _Plan, state: TritonState) -> Any:
 
 def _by_pass(plan: _Plan, state: TritonState) -> Passes:
     """A stage that runs MLIR passes (and LLVM's optimiser): every pass a dump."""
-    stage = triton_glue.Stage()
+    stage = triton_glue.StageThread()
     compile_stage = _compiler(plan, state, stage)
     try:
         source = _source(plan, state)
@@ -202,7 +202,7 @@ def _by_pass(plan: _Plan, state: TritonState) -> Passes:
 
             yield from triton_llvm.passes(plan.arguments, entry)
 
-        def apply(_: State, call: triton_glue.Call = call) -> State:
+        def apply(_: State, call: triton_glue.PendingPass = call) -> State:
             nonlocal latest
             call.result = call.run()
             text = str(call.result) if call.language == "llvm" else ""
@@ -252,7 +252,7 @@ def _whole_stage(plan: _Plan, state: TritonState) -> Passes:
 
 def _binary(plan: _Plan, state: TritonState) -> Passes:
     """ptxas, or AMD's assembler and linker: the text stays, the binary is attached."""
-    stage = triton_glue.Stage()
+    stage = triton_glue.StageThread()
     compile_stage = _compiler(plan, state, stage)
     tool = "ptxas" if plan.stage == "cubin" else "ld.lld"
     after = replace(state)

@@ -23,7 +23,7 @@ from irwidget.trace import Step
 LITERAL = "torch.vtensor.literal"
 """The operation whose `value` is a weight."""
 _ALIGNED = 64
-_BLIND = ("mlir-translate", "opt", "llc", "llvm-link", "ptxas", "user-tool")
+_VALUE_INDEPENDENT = ("mlir-translate", "opt", "llc", "llvm-link", "ptxas", "user-tool")
 """Tools that read text or LLVM IR, from which the values are left out unless they are asked for."""
 
 
@@ -76,7 +76,9 @@ class Weights:
 
     def needed(self, steps: Sequence[Step], *, in_full: bool) -> bool:
         """Whether a run needs all values: it shows them in full, or has a pass of which nobody knows what it reads."""
-        return in_full or any(step not in self.safe and step.tool not in _BLIND and not step.program for step in steps)
+        return in_full or any(
+            step not in self.safe and step.tool not in _VALUE_INDEPENDENT and not step.program for step in steps
+        )
 
     def values(self, *, everything: bool, seconds: float | None = None) -> Values | None:
         """The values, all or those that passes look at, in a file that lives as long as this object does.

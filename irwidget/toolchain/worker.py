@@ -1,9 +1,7 @@
 """The worker process: runs what may crash, hang or eat memory, away from the user's kernel.
 
-    python -m irwidget.toolchain.worker CONNECTION_FD LIFELINE_FD MEMORY_LIMIT
-
-It answers requests on a socket with events, prints the texts of finished
-lowerings while it is idle, and dies with its parent even inside native code.
+It answers requests with events, and prints the texts of finished lowerings while it is idle.
+`irwidget.toolchain.child` starts it.
 """
 
 from __future__ import annotations
@@ -11,26 +9,19 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import resource
-import sys
 from collections import deque
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
-from irwidget.toolchain import events, printed, processes
+from irwidget.toolchain import child, events, printed
 from irwidget.toolchain.engine import execute
-from irwidget.toolchain.tool import Session
+from irwidget.toolchain.tool import WorkerSession
 
 
 def main() -> None:
-    connection_fd, lifeline_fd, memory_limit = (int(argument) for argument in sys.argv[1:4])
-    processes.die_with_parent(lifeline_fd)
+    connection = child.serving()
     printed.own()
-    if memory_limit:
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    serve(Connection(connection_fd))
+    serve(connection)
 
 
 _LOG = 1 << 20
@@ -41,7 +32,7 @@ _GRACE = 0.01
 
 def serve(connection: Connection) -> None:
     """Answer requests until the parent hangs up. New requests come before unfinished printing."""
-    session = Session()
+    session = WorkerSession()
     printing: deque[tuple[int, Iterator[events.Event]]] = deque()
     with contextlib.suppress(EOFError, ConnectionError):
         while True:

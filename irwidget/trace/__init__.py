@@ -2,23 +2,23 @@
 
 from irwidget.trace.data import Diagnostic, Dump, Failure, Inside, Severity, Step, Trace, dump, renumbered
 from irwidget.trace.location import Location, Node
-from irwidget.trace.made import Made
+from irwidget.trace.made import ContentCache
 from irwidget.trace.scope import WHOLE, Scope, predecessors
-from irwidget.trace.texts import Computed, Content, Kept, Texts
+from irwidget.trace.texts import Computed, Content, KnownTexts, Texts
 from irwidget.trace.verdicts import Element, Verdict, not_checked
 
 __all__ = [
     "WHOLE",
     "Computed",
     "Content",
+    "ContentCache",
     "Diagnostic",
     "Dump",
     "Element",
     "Failure",
     "Inside",
-    "Kept",
+    "KnownTexts",
     "Location",
-    "Made",
     "Node",
     "Scope",
     "Severity",

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 from irwidget.errors import UsageError
 from irwidget.trace.decode import Meter, damaged
@@ -85,6 +86,30 @@ def frames(data: bytes) -> Iterator[memoryview]:
             return
         yield view[at : at + length]
         at += length
+
+
+def outermost(file: BinaryIO) -> tuple[memoryview, memoryview] | None:
+    """The first and the last whole chunk of a file, of which nothing else is read but lengths; None when it has none.
+
+    Raises UsageError as `check_head` does.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    check_head(file.read(len(HEAD)))
+    first: memoryview | None = None
+    last = at = len(HEAD)
+    while at + 4 <= size:
+        file.seek(at)
+        (length,) = struct.unpack("<I", file.read(4))
+        if at + 4 + length > size:
+            break
+        first = memoryview(file.read(length)) if first is None else first
+        last, at = at, at + 4 + length
+    if first is None:
+        return None
+    file.seek(last)
+    (length,) = struct.unpack("<I", file.read(4))
+    return first, memoryview(file.read(length))
 
 
 def sections(frame: memoryview, meter: Meter) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from irwidget.trace.location import Location, Node
 from irwidget.trace.scope import WHOLE, Scope
-from irwidget.trace.texts import Content, Kept, Texts
+from irwidget.trace.texts import Content, KnownTexts, Texts
 from irwidget.trace.verdicts import Verdict
 
 Severity = Literal["error", "warning", "remark", "note"]
@@ -112,7 +112,7 @@ def dump(
     scope: Scope = WHOLE,
 ) -> Dump:
     """A dump whose text is already here."""
-    texts = Kept((Content(text, changed, locations),))
+    texts = KnownTexts((Content(text, changed, locations),))
     return Dump(name, step, language, texts, 0, options, seconds, scope)
 
 

@@ -15,7 +15,7 @@ _LARGEST = 4_000_000
 """Letters of a content that is kept at most."""
 
 
-class Made:
+class ContentCache:
     """Contents by number, each made when it is looked at; the last few are kept."""
 
     def __init__(self, make: Callable[[int], Content], lost: Collection[int] = (), why: str = "") -> None:

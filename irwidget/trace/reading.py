@@ -58,19 +58,15 @@ def read(path: str | Path, most: int = MOST) -> File:
 
 def glance(path: Path) -> tuple[list[tuple[str, str]], bool]:
     """Name and target of each lowering of a file, and whether it is complete, without its texts. Raises UsageError."""
-    meter = Meter(MOST)
     try:
-        meter.take(path.stat().st_size)
-        data = path.read_bytes()
+        with open(path, "rb") as file:
+            frames = chunks.outermost(file)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    chunks.check_head(data)
-    frames = list(chunks.frames(data))
-    if not frames:
+    if frames is None:
         raise UsageError(f"{path} ends before its first chunk: its writer was stopped at once")
-    first, last = (
-        chunks.from_json(chunks.sections(one, meter).get("meta", b"{}"), meter) for one in (frames[0], frames[-1])
-    )
+    meter = Meter(MOST)
+    first, last = (chunks.from_json(chunks.sections(one, meter).get("meta", b"{}"), meter) for one in frames)
     try:
         names = [(plain.typed(one["name"], str), plain.typed(one["target"], str)) for one in first["traces"]]
         return names, last.get("end", False) is True

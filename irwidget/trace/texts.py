@@ -42,7 +42,7 @@ class Texts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KnownTexts:
     """Contents that are here."""
 
     contents: Sequence[Content]

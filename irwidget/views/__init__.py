@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irwidget.views.fallbacks import html, text
     from irwidget.views.helion import KernelLinks, KernelView
     from irwidget.views.lowerings import show
     from irwidget.views.offline import page
-    from irwidget.views.twins import html, text
     from irwidget.views.widget import PassDiff
 
 __all__ = ["KernelLinks", "KernelView", "PassDiff", "html", "page", "show", "text"]
@@ -22,8 +22,8 @@ _HOMES = {
     "PassDiff": "widget",
     "show": "lowerings",
     "page": "offline",
-    "html": "twins",
-    "text": "twins",
+    "html": "fallbacks",
+    "text": "fallbacks",
 }
 
 

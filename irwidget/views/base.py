@@ -1,4 +1,4 @@
-"""What all views share: where their code comes from, their twins, how they close, and which one a cell shows."""
+"""What all views share: where their code comes from, their fallbacks, how they close, and which one a cell shows."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from irwidget.views.bundle import bundle, static
 SAVED = "application/vnd.irwidget+json"
 """The type of what a notebook keeps of a view, so that it comes back without a kernel; js/src/lab.ts draws it."""
 MOST_SAVED = 2_000_000
-"""Bytes that a notebook keeps of a view, before they are coded as text; of more, only the twins."""
+"""Bytes that a notebook keeps of a view, before they are coded as text; of more, only the fallbacks."""
 
 
 class Omitted(Exception):
-    """A notebook keeps no more than the twins of a view; the message says why."""
+    """A notebook keeps no more than the fallbacks of a view; the message says why."""
 
 
 class Shown(DOMWidget):
-    """A widget with twins, which are seen where no widget can be; closed, it leaves nothing behind."""
+    """A widget with fallbacks, which are seen where no widget can be; closed, it leaves nothing behind."""
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         """What is seen as HTML, and as text."""
         raise NotImplementedError
 
@@ -51,7 +51,7 @@ class Shown(DOMWidget):
             layout.close()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        html, text = self.twins()
+        html, text = self.fallbacks()
         plain = {"text/html": html, "text/plain": text, SAVED: _kept(self)}
         shown: Any = super()._repr_mimebundle_(**kwargs)
         if isinstance(shown, tuple):
@@ -60,7 +60,7 @@ class Shown(DOMWidget):
         return {**(shown or {}), **plain}
 
 
-class View(Shown, anywidget.AnyWidget):
+class BundledView(Shown, anywidget.AnyWidget):
     """A view whose code is a bundle of its own."""
 
     _esm = traitlets.Unicode().tag(sync=True)
@@ -80,9 +80,9 @@ class Stack(Shown, VBox):
 
     children: Sequence[Shown]
 
-    def twins(self) -> tuple[str, str]:
-        twins = [child.twins() for child in self.children]
-        return "\n".join(html for html, _ in twins), "\n\n".join(text for _, text in twins)
+    def fallbacks(self) -> tuple[str, str]:
+        fallbacks = [child.fallbacks() for child in self.children]
+        return "\n".join(html for html, _ in fallbacks), "\n\n".join(text for _, text in fallbacks)
 
     def saved(self) -> list[dict[str, Any]]:
         return [one for child in self.children for one in child.saved()]
@@ -100,7 +100,7 @@ class Stack(Shown, VBox):
 
 
 def _kept(shown: Shown) -> dict[str, Any]:
-    """What the notebook keeps of a view. Of what is executed where nobody looks on, it is the twins only."""
+    """What the notebook keeps of a view. Of what is executed where nobody looks on, it is the fallbacks only."""
     if display.cell_id() is None:
         return {"omitted": "The cell was executed without a page"}
     try:

@@ -19,7 +19,7 @@ class ComparisonDiff(PassDiff):
         self.comparison = comparison
         super().__init__(_traces(comparison), keep=True, **_state(comparison))
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         """What differs, as HTML and as text."""
         return html(self.comparison), text(self.comparison)
 

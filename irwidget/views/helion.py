@@ -89,7 +89,7 @@ def state_of(trace: Trace) -> dict[str, Any]:
     }
 
 
-class KernelLinks(base.View):
+class KernelLinks(base.BundledView):
     """Source, Device IR and MLIR of a kernel, side by side; what belongs together lights up together.
 
     The traits are the state of the view: set them from Python, or observe them.
@@ -133,14 +133,14 @@ class KernelLinks(base.View):
         return list(proposal.value)
 
     @property
-    def links(self) -> tuple[linking.Link, ...]:
+    def links(self) -> tuple[linking.SourceLink, ...]:
         """For each node: the kernel's line, the node, and the lines of the stage that is shown."""
         return linking.links(self.trace.nodes, linking.owners_of(self.trace.dumps[self.stage].content))
 
     def __repr__(self) -> str:
         return f"<KernelLinks {self.trace.name}: {len(self.trace.nodes)} nodes>"
 
-    def twins(self) -> tuple[str, str]:
+    def fallbacks(self) -> tuple[str, str]:
         return html(self.trace), text(self.trace)
 
     def saved(self) -> list[dict[str, Any]]:

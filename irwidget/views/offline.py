@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import IRWidgetError
 from irwidget.trace import Trace
-from irwidget.views import helion, twins
+from irwidget.views import fallbacks, helion
 from irwidget.views.bundle import packed, static
 from irwidget.views.markup import tag
 from irwidget.views.packing import has_graphs, opening, pack
@@ -45,7 +45,7 @@ def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgr
     linked = [trace for trace in traces if trace.nodes]
     views = [_spyre(program) for program in programs]
     views += [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
-    views += [view(state_of(traces), twins.html(traces))] if traces else []
+    views += [view(state_of(traces), fallbacks.html(traces))] if traces else []
     body = "\n".join([tag("h1", title), *views])
     needed = {"viewer": traces, "spyre": programs, "helion": linked, "graph": has_graphs(traces)}
     return document(body, title, [name for name, why in needed.items() if why])
@@ -53,10 +53,10 @@ def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgr
 
 def _spyre(program: SpyreProgram) -> str:
     from irwidget.spyre.picture import picture
-    from irwidget.views import spyre, spyre_twins
+    from irwidget.views import spyre, spyre_fallbacks
 
     drawn = picture(program)
-    return view(spyre.state_of(program, drawn), spyre_twins.html(drawn), "spyre")
+    return view(spyre.state_of(program, drawn), spyre_fallbacks.html(drawn), "spyre")
 
 
 def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
@@ -69,15 +69,15 @@ def state_of(traces: Sequence[Trace]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def view(state: dict[str, Any], twin: str, bundle: str = "viewer") -> str:
-    """The place of a view in a page; the twin is what is seen without JavaScript.
+def view(state: dict[str, Any], fallback: str, bundle: str = "viewer") -> str:
+    """The place of a view in a page; the fallback is what is seen without JavaScript.
 
     `state` has the traits as JSON, `data` in base64; `bundle` names the code that draws it.
     """
     # "<" as an escape: no text in the state can end the script element or open a comment.
     traits = json.dumps(state).replace("<", "\\u003c")
     script = f'<script type="application/json">{traits}</script>'
-    return f'<div class="irw-view" data-bundle="{bundle}">{script}<div>{twin}</div></div>'
+    return f'<div class="irw-view" data-bundle="{bundle}">{script}<div>{fallback}</div></div>'
 
 
 def _policy(host: str, *, graphs: bool) -> str:

@@ -12,12 +12,12 @@ from irwidget.errors import IRWidgetError, UsageError
 from irwidget.spyre.picture import picture, texts
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.recompile import changes, recompile
-from irwidget.views import base, spyre_twins
+from irwidget.views import base, spyre_fallbacks
 from irwidget.views.base import packed
 from irwidget.views.widget import PassDiff
 
 
-class SpyreView(base.View):
+class SpyreView(base.BundledView):
     """One compiled program: which core does which tile of which tensor, where it lies, and why.
 
     The selection is shared: `op` is a number in `ops`, `core` a core, `tensor` a buffer or nothing, `iteration` a
@@ -119,8 +119,8 @@ class SpyreView(base.View):
         chosen = {"op": self.op, "core": self.core, "tensor": self.tensor, "iteration": self.iteration}
         return [{"bundle": self._code, "state": untouched | chosen, "data": self.data}]
 
-    def twins(self) -> tuple[str, str]:
-        return spyre_twins.html(self.picture), spyre_twins.text(self.picture)
+    def fallbacks(self) -> tuple[str, str]:
+        return spyre_fallbacks.html(self.picture), spyre_fallbacks.text(self.picture)
 
 
 def _within(what: str, value: int, count: int) -> int:

@@ -1,13 +1,13 @@
-"""A lowering as text for a terminal that asks for less or more than the twin: the table of passes, or one diff."""
+"""A lowering as text for a terminal that asks for less or more than the fallback: the table of passes, or one diff."""
 
 from __future__ import annotations
 
 from irwidget.errors import UsageError, near
 from irwidget.trace import Trace
 from irwidget.views.analysis import Analysis
+from irwidget.views.fallbacks import unified
 from irwidget.views.markup import aligned, visible
 from irwidget.views.packing import repeated, text_of
-from irwidget.views.twins import unified
 
 
 def timed(trace: Trace, _: object = None) -> str:

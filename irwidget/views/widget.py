@@ -16,7 +16,7 @@ from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.journal import Journal
 from irwidget.trace import Dump, Trace, predecessors, reading
-from irwidget.views import base, twins
+from irwidget.views import base, fallbacks
 from irwidget.views.bundle import bundle
 from irwidget.views.packing import Packer, has_graphs, letters, opening, pack, repeated, settled
 
@@ -28,7 +28,7 @@ _AT_ONCE = 3_000_000
 """Letters of dumps that are packed before the view is shown; of more, only the two stages that it opens with."""
 
 
-class PassDiff(base.View):
+class PassDiff(base.BundledView):
     """Every pass of one or several lowerings as a diff.
 
     The traits are the state of the view: set them from Python, or observe them, as with any ipywidget. Stages are
@@ -190,8 +190,8 @@ class PassDiff(base.View):
         self._fill(packer, (-1, -1))
 
     def saved(self) -> list[dict[str, Any]]:
-        if any(map(twins.is_large, self.traces)):
-            raise base.Omitted(f"The notebook keeps lowerings of up to {twins.LARGE:,} lines")
+        if any(map(fallbacks.is_large, self.traces)):
+            raise base.Omitted(f"The notebook keeps lowerings of up to {fallbacks.LARGE:,} lines")
         state = {name: getattr(self, name) for name in _plain()}
         data = self._packed or pack(self.traces)
         return [{"bundle": self._code, "state": {**state, "graph": None, "last": False}, "data": data}]
@@ -297,8 +297,8 @@ class PassDiff(base.View):
         shown = ", ".join(f"{trace.name} -> {trace.target}" for trace in self.traces)
         return f"<PassDiff {shown or 'closed: its cell has run again'}>"
 
-    def twins(self) -> tuple[str, str]:
-        return twins.html(self.traces), twins.text(self.traces)
+    def fallbacks(self) -> tuple[str, str]:
+        return fallbacks.html(self.traces), fallbacks.text(self.traces)
 
 
 def untouched() -> dict[str, Any]:

@@ -162,13 +162,13 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
       }
       if (!this.drawing) return;
       this.place.replaceChildren(note(`${saved.omitted ?? "The view cannot be drawn"}. Run the cell for all of it.`));
-      const twin = this.rendermime.createRenderer("text/html");
-      this.addWidget(twin);
+      const fallback = this.rendermime.createRenderer("text/html");
+      this.addWidget(fallback);
       this.stop = () => {
-        twin.dispose();
+        fallback.dispose();
         this.place.replaceChildren();
       };
-      await twin.renderModel!(this.model);
+      await fallback.renderModel!(this.model);
     }
 
     private clear(): void {

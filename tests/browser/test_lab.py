@@ -232,7 +232,7 @@ def test_notebook_7(open_notebook):
     eventually(opened, "w.right", "0")
 
 
-def test_what_is_saved_has_both_twins(open_notebook):
+def test_what_is_saved_has_both_fallbacks(open_notebook):
     opened = open_notebook(SHOW + VIEW)
     opened.run_all()
     opened.viewer()

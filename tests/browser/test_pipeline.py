@@ -117,7 +117,7 @@ def test_everything_that_takes_the_focus_keeps_its_keys_and_axe_is_content(noteb
     assert notebook.page.evaluate("document.activeElement.closest('.irw') === null")
 
 
-def test_what_is_saved_has_both_twins(notebook):
+def test_what_is_saved_has_both_fallbacks(notebook):
     data = json.loads(notebook.save())["cells"][0]["outputs"][0]["data"]
     assert data.keys() == {
         "application/vnd.jupyter.widget-view+json", "application/vnd.irwidget+json", "text/html", "text/plain"

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget.checking.expected import Result
+from irwidget.checking.expected import ExpectedResult
 from irwidget.checking.judge import judge
 from irwidget.toolchain.events import Array
 from irwidget.trace import Element, Verdict
@@ -152,7 +152,7 @@ def test_one_large_element_hides_no_other():
     x = torch.randn(5)
     want = at_scale(x)
     allowed = torch.full((10,), 1e-6, dtype=torch.float64) * want.abs()
-    result = Result("result 0", want, want.double(), allowed)
+    result = ExpectedResult("result 0", want, want.double(), allowed)
     assert judge("p", 1, [_array(want)], [result]).state == "equal"
     verdict = judge("p", 1, [_array(off(x))], [result])
     assert (verdict.state, verdict.element.index[0] >= 5) == ("differs", True)
@@ -160,7 +160,7 @@ def test_one_large_element_hides_no_other():
 
 def test_places_of_infinities_and_not_a_numbers_are_compared():
     want = torch.tensor([1.0, torch.inf, torch.nan, -torch.inf])
-    result = Result("result 0", want, want.double(), torch.full((4,), 0.5, dtype=torch.float64))
+    result = ExpectedResult("result 0", want, want.double(), torch.full((4,), 0.5, dtype=torch.float64))
     assert judge("p", 1, [_array(want)], [result]).state == "equal"
     for wrong in (
         [torch.nan, torch.inf, torch.nan, -torch.inf],
@@ -174,7 +174,7 @@ def test_places_of_infinities_and_not_a_numbers_are_compared():
 
 def test_integers_are_compared_exactly():
     want = torch.tensor([2**62 + 1, 5])
-    result = Result("result 0", want)
+    result = ExpectedResult("result 0", want)
     assert judge("p", 1, [_array(want)], [result]).state == "equal"
     assert judge("p", 1, [_array(torch.tensor([2**62, 5]))], [result]).element == Element(
         "result 0", (0,), 2**62, 2**62 + 1
@@ -182,10 +182,10 @@ def test_integers_are_compared_exactly():
 
 
 def test_shapes_and_numbers_are_compared():
-    two = Result("result 0", torch.ones(2))
+    two = ExpectedResult("result 0", torch.ones(2))
     assert "has shape [3], not [2]" in judge("p", 1, [_array(torch.ones(3))], [two]).reason
-    assert judge("p", 1, [8], [Result("result 0", 7)]).state == "differs"
-    assert judge("p", 1, [7], [Result("result 0", 7)]).state == "equal"
+    assert judge("p", 1, [8], [ExpectedResult("result 0", 7)]).state == "differs"
+    assert judge("p", 1, [7], [ExpectedResult("result 0", 7)]).state == "equal"
 
 
 NOT_CHECKED = {

@@ -70,7 +70,7 @@ def test_control_flow_becomes_scf_and_runs_as_eager_does(name: str) -> None:
 
 def test_the_inputs_of_a_check_reach_both_branches() -> None:
     model, inputs = Cond().eval(), (torch.ones(3, 4),)
-    program = expected.Program.of(export.export(model, inputs))
+    program = expected.ExportedCopy.of(export.export(model, inputs))
     found = expected.expect(model, inputs, {}, program, seconds=60)
     assert {chosen for case in found.cases for _, chosen in case.taken} == {False, True}
     assert found.unexecuted == ()

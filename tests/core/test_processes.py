@@ -74,7 +74,7 @@ def test_a_dump_that_has_arrived_is_ready_while_another_thread_waits_for_the_nex
                 waits.set()
             return printed.get(timeout=timeout) if timeout != 0 else printed.get_nowait()
 
-    arriving = texts.Texts(Stream(), 2, again=Stream)
+    arriving = texts.StreamedTexts(Stream(), 2, again=Stream)
     printed.put(events.Printed(0, Content("a")))
     assert arriving.content(0).text == "a"
     threading.Thread(target=arriving.content, args=[1], daemon=True).start()

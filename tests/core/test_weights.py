@@ -205,7 +205,7 @@ X = torch.ones(1, 512)
 def wide() -> importing.Imported:
     imported = importing.import_program(frontend.export(WIDE, (X,)), "wide")
     assert imported.weights
-    imported.weights.safe = pytorch.blind_steps()
+    imported.weights.safe = pytorch.value_independent_steps()
     return imported
 
 
@@ -253,7 +253,7 @@ def test_what_fails_without_values_and_with_them_fails_alike() -> None:
     model = Of(lambda m, x: torch.fft.fft(x @ m.w).real, w=torch.ones(512, 512))
     imported = importing.import_program(frontend.export(model, (X,)), "spectrum")
     assert imported.weights
-    imported.weights.safe = pytorch.blind_steps()
+    imported.weights.safe = pytorch.value_independent_steps()
     source = Source(imported.bytecode, weights=imported.weights)
     trace = source.run(routes.find("linalg_on_tensors_mlir").steps)
     assert "whole" in vars(source)

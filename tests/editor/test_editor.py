@@ -250,7 +250,7 @@ def test_text_starts_a_pipeline_too():
     made.close()
 
 
-def test_the_twins_are_short_and_repeat(pipeline):
+def test_the_fallbacks_are_short_and_repeat(pipeline):
     pipeline.run()
     first = pipeline._repr_mimebundle_()
     pipeline.run()

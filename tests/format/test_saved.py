@@ -44,7 +44,7 @@ def test_a_real_lowering_comes_back(low, again):
 def test_it_is_shown_as_the_fresh_one_is(low, again):
     fresh, loaded = show([low.trace]), show([again.trace])
     try:
-        assert loaded.twins() == fresh.twins()
+        assert loaded.fallbacks() == fresh.fallbacks()
         assert read(loaded.data) == read(fresh.data)
     finally:
         fresh.close()

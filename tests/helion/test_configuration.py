@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_refused_in_words(given: Any, said: str):
     assert said in str(raised.value)
 
 
-def test_module_nodes_and_twin_show_it():
+def test_module_nodes_and_fallback_show_it():
     low = irwidget.lower(shifted, X, to="helion_mlir", config=1)
     assert 'helion.config = {block_sizes = [8, 4], indexing = ["pointer", "pointer"], l2_groupings = [2]' in low.text
     texts = {node.name.rpartition(".")[2]: node.text for node in low.trace.nodes}

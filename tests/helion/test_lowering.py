@@ -299,7 +299,7 @@ def test_a_crash_while_running_does_not_kill_the_caller(matmul):
     program = matmul.program()
     text = program.bytecode
     broken = lowering_module.execute.Executable("nothing", text, program.pipelines, program.tensors, program.scalars)
-    with pytest.raises(ToolError, match="no function nothing"):
+    with pytest.raises(ToolError, match="no function @nothing"):
         lowering_module.execute.run(broken, matmul.binding, (X, Y))
 
 

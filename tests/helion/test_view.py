@@ -1,4 +1,4 @@
-"""What the three-column view gets: nodes, links in every stage, traits, twins, one page."""
+"""What the three-column view gets: nodes, links in every stage, traits, fallbacks, one page."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_selection_is_traits(low):
     assert view.stage == len(low.trace.dumps) - 1
 
 
-def test_shown_with_the_passes_below_and_twins():
+def test_shown_with_the_passes_below_and_fallbacks():
     lowering = lower(pw.add, X, X, to="helion_mlir")
     shown = views.show([lowering.trace], key="a helion test")
     assert isinstance(shown, KernelView)

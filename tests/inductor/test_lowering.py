@@ -88,8 +88,8 @@ def test_kernels_and_calls_are_counted(on_gpu):
 
 def test_ours_is_the_code_that_an_unwatched_inductor_writes(on_gpu, trained, on_cpu):
     for low, asked in (
-        (on_gpu["inductor_python"], capture.Asked(programs.attended, (X, W), arch="sm_90", watched=False)),
-        (on_cpu, capture.Asked(programs.apart, (torch.randn(32, 48),), watched=False)),
+        (on_gpu["inductor_python"], capture.CaptureRequest(programs.attended, (X, W), arch="sm_90", watched=False)),
+        (on_cpu, capture.CaptureRequest(programs.apart, (torch.randn(32, 48),), watched=False)),
     ):
         unwatched = forked.call(lambda asked=asked: capture.capture(asked), cuda=False)
         assert not [stage for stage in unwatched.stages if stage.name not in ("bytecode", "dynamo")]

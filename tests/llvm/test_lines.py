@@ -16,7 +16,7 @@ from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
 from irwidget.toolchain import events, literals, llvm, llvm_debug, mlir, translate
 from irwidget.toolchain.mlir import MlirState
-from irwidget.toolchain.tool import Run, Session
+from irwidget.toolchain.tool import Run, WorkerSession
 from tests.llvm.test_targets import named
 
 SOURCE = """\
@@ -98,7 +98,7 @@ def _with_and_without_lines(program: str) -> tuple[str, str]:
     torch.manual_seed(0)
     model, inputs = named(program).make()
     imported = importing.import_program(frontend.export(model, inputs, {}, None, program), program)
-    run = Run(events.Request((), None, "", elide=False), Session().hold(""))
+    run = Run(events.Request((), None, "", elide=False), WorkerSession().hold(""))
     state = MlirState(mlir.parse(imported.bytecode, run.context()))
     for step in irwidget.targets()["llvm_mlir"].steps:
         for planned in mlir.plan(step.arguments, run.context()):

@@ -21,7 +21,7 @@ class Part:
 
 PARTS: Mapping[str, Part] = {
     "trace": Part(("irwidget/trace/*.py",), ("tests/core/test_trace.py", "tests/views")),
-    "views": Part(("irwidget/views/packing.py", "irwidget/views/twins.py"), ("tests/views",)),
+    "views": Part(("irwidget/views/packing.py", "irwidget/views/fallbacks.py"), ("tests/views",)),
     "pipelines": Part(
         ("irwidget/pipelines.py", "irwidget/editor/chain.py", "irwidget/editor/outcome.py"),
         ("tests/core/test_trace.py", "tests/core/test_pipelines.py", "tests/editor"),

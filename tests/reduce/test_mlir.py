@@ -10,7 +10,7 @@ import irwidget
 from irwidget import IRWidgetError, UsageError
 from irwidget.reducing import mlir
 from irwidget.reducing.failing import kind_of
-from irwidget.reducing.operations import Module, result_types, split
+from irwidget.reducing.operations import ModuleText, result_types, split
 from irwidget.toolchain import generic_form
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Failure
@@ -187,7 +187,7 @@ def test_whatever_is_taken_out_what_is_left_is_well_formed(text):
         model = nn.Sequential(nn.Linear(4, 4), nn.Softmax(-1))
         text = irwidget.lower(model, torch.ones(2, 4), to="linalg_on_tensors_mlir").text
     whole = generic(text)
-    module = Module(whole)
+    module = ModuleText(whole)
     assert generic(module.without(())) == whole
     draw = random.Random(0)
     top = [one for one in module.removable() if one.parent in module.functions]
@@ -200,11 +200,11 @@ def test_whatever_is_taken_out_what_is_left_is_well_formed(text):
         assert (
             failure is None or "does not reference a valid function" in failure.message or "symbol" in failure.message
         ), f"{failure and failure.message}\n{smaller}"
-        assert Module(smaller).count() < module.count()
+        assert ModuleText(smaller).count() < module.count()
 
 
 def test_results_of_functions_go_too():
-    module = Module(generic(chain(3, "%e = math.erf %x0 : f32")))
+    module = ModuleText(generic(chain(3, "%e = math.erf %x0 : f32")))
     (start, _) = (one.start for one in module.functions)
     for kept in ((), (0,), (1,), (0, 1)):
         text = module.without((), returns={start: kept})
@@ -216,9 +216,11 @@ def test_nothing_more_can_go():
     """Of a result every single operation is needed: taken out alone, the failure is another or gone."""
     text = generic(chain(30, "%e = math.erf %x0 : f32"))
     texts = list(mlir.smaller(text, lambda tried: "math.erf" in tried))
-    module = Module(texts[-1])
+    module = ModuleText(texts[-1])
     assert module.count() == 3
-    assert [Module(one).count() for one in texts] == sorted((Module(one).count() for one in texts), reverse=True)
+    assert [ModuleText(one).count() for one in texts] == sorted(
+        (ModuleText(one).count() for one in texts), reverse=True
+    )
 
 
 def test_a_kind_of_failure_has_nothing_of_one_program():

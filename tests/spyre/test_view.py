@@ -1,4 +1,4 @@
-"""The Spyre view without a browser: its data, its twins, its traits, and compiling again."""
+"""The Spyre view without a browser: its data, its fallbacks, its traits, and compiling again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irwidget import UsageError
 from irwidget.spyre import TensorSpec, compile, spyre_hint
 from irwidget.spyre.picture import picture, texts
 from irwidget.spyre.recompile import changes, recompile
-from irwidget.views import spyre_twins
+from irwidget.views import spyre_fallbacks
 from irwidget.views.spyre import Lowered, SpyreView, show
 from tests.spyre import models
 
@@ -84,8 +84,8 @@ def test_a_call_on_the_host_says_why_and_what_is_copied():
         f" {prod(X.shape) * 2:,} bytes are copied to the host, {prod(X.shape) * 2:,} back"
     )
     assert [one["text"] for one in made["ops"][0]["why"]] == [why]
-    assert why in spyre_twins.text(made)
-    assert why in spyre_twins.html(made)
+    assert why in spyre_fallbacks.text(made)
+    assert why in spyre_fallbacks.html(made)
 
 
 def test_texts_have_every_file(program):
@@ -96,7 +96,7 @@ def test_texts_have_every_file(program):
     assert "OpSpec(op='batchmatmul'" in made["opspec"]["op0"]
 
 
-def test_twins_have_the_tables_and_are_the_same_again(program):
+def test_fallbacks_have_the_tables_and_are_the_same_again(program):
     bundle = show(program)._repr_mimebundle_()
     bundle = bundle[0] if isinstance(bundle, tuple) else bundle
     text, html = bundle["text/plain"], bundle["text/html"]
@@ -105,13 +105,13 @@ def test_twins_have_the_tables_and_are_the_same_again(program):
         assert said in text, said
         assert said in html, said
     again = picture(compile(attention, [X, W]))
-    assert spyre_twins.text(again) == text
-    assert spyre_twins.html(again) == html
+    assert spyre_fallbacks.text(again) == text
+    assert spyre_fallbacks.html(again) == html
 
 
 def test_names_in_html_are_only_text():
     program = compile(attention, [X, W], name="<img src=x onerror=alert(1)>")
-    assert "<img" not in spyre_twins.html(picture(program))
+    assert "<img" not in spyre_fallbacks.html(picture(program))
     assert "<img" not in program.to_html().split("<body>")[1].split('<script type="text/plain"')[0]
 
 
@@ -161,7 +161,7 @@ def test_compiling_again_changes_what_was_asked_for(program, change, want):
             "orders": {"arg1_1": [0, 1]},
         },
     )
-    assert spyre_twins.text(picture(again)) == spyre_twins.text(picture(program))
+    assert spyre_fallbacks.text(picture(again)) == spyre_fallbacks.text(picture(program))
 
 
 @pytest.mark.parametrize(
@@ -280,4 +280,4 @@ def test_a_llama_block_is_a_picture():
     assert len(made["kernels"]) > 3
     assert all(op["why"] for op in made["ops"])
     assert {op["unit"] for op in made["ops"]} >= {"pt", "sfp"}
-    assert len(spyre_twins.text(made).splitlines()) < 400
+    assert len(spyre_fallbacks.text(made).splitlines()) < 400

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import irwidget
-from irwidget.editor.catalogue import KnownPass, Option, to_json
-from irwidget.editor.chain import Link
+from irwidget.editor.catalogue import CataloguedOption, CataloguedPass, to_json
+from irwidget.editor.chain import PassInvocation
 from irwidget.editor.widget import _steps_json
 from irwidget.sweeps.cells import Cell
 from irwidget.sweeps.result import Sweep
@@ -64,9 +64,11 @@ def test_a_lowering():
 
 
 def test_the_steps_and_passes_of_a_pipeline():
-    conform(_steps_json([Link("opt", "O2", (("mcpu", "x"),))]), list[schema.PipelineStep])
-    option = Option("mcpu", "text")
-    conform(json.loads(to_json({"opt": {"O2": KnownPass("O2", "", (option,))}})), dict[str, list[schema.OfferedPass]])
+    conform(_steps_json([PassInvocation("opt", "O2", (("mcpu", "x"),))]), list[schema.PipelineStep])
+    option = CataloguedOption("mcpu", "text")
+    conform(
+        json.loads(to_json({"opt": {"O2": CataloguedPass("O2", "", (option,))}})), dict[str, list[schema.OfferedPass]]
+    )
 
 
 def test_a_program_for_spyre():

@@ -1,4 +1,4 @@
-"""The widget without a browser: its state, its twins, and what it lets go of."""
+"""The widget without a browser: its state, its fallbacks, and what it lets go of."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_dumps_that_never_come_say_why_and_leave_the_others():
     gone.set()
     late.arrived.set()
     wait_for(widget, lambda: ready(widget) == [True, False, True])
-    html, text = widget.twins()
+    html, text = widget.fallbacks()
     assert text.split("\n")[1:5] == [
         "#  pass                gone  new", "0  input                      +1", "1  cse, not available",
         "2  p0, not compared",
@@ -196,7 +196,7 @@ def test_a_bundle_follows_its_file_while_the_browser_side_is_developed(monkeypat
         cached.cache_clear()
 
 
-def test_the_mime_bundle_has_both_twins(trace):
+def test_the_mime_bundle_has_both_fallbacks(trace):
     data, _ = views.show([trace])._repr_mimebundle_()
     widget, saved = "application/vnd.jupyter.widget-view+json", "application/vnd.irwidget+json"
     assert data.keys() == {widget, saved, "text/html", "text/plain"}

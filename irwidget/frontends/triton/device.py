@@ -16,13 +16,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.frontends.triton.failures import NotExecuted
+from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, disable_current_modes
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 
@@ -121,7 +121,7 @@ def _address(tensor: torch.Tensor) -> int:
     if not isinstance(tensor, FakeTensor):
         with as_it_is():
             return tensor.data_ptr()
-    with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    with DisableTorchFunction():
         return stand_in(tensor).address
 
 
@@ -308,7 +308,7 @@ class _Library:
         return compute
 
 
-class _Graph:
+class _CudaGraph:
     """torch.cuda.CUDAGraph without a GPU: what is launched while it is captured is launched, once."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -417,7 +417,7 @@ def _torch_cuda(arch: Arch) -> dict[str, Any]:
         "device_of": _nothing(),
         "stream": _nothing(),
         "Stream": _Stream,
-        "CUDAGraph": _Graph,
+        "CUDAGraph": _CudaGraph,
         "graph": _captured,
         "Event": _Event,
         **{name: _no_op() for name in quiet},  # each of its own: Dynamo knows functions by identity
@@ -427,9 +427,7 @@ def _torch_cuda(arch: Arch) -> dict[str, Any]:
 @contextlib.contextmanager
 def as_it_is() -> Generator[None]:
     """Within `pretend`, tensors as they really are: for code of Triton's that copies what it finds."""
-    from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
-
-    with torch._C.DisableTorchFunction(), _disable_current_modes():  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    with DisableTorchFunction(), disable_current_modes():
         yield
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from irwidget.errors import UsageError
 from irwidget.frontends import triton
 from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
-from irwidget.frontends.cell import AlreadyShown, Call, Candidate, Cell
+from irwidget.frontends.cell import AlreadyShown, Call, Candidate, NotebookCell
 from irwidget.frontends.pairing import find_kernels
 from irwidget.llvm_routes import CodeOptions
 from irwidget.registry import Target, frontends, option
@@ -44,7 +44,7 @@ TARGETS = tuple(
 )
 
 
-class _Kernel(KernelBegun):
+class _TritonKernel(KernelBegun):
     """A kernel with its arguments, a launch, or TTIR and TTGIR as text."""
 
     def make(self, target: Target, options: Options) -> Made:
@@ -111,13 +111,13 @@ class Triton(FrontEnd):
         return planned
 
     def begin(self, given: Given) -> Begun:
-        return _Kernel(self, given)
+        return _TritonKernel(self, given)
 
     def kernels(self, bound: Mapping[str, Any]) -> dict[str, Any]:
         """None: a cell that lowers kernels launches them."""
         return {}
 
-    def candidates(self, cell: Cell) -> list[Candidate] | None:
+    def candidates(self, cell: NotebookCell) -> list[Candidate] | None:
         """Run the cell and note its launches, without a GPU if there is none."""
         claimed = any(frontends.ask(one, lambda one: one.claims(cell.text), False) for one in frontends)
         if claimed or any(target.front_end != self.name for target in cell.wanted):

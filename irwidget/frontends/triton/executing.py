@@ -27,7 +27,7 @@ SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Ran:
+class InterpreterRun:
     """What the copy sends back."""
 
     written: Mapping[int, bytes]
@@ -120,11 +120,13 @@ def _run(
     keywords: Mapping[str, Any],
     grid: tuple[int, ...],
     storages: Mapping[int, torch.UntypedStorage],
-) -> Ran:
+) -> InterpreterRun:
     """What the copy does."""
     before = {address: _bytes(storage) for address, storage in storages.items()}
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         triton_private.interpret(kernel, arguments, keywords, grid)
     after = {address: _bytes(storage) for address, storage in storages.items()}
-    return Ran({address: data for address, data in after.items() if data != before[address]}, printed.getvalue())
+    return InterpreterRun(
+        {address: data for address, data in after.items() if data != before[address]}, printed.getvalue()
+    )

@@ -20,7 +20,7 @@ from irwidget.trace import Diagnostic, Location
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class LaunchComparison:
     """A comparison of the user's own: `torch.testing.assert_close(y, x + x)`."""
 
     place: Location | None
@@ -55,7 +55,7 @@ class Launch:
     """What there is to say of the cell that launched it."""
     settings: Settings = ()
     """Triton's settings where it was launched (see `triton_settings`)."""
-    compared: list[Comparison] = field(default_factory=list["Comparison"], repr=False, compare=False)
+    compared: list[LaunchComparison] = field(default_factory=list["LaunchComparison"], repr=False, compare=False)
     """What the cell compared with what this launch, executed by Triton's interpreter, has written."""
     sources: dict[str, tuple[Specialization, Source]] = field(
         default_factory=dict[str, "tuple[Specialization, Source]"], repr=False, compare=False

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.triton.device import as_it_is, replaced
-from irwidget.frontends.triton.launch import Comparison
+from irwidget.frontends.triton.launch import LaunchComparison
 from irwidget.frontends.triton.stand_ins import tensors
 from irwidget.toolchain import triton_private
 from irwidget.trace import Location
@@ -19,9 +19,9 @@ class References:
     """Notes the comparisons of a cell beside the launches whose results they look at."""
 
     def __init__(self) -> None:
-        self._written: dict[int, tuple[torch.UntypedStorage, list[Comparison]]] = {}
+        self._written: dict[int, tuple[torch.UntypedStorage, list[LaunchComparison]]] = {}
 
-    def wrote(self, compared: list[Comparison], storages: Sequence[torch.UntypedStorage]) -> None:
+    def wrote(self, compared: list[LaunchComparison], storages: Sequence[torch.UntypedStorage]) -> None:
         """A launch has written these; comparisons with them go to its list. The last that wrote is what is compared."""
         for storage in storages:
             self._written[storage.data_ptr()] = storage, compared  # held, so that no other tensor has its address
@@ -40,15 +40,15 @@ class References:
             try:
                 result = compare(*args, **kwargs)
             except AssertionError as error:
-                self._note(args, kwargs, Comparison(place(), False, " ".join(str(error).split())))
+                self._note(args, kwargs, LaunchComparison(place(), False, " ".join(str(error).split())))
                 raise
             words = "" if result is None or result else f"{compare.__name__} says no"
-            self._note(args, kwargs, Comparison(place(), not words, words))
+            self._note(args, kwargs, LaunchComparison(place(), not words, words))
             return result
 
         return noting
 
-    def _note(self, args: tuple[Any, ...], kwargs: dict[str, Any], comparison: Comparison) -> None:
+    def _note(self, args: tuple[Any, ...], kwargs: dict[str, Any], comparison: LaunchComparison) -> None:
         with as_it_is():
             seen = {
                 tensor.untyped_storage().data_ptr() for value in (*args, *kwargs.values()) for tensor in tensors(value)

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from irwidget import private_torch
 from irwidget.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,13 +49,12 @@ _TYPE_NAME = re.compile(r"^(\*k?(?:\*)*[a-z]\w*|[iu]\d+|fp\d+|bf16|tf32|f\d+)(?:
 
 def _pointer(tensor: torch.Tensor) -> Pointer:
     # allocators align storages; a view's offset is what breaks alignment
-    storage = tensor.untyped_storage()
-    address = (storage._cdata << 9) % (1 << 46) or 512  # pyright: ignore[reportPrivateUsage]
+    address = (private_torch.storage_id(tensor) << 9) % (1 << 46) or 512
     offset = int(tensor.storage_offset())
     return Pointer(
         tensor.dtype,
         address + offset * tensor.element_size(),
-        storage.nbytes(),
+        tensor.untyped_storage().nbytes(),
         tuple(map(int, tensor.shape)),
         tuple(map(int, tensor.stride())),
         offset,

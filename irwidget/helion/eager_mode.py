@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from irwidget import devices
+from irwidget import devices, private_torch
 from irwidget.helion import private
 
 
@@ -65,6 +65,6 @@ def _cpu_ops() -> Any:
         return beta * c.to(dtype) + alpha * product(a, b, dtype)
 
     for name, function in {"mm": product, "bmm": product, "addmm": added, "baddbmm": added}.items():
-        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}.dtype", "CPU"):  # pyright: ignore[reportPrivateUsage]
+        if not private_torch.has_cpu_kernel(f"aten::{name}.dtype"):
             library.impl(f"{name}.dtype", function, "CPU")
     return library

@@ -1,4 +1,4 @@
-"""The text and HTML twins: short, stable, and only ever text."""
+"""The text and HTML fallbacks: short, stable, and only ever text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from irwidget import views
 from irwidget.trace import Dump, Failure, Scope, Step, Trace, dump
-from irwidget.views import twins
+from irwidget.views import fallbacks
 from irwidget.views.diff import by_line
 from tests.late import late_dump
 from tests.views.lowerings import lower
@@ -22,7 +22,7 @@ def trace():
     return lower()
 
 
-def test_two_runs_have_the_same_twins(trace):
+def test_two_runs_have_the_same_fallbacks(trace):
     again = lower()
     assert [one.seconds for one in again.dumps] != [one.seconds for one in trace.dumps]
     assert views.text([again]) == views.text([trace])
@@ -47,7 +47,7 @@ def test_the_text_lists_the_passes_and_the_last_change(trace):
     assert re.fullmatch(r" *8  convert-linalg-to-loops +-\d+ +\+\d+", row)
     assert any(re.fullmatch(r"[ \d]+-\d+  \d passes, no change", line) for line in lines)
     assert "+++ 20 cse (3)" in lines
-    assert len(lines) < 30 + twins.TEXT_LINES
+    assert len(lines) < 30 + fallbacks.TEXT_LINES
 
 
 def test_large_lowerings_are_only_listed():
@@ -93,7 +93,7 @@ def test_the_unified_diff_turns_one_dump_into_the_other(before, after):
     result: list[str] = []
     at = 0
     left = [0, 0]
-    for line in twins.unified(before, after, by_line(before, after)):
+    for line in fallbacks.unified(before, after, by_line(before, after)):
         if header := re.fullmatch(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@", line):
             assert left == [0, 0]
             start, left = int(header[1]) - 1, [int(header[2]), int(header[4])]

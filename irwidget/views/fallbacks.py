@@ -1,4 +1,4 @@
-"""The twins of the view in text and HTML, for terminals, GitHub, nbval and notebooks that have not been run.
+"""The fallbacks of the view in text and HTML, for terminals, GitHub, nbval and notebooks that have not been run.
 
 They are short, and equal for equal dumps: no times, ids or addresses. Above `LARGE` lines in the final dump, or where
 there is very much text, they leave out what would need all dumps, because the view must not wait for those.
@@ -19,7 +19,7 @@ from irwidget.views.markup import aligned, capped, folded, joined, shortened, ta
 from irwidget.views.packing import facts_of, letters, opening, repeated, step_name, text_of
 
 LARGE = 5000
-"""Lines of the final dump from which on the twins show only the list of passes."""
+"""Lines of the final dump from which on the fallbacks show only the list of passes."""
 LETTERS = 4_000_000
 """Letters of all dumps from which on they do, too."""
 TEXT_LINES = 60
@@ -27,7 +27,7 @@ HTML_LINES = 200
 
 
 def is_large(trace: Trace) -> bool:
-    """Whether the twins of a trace show only its list of passes."""
+    """Whether the fallbacks of a trace show only its list of passes."""
     if not trace.dumps or (text_of(trace.dumps[-1]) or "").count("\n") > LARGE:
         return True
     return letters([trace], LETTERS) > LETTERS

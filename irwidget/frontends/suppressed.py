@@ -15,7 +15,7 @@ _GRAPH = "\n\ndef forward(self, arg"
 
 
 @contextlib.contextmanager
-def quiet_export() -> Generator[None]:
+def suppressed_output() -> Generator[None]:
     """Hold back torch's log lines, deprecation warnings and printed graphs; what user code prints is kept."""
     handlers = [handler for logger in _torch_loggers() for handler in logger.handlers]
     captured = io.StringIO()

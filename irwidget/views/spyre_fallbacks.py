@@ -1,4 +1,4 @@
-"""The Spyre view's twins in text and HTML: the same tables, short, and equal for equal programs."""
+"""The Spyre view's fallbacks in text and HTML: the same tables, short, and equal for equal programs."""
 
 from __future__ import annotations
 

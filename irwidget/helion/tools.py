@@ -1,0 +1,13 @@
+"""Steps of Helion's own on a kernel's way to LLVM, as tools that irwidget finds. Does not import Helion."""
+
+from __future__ import annotations
+
+from irwidget.registry import Tool
+
+NARROW_FLOATS = "helion-narrow-floats"
+PRODUCTS = "helion-products"
+
+TOOLS = (
+    Tool(NARROW_FLOATS, "irwidget.helion.narrow_floats:tool", in_pipelines=False, package="torch-mlir"),
+    Tool(PRODUCTS, "irwidget.helion.products:tool", in_pipelines=False, package="torch-mlir"),
+)

@@ -1,0 +1,53 @@
+"""Names of IPython and ipykernel that they do not document, and what is read of them.
+
+`tests/core/test_private.py` says of each what it must do. `shell` is IPython's, by default the one that runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+def running() -> Any:
+    """IPython's shell in this process; None where there is none. Does not import IPython."""
+    module: Any = sys.modules.get("IPython.core.getipython")
+    return module.get_ipython() if module else None
+
+
+def cell_id(shell: Any = None) -> str | None:
+    """The front end's id of the cell that runs; None in a terminal, and where no page has asked for it."""
+    get_parent = getattr(running() if shell is None else shell, "get_parent", None)
+    parent: Any = get_parent() if get_parent else {}
+    return (parent or {}).get("metadata", {}).get("cellId")
+
+
+def cell_of(file: str) -> str:
+    """`In[3]` for the file name that IPython has given to the code of a cell; empty for every other file."""
+    shell = running()
+    named = shell.compile.format_code_name(file) if shell else None
+    return str(named[1]) if named else ""
+
+
+def handles_exceptions(shell: Any) -> bool:
+    """Whether somebody has registered a handler of exceptions (`set_custom_exc`), of which there can be one."""
+    return bool(shell.custom_exceptions)
+
+
+def configure(shell: Any, magics: Any) -> None:
+    """Have `%config` find magics, instead of an earlier object of their class."""
+    shell.configurables[:] = [one for one in shell.configurables if not isinstance(one, type(magics))]
+    shell.configurables.append(magics)
+
+
+def add_matcher(shell: Any, matcher: Callable[..., Any]) -> None:
+    """Have completion ask a matcher, too; once."""
+    if matcher not in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.append(matcher)
+
+
+def remove_matcher(shell: Any, matcher: Callable[..., Any]) -> None:
+    """Have completion ask a matcher no more."""
+    if matcher in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.remove(matcher)

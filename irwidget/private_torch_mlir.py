@@ -1,0 +1,113 @@
+"""torch-mlir's undocumented names: its importer of FX graphs, and where its libraries are.
+
+`tests/core/test_private.py` says of each what it must do. Importing this costs nothing: `importer()` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def importer() -> Any:
+    """The module of the importer: `FxImporter`, its tables of dtypes and of tensors."""
+    from torch_mlir.extras import fx_importer  # pyright: ignore[reportMissingImports]
+
+    return fx_importer
+
+
+def decompositions() -> dict[Any, Any]:
+    """The table of the ATen operators that are decomposed before the import."""
+    from torch_mlir.extras.fx_decomp_util import get_decomposition_table  # pyright: ignore[reportMissingImports]
+
+    return get_decomposition_table()
+
+
+def register_stablehlo_passes() -> None:
+    """Have MLIR know the passes of StableHLO."""
+    from torch_mlir._mlir_libs import _stablehlo  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
+
+    _stablehlo.register_stablehlo_passes()
+
+
+def libraries() -> Path:
+    """The folder of the shared libraries, and of the program `torch-mlir-opt` where a wheel has it."""
+    import torch_mlir  # pyright: ignore[reportMissingImports]
+
+    return Path(next(iter(torch_mlir.__path__))) / "_mlir_libs"
+
+
+@cache
+def node_importer() -> Any:
+    """A class to derive from: the importer of a graph's nodes, its hooks and members by names of ours.
+
+    `literal`, `cond`, `while_loop`, `map` and `scan` are called for a value and for the higher-order operators of these
+    names.
+    """
+    base: Any = importer().GraphNodeImporter
+
+    class HookedNodeImporter(base):
+        def _import_literal(self, py_value: Any, info: Any = None) -> Any:
+            return self.literal(py_value, info)
+
+        def _import_hop_cond(self, loc: Any, node: Any, hop: Any) -> None:
+            self.cond(loc, node)
+
+        def _import_hop_while_loop(self, loc: Any, node: Any, hop: Any) -> None:
+            self._while_loop = hop
+            self.while_loop(loc, node)
+
+        def _import_hop_map_impl(self, loc: Any, node: Any, hop: Any) -> None:
+            self.map(loc, node)
+
+        def _import_hop_scan(self, loc: Any, node: Any, hop: Any) -> None:
+            self.scan(loc, node)
+
+        def literal(self, value: Any, info: Any = None) -> Any:
+            """The SSA value of a constant."""
+            return super()._import_literal(value, info)
+
+        def while_loop(self, loc: Any, node: Any) -> None:
+            """The importer's own `while_loop`."""
+            super()._import_hop_while_loop(loc, node, self._while_loop)
+
+        def rebind(self, node: Any, value: Any) -> None:
+            """Have a node stand for another SSA value from here on."""
+            self._v[(node, 0)] = value
+
+        def argument(self, loc: Any, node: Any) -> Any:
+            """The SSA value of an argument of a node."""
+            return self._import_argument(loc, node)
+
+        @property
+        def types(self) -> Any:
+            """What makes MLIR types of dtypes, shapes and values."""
+            return self._cc
+
+        @property
+        def tracker(self) -> Any:
+            """The table of tensors that have become literals."""
+            return self._cc._py_attr_tracker
+
+        @property
+        def mlir_context(self) -> Any:
+            """MLIR's context."""
+            return self._c
+
+        def function_name(self, module: Any) -> str:
+            """The function that a graph module of the program has become."""
+            return self.fx_importer._graph_module_to_func_name[id(module)]
+
+        def bind(self, node: Any, results: Sequence[Any], *, several: bool) -> None:
+            """Note the SSA values that a node has become; `several` where its value is a tuple."""
+            if not several:
+                self.bind_node_value(node, results[0])
+                return
+            self._multi_result_nodes.add(node)
+            for number, value in enumerate(results):
+                self.bind_node_value(node, value, number)
+
+    return HookedNodeImporter

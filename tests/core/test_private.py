@@ -1,0 +1,214 @@
+"""Names that other packages do not document are in one file per package, and do what they are used for.
+
+Those of PyTorch are in `test_contract.py`, Triton's and Helion's in the tests of these.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import anywidget
+import ipywidgets
+import pytest
+import torch
+from IPython.terminal.interactiveshell import TerminalInteractiveShell
+
+import irwidget
+from irwidget import private_ipython, private_torch_mlir
+from irwidget.toolchain import mlir
+
+ROOT = Path(irwidget.__file__).parent
+HOMES = {"private.py", "triton_private.py", "private_torch.py", "private_torch_mlir.py", "private_ipython.py"}
+DOCUMENTED = {
+    "_repr_mimebundle_": "IPython: what an object shows itself by",
+    "_esm": "anywidget: the code of a widget",
+    "_css": "anywidget: the style of a widget",
+    "_getframe": "sys",
+    "_exit": "os",
+    "_fields": "collections.namedtuple, ctypes.Structure",
+    "_fields_": "ctypes.Structure",
+    "_actions": "argparse; there is no other list of a parser's options",
+}
+ATEN = re.compile(r"^(torch\.ops\.)?aten\._")
+"""Operators of ATen are public, whatever their names."""
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__")) and name not in DOCUMENTED
+
+
+def _ours(trees: list[ast.Module]) -> set[str]:
+    """The private names that irwidget itself defines: functions, classes, attributes, fields, variables."""
+    found: set[str] = set()
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+    return found
+
+
+def _foreign(tree: ast.Module, ours: set[str]) -> Iterator[str]:
+    """What reaches for a private name that neither this file defines nor, of `self`, any file of ours."""
+    here = _ours([tree])
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=module, names=names) if module and module.split(".")[0] != "irwidget":
+                if any(map(_private, [*module.split("."), *(alias.name for alias in names)])):
+                    yield ast.unparse(node)
+            case ast.Import(names=names) if any(_private(part) for one in names for part in one.name.split(".")):
+                yield ast.unparse(node)
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name) if name in ours:
+                pass
+            case ast.Attribute(attr=name) if _private(name) and name not in here:
+                if not ATEN.match(ast.unparse(node)):
+                    yield ast.unparse(node)
+            case ast.Call(
+                func=ast.Name(id="getattr" | "setattr" | "hasattr"), args=[_, ast.Constant(value=str(name)), *_]
+            ):
+                if _private(name) and name not in here:
+                    yield ast.unparse(node)
+
+
+def test_private_names_of_other_packages_are_in_the_files_for_them():
+    files = {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
+    ours = _ours([tree for path, tree in files.items() if path.name not in HOMES])
+    wild = [
+        f"{path.relative_to(ROOT)}: {text}"
+        for path, tree in files.items()
+        if path.name not in HOMES
+        for text in _foreign(tree, ours)
+    ]
+    assert wild == []
+
+
+def test_a_private_name_would_be_found():
+    code = """
+from torch._ops import OpOverload
+import torch._dynamo.config
+tensor._version
+getattr(model, "_orig_mod", None)
+torch.ops.aten._unsafe_view
+self._own
+"""
+    assert len(list(_foreign(ast.parse(code), {"_own"}))) == 4
+
+
+# torch-mlir
+
+
+def _imported(model, *inputs):
+    class Importer(private_torch_mlir.node_importer()):
+        seen = []  # noqa: RUF012
+
+        def literal(self, value, info=None):
+            self.seen.append(f"literal {value}")
+            return super().literal(value, info)
+
+        def cond(self, loc, node):
+            predicate, *branches, operands = node.args
+            argument = self.argument(loc, predicate)
+            names = [self.function_name(getattr(node.graph.owning_module, one.target)) for one in branches]
+            self.seen.append(f"cond {argument.type} {len(set(names))} {self.tracker is tracker}")
+            assert str(self.types.create_vtensor_type(torch.float32, (2,))) == "!torch.vtensor<[2],f32>"
+            assert self.mlir_context is context
+            self.bind(node, [self.argument(loc, operands[0])], several=True)
+
+    fx_importer, context = private_torch_mlir.importer(), mlir.new_context()
+    tracker = fx_importer.RefTracker()
+    importer = fx_importer.FxImporter(context=context, py_attr_tracker=tracker, graph_node_importer_cls=Importer)
+    program = torch.export.export(model, inputs).run_decompositions(private_torch_mlir.decompositions())
+    importer.import_frozen_program(program, func_name="main")
+    assert "func.func @main" in str(importer.module)
+    return Importer.seen
+
+
+def test_the_importer_asks_its_hooks():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x + torch.tensor(1.5),))
+
+    seen = _imported(Model(), torch.ones(2))
+    assert any(one.startswith("literal") for one in seen)
+    assert [one for one in seen if one.startswith("cond")] == ["cond !torch.vtensor<[],i1> 2 True"]
+
+
+def test_torch_mlirs_tables_and_libraries_are_there():
+    fx_importer = private_torch_mlir.importer()
+    assert fx_importer.TORCH_DTYPE_TO_INT[torch.float32] == 6
+    assert torch.bfloat16 in fx_importer.TORCH_DTYPE_TO_NPY_TYPE
+    assert fx_importer.RefTracker().track(torch.ones(2)).is_empty
+    with mlir.new_context(), mlir.ir.Location.unknown():
+        assert str(fx_importer.create_mlir_tensor_type(torch.ones(2, 3))) == "tensor<2x3xf32>"
+    assert list(private_torch_mlir.libraries().glob("libTorchMLIRAggregateCAPI*"))
+    mlir.passmanager.PassManager.parse("builtin.module(stablehlo-legalize-to-linalg)", context=mlir.new_context())
+
+
+# IPython, ipywidgets and anywidget
+
+
+@pytest.fixture
+def shell():
+    yield TerminalInteractiveShell.instance()
+    TerminalInteractiveShell.clear_instance()
+
+
+def test_ipythons_shell_gives_what_is_read_of_it(shell):
+    assert private_ipython.running() is shell
+    assert private_ipython.cell_id() is None
+    assert private_ipython.cell_of("model.py") == ""
+    name = shell.compile.cache("1", 7)
+    assert re.fullmatch(r"(In|Cell In) ?\[\d+\]", f"{private_ipython.cell_of(name)}".replace("Cell ", ""))
+    assert not private_ipython.handles_exceptions(shell)
+    shell.set_custom_exc((ValueError,), lambda *_: None)
+    assert private_ipython.handles_exceptions(shell)
+    shell.set_custom_exc((), None)
+
+
+def test_a_cells_id_is_in_the_message_that_runs_it():
+    class Shell:
+        def get_parent(self):
+            return {"metadata": {"cellId": "abc"}}
+
+    assert private_ipython.cell_id(Shell()) == "abc"
+    assert private_ipython.cell_id(object()) is None
+
+
+def test_completion_and_configuration_take_ours_once(shell):
+    before = list(shell.configurables), list(shell.Completer.custom_matchers)
+
+    class Ours: ...
+
+    def matcher(context): ...
+
+    for one in (Ours(), last := Ours()):
+        private_ipython.configure(shell, one)
+        private_ipython.add_matcher(shell, matcher)
+    assert shell.configurables == [*before[0], last]
+    assert shell.Completer.custom_matchers == [*before[1], matcher]
+    shell.configurables.remove(last)
+    private_ipython.remove_matcher(shell, matcher)
+    private_ipython.remove_matcher(shell, matcher)
+    assert (list(shell.configurables), list(shell.Completer.custom_matchers)) == before
+
+
+def test_widgets_show_themselves_as_a_bundle_and_lose_their_comm():
+    class One(anywidget.AnyWidget):
+        _esm = "export default {}"
+        other = anywidget.WidgetTrait().tag(sync=True)
+
+    one = One()
+    shown = one._repr_mimebundle_()
+    data = shown[0] if isinstance(shown, tuple) else shown
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert "text/plain" in ipywidgets.VBox([one])._repr_mimebundle_()
+    assert {"_esm", "other"} <= set(one.trait_names(sync=True))
+    assert one.comm is not None
+    one.close()
+    assert one.comm is None
