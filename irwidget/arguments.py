@@ -64,6 +64,7 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
     if objects:
         made.add_argument("--from-cache", metavar="DIR", help="open what a Triton JIT cache holds")
         made.add_argument("--open", "--load", metavar="FILE", help="open a log, a folder of dumps or an .irtrace file")
+        made.add_argument("--follow", action="store_true", help="go on showing what --open names while it grows")
         made.add_argument("--format", metavar="NAME", help="the reader for --open; by default the content tells")
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
     made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
@@ -88,7 +89,7 @@ def _add_terminal(made: argparse.ArgumentParser) -> None:
 
 
 _OWN = frozenset(
-    "names command open format to all source from interactive from_cache model inputs versus text out html save "
+    "names command open follow format to all source from interactive from_cache model inputs versus text out html save "
     "output diff passes json color".split()
 )
 _TABLES = ("targets", "doctor")

@@ -23,6 +23,7 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
                       -o OUT | -o -              the IR itself; --passes: a table; --diff PASS: one pass
        irwidget show FILE.irtrace [--html PAGE] what low.save("x.irtrace") or --save has kept, as text or as a page
        irwidget open FILE|DIR|- [--html PAGE]   a compiler's log or folder of dumps, pass by pass, as text or as a page
+       irwidget open FILE|DIR|- --follow        the passes of a log that grows, as they come
        irwidget reduce FILE --pipeline TEXT     the smallest MLIR that it still fails on, as a report; -o OUT, -o -
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
@@ -141,7 +142,29 @@ def _open(words: list[str]) -> None:
     names = parsed.names or ([parsed.open] if parsed.open else [])
     if len(names) != 1:
         raise UsageError("irwidget open takes one file or folder, or - for standard input")
+    if parsed.follow:
+        _follow(names[0], parsed)
+        return
     _show(opened(names[0], parsed.format), names[0], parsed)
+
+
+def _follow(what: str, parsed: argparse.Namespace) -> None:
+    """Print the passes of a log as they come, until it ends or Ctrl-C; then write the files that are asked for."""
+    from irwidget.commands import followed
+    from irwidget.views.terminal import Rows
+
+    print(f"following {what}; Ctrl-C ends it", file=sys.stderr, flush=True)
+    rows = Rows()
+    done: Mapping[str, Lowering] = {}
+    try:
+        for done in followed(what, parsed.format):
+            for line in rows.new([low.trace for low in done.values()]):
+                print(line, flush=True)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+    if done and (parsed.html or parsed.save or parsed.output):
+        parsed.text = False
+        _show(done, what, parsed)
 
 
 def _reduce(words: list[str]) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar, cast
 
-from irwidget import arguments, pipelines, routes, running
+from irwidget import arguments, following, pipelines, routes, running
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.failures import error_of
 from irwidget.frontends.cell import Candidate
@@ -39,13 +39,26 @@ def opened(what: str, format: str | None) -> dict[str, Lowering]:
     return _by_name(open_dumps(what, format=format))
 
 
+def followed(what: str, format: str | None) -> Iterator[dict[str, Lowering]]:
+    """What a log or folder holds, by name, anew whenever it has grown. Raises UsageError."""
+    return map(_by_name, following.followed(what, format=format))
+
+
 def run(
-    text: str, parsed: argparse.Namespace, progress: ProgressLine
+    text: str,
+    parsed: argparse.Namespace,
+    progress: ProgressLine,
+    came: Callable[[dict[str, Lowering]], None] | None = None,
 ) -> tuple[dict[str, Lowering], IRWidgetError | LoweringInterrupted | None]:
-    """What a command line prints of its passes, and how it failed, if it did. Raises UsageError and ToolError."""
+    """What a command line prints of its passes, and how it failed, if it did. Raises UsageError and ToolError.
+
+    `came` is given what it has printed so far, while it runs.
+    """
     problem: IRWidgetError | LoweringInterrupted | None = None
     try:
-        found: Sequence[Lowering] = running.run(text, timeout=parsed.timeout, heard=progress.say)
+        found: Sequence[Lowering] = running.run(
+            text, timeout=parsed.timeout, heard=progress.say, came=came and (lambda found: came(_by_name(found)))
+        )
     except LoweringInterrupted as stop:
         found, problem = list(stop.lowerings.values()), stop
     if problem is None and found and found[-1].failure:

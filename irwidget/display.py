@@ -31,6 +31,12 @@ def shown(results: Sequence[Any], key: str | None) -> Any:
     return view_of(results).show(results, key)
 
 
+def grow(view: Any, results: Sequence[Any], *, last: bool = False) -> None:
+    """Have a view that `shown` gave show what has come since; `last`: nothing more will. A view may not know how."""
+    if hasattr(view, "grow"):
+        view.grow([one.trace for one in results], last=last)
+
+
 def mimebundle(results: Sequence[Any], key: str | None) -> Any:
     """The same as IPython asks an object for it."""
     return shown(results, key)._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]

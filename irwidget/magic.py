@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import logging
+import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,12 +18,14 @@ from traitlets import Enum, Float
 
 from irwidget import arguments, cells, commands, display, imports, private_ipython, reports, routes, versus
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
-from irwidget.errors import LoweringInterrupted, UsageError, near
+from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.frontends import places
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.cell import Call, Candidate
 from irwidget.progress import ProgressLine
 from irwidget.result import save
+
+_log = logging.getLogger(__name__)
 
 
 @magics_class
@@ -78,11 +82,27 @@ class LowerMagics(Magics):
     def _run(self, cell: str, parsed: argparse.Namespace) -> None:
         """Run the cell as a command line, and show the passes that it prints; how it failed is raised at the end."""
         with ProgressLine(enabled=not parsed.text and display.cell_id(self.shell) is not None) as progress:
-            done, problem = commands.run(cell, parsed, progress)
+            view: Any = None
+
+            def came(found: Mapping[str, Any]) -> None:
+                nonlocal view
+                view = self._grow(view, found, progress)
+
+            done, problem = commands.run(cell, parsed, progress, None if parsed.text else came)
             if done:
-                self._show(done, parsed, progress)
+                self._show(done, parsed, progress, view)
         if problem:
             raise problem
+
+    def _grow(self, view: Any, found: Mapping[str, Any], progress: ProgressLine) -> Any:
+        """Show what has come so far, in the view that has shown what came before; gives the view."""
+        results = list(found.values())
+        if view is None:
+            view = display.shown(results, display.cell_id(self.shell))
+            progress.show(view, again=True)
+        else:
+            display.grow(view, results)
+        return view
 
     @no_var_expand
     @line_magic("lower")
@@ -98,6 +118,9 @@ class LowerMagics(Magics):
         if parsed.from_cache:
             with ProgressLine(enabled=False) as progress:
                 self._show(cells.cached(parsed.from_cache, parsed.to or ""), parsed, progress)
+            return
+        if parsed.open and parsed.follow:
+            self._follow(parsed)
             return
         if parsed.open:
             with ProgressLine(enabled=False) as progress:
@@ -115,6 +138,24 @@ class LowerMagics(Magics):
             self._edit([candidate], names, parsed, arguments.pipeline_options(parsed))
         else:
             self._lower([candidate], wanted, parsed)
+
+    def _follow(self, parsed: argparse.Namespace) -> None:
+        """Show a log that grows, from its first dump on; the view follows it until its cell runs again."""
+        found = commands.followed(parsed.open, parsed.format)
+        with ProgressLine(enabled=display.cell_id(self.shell) is not None) as progress:
+            progress.say(f"waiting for the first dump in {parsed.open}")
+            view = self._show(next(found), parsed, progress)
+        threading.Thread(target=self._go_on, args=(found, view, parsed), name="irwidget-follow", daemon=True).start()
+
+    def _go_on(self, found: Iterator[Mapping[str, Any]], view: Any, parsed: argparse.Namespace) -> None:
+        try:
+            for done in found:
+                if view is None or view.comm is None:
+                    return
+                self._bind("_lowering", done, parsed)
+                display.grow(view, list(done.values()))
+        except IRWidgetError as error:  # the log is gone: what was shown stays
+            _log.info("%s is not followed any more: %s", parsed.open, error)
 
     def _edit(
         self,
@@ -155,7 +196,10 @@ class LowerMagics(Magics):
         if problems:
             raise problems[0]
 
-    def _show(self, done: Mapping[str, Any], parsed: argparse.Namespace, progress: ProgressLine) -> None:
+    def _show(
+        self, done: Mapping[str, Any], parsed: argparse.Namespace, progress: ProgressLine, view: Any = None
+    ) -> Any:
+        """Show, and write what is asked for; `view` has shown what came before. Gives the view, None for text."""
         self._bind("_lowering", done, parsed)
         results = list(done.values())
         if parsed.html:
@@ -164,8 +208,13 @@ class LowerMagics(Magics):
             save(versus.sides(results), parsed.save)
         if parsed.text:
             print(display.text(results))
-            return
-        progress.show(display.shown(results, display.cell_id(self.shell)))
+            return None
+        if view is None:
+            view = display.shown(results, display.cell_id(self.shell))
+        else:
+            display.grow(view, results, last=True)
+        progress.show(view)
+        return view
 
 
 @contextlib.contextmanager

@@ -65,7 +65,11 @@ def open(what: Any, *, format: str | None = None, name: str | None = None, most:
 
     Raises UsageError for what is not there, cannot be read, or is no dump that a reader knows.
     """
-    given = _given(what, name, most)
+    return read(given_of(what, name, most), format)
+
+
+def read(given: ReaderInput, format: str | None = None) -> Opened:
+    """What a log or folder holds. Raises UsageError for what is no dump that a reader knows."""
     reader = _chosen(given, format)
     traces = _read(reader, given)
     if not traces:
@@ -87,8 +91,8 @@ def _known() -> str:
     return "Formats: " + "; ".join(f"{name} ({summary})" if summary else name for name, summary in formats().items())
 
 
-def _given(what: Any, name: str | None, most: int) -> ReaderInput:
-    """What there is to read. Raises UsageError."""
+def given_of(what: Any, name: str | None, most: int) -> ReaderInput:
+    """What there is to read, under which name, unpacked to `most` bytes at most. Raises UsageError."""
     if isinstance(what, bytes | bytearray | memoryview):
         return ReaderInput(name or "log", logs.of_bytes(bytes(what), name or "the bytes", most))
     if isinstance(what, str) and "\n" in what:

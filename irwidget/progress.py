@@ -56,16 +56,20 @@ class ProgressLine:
     def __exit__(self, *exception: object) -> None:
         self._stop()
 
-    def show(self, result: Any) -> None:
-        """Display the result where the line was: the cell has the same outputs however long it took."""
+    def show(self, result: Any, *, again: bool = False) -> None:
+        """Display the result where the line was: the cell has the same outputs however long it took.
+
+        `again`: what is shown next takes its place.
+        """
         from IPython.display import display
 
         self._stop()
         if self._handle:
             self._handle.update(result)
-            self._handle = None
         else:
-            display(result)
+            self._handle = display(result, display_id=True) if again else display(result)
+        if not again:
+            self._handle = None
 
     def _stop(self) -> None:
         self._done.set()

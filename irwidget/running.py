@@ -13,20 +13,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import IO
 
 from irwidget.errors import LoweringInterrupted, ToolError, UsageError
+from irwidget.following import Pace
 from irwidget.opened import Opened
-from irwidget.readers import banners, ir
+from irwidget.readers import asking, banners, ir
 from irwidget.readers import log as logs
 from irwidget.readers.base import ReaderInput
 from irwidget.readers.printed import PassDumps
 from irwidget.result import Lowering
 from irwidget.trace import Failure, Step, Trace
 
-_PATIENCE = 20
-"""Seconds for a program that only says what it knows."""
 _GLANCE = 0.1
 _MOST_OUTPUT = 1 << 26
 """Bytes of standard output that are taken for the compiler's result."""
@@ -34,6 +32,8 @@ _SHELL = frozenset(("|", "||", "&&", "&", ";", "<", ">", ">>", "2>", "2>&1"))
 
 Heard = Callable[[str], None]
 """Told what goes on, in words, while the program runs."""
+Came = Callable[[Opened], None]
+"""Given what the program has printed so far, while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,42 +84,17 @@ def telling(command: Command) -> Command:
     if path is None:
         name = command.words[0]
         raise ToolError(f"There is no program {name!r} on PATH; give its path, as in ./mine", tool=name)
-    if any(re.match(r"-+(?:mlir-)?print-(?:ir-|after|before|changed)", word) for word in command.words):
+    if asking.prints(list(command.words)):
         return command
-    return replace(command, added=_flags(path, os.stat(path).st_mtime_ns))
+    return replace(command, added=asking.flags(path))
 
 
-@lru_cache(64)
-def _flags(path: str, changed: int) -> tuple[str, ...]:
-    """The flags of a program; `changed` is when its file was."""
-    said = _asked(path, "--help")
-    if re.search(r"^\s+-+mlir-print-ir-after-all\b", said, re.M):
-        return ("--mlir-print-ir-after-all",)
-    if "help-hidden" in said:
-        said += _asked(path, "--help-hidden")
-    if re.search(r"^\s+-+passes=", said, re.M) and re.search(r"^\s+-+print-changed\b", said, re.M):
-        return ("-print-changed",)
-    if re.search(r"^\s+-+print-after-all\b", said, re.M):
-        return ("-print-after-all",)
-    return ("-mllvm", "-print-changed") if "clang" in _asked(path, "--version")[:500] else ()
-
-
-def _asked(path: str, flag: str) -> str:
-    try:
-        done = subprocess.run(
-            [path, flag], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=_PATIENCE, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
-
-
-def run(text: str, *, timeout: float | None = None, heard: Heard | None = None) -> Opened:
+def run(text: str, *, timeout: float | None = None, heard: Heard | None = None, came: Came | None = None) -> Opened:
     """Run the command in the text of a cell, and open what it printed.
 
     It runs in the working directory, for `timeout` seconds at most. One that fails, crashes, takes too long or is
-    interrupted leaves what it had printed, with a `failure` that says how it ended.
+    interrupted leaves what it had printed, with a `failure` that says how it ended. While it runs, `came` is given what
+    it has printed so far, each time whole.
 
     Raises UsageError, ToolError when it printed no pass, LoweringInterrupted on Ctrl-C; the errors' `lowerings` have
     what there is.
@@ -128,7 +103,8 @@ def run(text: str, *, timeout: float | None = None, heard: Heard | None = None) 
     name = os.path.basename(command.words[0])
     with tempfile.TemporaryFile() as output:
         printed = tempfile.TemporaryFile()  # noqa: SIM115  # as long as what is opened of it
-        ended = _child(command, printed, output, timeout, heard)
+        watched = _Watched(printed, heard, came, lambda: _opened(command, name, printed, growing=True))
+        ended = _child(command, printed, output, timeout, watched)
         if not ended:
             _append_result(printed, output)
         opened = _opened(command, name, printed)
@@ -147,7 +123,7 @@ def run(text: str, *, timeout: float | None = None, heard: Heard | None = None) 
 _INTERRUPTED = "was interrupted by you"
 
 
-def _child(command: Command, printed: IO[bytes], output: IO[bytes], timeout: float | None, heard: Heard | None) -> str:
+def _child(command: Command, printed: IO[bytes], output: IO[bytes], timeout: float | None, watched: _Watched) -> str:
     """Run it to its end; how it ended, in words, where that was not well."""
     began = time.monotonic()
     try:
@@ -157,7 +133,6 @@ def _child(command: Command, printed: IO[bytes], output: IO[bytes], timeout: flo
         )  # fmt: skip
     except OSError as error:
         raise ToolError(f"{command.words[0]} cannot be run: {error.strerror or error}", tool=command.words[0]) from None
-    watched = _Watched(printed, heard)
     try:
         while process.poll() is None:
             if timeout is not None and time.monotonic() - began > timeout:
@@ -177,23 +152,41 @@ def _child(command: Command, printed: IO[bytes], output: IO[bytes], timeout: flo
 
 
 class _Watched:
-    """Says which passes have been printed."""
+    """Says which passes have been printed, and gives them."""
 
-    def __init__(self, printed: IO[bytes], heard: Heard | None) -> None:
+    def __init__(
+        self, printed: IO[bytes], heard: Heard | None, came: Came | None, opened: Callable[[], Opened]
+    ) -> None:
         self._heard = heard
+        self._came = came
+        self._opened = opened
+        self._pace = Pace()
+        self._new = False
+        """Whether something has been printed that nobody has been given."""
         self._log = logs.Log(printed, "the output")
         self._at = 0
         self._count = 0
 
     def look(self) -> None:
-        if self._heard is None or not self._log.refresh():
+        self._give()
+        if not self._log.refresh():
             return
+        self._new = True
         last = ""
         for one in banners.found(self._log, self._at):
             self._count += 1
             self._at, last = one.stop, one.banner.name
-        if last:
+        if last and self._heard is not None:
             self._heard(f"pass {self._count} {last}")
+
+    def _give(self) -> None:
+        if self._came is None or not self._new or not self._pace.due():
+            return
+        self._new = False
+        began = time.monotonic()
+        if found := self._opened():
+            self._came(found)
+        self._pace.took(time.monotonic() - began)
 
 
 def _append_result(printed: IO[bytes], output: IO[bytes]) -> None:
@@ -206,9 +199,9 @@ def _append_result(printed: IO[bytes], output: IO[bytes]) -> None:
         printed.flush()
 
 
-def _opened(command: Command, name: str, printed: IO[bytes]) -> Opened:
+def _opened(command: Command, name: str, printed: IO[bytes], *, growing: bool = False) -> Opened:
     reader = PassDumps()
-    given = ReaderInput(name, logs.Log(printed, name))
+    given = ReaderInput(name, logs.Log(printed, name), growing=growing)
     traces = reader.read(given) if reader.recognises(given) else []
     step = Step("user-tool", str(command), name, program=True)
     made: list[Lowering] = []

@@ -9,7 +9,7 @@ from irwidget.readers import ending
 from irwidget.readers.composing import Composer, planned
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.grouping import Groups, LoggedCompilation
-from irwidget.readers.log import Log, decoded, lines_before
+from irwidget.readers.log import Log, decoded
 from irwidget.readers.stages import Told, stages
 from irwidget.trace import ContentCache, Diagnostic, Dump, Failure, Location, Step, Trace
 
@@ -36,7 +36,7 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, la
         return None
     plans, room = planned(log, told.stages)
     texts = ContentCache(Composer(log, plans).content)
-    whole = tool or "log"
+    whole, file = tool or "log", log.name.rpartition("/")[2]
     steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [
         whole
     ]
@@ -60,7 +60,7 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, la
     return Trace(
         dumps[-1].language,
         dumps,
-        tuple(Step(whole, Path(log.name).name, "" if one == whole else one) for one in steps),
+        tuple(Step(whole, file, "" if one == whole else one) for one in steps),
         diagnostics=(*said, *told.remarks, *([room] if room else [])),
         failure=failure,
         name=called(compilation, name),
@@ -83,8 +83,8 @@ def called(compilation: LoggedCompilation, otherwise: str) -> str:
     return functions.pop() if len(functions) == 1 and not modules else otherwise
 
 
-def _place(log: Log, at: int, since: tuple[int, int] = (0, 1)) -> Location:
-    return Location(str(log.path or log.name), lines_before(log, at, since))
+def _place(log: Log, at: int) -> Location:
+    return Location(str(log.path or log.name), log.line(at))
 
 
 def _said(log: Log, compilation: LoggedCompilation, told: Told) -> tuple[list[Diagnostic], Failure | None]:
@@ -92,7 +92,7 @@ def _said(log: Log, compilation: LoggedCompilation, told: Told) -> tuple[list[Di
     found: list[Diagnostic] = []
     crash: ending.Crash | None = None
     crashed_after = -1
-    since = 0, 1
+    left = 0
     for count, said in compilation.said:
         stage = told.numbers[count - 1] if 0 < count <= len(told.numbers) else -1
         text = decoded(log.read(said.start, min(said.stop, said.start + ending.MOST + 4)))
@@ -101,19 +101,24 @@ def _said(log: Log, compilation: LoggedCompilation, told: Told) -> tuple[list[Di
             if said.stop - said.start > ending.MOST + 4
             else ""
         )
-        tail = decoded(log.read(max(said.start, said.stop - _TAIL), said.stop))
+        short = said.stop - said.start <= ending.MOST
+        tail = text if short else decoded(log.read(max(said.start, said.stop - _TAIL), said.stop))
         if told_of := ending.crash(tail):
             crash, crashed_after = told_of, stage
-        if text.strip() and len(found) < _MOST_SAID:
-            place = _place(log, said.start + len(text) - len(text.lstrip()), since)
-            since = said.start, lines_before(log, said.start, since)
+        if text.strip() and len(found) >= _MOST_SAID:
+            left += 1
+        elif text.strip():
+            place = _place(log, said.start + len(text) - len(text.lstrip()))
             after = (
                 f"printed after {told.stages[stage].name}, dump {stage}"
                 if stage >= 0
                 else "printed before the first dump"
             )
             found += ending.diagnostics(text, place, (Diagnostic("note", after),))
-    return found, _failure(told, crash, crashed_after, found)
+    failure = _failure(told, crash, crashed_after, found)
+    if left:
+        found.append(Diagnostic("remark", f"The log says more between its dumps: {left} remarks that are not listed"))
+    return found, failure
 
 
 def _failure(told: Told, crash: ending.Crash | None, after: int, said: list[Diagnostic]) -> Failure | None:

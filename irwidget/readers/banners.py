@@ -102,6 +102,9 @@ def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: 
     machine = banner.machine or llvm.is_machine(data)
     length, cut = llvm.end(data, machine)
     length = _trimmed(data, length)
+    if not machine and llvm.is_difference(data):
+        yield Said(start, stop)
+        return
     end = stop if len(data) < stop - start else start + length
     scope = banner.scope if banner.told else llvm.shows(data[:length])
     if banner.told and scope.function and not scope.loop and llvm.module_id(data[:length]):

@@ -8,7 +8,7 @@ from `Reader`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,8 @@ class ReaderInput:
     """What messages and lowerings without a name of their own call it."""
     log: Log | None = None
     folder: Path | None = None
+    growing: bool = False
+    """Whether somebody still writes it: a text that may not be all there yet is left for later."""
 
 
 class Reader:
@@ -56,7 +58,23 @@ class LogReader(Reader):
         raise NotImplementedError
 
     def read(self, given: ReaderInput) -> Sequence[Trace]:
-        return [] if given.log is None else assembled(given.log, self.scan(given.log), given.name)
+        if given.log is None:
+            return []
+        found = self.scan(given.log)
+        return assembled(given.log, _settled(found) if given.growing else found, given.name)
+
+
+def _settled(found: Iterable[PrintedDump | Said]) -> Iterator[PrintedDump | Said]:
+    """What was found without a last dump that may go on."""
+    last: PrintedDump | Said | None = None
+    for one in found:
+        if last is not None:
+            yield last
+        last = one
+    if isinstance(last, Said) or (
+        last is not None and not last.cut and (last.language == "mlir" or last.when == "same")
+    ):
+        yield last
 
 
 class BannerReader(LogReader):

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from irwidget.readers.grouping import Piece
 from irwidget.readers.log import Log, decoded
 from irwidget.readers.places import placed
-from irwidget.readers.putting import PlacedText, PutTarget, defined, put, span
+from irwidget.readers.putting import PlacedText, PutTarget, defined, kind, put, span
 from irwidget.readers.stages import LoggedStage
 from irwidget.trace import Content, Diagnostic, Scope, predecessors
 
 _ROOM = 1 << 26
 """Bytes that dumps which are put back into modules may come to together, or so many times the log:"""
 _TIMES = 4
+_LOOKED = 1 << 23
+"""Letters of modules that are gone through for where parts belong, or so many times the log:"""
+_AGAIN = 8
 _KEPT = 8
 
 
@@ -52,13 +55,14 @@ def planned(log: Log, stages: Sequence[LoggedStage]) -> tuple[list[TextPlan], Di
             continue
         language = stage.piece.printed.language
         base = whole.get(language, -1)
-        target = modules.target(stage.piece) if base >= 0 else None
-        if target is not None and room >= 0:
+        fits = room >= 0 and modules.room >= 0
+        target = modules.target(stage.piece) if base >= 0 and fits else None
+        if target is not None:
             room -= modules.size
             modules.put(target, stage.piece)
             made.append(TextPlan(stage, Scope(anchor=str(target)), base, target, language))
         else:
-            left = len(made) if target is not None and left < 0 else left
+            left = len(made) if base >= 0 and not fits and not stage.piece.whole and left < 0 else left
             made.append(TextPlan(stage, stage.scope, language=language))
         if made[-1].scope.whole:
             whole[language] = len(made) - 1
@@ -90,6 +94,8 @@ class _Modules:
         self._defined: dict[str, Counter[tuple[str, str]]] = {}
         self.size = 0
         """Letters of the module that was asked of last."""
+        self.room = max(_LOOKED, _AGAIN * log.size)
+        """Letters that may still be gone through."""
 
     def take(self, piece: Piece) -> None:
         """Note a module."""
@@ -115,8 +121,10 @@ class _Modules:
             return None
         if language == "llvm":
             target = PutTarget("llvm", "", piece.printed.scope.function)
-        else:
+        elif language == "mlir":
             target = PutTarget("mlir", piece.operation, piece.symbol, piece.child)
+        else:
+            return None
         if target not in self._known:
             self._known[target] = self._has(target)
         return target if self._known[target] else None
@@ -126,8 +134,12 @@ class _Modules:
             text = self._text(target.language)
             self.size = len(text)
             self._defined[target.language] = defined(text, target.language)
-        once = self._defined[target.language][(target.operation, target.symbol)] == 1
-        return once or span(self._text(target.language), target) is not None
+            self.room -= self.size
+        found = self._defined[target.language].get((kind(target.operation), target.symbol), 0)
+        if found == 1 or (not found and target.symbol):
+            return found == 1
+        self.room -= self.size
+        return span(self._text(target.language), target) is not None
 
     def _text(self, language: str) -> str:
         text = self._texts[language]
@@ -135,6 +147,7 @@ class _Modules:
             text = own(self._log, text)
         for target, piece in self._put[language].items():
             text = put(text, own(self._log, piece), target) or text
+            self.room -= len(text.text)
         self._put[language] = {}
         self._texts[language] = text
         return text.text

@@ -32,6 +32,8 @@ class Piece:
     """The functions in it."""
     inner: frozenset[str] = frozenset()
     """Of MLIR: those that are in a module of the module."""
+    outer: frozenset[str] = frozenset()
+    """The others."""
     kinds: frozenset[str] = frozenset()
     """Of MLIR: the operations that functions are written with, `tt.func`."""
     module: str = ""
@@ -72,6 +74,8 @@ def looked_at(log: Log, printed: PrintedDump) -> Piece:
         if not printed.scope.whole and body.operation.endswith("func"):
             return Piece(printed, digest.digest(), body.operation, body.symbol, frozenset((body.symbol,)))
         functions = mlir.functions(head)
+        defines = frozenset(one.symbol for one in functions)
+        inner = frozenset(one.symbol for one in functions if one.indent > _STEP)
         child = ""
         if not printed.scope.whole:
             child = min((one.symbol for one in functions), default="")
@@ -81,8 +85,9 @@ def looked_at(log: Log, printed: PrintedDump) -> Piece:
             digest.digest(),
             body.operation,
             body.symbol,
-            frozenset(one.symbol for one in functions),
-            frozenset(one.symbol for one in functions if one.indent > _STEP),
+            defines,
+            inner,
+            defines - inner,
             frozenset(one.operation for one in functions) if printed.scope.whole else frozenset(),
             child=child,
         )
@@ -104,10 +109,7 @@ class Groups:
         """Add what was found, in order."""
         for one in found:
             if isinstance(one, Said):
-                if self.all:
-                    self.all[-1].said.append((len(self.all[-1].pieces), one))
-                else:
-                    self._early.append(one)
+                self._hear(one)
                 continue
             piece = looked_at(self._log, one)
             if self.all and _is_nested(self.all[-1].module, piece):
@@ -116,6 +118,18 @@ class Groups:
             group.pieces.append(piece)
             if piece.whole and piece.digest:
                 group.module = piece
+
+    def _hear(self, said: Said) -> None:
+        """Add what stands between dumps, to what stands right before it where there is some."""
+        if not self.all:
+            joined = bool(self._early) and self._early[-1].stop == said.start
+            self._early[-1:] = [Said(self._early[-1].start, said.stop)] if joined else [*self._early[-1:], said]
+            return
+        found, count = self.all[-1].said, len(self.all[-1].pieces)
+        if found and found[-1][0] == count and found[-1][1].stop == said.start:
+            found[-1] = count, Said(found[-1][1].start, said.stop)
+        else:
+            found.append((count, said))
 
     def _group(self, piece: Piece) -> LoggedCompilation:
         if piece.printed.group:
@@ -136,8 +150,7 @@ def _is_nested(module: Piece | None, piece: Piece) -> bool:
     """Whether a module is a part of the one that was printed last: what it has is deeper inside that one."""
     if module is None or not piece.whole or piece.printed.language != "mlir" or piece.printed.scope.anchor:
         return False
-    own = piece.defines - piece.inner
-    return bool(own & module.inner) and not own & (module.defines - module.inner)
+    return bool(piece.outer & module.inner) and not piece.outer & module.outer
 
 
 def _begins(current: LoggedCompilation, piece: Piece) -> bool:

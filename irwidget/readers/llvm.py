@@ -72,12 +72,18 @@ _FUNCTION = re.compile(rb'^(?:define|declare) [^\n]*?@(?:"([^"\n]*)"|([\w$.-]+))
 _MODULE = re.compile(rb"^(?:; ModuleID|source_filename|target (?:triple|datalayout)) ?=?", re.M)
 _MACHINE = re.compile(rb"^# Machine code for function ([^\n]*?)(?::[^\n]*)?$", re.M)
 _MACHINE_END = re.compile(rb"^# End machine code for function [^\n]*\n?", re.M)
+_DIFFERENCE = re.compile(rb"(?:(?:[ \t\r][^\n]*)?\n)*+(?:\x1b\[[\d;]*m)?(?:[-+]|\*\*\* IR for function )")
 _OUTPUT = re.compile(rb"^; ModuleID = ", re.M)
 
 
 def is_machine(data: bytes) -> bool:
     """Whether a text is machine IR."""
     return _MACHINE.search(data[:4000]) is not None
+
+
+def is_difference(data: bytes) -> bool:
+    """Whether below a banner there is what `-print-changed=diff` prints: lines that went and came, and no IR."""
+    return _DIFFERENCE.match(data) is not None
 
 
 def end(data: bytes, machine: bool) -> tuple[int, bool]:

@@ -21,6 +21,8 @@ _BEST = 500
 """How many times smaller gzip makes a log at best; bombs are packed a thousand times."""
 WINDOW = 1 << 23
 """Bytes that are read at once."""
+_SMALL = 1 << 14
+_BLOCK = 1 << 14
 _HEAD = 1 << 18
 _GZIP = b"\x1f\x8b"
 
@@ -35,6 +37,10 @@ class Log:
         self.path = path
         """Where it is; None for what was given as text or as a stream."""
         self.size = os.fstat(file.fileno()).st_size
+        self._last = 0, b""
+        """The window that was read last, and where: what it has is looked at more than once."""
+        self._lines = [0]
+        """The line breaks before each block of `_BLOCK` bytes, as far as anybody has asked."""
 
     def refresh(self) -> bool:
         """Look how long it is now; whether it has grown. Raises ToolError when it has become shorter."""
@@ -45,6 +51,9 @@ class Log:
 
     def read(self, start: int, stop: int) -> bytes:
         """The bytes from `start` up to `stop`. Raises ToolError when the file has been cut since it was opened."""
+        at, window = self._last
+        if at <= start and stop <= at + len(window):
+            return window[start - at : stop - at]
         parts: list[bytes] = []
         try:
             while start < stop:
@@ -69,8 +78,18 @@ class Log:
             data = self.read(start, min(start + WINDOW, end))
             if start + len(data) < end and (last := data.rfind(b"\n")) >= 0:
                 data = data[: last + 1]
+            if len(data) > _SMALL:
+                self._last = start, data
             yield start, data
             start += len(data)
+
+    def line(self, at: int) -> int:
+        """The number of the line that byte `at` is on, from 1."""
+        block = at // _BLOCK
+        while len(self._lines) <= block:
+            begin = (len(self._lines) - 1) * _BLOCK
+            self._lines.append(self._lines[-1] + self.read(begin, begin + _BLOCK).count(b"\n"))
+        return 1 + self._lines[block] + self.read(block * _BLOCK, at).count(b"\n")
 
     def has(self, what: bytes) -> bool:
         """Whether these bytes occur anywhere on a line."""
@@ -82,6 +101,7 @@ class Joined(Log):
 
     def __init__(self, paths: Sequence[Path], name: str, folder: Path) -> None:
         self.name, self.path = name, folder
+        self._last, self._lines = (0, b""), [0]
         self.spans: list[tuple[int, int]] = []
         """Where each file begins and ends."""
         self._paths = list(paths)
@@ -179,12 +199,6 @@ def _unpacked(log: Log, most: int) -> Log:
     unpacked = Log(file, log.name)
     unpacked.path = log.path
     return unpacked
-
-
-def lines_before(log: Log, stop: int, since: tuple[int, int] = (0, 1)) -> int:
-    """The number of the line that byte `stop` is on, from 1; `since` is a byte before it with its line."""
-    start, line = since
-    return line + sum(data.count(b"\n") for _, data in log.windows(start, stop))
 
 
 def decoded(data: bytes) -> str:

@@ -170,12 +170,13 @@ class Function:
 def functions(data: bytes) -> list[Function]:
     """The functions in a text, in order."""
     made: list[Function] = []
-    at = -1
-    while (at := data.find(b"func", at + 1)) >= 0:
-        found = _FUNCTION.match(data, data.rfind(b"\n", 0, at) + 1)
-        if found is not None and found.end(2) == at + 4:
+    end = 0
+    while (at := data.find(b"func", end)) >= 0:
+        found = _FUNCTION.match(data, data.rfind(b"\n", end, at) + 1 or end)
+        if found is not None:
             symbol = (found[3] or found[4] or found[5] or b"").decode(errors="replace")
             made.append(Function(found[2].decode(), symbol, len(found[1])))
+        end = data.find(b"\n", at) + 1 or len(data)  # one a line
     return made
 
 

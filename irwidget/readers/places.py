@@ -13,7 +13,7 @@ _ENTRY = re.compile(r"^(\d+) (?:\"((?:[^\"\\]|\\.)*)\"|\{([^}\n]*)\})$")
 _FIELD = re.compile(r"(\w+)=(\d+)")
 _METADATA = re.compile(r"metadata=\{([^{}\n]{0,4000})\}")
 _FILE = re.compile(r'source_file="((?:[^"\\]|\\.)*+)"')
-_MOST_FRAMES = 50
+_MOST_FRAMES = 40
 
 
 def placed(language: str, text: str) -> tuple[str, tuple[Location | None, ...]]:
@@ -33,7 +33,7 @@ def _hlo(text: str) -> tuple[Location | None, ...]:
     tables: dict[str, dict[int, str]] = {}
     table: dict[int, str] | None = None
     found: list[Location | None] = []
-    frames: dict[int, Location | None] = {}
+    frames = _Frames(tables)
     for line in text.removesuffix("\n").split("\n"):
         if line in ("FileNames", "FunctionNames", "FileLocations", "StackFrames"):
             table = tables.setdefault(line, {})
@@ -42,34 +42,71 @@ def _hlo(text: str) -> tuple[Location | None, ...]:
         elif line.strip():
             table = None
         metadata = _METADATA.search(line) if len(line) < _TOO_LONG else None
-        found.append(_of_metadata(metadata[1], tables, frames) if metadata else None)
+        found.append(_of_metadata(metadata[1], frames) if metadata else None)
     return tuple(found) if any(found) else ()
 
 
-def _of_metadata(words: str, tables: dict[str, dict[int, str]], frames: dict[int, Location | None]) -> Location | None:
-    numbers = {name: int(value[:9]) for name, value in _FIELD.findall(words)}
+def _of_metadata(words: str, frames: _Frames) -> Location | None:
+    numbers = _numbers(words)
     file = _FILE.search(words)
     if file and "source_line" in numbers:
         return Location(file[1], numbers["source_line"], numbers.get("source_column", 0))
-    frame = numbers.get("stack_frame_id", 0)
-    if frame not in frames:
-        frames[frame] = _frame(frame, tables)
-    return frames[frame]
+    return frames.location(numbers.get("stack_frame_id", 0))
 
 
-def _frame(number: int, tables: dict[str, dict[int, str]]) -> Location | None:
-    """A frame with those that called it, each the user's own, outermost last."""
-    chain: list[tuple[str, int, int]] = []
-    seen: set[int] = set()
-    while number in tables.get("StackFrames", {}) and number not in seen and len(chain) < _MOST_FRAMES:
-        seen.add(number)
-        frame = dict(_FIELD.findall(tables["StackFrames"][number]))
-        place = dict(_FIELD.findall(tables.get("FileLocations", {}).get(int(frame.get("file_location_id", 0)), "")))
-        file = tables.get("FileNames", {}).get(int(place.get("file_name_id", 0)), "")
-        if file and locations.is_user_file(file):
-            chain.append((file, int(place.get("line", 0)), int(place.get("column", 0))))
-        number = int(frame.get("parent_frame_id", 0)) - 1  # it is counted from 1, with 1 for none
-    found: Location | None = None
-    for file, line, column in reversed(chain):
-        found = Location(file, line, column, found)
-    return found
+def _numbers(words: str) -> dict[str, int]:
+    return {name: int(value[:9]) for name, value in _FIELD.findall(words)}
+
+
+class _Frames:
+    """The stack frames in the tables of a module, each read once."""
+
+    def __init__(self, tables: dict[str, dict[int, str]]) -> None:
+        self._tables = tables
+        self._read: dict[int, tuple[str, int, int, int]] = {}
+        """File (empty where it is not the user's), line, column, and the frame that called it."""
+        self._users: dict[int, int] = {}
+        """For each frame the first that is the user's, itself or one that called it; 0 for none."""
+        self._made: dict[int, Location | None] = {}
+
+    def location(self, number: int) -> Location | None:
+        """A frame with those that called it, each the user's own, outermost last."""
+        if number in self._made:
+            return self._made[number]
+        chain: list[tuple[str, int, int]] = []
+        at = self._user(number)
+        while at and len(chain) < _MOST_FRAMES:
+            file, line, column, caller = self._read[at]
+            chain.append((file, line, column))
+            at = self._user(caller)
+        found: Location | None = None
+        for file, line, column in reversed(chain):
+            found = Location(file, line, column, found)
+        self._made[number] = found
+        return found
+
+    def _user(self, number: int) -> int:
+        passed: list[int] = []
+        frames = self._tables.get("StackFrames", {})
+        while number not in self._users:
+            passed.append(number)
+            self._users[number] = 0  # a frame that is its own caller ends there
+            if number not in frames:
+                break
+            file, _, _, caller = self._read[number] = self._parsed(frames[number])
+            if file:
+                self._users[number] = number
+                break
+            number = caller
+        answer = self._users[number]
+        for one in passed:
+            self._users[one] = answer
+        return answer
+
+    def _parsed(self, frame: str) -> tuple[str, int, int, int]:
+        fields = _numbers(frame)
+        place = _numbers(self._tables.get("FileLocations", {}).get(fields.get("file_location_id", 0), ""))
+        file = self._tables.get("FileNames", {}).get(place.get("file_name_id", 0), "")
+        caller = fields.get("parent_frame_id", 0) - 1  # it is counted from 1, with 1 for none
+        shown = file if file and locations.is_user_file(file) else ""
+        return shown, place.get("line", 0), place.get("column", 0), caller

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from irwidget.trace import Location
 
 Places = tuple[Location | None, ...]
+
+_STEP = 2
+"""Blanks by which what is in an operation is indented."""
+_MOST_USES = 200
+"""Mentions of a symbol that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +76,14 @@ def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | 
 
 def span(text: str, target: PutTarget) -> tuple[int, int, str] | None:
     """Where the target is in a text, and how far it is indented; None where it is not there, or not once."""
-    found = list(_spans(text, target))
+    found = list(islice(_spans(text, _heads(text, target), target), 2))
     if target.child and len(found) > 1:
-        inside = re.compile(rf"@{re.escape(target.child)}(?![\w$.-])")
-        found = [one for one in found if inside.search(text, one[0], one[1])]
+        found = list(islice(_spans(text, _heads_around(text, target), target), 2))
     return found[0] if len(found) == 1 else None
 
 
-def _spans(text: str, target: PutTarget) -> Iterator[tuple[int, int, str]]:
-    for found in _heads(text, target):
+def _spans(text: str, heads: Iterable[re.Match[str]], target: PutTarget) -> Iterator[tuple[int, int, str]]:
+    for found in heads:
         indent = found[1] if target.language == "mlir" else ""
         if target.language == "mlir" and not indent:
             continue  # the module itself
@@ -86,6 +92,36 @@ def _spans(text: str, target: PutTarget) -> Iterator[tuple[int, int, str]]:
             yield start, min(end + 1, len(text)), indent
         elif (close := re.compile(rf"\n{indent}\}}(?:[^\n]*[^{{\s])?[ \t]*$", re.M).search(text, end)) is not None:
             yield _with_attributes(text, start), min(close.end() + 1, len(text)), indent
+
+
+def _heads_around(text: str, target: PutTarget) -> Iterator[re.Match[str]]:
+    """The lines that what the target names begins with, where its child is inside, each once."""
+    pattern = _MLIR if target.symbol else _NAMELESS
+    seen: set[int] = set()
+    for found in islice(re.finditer(rf"@{re.escape(target.child)}(?![\w$.-])", text), _MOST_USES):
+        for start in _above(text, found.start()):
+            head = None if start in seen else pattern.match(text, start)
+            seen.add(start)
+            if head is not None and _named(head, target):
+                yield head
+
+
+def _above(text: str, at: int) -> Iterator[int]:
+    """Where the lines begin that are around the one with the letter `at`: those less and less indented."""
+    start = text.rfind("\n", 0, at) + 1
+    indent = _indent(text, start)
+    while indent > _STEP and start > 0:
+        start = text.rfind(f"\n{' ' * (indent - _STEP)}", 0, start - 1) + 1
+        if (found := _indent(text, start)) < indent:
+            indent = found
+            yield start
+
+
+def _indent(text: str, start: int) -> int:
+    end = start
+    while text[end : end + 1] == " ":
+        end += 1
+    return end - start
 
 
 def _with_attributes(text: str, start: int) -> int:
@@ -97,23 +133,25 @@ def _with_attributes(text: str, start: int) -> int:
 def _heads(text: str, target: PutTarget) -> Iterator[re.Match[str]]:
     """The lines that what the target names may begin with."""
     if not target.symbol:
-        at = -1
-        word = "module" if target.operation in _MODULE else target.operation
-        while (at := text.find(word, at + 1)) >= 0:
-            found = _NAMELESS.match(text, text.rfind("\n", 0, at) + 1)
-            if found is not None and found.end(2) == at + len(word) and _named(found, target):
-                yield found
+        yield from _lines_with("module" if target.operation in _MODULE else target.operation, _NAMELESS, text, target)
         return
-    seen = -1
+    seen: set[int] = set()
     pattern = _LLVM if target.language == "llvm" else _MLIR
     for sign in (f"@{target.symbol}", f'@"{target.symbol}"', f'sym_name = "{target.symbol}"'):
-        at = -1
-        while (at := text.find(sign, at + 1)) >= 0:
-            start = text.rfind("\n", 0, at) + 1
-            found = pattern.match(text, start) if start > seen else None
-            if found is not None and _named(found, target):
-                seen = start
+        for found in _lines_with(sign, pattern, text, target):
+            if found.start() not in seen:
                 yield found
+            seen.add(found.start())
+
+
+def _lines_with(word: str, pattern: re.Pattern[str], text: str, target: PutTarget) -> Iterator[re.Match[str]]:
+    """The lines with a word that match and define what the target names."""
+    end = 0
+    while (at := text.find(word, end)) >= 0:
+        found = pattern.match(text, text.rfind("\n", end, at) + 1 or end)
+        end = text.find("\n", at) + 1 or len(text)  # a line is looked at once
+        if found is not None and _named(found, target):
+            yield found
 
 
 _LLVM = re.compile(r'^define [^\n@]*@(?:([\w$.-]+)|"([^"\n]*)")\([^\n]*\{[^\n]*$', re.M)
@@ -134,8 +172,7 @@ def _named(found: re.Match[str], target: PutTarget) -> bool:
         operation, symbol = (found[5], found[6]) if found[5] else (found[2], found[3] or found[4])
     else:
         operation, symbol = found[2], ""
-    same = operation == target.operation or (operation in _MODULE and target.operation in _MODULE)
-    return same and symbol == target.symbol
+    return kind(operation) == kind(target.operation) and symbol == target.symbol
 
 
 def defined(text: str, language: str) -> Counter[tuple[str, str]]:
@@ -143,10 +180,15 @@ def defined(text: str, language: str) -> Counter[tuple[str, str]]:
     if language == "llvm":
         return Counter(("", found[1] or found[2]) for found in _LLVM.finditer(text))
     return Counter(
-        (found[5], found[6]) if found[5] else (found[2], found[3] or found[4])
+        (kind(found[5]), found[6]) if found[5] else (kind(found[2]), found[3] or found[4])
         for found in _MLIR.finditer(text)
         if found[1]
     )
+
+
+def kind(operation: str) -> str:
+    """An operation's name, a module's in one spelling."""
+    return "module" if operation in _MODULE else operation
 
 
 def _opens(line: str) -> bool:
@@ -155,6 +197,8 @@ def _opens(line: str) -> bool:
 
 
 _ALIAS = re.compile(r"^([#!][\w.$-]+) = (.*)$", re.M)
+_BEGINNING = 24
+"""Letters by which what aliases stand for is looked for first."""
 _PRELUDE = re.compile(r"(?:[ \t]*\n|[#!][\w.$-]+ = [^\n]*\n)*")
 _USE = re.compile(r'"(?:[^"\\\n]|\\.)*+(?:"|$)|(?<![\w#!])([#!][A-Za-z_][\w$-]*)', re.M)
 
@@ -169,10 +213,11 @@ def _apart(text: str) -> tuple[str, str]:
 def _aliases(whole: str, aliases: str, body: str) -> tuple[str, str]:
     """The part with the whole's names for what both have an alias for, and the aliases that the whole lacks."""
     head = _PRELUDE.match(whole)
-    known = {found[2]: found[1] for found in _ALIAS.finditer(whole, 0, head.end() if head else 0)}
-    for meaning in sorted(known, key=len, reverse=True):  # spelt out where a function has it once
-        if meaning.endswith((">", "}", ")")):
-            body = body.replace(meaning, known[meaning])
+    known, spelt = _known(whole[: head.end() if head else 0])
+    for start, meanings in spelt:  # spelt out where a function has it once
+        if start in body:
+            for meaning in meanings:
+                body = body.replace(meaning, known[meaning])
     if not aliases.strip():
         return "", body
     taken = set(known.values())
@@ -191,6 +236,17 @@ def _aliases(whole: str, aliases: str, body: str) -> tuple[str, str]:
             added.append(f"{name} = {meaning}\n")
         names[found[1]] = name
     return "".join(added), renamed(body)
+
+
+@lru_cache(4)
+def _known(aliases: str) -> tuple[dict[str, str], list[tuple[str, list[str]]]]:
+    """The aliases that a text begins with, by what they mean; and what may be spelt out, by how it begins."""
+    known = {found[2]: found[1] for found in _ALIAS.finditer(aliases)}
+    spelt: dict[str, list[str]] = {}
+    for meaning in sorted(known, key=len, reverse=True):
+        if meaning.endswith((">", "}", ")")):
+            spelt.setdefault(meaning[:_BEGINNING], []).append(meaning)
+    return known, list(spelt.items())
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -13,8 +13,8 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -105,7 +105,7 @@ def tool(run: Run, state: State, step: Step, program: FoundProgram) -> Iterator[
     if step.tool == "opt" and not {"-S", "-disable-output"} & set(arguments):
         arguments.append("-S")
     command = [program.path, *arguments]
-    yield Pass(step.tool, lambda before: _run(run, before, step, command), step.arguments, pipeline=_command(step))
+    yield Pass(step.tool, lambda before: _run(run, before, step, command), step.arguments, pipeline=command_of(step))
 
 
 def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
@@ -118,14 +118,18 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     run.tools[words[0]] = path
     name = os.path.basename(words[0])
     command = [path, *words[1:]]
-    yield Pass(name, lambda before: _own(run, before, step, command), shlex.join(words[1:]), pipeline=_command(step))
+    yield Pass(name, lambda before: own(run, before, step, command), shlex.join(words[1:]), pipeline=command_of(step))
 
 
+Take = Callable[[bytes], bytes]
 _SUFFIXES = {"mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx", "amdgcn": ".s", "x86asm": ".s", "spirv": ".spvasm"}
 
 
-def _own(run: Run, before: State, step: Step, command: list[str]) -> State:
-    """What the user's program makes of the IR."""
+def own(run: Run, before: State, step: Step, command: list[str], take: Take = bytes) -> State:
+    """What the user's program makes of the IR; `take` gets what it said, and gives what is to be a diagnostic of it.
+
+    Raises StepFailed when it fails.
+    """
     text = _input(run, before)
     suffix = _SUFFIXES.get(before.language, ".txt")
     with scratch.folder() as folder:
@@ -142,7 +146,7 @@ def _own(run: Run, before: State, step: Step, command: list[str]) -> State:
             if not again:
                 said = f"{os.path.basename(command[0])} did not read its input, and was run as {shown}"
                 run.diagnostics.append(Diagnostic("remark", said))
-        output = _said(run, step, command, fed, text, problem)
+        output = _said(run, step, command, replace(fed, stderr=take(fed.stderr)), text, problem)
         if os.path.exists(result):
             output = Path(result).read_bytes()
     return _state_of(run, before, step, output)
@@ -184,7 +188,7 @@ def _said(run: Run, step: Step, command: list[str], fed: feeding.Fed, text: str,
         if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
             problem += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
         found = (Diagnostic("error", said[-4000:]),) if said else ()
-        raise StepFailed(events.Failed("tool", problem, name, step.tool, found, pipeline=_command(step)))
+        raise StepFailed(events.Failed("tool", problem, name, step.tool, found, pipeline=command_of(step)))
     if said:
         run.diagnostics.append(Diagnostic("remark", f"{name}: {printed.shortened(said)}"))
     return fed.stdout
@@ -293,7 +297,7 @@ def _asked(command: list[str], text: str = "") -> list[str]:
     return [*done.stderr.splitlines(), *done.stdout.splitlines()]
 
 
-def _command(step: Step) -> str:
+def command_of(step: Step) -> str:
     """The step as a custom pipeline has it, quotes included."""
     return f"{step.tool} {step.arguments}"
 
@@ -372,7 +376,7 @@ def _mlir_passes(run: Run, state: State, step: Step, program: FoundProgram, argu
         states = [_state_of(run, state, step, path.read_bytes()) for path in dumped[:-1]] + [result]
         names = [_pass_name(path) for path in dumped] or [step.tool]
     for name, after in zip(names, states, strict=True):
-        yield Pass(name, lambda _, after=after: after, pipeline=_command(step))
+        yield Pass(name, lambda _, after=after: after, pipeline=command_of(step))
 
 
 def _in_order(tree: Path) -> list[Path]:

@@ -92,7 +92,7 @@ TOOLS = (
     ),
     Tool(
         "user-tool",
-        "irwidget.toolchain.external:user_tool",
+        "irwidget.readers.programs:user_tool",
         "a program of your own: ./mine --flag",
         check="irwidget.toolchain.external:located",
     ),

@@ -63,7 +63,7 @@ def predecessors(dumps: Sequence[Scoped]) -> list[int]:
     last: dict[Scope, int] = {}
     found: list[int] = []
     for i, dump in enumerate(dumps):
-        scope = replace(dump.scope, anchor="")
+        scope = replace(dump.scope, anchor="") if dump.scope.anchor else dump.scope
         at = _last_around(scope, last, i - 1 if i and _alike(scope, dumps[i - 1].scope) else -1)
         joined = scope.whole and at >= 0 and dumps[at].language != dump.language
         found.append(i - 1 if joined else at)

@@ -22,6 +22,10 @@ LARGE = 5000
 """Lines of the final dump from which on the fallbacks show only the list of passes."""
 LETTERS = 4_000_000
 """Letters of all dumps from which on they do, too."""
+_ALL_LETTERS = 4 * LETTERS
+"""The same of several lowerings together."""
+MOST_ROWS = 2000
+"""Passes that the list of a lowering names above that."""
 TEXT_LINES = 60
 HTML_LINES = 200
 
@@ -35,12 +39,19 @@ def is_large(trace: Trace) -> bool:
 
 def text(traces: Sequence[Trace]) -> str:
     """The passes as a table, and the last change as a unified diff of at most 60 lines."""
-    return "\n\n".join(_text(trace) for trace in traces)
+    all_large = _too_much(traces)
+    return "\n\n".join(_text(trace, all_large or is_large(trace)) for trace in traces)
 
 
 def html(traces: Sequence[Trace]) -> str:
     """The same as HTML that reads well without styles and scripts; the diff has at most 200 lines."""
-    return "\n".join(_html(trace) for trace in traces)
+    all_large = _too_much(traces)
+    return "\n".join(_html(trace, all_large or is_large(trace)) for trace in traces)
+
+
+def _too_much(traces: Sequence[Trace]) -> bool:
+    """Whether all of them together are so much text that none of it is read."""
+    return len(traces) > 1 and letters(traces, _ALL_LETTERS) > _ALL_LETTERS
 
 
 def _is_input(dump: Dump) -> bool:
@@ -80,7 +91,9 @@ def _rows(trace: Trace, large: bool) -> list[_Row]:
     """The table of passes; a run of passes without a change is one row."""
     labels = repeated([dump.name for dump in trace.dumps])
     if large:
-        return [_Row((str(i), label, "", "")) for i, label in enumerate(labels)]
+        listed = [_Row((str(i), label, "", "")) for i, label in enumerate(labels[:MOST_ROWS])]
+        left = len(labels) - len(listed)
+        return [*listed, _Row(("", f"... {left} more passes", "", ""))] if left else listed
     rows: list[_Row] = []
     analysis = Analysis(trace)
     texts = [text_of(dump) for dump in trace.dumps]
@@ -123,8 +136,8 @@ def _failed(trace: Trace) -> str:
     return f"{failure.pass_name or step_name(trace, failure)} failed: {failure.message}"
 
 
-def _text(trace: Trace) -> str:
-    lines, large = [_title(trace)], is_large(trace)
+def _text(trace: Trace, large: bool) -> str:
+    lines = [_title(trace)]
     if facts := _facts(trace):
         lines.append(facts)
     lines += aligned([("#", "pass", "gone", "new"), *_rows(trace, large)], right=(0, 2, 3))
@@ -135,8 +148,8 @@ def _text(trace: Trace) -> str:
     return "\n\n".join(["\n".join(map(shortened, lines)), *graph_twins.graphs(trace.attachments)])
 
 
-def _html(trace: Trace) -> str:
-    facts, failed, large = _facts(trace), _failed(trace), is_large(trace)
+def _html(trace: Trace, large: bool) -> str:
+    facts, failed = _facts(trace), _failed(trace)
     rows = [(number, tag("code", shortened(name)), gone, new) for number, name, gone, new in _rows(trace, large)]
     parts = [
         tag("p", tag("strong", shortened(_title(trace))), shortened(f". {facts}") if facts else ""),

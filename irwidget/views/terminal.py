@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from irwidget.errors import UsageError, near
 from irwidget.trace import Trace
 from irwidget.views.analysis import Analysis
@@ -21,6 +23,30 @@ def timed(trace: Trace, _: object = None) -> str:
         gone, new, said = _counted(trace, analysis, i)
         rows.append((str(i), labels[i], gone, new, f"{dump.seconds * 1000:.1f}" if dump.seconds else "", said))
     return "\n".join([f"{trace.name or 'IR'} -> {trace.target}", *aligned(rows, right=(0, 2, 3, 4))])
+
+
+class Rows:
+    """The passes of lowerings that grow, a line for each, as `timed` has them."""
+
+    def __init__(self) -> None:
+        self._said: list[int] = []
+        """For each lowering how many dumps have been said."""
+
+    def new(self, traces: Sequence[Trace]) -> Iterator[str]:
+        """The lines for what has come since the last time; all again where it has become less."""
+        if len(traces) < len(self._said) or any(
+            len(one.dumps) < said for one, said in zip(traces, self._said, strict=False)
+        ):
+            self._said = []
+        for at, trace in enumerate(traces):
+            if at == len(self._said):
+                self._said.append(0)
+                yield f"{trace.name or 'IR'} -> {trace.target}"
+            labels, analysis = repeated([dump.name for dump in trace.dumps]), Analysis(trace)
+            for i in range(self._said[at], len(trace.dumps)):
+                said = "  ".join(part for part in _counted(trace, analysis, i) if part)
+                yield f"{i:>6}  {visible(labels[i])}  {said}".rstrip()
+            self._said[at] = len(trace.dumps)
 
 
 def _counted(trace: Trace, analysis: Analysis, at: int) -> tuple[str, str, str]:

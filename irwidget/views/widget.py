@@ -90,7 +90,8 @@ class PassDiff(base.BundledView):
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces: tuple[Trace, ...] = tuple(traces)
-        left, right = opening(traces[0])
+        left, right = self._opened = opening(traces[0])
+        """Where the view has opened."""
         packer = self._packer(self.traces)
         shown = {(0, left), (0, right)}
         packer.add(shown if letters(traces, _AT_ONCE) > _AT_ONCE else None)
@@ -188,6 +189,35 @@ class PassDiff(base.BundledView):
         with self.hold_sync():
             self.inside, self.data = _inside(traces), packer.data
         self._fill(packer, (-1, -1))
+
+    def grow(self, traces: Sequence[Trace], *, last: bool = False) -> None:
+        """Show the same lowerings with the dumps that have come since; `last`: no more will come.
+
+        What the reader has chosen stays. A view that stands where it has opened goes on to the last change.
+        """
+        if self.comm is None or not traces:
+            return
+        same = self.trace < len(traces) and self.against < len(traces)
+        at = self.trace if same else 0
+        opened = opening(traces[at])
+        stays = same and self.against < 0 and max(self.left, self.right) < len(traces[at].dumps)
+        stays = stays or (same and self.against >= 0 and self.left < len(traces[self.against].dumps))
+        follows = not stays or (self.left, self.right) == self._opened
+        left, right = opened if follows else (self.left, self.right)
+        packer = self._packer(tuple(traces)) if last else Packer(tuple(traces))
+        beside = at if follows or self.against < 0 else self.against
+        packer.add({(beside, left), (at, right)} if letters(traces, _AT_ONCE) > _AT_ONCE else None)
+        self.traces, self._packed = tuple(packer.traces), b""
+        with self.hold_sync():
+            self.inside, self.data = _inside(traces), packer.data
+            if follows:
+                self.trace, self.against = at, -1
+                self.left, self.right = self._opened = opened
+        chosen = (left, right) if follows else (-1, -1)
+        if packer.complete:
+            self._fill(packer, chosen)
+        else:
+            threading.Thread(target=self._fill, args=(packer, chosen), daemon=True).start()
 
     def saved(self) -> list[dict[str, Any]]:
         if any(map(fallbacks.is_large, self.traces)):

@@ -1,5 +1,7 @@
 /** The colours of IR: what is an operation, a type, a string ... on a line. */
 
+import { FOREIGN } from "./foreign";
+
 /** Colours are one regular expression, so that only the lines in sight cost anything; the group names the class. */
 const TYPES = String.raw`(?:(?<![\w.$])|(?<=[\dx]))(?:bf16|tf32|f(?:4|6|8|16|32|64|80|128)\w*|[su]?i\d+|index|none|half|bfloat|float|double|ptr|void)\b|(?<![\w.$])(?:tensor|memref|vector|tuple|complex)(?=<)|![a-zA-Z_][\w.$]*`;
 const MLIR = new RegExp(
@@ -66,6 +68,7 @@ const COLOURS: Readonly<Record<string, RegExp>> = {
   spirv: ASM,
   python: PYTHON,
   fx: PYTHON,
+  ...FOREIGN,
 };
 
 export function colours(language: string): RegExp {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -76,22 +77,24 @@ def test_mlir_tree(tmp_path):
     assert tree.text.strip() == log.text.strip()
 
 
+def unpacked(name: str, folder: Path) -> irwidget.opened.Opened:
+    """A folder of the data, opened."""
+    with tarfile.open(DATA / name) as packed:
+        packed.extractall(folder, filter="data")
+    return irwidget.open(folder)
+
+
 def test_tilelang(tmp_path):
-    run = tmp_path / "mine" / ".run_records" / "run_20261122_1"
-    for phase, name, text in (
-        ("pipeline_c", "00_BindTarget_before.tir", "a\n"), ("pipeline_c", "00_BindTarget_after.tir", "b\n"),
-        ("pipeline_c", "01_Simplify_before.tir", "b\n"), ("pipeline_c", "01_Simplify_after.tir", "b\n"),
-        ("codegen", "10_codegen_before.tir", "c\n"), ("codegen", "10_codegen_after.cpp", "int x;\n"),
-    ):  # fmt: skip
-        (run / phase).mkdir(parents=True, exist_ok=True)
-        (run / phase / name).write_text(text)
-    (low,) = irwidget.open(tmp_path)
-    shown = [(dump.name, dump.text, dump.changed) for dump in low.dumps]
-    assert shown == [
-        ("input", "a\n", True), ("BindTarget", "b\n", True), ("Simplify", "b\n", False),
-        ("before codegen", "c\n", True), ("codegen", "int x;\n", True),
-    ]  # fmt: skip
-    assert [step.name for step in low.steps] == ["pipeline_c", "codegen"]
+    (low,) = unpacked("tilelang.tar.xz", tmp_path)
+    names = [dump.name for dump in low.dumps]
+    assert names[0] == "input"
+    assert names.index("BindTarget") < names.index("PipelinePlanning") < names.index("LowerTileOp")
+    assert names[-1] == "codegen"
+    assert [step.name for step in low.steps] == ["unscoped", "pipeline_cuda", "codegen"]
+    assert sum(dump.changed for dump in low.dumps) == 39
+    (file,) = tmp_path.rglob("*_LowerTileOp_after.tir")
+    assert low.dumps[names.index("LowerTileOp")].text == file.read_text()
+    assert {dump.language for dump in low.dumps} == {"python", "c"}
 
 
 def test_torch_trace(tmp_path):
@@ -107,20 +110,24 @@ def test_torch_trace(tmp_path):
 
 
 def test_torch_compile_debug(tmp_path):
-    folder = tmp_path / "run_1" / "torchinductor" / "model__0_inference_0.0"
-    folder.mkdir(parents=True)
-    for name in (
-        "output_code.py",
-        "ir_post_fusion.txt",
-        "fx_graph_transformed.py",
-        "ir_pre_fusion.txt",
-        "fx_graph_readable.py",
-    ):
-        (folder / name).write_text(f"{name}\n")
-    (low,) = irwidget.open(tmp_path)
-    assert low.name == "model__0_inference_0.0"
-    names = ["fx_graph", "fx_graph_transformed", "ir_pre_fusion", "ir_post_fusion", "output_code"]
-    assert [dump.name for dump in low.dumps] == names
+    found = unpacked("torch_compile_debug.tar.xz", tmp_path)
+    assert found.format == "torch-compile-debug"
+    assert [low.name for low in found] == ["model__0_inference_0.0", "model__1_inference_1.1"]
+    for low in found:
+        names = ["fx_graph", "fx_graph_transformed", "ir_pre_fusion", "ir_post_fusion", "output_code"]
+        assert [dump.name for dump in low.dumps] == names
+        assert "async_compile" in low.text
+
+
+def test_clang():
+    (low,) = irwidget.open(DATA / "clang.log.gz")
+    assert (low.name, low.dumps[0].name, low.dumps[0].step) == ("x.c", "input", -1)
+    changed = [dump.name for dump in low.dumps if dump.changed]
+    assert ("SROAPass" in changed, "LoopVectorizePass" in changed, "InlinerPass" in changed) == (True, True, True)
+    assert {dump.language for dump in low.dumps} == {"llvm", "mir"}
+    assert low.text.startswith("# Machine code for function f: ")
+    assert not low.failure
+    assert not low.diagnostics
 
 
 def test_triton_prints_several_kernels_before_each_pass():

@@ -182,15 +182,9 @@ def test_command_line(tmp_path, capsys):
     assert "There is no file or folder" in capsys.readouterr().err
 
 
-def test_magic(tmp_path, capsys):
-    from IPython.testing.globalipapp import start_ipython
-
+def test_magic(tmp_path, capsys, shell):
     path = tmp_path / "x.log"
     path.write_text(LOG)
-    shell = start_ipython()
-    from irwidget.magic import LowerMagics
-
-    shell.register_magics(LowerMagics)
     shell.run_line_magic("lower", f"--open {path} --text")
     assert "x.log -> mlir: 3 passes" in capsys.readouterr().out
     assert shell.user_ns["_lowering"].dumps[1].name == "c"

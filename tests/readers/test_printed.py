@@ -195,3 +195,12 @@ def test_what_the_tool_leaves_is_the_last_dump():
     assert low.dumps[-1].name == "output"
     assert low.text.startswith("; ModuleID")
     assert "define" in low.text
+
+
+@pytest.mark.external
+def test_differences_are_no_ir():
+    (low,) = irwidget.open(said("opt", PROGRAM, "-O1", "-S", "-print-changed=diff"))
+    assert [dump.name for dump in low.dumps if dump.changed] == ["input"]
+    assert any("-  %s = alloca i32" in one.message for one in low.diagnostics)
+    with pytest.raises(irwidget.UsageError, match="has no dump"):
+        irwidget.open(said("opt", PROGRAM, "-O1", "-S", "-print-changed=diff-quiet"))

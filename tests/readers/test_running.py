@@ -87,3 +87,34 @@ def test_environment_and_passes_as_they_come(here):
     heard: list[str] = []
     running.run(f"MODE={shlex.quote('a b')} mine-opt x", heard=heard.append)
     assert heard[-1] == "pass 3 b"
+
+
+@pytest.mark.external
+def test_a_pipeline_has_a_dump_after_each_pass_of_the_users_tool(here):
+    if not (running.shutil.which("mlir-opt") and running.shutil.which("opt")):
+        pytest.skip("needs LLVM 22")
+    pipeline = "user-tool /usr/lib/llvm-22/bin/mlir-opt --canonicalize --cse --symbol-dce | mlir-opt --strip-debuginfo"
+    low = irwidget.lower(MODULE, to="raw_ir", pipeline=pipeline, isolate=False)
+    names = [dump.name for dump in low.dumps]
+    assert names == ["input", "canonicalize", "cse", "symbol-dce", "mlir-opt, output", "strip-debuginfo"]
+    assert all(dump.scope.whole and dump.text.startswith(("module", "#map")) for dump in low.dumps[1:])
+    assert [dump.changed for dump in low.dumps[1:4]] == [True, False, True]
+    optimised = irwidget.lower(
+        PROGRAM, to="raw_ir", pipeline="user-tool /usr/lib/llvm-22/bin/opt -O1 -S", isolate=False
+    )
+    assert "SROAPass" in [dump.name for dump in optimised.dumps if dump.changed]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_users_tool_that_fails_keeps_its_passes_and_one_that_says_nothing_is_not_asked(here, asked):
+    pytest.importorskip("torch_mlir")
+    ran = here / "ran"
+    script = "sys.stdin.read(); sys.stderr.write(LOG); sys.stderr.write('error: oops\\n'); sys.exit(2)"
+    path = program(
+        here, f"open({str(ran)!r}, 'a').write(' '.join(sys.argv[1:]) + ';')\n" + (HELP if asked else "") + script
+    )
+    with pytest.raises(irwidget.ToolError, match="mine-opt exited with 2") as caught:
+        irwidget.lower(MODULE, to="raw_ir", pipeline=f"user-tool {path} x", isolate=False)
+    names = [dump.name for dump in caught.value.lowering.dumps]
+    assert names[1:] == (["a", "c", "b"] if asked else [])
+    assert ran.read_text() == ("--help;x --mlir-print-ir-after-all;" if asked else "x;")
