@@ -12,9 +12,11 @@ Inductor, text for text, is said for every cell.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,9 +24,10 @@ import torch
 import irwidget
 from irwidget import imports
 from irwidget.errors import IRWidgetError
-from irwidget.inductor import capture, private
+from irwidget.inductor import capture, private, settings
 from irwidget.inductor.data import CapturedCompilation
 from irwidget.toolchain import forked
+from irwidget.trace import Content
 from tests.llvm.programs import PROGRAMS
 
 Made = tuple[str, Callable[[], tuple[Any, tuple[Any, ...]]]]
@@ -36,8 +39,49 @@ def compiled(asked: capture.CaptureRequest) -> CapturedCompilation:
     return forked.call(lambda: capture.capture(asked), cuda=False)
 
 
-def cell(model: Any, inputs: tuple[Any, ...], device: str, *, assemble: bool) -> str:
-    """What becomes of a program on a device, in short."""
+_COMPUTES = re.compile(r"\s+(?:auto )?tmp\w* = |\s+tl\.store\(|.*\.store\(|\s+\w+\[.*\] = ")
+"""Lines of a kernel that compute or store something."""
+_INSTRUCTION = re.compile(
+    r"\s+(?:@!?\S+ )?(?:add|mul|sub|fma|ex2|max|min|div|sqrt|rsqrt|ld\.global|st\.global|v_|global_)\S*\s"
+)
+"""Instructions of PTX and of AMD that do."""
+
+
+@dataclass
+class Lines:
+    """How much of the code leads to a line of the program's."""
+
+    kernels: int = 0
+    kernels_placed: int = 0
+    lines: int = 0
+    lines_placed: int = 0
+    instructions: int = 0
+    instructions_placed: int = 0
+
+    def add(self, captured: CapturedCompilation, last: Content) -> None:
+        """Count the kernels of a compilation, and what was assembled of them."""
+        for kernel in captured.kernels:
+            pairs = zip(kernel.source.text.split("\n"), kernel.source.places, strict=False)
+            known = [place is not None for line, place in pairs if _COMPUTES.match(line)]
+            self.kernels += 1
+            self.kernels_placed += any(known)
+            self.lines += len(known)
+            self.lines_placed += sum(known)
+        pairs = zip(last.text.split("\n"), last.locations, strict=False)
+        found = [place is not None for line, place in pairs if _INSTRUCTION.match(line)]
+        self.instructions += len(found)
+        self.instructions_placed += sum(found)
+
+    def __str__(self) -> str:
+        said = (
+            f"{self.kernels_placed} of {self.kernels} kernels and {self.lines_placed} of {self.lines} computing lines"
+        )
+        more = f", {self.instructions_placed} of {self.instructions} instructions" if self.instructions else ""
+        return f"{said}{more} have a line of the program"
+
+
+def cell(model: Any, inputs: tuple[Any, ...], device: str, lines: Lines, *, assemble: bool) -> str:
+    """What becomes of a program on a device, in short; its lines are counted."""
     arch = None if device == "cpu" else device
     try:
         target = "inductor_cpp" if arch is None else "inductor_triton"
@@ -48,6 +92,7 @@ def cell(model: Any, inputs: tuple[Any, ...], device: str, *, assemble: bool) ->
     except IRWidgetError as error:
         return str(error).split("\n")[0][:160].replace("|", "\\|")
     watched: CapturedCompilation = low.results["compilation"].captured
+    lines.add(watched, low.dumps[-1].content)
     bare = compiled(capture.CaptureRequest(model, inputs, arch=arch, watched=False))
     calls = sum(op.kind in ("extern", "fallback") for op in watched.ops)
     same = "equal" if bare.outputs == watched.outputs else "DIFFERS"
@@ -81,12 +126,15 @@ def transformer(name: str) -> tuple[Any, tuple[Any, ...]]:
 def table(names: list[str], devices: list[str], *, assemble: bool, models: bool) -> None:
     print("| program | " + " | ".join(devices) + " |")
     print("|---" * (len(devices) + 1) + "|")
+    lines = {device: Lines() for device in devices}
     for name, make in programs(names, models):
         torch.manual_seed(0)
         model, inputs = make()
         with torch.no_grad():
-            cells = [cell(model, inputs, device, assemble=assemble) for device in devices]
+            cells = [cell(model, inputs, device, lines[device], assemble=assemble) for device in devices]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    for device in devices:
+        print(f"\n{device}: {lines[device]}")
 
 
 def layers(count: int) -> tuple[Any, tuple[Any, ...]]:
@@ -132,7 +180,7 @@ def main() -> None:
     parser.add_argument("--layers", default="1,10")
     given = parser.parse_args()
     imports.wait(private.WARM)
-    capture.warm()
+    settings.warm()
     if given.table:
         table(given.programs, given.devices.split(","), assemble=given.assemble, models=given.models)
     else:

@@ -117,7 +117,7 @@ def _export(words: list[str]) -> None:
         return
     path = _file(parsed, "irwidget export")
     target = Path(parsed.html or path.with_suffix(".html").name)
-    display.page(notebooks.lowerings(path), notebooks.introduction(path)[0], target)
+    target.write_text(notebooks.page(path), encoding="utf-8")
     print(f"wrote {target} ({target.stat().st_size / 2**20:.1f} MB)")
 
 

@@ -57,7 +57,7 @@ def run(
     problem: IRWidgetError | LoweringInterrupted | None = None
     try:
         found: Sequence[Lowering] = running.run(
-            text, timeout=parsed.timeout, heard=progress.say, came=came and (lambda found: came(_by_name(found)))
+            text, timeout=parsed.timeout, heard=progress.hear, came=came and (lambda found: came(_by_name(found)))
         )
     except LoweringInterrupted as stop:
         found, problem = list(stop.lowerings.values()), stop
@@ -93,10 +93,12 @@ def lower_all(
         options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, wanted)}
         options |= {"name": name, "progress": progress.report}
         make = cast("Callable[..., dict[str, Lowering]]", partial(lower, to=list(wanted), **options))
-        progress.begin(name)
+        progress.begin(name, (name, tuple(wanted), str(parsed)))
         try:
             made = first_that_fits(candidate, make)
+            progress.finish()
         except (IRWidgetError, LoweringInterrupted) as error:
+            progress.fail()
             problems.append(error)
             made = error.lowerings or ({error.lowering.target: error.lowering} if error.lowering else {})
         done.update({_key(name, target, candidates, wanted): low for target, low in made.items()})

@@ -224,7 +224,7 @@ def _length(node: Node, args: Values) -> int:
         return max(tensors[1].numel() // max(1, min(tensors[1].shape[:2])), 1)
     if name in ("_softmax", "_log_softmax", "cumsum", "logsumexp", "cumprod", "logcumsumexp"):
         return tensors[0].shape[args[1] if isinstance(args[1], int) else args[1][0]] if tensors[0].dim() else 1
-    if "layer_norm" in name:
+    if name == "native_layer_norm":
         return math.prod(args[1])
     if "norm" in name:
         return tensors[0].numel() // max(1, tensors[0].shape[1]) if tensors[0].dim() > 1 else tensors[0].numel()

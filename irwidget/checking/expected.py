@@ -289,7 +289,7 @@ def _case(
         returned = call(*args, **kwargs)
         wanted = _wanted(program, returned, call, named)
     made = [
-        _result(label, want, one, [sample[i] for sample in samples])
+        result_of(label, want, one, [sample[i] for sample in samples])
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
         if not _is_none(label, want, one)
     ]
@@ -372,7 +372,7 @@ def _wanted(program: ExportedCopy, returned: Any, call: Any, named: Mapping[str,
     return wanted
 
 
-def _result(label: str, want: Any, exact: Any, samples: Sequence[Any]) -> ExpectedResult:
+def result_of(label: str, want: Any, exact: Any, samples: Sequence[Any]) -> ExpectedResult:
     """A result with what it may be."""
     import torch
 
@@ -399,7 +399,7 @@ def _number(label: str, want: bool | int | float, exact: Any, samples: Sequence[
     import torch
 
     if isinstance(want, float):
-        made = _result(
+        made = result_of(
             label,
             torch.tensor(want, dtype=torch.float64),
             torch.tensor(float(exact)),

@@ -6,6 +6,7 @@ mask: flash attention, the memory-efficient kernel, or the formula itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -74,7 +75,28 @@ def _bias(mask: Any, query: Any) -> Any:
     return mask.expand(query.shape[0], query.shape[1], mask.shape[-2], mask.shape[-1])
 
 
-_EAGER = torch.nn.functional.scaled_dot_product_attention
+EAGER = torch.nn.functional.scaled_dot_product_attention
+_ON_CPU = {
+    aten._scaled_dot_product_flash_attention.default: (3, 4),
+    aten._scaled_dot_product_efficient_attention.default: (5, 6),
+}
+"""Kernels of a GPU's, and where they take the chance of dropout and whether they are causal."""
+
+
+def on_cpu(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a GPU's kernel computes, by the formula; None for other operations, and where there is dropout.
+
+    Only the first result is: the others are for the backward kernel, which the CPU has not.
+    """
+    if target not in _ON_CPU:
+        return None
+    dropout, causal = (args[at] if len(args) > at else kwargs.get(name, False) for at, name in
+                       zip(_ON_CPU[target], ("dropout_p", "is_causal"), strict=True))  # fmt: skip
+    if dropout:
+        return None  # random
+    bias = args[3] if _ON_CPU[target][0] == 5 and len(args) > 3 else None
+    out = aten._scaled_dot_product_attention_math(*args[:3], bias, 0.0, bool(causal), scale=kwargs.get("scale"))[0]
+    return (out, *[None] * 8)
 
 
 def put(module: Any) -> None:
@@ -82,6 +104,6 @@ def put(module: Any) -> None:
     for part in module.modules():
         if isinstance(part, torch.fx.GraphModule):
             for node in part.graph.nodes:
-                if node.op == "call_function" and node.target is _EAGER:
+                if node.op == "call_function" and node.target is EAGER:
                     node.target = scaled_dot_product_attention
             part.recompile()

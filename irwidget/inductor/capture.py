@@ -7,15 +7,23 @@ import re
 import tempfile
 import time
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from irwidget.errors import UnsupportedError
-from irwidget.inductor import printing, private
+from irwidget.inductor import printing, private, settings
+from irwidget.inductor.codegen import Codegen
 from irwidget.inductor.data import Break, CapturedCompilation, Phase, Stopped
+from irwidget.inductor.execution import Execution
+from irwidget.inductor.graphs import Graphs
+from irwidget.inductor.guards import Guards
+from irwidget.inductor.memory import unfused
+from irwidget.inductor.origins import Origins
 from irwidget.inductor.recorder import Recorder
+from irwidget.inductor.rewrites import Rewrites
+from irwidget.inductor.scheduling import Scheduling
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import find
 from irwidget.trace import Location
@@ -28,6 +36,8 @@ class CaptureRequest:
     obj: Any
     inputs: tuple[Any, ...]
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    again: Sequence[tuple[Any, ...]] = ()
+    """Inputs of further calls, for which it may be compiled again."""
     arch: str | None = None
     """The GPU; None for the CPU."""
     mode: str | None = None
@@ -41,13 +51,19 @@ class CaptureRequest:
     """A backend of the user's in place of Inductor."""
     watched: bool = True
     """Whether the passes are looked at; otherwise only the output code is kept, for comparison."""
+    execute: Literal["", "graphs", "code"] = ""
+    """What is executed on the inputs and compared: nothing, FX graphs, or the CPU's code, too."""
+    each: bool = False
+    """Whether each graph is executed; otherwise those that it takes for a verdict."""
+    eager: Sequence[Any] | None = None
+    """What eager PyTorch returns for the inputs, flat, where something is executed."""
 
 
 def capture(asked: CaptureRequest) -> CapturedCompilation:
     """Compile, in this process, which does not survive it in a state to be used for anything else."""
     started, began = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
-        _settings(folder)
+        settings.put(folder)
         if asked.arch:
             from irwidget.inductor import gpu
 
@@ -56,38 +72,25 @@ def capture(asked: CaptureRequest) -> CapturedCompilation:
     return replace(captured, seconds=time.perf_counter() - started, processor=time.process_time() - began)
 
 
-def _settings(folder: str) -> None:
-    """No caches but our own, one process, no pools of compilers."""
-    import os
-
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-    os.environ["TRITON_CACHE_DIR"] = folder
-    inductor = private.config(private.INDUCTOR)
-    inductor.force_disable_caches = True
-    inductor.compile_threads = 1
-    inductor.cpp.vec_isa_ok = True
-    private.put("backward_now", True)
-    private.put("is_of_modules", lambda translator: False)
-    private.get("dynamo_reset")()
-    joint, post = private.get("joint_lazy_init"), private.get("post_grad_lazy_init")
-    warm(joint, post)
-    private.put("joint_lazy_init", lambda *_: None)
-    private.put("post_grad_lazy_init", lambda *_: None)
-
-
-def warm(joint: Any = None, post: Any = None) -> None:
-    """Have Inductor trace its patterns, which every compilation of a process shares."""
+def eager(asked: CaptureRequest) -> list[Any]:
+    """What the object returns as it is, flat. Raises what it raises."""
     import torch
 
-    (joint or private.get("joint_lazy_init"))(torch.device("cpu"))
-    (post or private.get("post_grad_lazy_init"))()
+    from irwidget.private_torch import pytree
+
+    with torch.set_grad_enabled(torch.is_grad_enabled() if asked.grad is None else asked.grad):
+        returned = asked.obj(*asked.inputs, **asked.kwargs)
+    leaves: list[Any] = pytree.tree_leaves(returned)
+    return [one.detach() if isinstance(one, torch.Tensor) else one for one in leaves]
 
 
 class _Capture:
     def __init__(self, asked: CaptureRequest) -> None:
         self.asked = asked
-        self.recorder = Recorder()
+        self.recorder = Recorder(snapshots=bool(asked.execute))
         self.outputs: list[str] = []
+        self.execution = Execution(self.recorder) if asked.execute else None
+        self.guards = Guards()
         self.codes: list[tuple[types.CodeType, types.CodeType]] = []
 
     def run(self) -> CapturedCompilation:
@@ -98,7 +101,16 @@ class _Capture:
         private.wrap("create_graph", self._moved_graphs)
         private.wrap("module_of_lines", self._not_built)
         if asked.watched:
-            recorder.watch()
+            origins = Origins()
+            origins.watch()
+            for one in (
+                Graphs(recorder),
+                Rewrites(recorder),
+                Scheduling(recorder, origins),
+                Codegen(recorder, origins),
+            ):
+                one.watch()
+        self.guards.watch()
         hook = private.get("register_bytecode_hook")(self._bytecode)
         stopped: Stopped | None = None
         code = _code_of(asked.obj)
@@ -108,7 +120,12 @@ class _Capture:
         gradients = torch.is_grad_enabled() if asked.grad is None else asked.grad
         try:
             with torch.set_grad_enabled(gradients):
-                torch.compile(asked.obj, **options)(*asked.inputs, **asked.kwargs)
+                compiled = torch.compile(asked.obj, **options)
+                returned = compiled(*asked.inputs, **asked.kwargs)
+                for inputs in asked.again:
+                    compiled(*inputs, **asked.kwargs)
+                if self.execution is not None:
+                    self.execution.judge(returned, asked.eager or (), each=asked.each)
         except Exception as error:
             stopped = self._stopped(error)
         finally:
@@ -130,23 +147,24 @@ class _Capture:
                 from irwidget.inductor import gpu
 
                 given = stack.enter_context(gpu.moved(module, given))
-            self.recorder.begin_graph(module, given)
+            self.recorder.begin_graph(module)
+            if self.asked.watched:
+                self.recorder.unfused[self.recorder.graph, ""] = unfused(module)
             if self.asked.arch:
                 from irwidget.inductor import attention
 
                 attention.put(module)
-            self._compile(module, given)
-        return kept.forward
+            compiled = self._compile(module, given)
+        return kept.forward if self.execution is None else self.execution.noting(kept, compiled)
 
-    def _compile(self, module: Any, inputs: list[Any]) -> None:
+    def _compile(self, module: Any, inputs: list[Any]) -> Any:
         asked = self.asked
         patches = {**private.get("list_mode_options")(asked.mode or "default", asked.dynamic), **asked.patches}
         backend = asked.backend or private.get("compile_fx")
         if asked.backend is None:
-            backend(module, inputs, config_patches=patches)
-        else:
-            with private.config(private.INDUCTOR).patch(patches):
-                backend(module, inputs)
+            return backend(module, inputs, config_patches=patches)
+        with private.config(private.INDUCTOR).patch(patches):
+            return backend(module, inputs)
 
     def _moved_graphs(self, original: Any) -> Any:
         """AOTAutograd's graph, whose constants were traced on the CPU, on the GPU with the rest."""
@@ -162,20 +180,17 @@ class _Capture:
         return create
 
     def _not_built(self, original: Any) -> Any:
-        """The output code is kept, and not compiled: Dynamo runs the graph instead."""
+        """The output code is kept, and compiled only to be executed: Dynamo runs the graph instead."""
 
         def module(graph: Any, code: Any) -> Any:
             self.outputs.append(printing.output_code(code.value))
-            return SimpleNamespace(call=lambda inputs: (), runner=None, __file__="output_code.py")
+            call: Callable[[Any], Any] = lambda inputs: ()  # noqa: E731
+            if self.execution is not None:
+                build = self.asked.execute == "code"
+                call = self.execution.slot((lambda: original(graph, code).call) if build else None)
+            return SimpleNamespace(call=call, runner=None, __file__="output_code.py")
 
         return module
-
-    def _guards(self) -> tuple[str, ...]:
-        """What Dynamo's graphs hold for: when one of these is not true, it compiles again."""
-        entries = private.get("cache_entries")
-        found = [part for before, _ in self.codes for entry in entries(before) for part in
-                 getattr(entry.guard_manager, "code_parts", ())]  # fmt: skip
-        return tuple(dict.fromkeys(re.sub(r"0x[0-9a-f]+|\b\d{12,}\b", "...", part) for part in found))
 
     def _bytecode(self, before: types.CodeType, after: types.CodeType) -> None:
         self.codes.append((before, after))
@@ -193,12 +208,16 @@ class _Capture:
             tuple(recorder.fusion_rejections),
             recorder.fusions,
             self._breaks(),
-            self._guards(),
+            self.guards.held(before for before, _ in self.codes),
+            self.guards.recompilations(),
+            tuple(recorder.rewrites),
             tuple(recorder.memory),
             stopped,
             self._remarks(),
             tuple(self.outputs),
             printing.sources(files),
+            tuple(self.execution.verdicts) if self.execution else (),
+            self.execution.unbuilt if self.execution else "",
         )
 
     def _remarks(self) -> tuple[str, ...]:
@@ -235,7 +254,9 @@ def _break(reason: Any) -> Break:
     """One of Dynamo's reasons why it ended a graph, with the innermost line of the user's."""
     frames = [Location(frame.filename, frame.lineno or 0) for frame in reason.user_stack or ()]
     ours = [frame for frame in frames if is_user_file(frame.file)]
-    return Break(str(reason.reason).strip(), (ours or frames or [None])[-1])
+    said = str(reason.reason).strip()
+    hints = re.findall(r"^\s*Hint: (.*)$", said, re.M)
+    return Break(said, (ours or frames or [None])[-1], " or: ".join(hint.strip() for hint in hints))
 
 
 def _message(error: Exception) -> str:

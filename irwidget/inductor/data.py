@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from irwidget.trace import Location
+from irwidget.trace import Location, Verdict
 
 Phase = Literal["bytecode", "dynamo", "pre_grad", "joint", "partition", "post_grad", "loops", "code"]
 PHASES: tuple[Phase, ...] = ("bytecode", "dynamo", "pre_grad", "joint", "partition", "post_grad", "loops", "code")
@@ -87,6 +87,10 @@ class InductorOp:
     reads: Mapping[str, int]
     """Buffers and their bytes; -1 where the size is not a number."""
     writes: Mapping[str, int]
+    loops: tuple[str, ...] = ()
+    """The extents of its loops, outermost first."""
+    reduced: tuple[str, ...] = ()
+    """Those of the loops that it reduces over."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,53 @@ class Break:
 
     reason: str
     place: Location | None
+    cure: str = ""
+    """What is usually done about it."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What a graph of Dynamo's holds for: when it is not true, the function is compiled again."""
+
+    text: str
+    """As Dynamo writes it."""
+    place: Location | None
+    """The user's line for which it was made."""
+    cause: str = ""
+    """What it says, in words; empty where it is not of what the user gives."""
+    cure: str = ""
+    """How the function is written, or called, so that it need not be."""
+
+
+@dataclass(frozen=True)
+class Recompilation:
+    """A function that was compiled again, and why."""
+
+    function: str
+    place: Location | None
+    """The user's line of the guard that was not true."""
+    reason: str
+    """Dynamo's words."""
+    cause: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A pattern of Inductor's that matched, and what became of the nodes."""
+
+    pattern: str
+    """The function or expression that it is written as."""
+    phase: Phase
+    before: tuple[str, ...]
+    """The FX nodes that matched, as they were written."""
+    after: tuple[str, ...]
+    """Those that were made in their place."""
+    names: tuple[str, ...]
+    """The names of all of them."""
+    place: Location | None
+    graph: int
+    direction: Direction
 
 
 @dataclass(frozen=True)
@@ -119,13 +170,35 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class Alive:
+    """A buffer that is alive at the peak."""
+
+    buffer: str
+    size: int
+    """Bytes."""
+    op: str
+    """The operation that writes it; empty for an input."""
+    place: Location | None
+
+
+@dataclass(frozen=True)
 class MemoryEstimate:
-    """The estimate of Inductor for one graph."""
+    """The estimate of Inductor for one graph: buffers that it makes, and inputs that it may free."""
 
     graph: int
     direction: Direction
     peak: int
     moments: tuple[Moment, ...] = ()
+    """After each kernel of the schedule has its buffers, before any is freed."""
+    alive: tuple[Alive, ...] = ()
+    """The buffers alive at the peak, the largest first."""
+    unfused: tuple[Moment, ...] = ()
+    """The same of the graph as it came, one operation after the other, as eager PyTorch runs it."""
+
+    @property
+    def unfused_peak(self) -> int:
+        """Bytes; 0 where it is not known."""
+        return max((one.alive for one in self.unfused), default=0)
 
 
 @dataclass(frozen=True)
@@ -148,7 +221,9 @@ class CapturedCompilation:
     fusion_rejections: tuple[FusionRejection, ...] = ()
     fusions: int = 0
     breaks: tuple[Break, ...] = ()
-    guards: tuple[str, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    recompilations: tuple[Recompilation, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
     memory: tuple[MemoryEstimate, ...] = ()
     stopped: Stopped | None = None
     remarks: tuple[str, ...] = ()
@@ -156,6 +231,10 @@ class CapturedCompilation:
     """Inductor's output code of each graph, forward and backward, in the order in which it was written."""
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     """The text of the files that lines point into."""
+    verdicts: tuple[tuple[int, Verdict], ...] = ()
+    """Where it was executed: stages by their number, with what came of them; -1 for what keeps all from a verdict."""
+    unbuilt: str = ""
+    """Why the code was not built, where it was to be."""
     seconds: float = 0.0
     """For all of it, in the copy of the kernel."""
     processor: float = 0.0

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from irwidget.errors import IRWidgetError, ToolError
 from irwidget.frontends import base
 from irwidget.frontends.base import Begun, FrontEnd, Given, KernelBegun, Made
 from irwidget.inductor.options import arch_of, patches
@@ -49,6 +50,12 @@ class CompileOptions:
     )
     config: str | int | None = option(
         None, "which of a kernel's configurations: its number, or XBLOCK=128", read=str, allows=lambda _: True
+    )
+    again: Sequence[Any] | None = option(
+        None,
+        "inputs of further calls, for what is compiled again: [(x2, y2), ...]",
+        says="a list of inputs, as in [(x, y)]",
+        allows=lambda value: value is None or isinstance(value, list | tuple),
     )
 
 
@@ -96,6 +103,7 @@ class _Compilation(KernelBegun):
     def __init__(self, front_end: FrontEnd, given: Given) -> None:
         super().__init__(front_end, given)
         self._captured: dict[str | None, CapturedCompilation] = {}
+        self._executions: dict[tuple[str | None, str], CapturedCompilation] = {}
 
     def captured(self, target: str) -> CapturedCompilation:
         """What torch.compile does to it for the device of an IR type."""
@@ -119,7 +127,31 @@ class _Compilation(KernelBegun):
         return made.results
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
-        return not_checked(f"{target.name} is read, not executed: neither its graphs nor its code are run")
+        from irwidget.inductor import checks
+        from irwidget.toolchain import forked
+
+        if source is not None:
+            return not_checked(f"{target.name} is executed as torch.compile makes it, not as it was edited")
+        arch = arch_of(target.name, self.given.options)
+        try:
+            executed = self._executed(arch, checks.executes(target.name, arch))
+        except (ToolError, forked.Died) as error:
+            return not_checked(f"it could not be executed: {error}")
+        except (IRWidgetError, forked.TimedOut):
+            raise
+        except Exception as error:
+            said = next(iter(str(error).strip().splitlines()), "")
+            return not_checked(f"eager PyTorch fails: {type(error).__name__}: {said}".rstrip(": "))
+        return checks.verdict(executed, trace, target.name, arch, each=self.given.check == "each")
+
+    def _executed(self, arch: str | None, what: Literal["graphs", "code"]) -> CapturedCompilation:
+        """A compilation whose graphs and code were executed."""
+        from irwidget.inductor import lowering
+
+        key = (arch, what)
+        if key not in self._executions:
+            self._executions[key] = lowering.captured(self.given, arch, what)
+        return self._executions[key]
 
 
 class Inductor(FrontEnd):

@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 from torch.fx.node import map_aggregate
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.inductor import attention, private
-from irwidget.private_torch import TorchDispatchMode
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 
@@ -142,7 +142,7 @@ def _untimed(choices: Any) -> dict[Any, float]:
     return {one: float(number + 1) for number, one in enumerate(order)}
 
 
-class _MovedToCpu(TorchDispatchMode):
+class MovedToCpu(TorchDispatchMode):
     """What is computed for real, constants that are folded, is computed on the CPU."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -151,7 +151,7 @@ class _MovedToCpu(TorchDispatchMode):
 
 def _folding(original: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
-        with _MovedToCpu():
+        with MovedToCpu():
             return original(*args, **kwargs)
 
     return run
@@ -204,7 +204,8 @@ def moved(module: Any, inputs: list[Any]) -> Generator[list[Any]]:
     given: list[Any] = []
     for one in inputs:
         if isinstance(one, torch.Tensor) and not hasattr(one, "fake_mode"):
-            one = mode.from_tensor(one, symbolic_context=context.tensor_to_context.get(one))
+            known = context.tensor_to_context.get(one)  # the symbols that Dynamo has for its sizes, and their source
+            one = mode.from_tensor(one, symbolic_context=known, source=known.tensor_source if known else None)
         given.append(on_gpu(one))
     relabel(module)
     _moved[0] += 1

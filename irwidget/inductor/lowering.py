@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from irwidget import imports, private_torch
 from irwidget.errors import ExportError, ToolError, UsageError
@@ -37,11 +37,15 @@ LAST: Mapping[str, Phase] = {
 """IR type -> the last phase that it shows; all of them for code."""
 
 
-def captured(given: Given, arch: str | None) -> CapturedCompilation:
-    """What torch.compile does to an object. Raises UsageError, ToolError, UnsupportedError."""
+def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "code"] = "") -> CapturedCompilation:
+    """What torch.compile does to an object, and with `execute` what comes of that on the CPU.
+
+    Raises UsageError, ToolError, UnsupportedError, and what the object raises when it is executed.
+    """
     import torch
 
     from irwidget.inductor import capture
+    from irwidget.inductor import settings as torch_settings
     from irwidget.inductor.cells import Compiled
 
     capture.check_machine()
@@ -65,24 +69,36 @@ def captured(given: Given, arch: str | None) -> CapturedCompilation:
         obj,
         given.inputs,
         given.kwargs,
-        arch,
-        options.get("mode"),
-        options.get("dynamic"),
-        bool(options.get("fullgraph")),
-        settings,
-        options.get("grad"),
-        options.get("backend"),
+        arch=arch,
+        mode=options.get("mode"),
+        dynamic=options.get("dynamic"),
+        fullgraph=bool(options.get("fullgraph")),
+        patches=settings,
+        grad=options.get("grad"),
+        backend=options.get("backend"),
+        again=_further(options.get("again"), given),
     )
     try:
         if arch:
             from irwidget.inductor import gpu as gpu  # imported once here, not in every copy
         if not torch.cuda.is_available():  # they are made once for each process, for the device that it has
-            capture.warm()
+            torch_settings.warm()
+        if execute:
+            eager = forked.call(lambda: capture.eager(asked), cuda=False)
+            asked = replace(asked, execute=execute, each=given.check == "each", eager=eager)
         return forked.call(lambda: capture.capture(asked), cuda=False)
     except forked.Died as death:
         raise ToolError(f"torch.compile crashed on {given.called}: the process {death}", tool="torch.compile") from None
     except MemoryError:
         raise ToolError(f"torch.compile ran out of memory on {given.called}", tool="torch.compile") from None
+
+
+def _further(again: Any, given: Given) -> tuple[tuple[Any, ...], ...]:
+    """The inputs of further calls, each as a tuple."""
+    found = tuple(one if isinstance(one, tuple) else (one,) for one in again or ())
+    for inputs in found:
+        _check(given.obj if not hasattr(given.obj, "obj") else given.obj.obj, replace(given, inputs=inputs))
+    return found
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,9 +212,10 @@ def _joined(made: Trace, stages: Sequence[InductorStage], target: str) -> Trace:
 
 def _with_report(made: Trace, captured: CapturedCompilation) -> Trace:
     """With the answers to why, as a text of its own before the last schedule."""
+    from irwidget.inductor.report import report
     from irwidget.inductor.why import Compilation
 
-    lines = list(Compilation(captured).report())
+    lines = list(report(Compilation(captured)))
     text = "\n".join(line for line, _ in lines) + "\n"
     step = _STEP_OF["loops"]
     report = dump("why", text, step=step, language="text", locations=tuple(place for _, place in lines),

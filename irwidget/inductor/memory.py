@@ -1,16 +1,19 @@
-"""Inductor's own estimate of memory over its schedule."""
+"""Memory over Inductor's schedule, by its own account, and over the graph as it came, one operation after the other."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from irwidget.inductor import private
-from irwidget.inductor.data import MemoryEstimate, Moment
+from irwidget.inductor import printing, private
+from irwidget.inductor.data import Alive, MemoryEstimate, Moment
 from irwidget.inductor.schedule import Drawn
 
 
-def estimated(graph: Any, schedule: Drawn) -> MemoryEstimate | None:
-    """Bytes alive after each step of the final schedule, as Inductor's own memory pass counts; None where it cannot."""
+def estimated(graph: Any, schedule: Drawn, unfused: tuple[Moment, ...] = ()) -> MemoryEstimate | None:
+    """Bytes alive at each step of the final schedule, as Inductor's own memory pass counts; None where it cannot.
+
+    What that pass counts and the code does not allocate, as a kernel uses it only inside, is left out.
+    """
     from irwidget.private_torch import OrderedSet
 
     scheduler = graph.scheduler
@@ -19,9 +22,82 @@ def estimated(graph: Any, schedule: Drawn) -> MemoryEstimate | None:
     try:
         freeable = private.get("freeable_inputs")(nodes, OrderedSet(graph.graph_inputs.keys()))
         private.get("memory_planning")(nodes, scheduler.name_to_buf)
-        peak, moments = private.get("estimate_peak_memory")(nodes, freeable, outputs)
-        names = ["inputs", *(node.get_name() for node in nodes)]
-        steps = tuple(Moment(name, int(alive)) for name, alive in zip(names[-len(moments) :], moments, strict=False))
-        return MemoryEstimate(schedule.graph, schedule.direction, int(peak), steps)
+        buffers, _, _ = private.get("memory_timeline")(nodes, freeable, outputs)
+        buffers = [one for one in buffers if one.buffer.get_name() not in graph.removed_buffers]  # kept in registers
+        levels = [_level(buffers, step) for step in range(len(nodes))]
     except Exception:  # sizes that are no numbers; what Inductor's estimate does not take
         return None
+    if not levels:
+        return None
+    moments = tuple(Moment(_kernel(schedule, node), level) for node, level in zip(nodes, levels, strict=True))
+    most = max(range(len(levels)), key=levels.__getitem__)
+    alive = [_alive(one, schedule) for one in buffers if one.start_step <= most and not 0 <= one.end_step < most]
+    held = sorted((one for one in alive if one.size), key=lambda one: -one.size)
+    return MemoryEstimate(schedule.graph, schedule.direction, levels[most], moments, tuple(held), unfused)
+
+
+def _level(buffers: Any, step: int) -> int:
+    """Bytes alive while a step of the schedule runs."""
+    made = sum(one.size_alloc for one in buffers if one.start_step <= step)
+    return int(made - sum(one.size_free for one in buffers if 0 <= one.end_step < step))
+
+
+def _kernel(schedule: Drawn, node: Any) -> str:
+    name = node.get_first_name()
+    return next((op.kernel or op.name for op in schedule.ops if op.name == name), node.get_name())
+
+
+def _alive(one: Any, schedule: Drawn) -> Alive:
+    name = one.buffer.get_name()
+    op = next((op for op in schedule.ops if name in op.writes), None)
+    size = int(one.size_alloc or one.size_free)
+    return Alive(name, size, op.name if op else "", op.places[-1] if op and op.places else None)
+
+
+def unfused(module: Any) -> tuple[Moment, ...]:
+    """Bytes alive after each node of an FX graph, inputs left out; each result is freed after its last use.
+
+    Empty where a size is not a number, or a value is not known.
+    """
+    nodes = list(module.graph.nodes)
+    given: set[int] = set()
+    made: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    starts: dict[int, int] = {}
+    try:
+        for step, node in enumerate(nodes):
+            for key, size in _storages(node):
+                if node.op in ("placeholder", "get_attr"):
+                    given.add(key)
+                elif key not in given:
+                    made.setdefault(key, size)
+                    starts.setdefault(key, step)
+                    ends[key] = max(ends.get(key, 0), step, *(nodes.index(user) for user in node.users))
+    except Exception:
+        return ()
+    return tuple(
+        Moment(f"{node.name} = {printing.target_name(node.target)}", sum(
+            size for key, size in made.items() if starts[key] <= step <= ends[key]
+        ))
+        for step, node in enumerate(nodes)
+        if node.op.startswith("call_")
+    )  # fmt: skip
+
+
+def _storages(node: Any) -> list[tuple[int, int]]:
+    """What a node's value is kept in: an identity, which views share, and its bytes."""
+    import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
+
+    from irwidget.private_torch import pytree
+
+    value = node.meta.get("val", node.meta.get("example_value"))
+    found: list[tuple[int, int]] = []
+    for leaf in pytree.tree_leaves(value):
+        if isinstance(leaf, torch.Tensor):
+            storage = leaf.untyped_storage()
+            count: Any = storage.nbytes()
+            if not isinstance(count, int):  # asking a symbol for its value would bind the graph to it
+                raise ValueError("a size is a symbol")
+            found.append((StorageWeakRef(storage).cdata, count))
+    return found

@@ -107,7 +107,12 @@ def _function(name: str, graph: Any) -> Iterator[tuple[str, Location | None]]:
         if node.op == "output":
             yield f"    return {_argument(node.args[0])}", None
         elif node.op != "placeholder":
-            yield f"    {node.name}{_type(node)} = {_call(node)}", node_place(node)
+            yield f"    {node_line(node)}", node_place(node)
+
+
+def node_line(node: Any) -> str:
+    """A node as its graph shows it: `add: "f32[4][1]" = aten.add.Tensor(x, 1)`."""
+    return f"{node.name}{_type(node)} = {_call(node)}"
 
 
 def _type(node: Any) -> str:

@@ -19,6 +19,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     # Dynamo
     "register_bytecode_hook": ("torch._dynamo.convert_frame", "register_bytecode_hook"),
     "cache_entries": ("torch._dynamo.eval_frame", "_debug_get_cache_entry_list"),
+    "recompilation_reasons": ("torch._dynamo.convert_frame", "get_and_maybe_log_recompilation_reasons"),
     "dynamo_reset": ("torch._dynamo", "reset"),
     "graph_breaks": ("torch._dynamo.output_graph", "graph_break_reasons"),
     "innermost_fn": ("torch._dynamo.eval_frame", "innermost_fn"),
@@ -37,6 +38,9 @@ SITES: Mapping[str, tuple[str, str]] = {
     "compile_fx_forward": (_FX, "compile_fx_forward"),
     "compile_fx_backward": (_FX, "compile_fx_backward"),
     "observer": ("torch.fx.passes.graph_transform_observer", "GraphTransformObserver"),
+    "lowering_pattern": ("torch._inductor.pattern_matcher", "LoweringPatternEntry.apply"),
+    "graph_pattern": ("torch._inductor.pattern_matcher", "GraphPatternEntry.apply"),
+    "replacement_pattern": ("torch._inductor.pattern_matcher", "ReplacementPatternEntry.apply"),
     "joint_lazy_init": ("torch._inductor.fx_passes.joint_graph", "lazy_init"),
     "post_grad_lazy_init": ("torch._inductor.fx_passes.post_grad", "lazy_init"),
     # loops, schedule, code
@@ -60,8 +64,11 @@ SITES: Mapping[str, tuple[str, str]] = {
     "virtualized": ("torch._inductor.virtualized", "V"),
     "freeable_inputs": ("torch._inductor.memory", "get_freeable_input_buf"),
     "memory_planning": ("torch._inductor.memory", "assign_memory_planning_info_for_scheduler_buffers"),
-    "estimate_peak_memory": ("torch._inductor.memory", "estimate_peak_memory"),
+    "memory_timeline": ("torch._inductor.memory", "compute_memory_timeline"),
     "load_kernel": ("torch._inductor.codecache", "PyCodeCache.load"),
+    "no_compiler": ("torch._inductor.exc", "InvalidCxxCompiler"),
+    "cpp_compiler": ("torch._inductor.cpp_builder", "get_cpp_compiler"),
+    "isa_builds": ("torch._inductor.cpu_vec_isa", "VecISA.check_build"),
     # a GPU that is not there
     "normalize_fake_device": (_FAKE, "FakeTensor._normalize_fake_device"),
     "fake_dispatch": (_FAKE, "FakeTensor.__torch_dispatch__"),

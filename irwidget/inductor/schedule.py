@@ -55,7 +55,15 @@ def _op(node: Any, group: str, graph: int, direction: Direction) -> InductorOp:
         tuple(places),
         _sizes(node.read_writes.reads),
         _sizes(node.read_writes.writes),
+        *_loops(node),
     )
+
+
+def _loops(node: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The extents of a loop nest: those that it keeps, and those that it reduces over."""
+    ranges = node.get_ranges() if hasattr(node, "get_ranges") else ()
+    kept, reduced = (tuple(map(str, one)) for one in ranges) if len(ranges) == 2 else ((), ())
+    return kept, reduced
 
 
 def _kind(node: Any) -> tuple[Kind, str]:

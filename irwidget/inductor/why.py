@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from irwidget.errors import UsageError, near
-from irwidget.inductor.data import CapturedCompilation, Direction, FusionRejection, InductorOp
+from irwidget.inductor.data import CapturedCompilation, Direction, FusionRejection, InductorOp, Rewrite
 from irwidget.trace import Location
 
 Answer = Literal["fused", "not fused", "not compared", "called"]
@@ -19,7 +19,7 @@ _CURES: tuple[tuple[str, str], ...] = (
     ("numel/rnumel mismatch", "give both loops the same number of elements, reduced and kept"),
     ("nodes numel", "give both loops the same number of elements, reduced and kept"),
     ("no shared data due to indexing mismatch", "have both read the buffer in the same order: make it contiguous once"),
-    ("no shared data", "they share no buffer, so a common kernel would save no memory traffic"),
+    ("no shared data", "have both read or write the same elements of a buffer, in the same order"),
     ("memory deps did not match", "have the second read what the first writes element by element, in the same order"),
     ("exceeds max fusion", "raise max_fusion_size"),
     ("Fusion will increase peak memory", "nothing: it would hold more memory at once"),
@@ -102,9 +102,23 @@ class Compilation:
             found = [op for op in ops if any(what in self._line(place) or what == place.name for place in op.places)]
             found = _calling(found, what) or [op for op in found if what in self._line(op.places[-1])] or found
         if not found:
+            if line := self._without_code(what):
+                raise UsageError(f"Line {line} is of no operation of the schedule: it makes a view, or nothing uses it")
             known = sorted({op.kernel for op in ops if op.kernel})
             raise UsageError(f"No operation of the schedule is of {what!r}. {near(str(what), known)}")
         return tuple(found)
+
+    def _without_code(self, what: str | int | Location) -> int:
+        """The line of the program that is meant, where it makes no code; 0 for none."""
+        places = [place for stage in self.captured.stages if stage.phase == "dynamo" for place in stage.content.places]
+        for place in places:
+            if place is None:
+                continue
+            if (isinstance(what, str) and not what.isdigit() and what in self._line(place)) or str(place.line) == str(
+                what
+            ):
+                return place.line
+        return 0
 
     def schedule(self) -> tuple[KernelLaunch, ...]:
         """The kernels in the order in which they run."""
@@ -120,50 +134,80 @@ class Compilation:
 
     # Answers
 
+    def between(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> Why:
+        """Whether operations are one kernel, and if not, why."""
+        return self._pair(tuple(first), tuple(second))
+
     def _alone(self, ops: Sequence[InductorOp]) -> Why:
-        lines = [self._became(op) for op in ops]
+        lines = [self.became(op) for op in ops]
+        lines += [f"  {rewritten(one)}" for one in self.rewrites(ops)]
         called = all(op.kind in ("extern", "fallback") for op in ops)
         cures = tuple(dict.fromkeys(_cure_of_call(op) for op in ops if op.kind in ("extern", "fallback")))
         return Why("called" if called else "fused", tuple(ops), (), (), cures, "\n".join(lines))
 
-    def _became(self, op: InductorOp) -> str:
-        where = self._where(op)
+    def became(self, op: InductorOp) -> str:
+        """What became of an operation, in a line."""
+        line = where(op)
         if op.kind in ("extern", "fallback"):
             how = "Inductor has no loops for it" if op.kind == "fallback" else "a library does it"
-            return f"{op.name}{where} calls {op.kernel}: {how}; to change it: {_cure_of_call(op)}"
-        beside = [one.name for one in self.captured.ops if _same_kernel(one, op) and one.name != op.name]
+            return f"{op.name}{line} calls {op.kernel}: {how}; to change it: {_cure_of_call(op)}"
+        beside = [one.name for one in self.captured.ops if same_kernel(one, op) and one.name != op.name]
         others = f", with {', '.join(beside)}" if beside else ", alone"
-        return f"{op.name}{where} is in {op.kernel or 'no kernel'}{others}"
+        return f"{op.name}{line} is in {op.kernel or 'no kernel'}{others}"
 
     def _pair(self, first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
-        together = [(a, b) for a in first for b in second if _same_kernel(a, b)]
+        together = [(a, b) for a in first for b in second if same_kernel(a, b)]
         if together:
             kernel = together[0][0].kernel
             return Why("fused", first, second, (), (), f"fused: both are in {kernel}")
+        if apart := self._in_other_graphs(first, second):
+            return apart
         called = [op for op in (*first, *second) if op.kind in ("extern", "fallback")]
-        fusion_rejections = self._fusion_rejections(first, second)
-        if not fusion_rejections and not called:
-            text = (
-                "not compared: the scheduler looks at pairs that share a buffer, and these are not one; "
-                "what would have to change: have them read or write a common tensor"
-            )
-            return Why("not compared", first, second, (), ("have them read or write a common tensor",), text)
-        reasons = tuple(dict.fromkeys(one.reason for one in reversed(fusion_rejections)))
+        refusals = self._refusals(first, second)
+        if not refusals and not called:
+            return _not_compared(first, second)
+        reasons = tuple(dict.fromkeys(one.reason for one in reversed(refusals)))
         cures = tuple(dict.fromkeys(cure for reason in reasons if (cure := cure_of(reason))))
         lines = [f"not fused: {_kernels(first)} and {_kernels(second)}"]
-        lines += dict.fromkeys(f"  {self._became(op)}" for op in called)
+        lines += dict.fromkeys(f"  {self.became(op)}" for op in called)
         for reason in reasons:
             lines.append(f"  {reason}" + (f"\n    to change it: {cure}" if (cure := cure_of(reason)) else ""))
         return Why("not fused", first, second, reasons, cures, "\n".join(lines))
 
-    def _fusion_rejections(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> list[FusionRejection]:
-        one, two = {_id(op) for op in first}, {_id(op) for op in second}
+    def _in_other_graphs(self, first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why | None:
+        """The answer for operations that no scheduler ever sees together."""
+        ones, others = ({(op.graph, op.direction) for op in ops} for ops in (first, second))
+        if ones & others:
+            return None
+        if {graph for graph, _ in ones} & {graph for graph, _ in others}:
+            reason, cures = "one is of the forward graph, the other of the backward graph", ("nothing",)
+        else:
+            reason = "they are in different graphs, and each is compiled alone"
+            said = [f"{' '.join(one.reason.splitlines()[:1])} (line {one.place.line})" for one in self.captured.breaks
+                    if one.place]  # fmt: skip
+            cures = (f"no graph break between them: {'; '.join(said)}" if said else "have one function call both",)
+        text = f"not fused: {reason}\n    to change it: {cures[0]}"
+        return Why("not fused", first, second, (reason,), cures, text)
+
+    def rewrites(self, ops: Sequence[InductorOp]) -> tuple[Rewrite, ...]:
+        """The patterns that rewrote the nodes of some operations."""
+        names = {(op.graph, name) for op in ops for name in op.origins}
+        lines = {(op.graph, _key(place)) for op in ops for place in op.places}
+        return tuple(
+            one
+            for one in self.captured.rewrites
+            if any((one.graph, name) in names for name in one.names)
+            or (one.place is not None and (one.graph, _key(one.place)) in lines)
+        )
+
+    def _refusals(self, first: Sequence[InductorOp], second: Sequence[InductorOp]) -> list[FusionRejection]:
+        one, two = {key_of(op) for op in first}, {key_of(op) for op in second}
         found: list[FusionRejection] = []
-        for rejection in self.captured.fusion_rejections:
-            a = {(rejection.graph, rejection.direction, name) for name in rejection.first}
-            b = {(rejection.graph, rejection.direction, name) for name in rejection.second}
+        for refusal in self.captured.fusion_rejections:
+            a = {(refusal.graph, refusal.direction, name) for name in refusal.first}
+            b = {(refusal.graph, refusal.direction, name) for name in refusal.second}
             if (a & one and b & two) or (a & two and b & one):
-                found.append(rejection)
+                found.append(refusal)
         return found
 
     # Text
@@ -173,64 +217,22 @@ class Compilation:
         lines = text.splitlines() if text else []
         return lines[place.line - 1] if 0 < place.line <= len(lines) else linecache.getline(place.file, place.line)
 
-    def _where(self, op: InductorOp) -> str:
-        if not op.places:
-            return ""
-        module = f", {op.places[-1].name}" if op.places[-1].name else ""
-        return f" (line {op.places[-1].line}{module})"
 
-    def report(self) -> Iterator[tuple[str, Location | None]]:
-        """The schedule, what was not fused and why, what is called, graph breaks, guards and memory, line by line."""
-        yield from self._report_schedule()
-        yield from self._report_fusion_rejections()
-        yield from self._report_rest()
+def _not_compared(first: tuple[InductorOp, ...], second: tuple[InductorOp, ...]) -> Why:
+    ones, others = ({name for op in ops for name in (*op.reads, *op.writes)} for ops in (first, second))
+    if shared := sorted(ones & others):
+        cure = "raise max_fusion_buffer_group_pairwise_attempts"
+        said = f"they share {', '.join(shared)}, and the scheduler did not try the pair"
+    else:
+        cure = "have them read or write a common tensor"
+        said = "the scheduler looks at pairs that share a buffer, and these are not one"
+    return Why("not compared", first, second, (), (cure,), f"not compared: {said}; to change it: {cure}")
 
-    def _report_schedule(self) -> Iterator[tuple[str, Location | None]]:
-        yield "schedule:", None
-        for number, launch in enumerate(self.schedule()):
-            part = f" [{launch.direction}]" if launch.direction else ""
-            sizes = f"reads {_bytes(launch.reads)}, writes {_bytes(launch.writes)}"
-            place = next((op.places[-1] for op in reversed(launch.ops) if op.places), None)
-            yield f"  {number}{part} {launch.kernel or 'no code'}: {launch.kind}, {sizes}", place
-            for op in launch.ops:
-                targets = ", ".join(op.targets)
-                yield f"      {op.name}{self._where(op)}: {targets}", op.places[-1] if op.places else None
 
-    def _report_fusion_rejections(self) -> Iterator[tuple[str, Location | None]]:
-        seen: set[tuple[str, str, str]] = set()
-        ops = {_id(op): op for op in self.captured.ops}
-        lines: list[tuple[str, Location | None]] = []
-        for rejection in self.captured.fusion_rejections:
-            a, b = (self._named(ops, rejection, names) for names in (rejection.first, rejection.second))
-            if a is None or b is None or _same_kernel(a, b) or (a.kernel, b.kernel, rejection.reason) in seen:
-                continue
-            seen.add((a.kernel, b.kernel, rejection.reason))
-            place = b.places[-1] if b.places else None
-            lines.append((f"  {a.kernel} | {b.kernel}: {rejection.reason}", place))
-        yield f"not fused, and why ({len(lines)}):", None
-        yield from lines
-
-    def _named(
-        self, ops: dict[tuple[int, str, str], InductorOp], rejection: FusionRejection, names: Sequence[str]
-    ) -> InductorOp | None:
-        return next((op for name in names if (op := ops.get((rejection.graph, rejection.direction, name)))), None)
-
-    def _report_rest(self) -> Iterator[tuple[str, Location | None]]:
-        called = [op for op in self.captured.ops if op.kind in ("extern", "fallback") and op.kernel != "MultiOutput"]
-        yield f"called, not generated ({len(called)}):", None
-        for op in called:
-            yield f"  {self._became(op)}", op.places[-1] if op.places else None
-        yield f"graph breaks ({len(self.captured.breaks)}):", None
-        for one in self.captured.breaks:
-            yield f"  {' '.join(one.reason.split())}", one.place
-        yield f"guards ({len(self.captured.guards)}):", None
-        for guard in self.captured.guards:
-            yield f"  {guard}", None
-        for memory in self.captured.memory:
-            most = max(memory.moments, key=lambda moment: moment.alive, default=None)
-            at = f", at {most.step}" if most else ""
-            part = f"graph {memory.graph}{', ' + memory.direction if memory.direction else ''}"
-            yield f"peak memory of {part}, as Inductor estimates: {_bytes(memory.peak)}{at}", None
+def rewritten(one: Rewrite) -> str:
+    """What a pattern made of nodes, in a line."""
+    made = "; ".join(one.after) or "nothing"
+    return f"the pattern {one.pattern} ({one.phase.replace('_', '-')} passes) made of {'; '.join(one.before)}: {made}"
 
 
 def cure_of(reason: str) -> str:
@@ -261,10 +263,6 @@ def _total(sizes: dict[str, int]) -> int:
     return -1 if any(size < 0 for size in sizes.values()) else sum(sizes.values())
 
 
-def _bytes(count: int) -> str:
-    return "an unknown number of bytes" if count < 0 else f"{count} bytes"
-
-
 def _calling(ops: Sequence[InductorOp], piece: str) -> list[InductorOp]:
     """Of the operations of a line, those that compute what a piece of the line calls."""
     names = re.findall(r"(\w+)\s*\(", piece) or ([piece] if piece.isidentifier() else [])
@@ -284,12 +282,21 @@ def _key(place: Location) -> tuple[str, int]:
     return place.file, place.line
 
 
-def _id(op: InductorOp) -> tuple[int, str, str]:
+def key_of(op: InductorOp) -> tuple[int, str, str]:
+    """What an operation is known by: its name is its graph's only."""
     return op.graph, op.direction, op.name
 
 
-def _same_kernel(a: InductorOp, b: InductorOp) -> bool:
+def where(op: InductorOp) -> str:
+    """` (line 3, layers.0)`: the user's line that an operation computes last, with its module."""
+    if not op.places:
+        return ""
+    module = f", {op.places[-1].name}" if op.places[-1].name else ""
+    return f" (line {op.places[-1].line}{module})"
+
+
+def same_kernel(a: InductorOp, b: InductorOp) -> bool:
     """Whether two operations are in one generated kernel, of one launch."""
     if a.kind not in ("loops", "template") or b.kind not in ("loops", "template"):
-        return _id(a) == _id(b)
+        return key_of(a) == key_of(b)
     return (a.graph, a.direction, a.group) == (b.graph, b.direction, b.group)

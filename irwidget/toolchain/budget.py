@@ -15,8 +15,10 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
+from irwidget import phases
 from irwidget.errors import ToolError
 
+_PREPARATION = "the preparation"
 _AGAIN = 0.2
 """Seconds after which a thread that has not raised our exception yet, inside a blocking call, is told once more."""
 _CAUGHT = 2.0
@@ -54,7 +56,7 @@ class Budget:
         self.of = of
         self.within = within
         """A larger one that this is a part of."""
-        self.doing = "the preparation"
+        self.doing = _PREPARATION
         """What is going on, in words, for the errors and the line that an interrupt leaves."""
         self._started = time.monotonic()
         self._queued = 0.0
@@ -139,6 +141,7 @@ class Budget:
     def named(self, doing: str) -> Generator[None]:
         """Say what is going on. After an interrupt it still says so, for who reports it."""
         before, self.doing = self.doing, doing
+        phases.entering(doing)
         try:
             yield
         except KeyboardInterrupt:
@@ -147,6 +150,7 @@ class Budget:
             self.doing = before
             raise
         self.doing = before
+        phases.entering("" if before == _PREPARATION else before)
 
     def exceeded(self, doing: str, late: float = 0.0) -> ToolError:
         """The error for what took too long; `late` is how many seconds after the limit it could be stopped."""

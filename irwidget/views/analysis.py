@@ -57,9 +57,9 @@ class Analysis:
         return next(((one.start, one.stop) for one in self.segments(left) if one.name == shown[0]), whole)
 
     def delta(self, left: int, right: int) -> tuple[int, int]:
-        """How many lines went and came, renumbering and order apart."""
-        start, stop = self.beside(left, right)
-        return diff.delta(self.blanked(left)[start:stop], self.blanked(right))
+        """How many lines went and came, renumbering apart: those of the diff that is shown."""
+        found = self.shown(left, right)
+        return sum(one.a1 - one.a0 for one in found), sum(one.b1 - one.b0 for one in found)
 
     def hunks(self, left: int, right: int, *, ignore_renumbering: bool) -> list[Hunk]:
         """How two dumps differ, all of the left one taken."""

@@ -8,7 +8,6 @@ the other side lacks are set aside first, and beyond `cap` edits the furthest-re
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -270,9 +269,3 @@ def within(hunks: Sequence[Hunk], left: tuple[int, int], right: tuple[int, int])
         for one in hunks
     ]
     return [one for one in cut_to if one.a1 > one.a0 or one.b1 > one.b0]
-
-
-def delta(a: Sequence[Line], b: Sequence[Line]) -> tuple[int, int]:
-    """How many lines went and came, order apart."""
-    old, new = Counter(a), Counter(b)
-    return (old - new).total(), (new - old).total()

@@ -6,14 +6,14 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import IRWidgetError
 from irwidget.trace import Trace
 from irwidget.views import fallbacks, helion
 from irwidget.views.bundle import packed, static
-from irwidget.views.markup import tag
+from irwidget.views.markup import Markup, tag
 from irwidget.views.packing import has_graphs, opening, pack
 from irwidget.views.widget import untouched
 
@@ -28,27 +28,62 @@ body {
 }
 h1 { font-size: 18px; margin: 0 0 12px; }
 .irw-view { margin: 0 0 16px; }
+.irw-words { max-width: 50rem; }
+.irw-words pre { overflow-x: auto; padding: 8px 12px; border-left: 3px solid light-dark(#d9dce1, #383d45); }
+.irw-words a { color: light-dark(#0067a5, #63b3e8); }
 .irw-view > .irw { height: calc(100vh - 80px); }
 """
 
 
-def page(traces: Sequence[Trace], title: str = "", programs: Sequence[SpyreProgram] = ()) -> str:
+def page(
+    traces: Sequence[Trace],
+    title: str = "",
+    programs: Sequence[SpyreProgram] = (),
+    notes: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """An HTML page that shows lowerings, and programs for Spyre above them, exactly as the widgets do.
+
+    `notes` are those of a view, `PassDiff.notes`.
 
     Waits for dumps that are still on their way; those that will never come, the page says so of.
     """
+    title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)
+    shown, needed = _shown(traces, programs, notes)
+    return document("\n".join([tag("h1", title), *shown]), title, needed)
+
+
+Told = Markup | tuple[Sequence[Trace], Sequence["SpyreProgram"]]
+"""A part of a page: words, or lowerings and programs that are shown together."""
+
+
+def story(parts: Sequence[Told], title: str) -> str:
+    """An HTML page of words and lowerings, one after the other."""
+    body: list[str] = [tag("h1", title)]
+    needed: set[str] = set()
+    for part in parts:
+        if isinstance(part, Markup):
+            body.append(f'<div class="irw-words">{part}</div>')
+        else:
+            shown, code = _shown(*part)
+            body += shown
+            needed |= {*code}
+    return document("\n".join(body), title, sorted(needed))
+
+
+def _shown(
+    traces: Sequence[Trace], programs: Sequence[SpyreProgram] = (), notes: Sequence[Mapping[str, Any]] = ()
+) -> tuple[list[str], list[str]]:
+    """The places of the views of some lowerings, and which code they need. Waits for the texts."""
     for trace in traces:
         for dump in (one for one in trace.dumps if not one.ready):
             with contextlib.suppress(IRWidgetError):
                 _ = dump.content
-    title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)
     linked = [trace for trace in traces if trace.nodes]
     views = [_spyre(program) for program in programs]
     views += [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
-    views += [view(state_of(traces), fallbacks.html(traces))] if traces else []
-    body = "\n".join([tag("h1", title), *views])
+    views += [view({**state_of(traces), "notes": [*notes]}, fallbacks.html(traces))] if traces else []
     needed = {"viewer": traces, "spyre": programs, "helion": linked, "graph": has_graphs(traces)}
-    return document(body, title, [name for name, why in needed.items() if why])
+    return views, [name for name, why in needed.items() if why]
 
 
 def _spyre(program: SpyreProgram) -> str:

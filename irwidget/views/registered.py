@@ -9,18 +9,19 @@ from irwidget import views
 from irwidget.registry import View
 
 
-def _programs(results: Sequence[Any]) -> list[Any]:
+def programs_of(results: Sequence[Any]) -> list[Any]:
     """The programs for Spyre, each once: lowering one model to several IR types compiles it once."""
     found = [one.results["program"] for one in results if "program" in one.results]
     return list({id(program): program for program in found}.values())
 
 
 def _show(results: Sequence[Any], key: str | None) -> Any:
-    return views.show([one.trace for one in results], programs=_programs(results), key=key)
+    return views.show([one.trace for one in results], programs=programs_of(results), key=key)
 
 
 def _page(results: Sequence[Any], title: str) -> str:
-    return views.page([one.trace for one in results], title, _programs(results))
+    notes: Sequence[Any] = getattr(results[0], "notes", ())  # of a view that asks for its page
+    return views.page([one.trace for one in results], title, programs_of(results), notes)
 
 
 def _text(results: Sequence[Any]) -> str:
@@ -77,10 +78,37 @@ def _comparison_text(results: Sequence[Any]) -> str:
     return comparison.text(results[0])
 
 
+def _is_compiled(results: Sequence[Any]) -> bool:
+    if not any("compilation" in one.results for one in results):
+        return False
+    from irwidget.views import schedule
+
+    return schedule.fits(results)
+
+
+def _show_compiled(results: Sequence[Any], key: str | None) -> Any:
+    from irwidget.views import schedule
+
+    return schedule.show(results, key)
+
+
+def _compiled_page(results: Sequence[Any], title: str) -> str:
+    from irwidget.views import schedule
+
+    return schedule.page(results, title)
+
+
+def _compiled_text(results: Sequence[Any]) -> str:
+    from irwidget.views import schedule
+
+    return "\n\n".join([*schedule.texts(results), _text(results)])
+
+
 VIEWS = (
     View("comparison", lambda _: False, _show_comparison, _comparison_page, _comparison_text),
     View("experiment", _is_experiment, _show_experiment, _experiment_page, _experiment_text),
     View("spyre program", _is_program, _show_program, _page, _text),
+    View("schedule", _is_compiled, _show_compiled, _compiled_page, _compiled_text),
     View("lowerings", lambda _: True, _show, _page, _text),
 )
 """Two lowerings side by side; an experiment beside its original; the program of Spyre by itself; the diff of passes,

@@ -102,6 +102,56 @@ class LinkedKernel(TypedDict):
     stages: list[LinkedStage]
 
 
+class Note(TypedDict):
+    """What a reader has written on a line of a dump."""
+
+    lowering: str
+    """The name of the lowering and what it goes to, as the view says it."""
+    pass_: str
+    """The label of the pass."""
+    line: int
+    """From 1."""
+    text: str
+    """The line as it was."""
+    note: str
+
+
+class ProgressPhase(TypedDict):
+    """A part of a lowering that goes on."""
+
+    name: str
+    seconds: float
+    over: bool
+
+
+class ProgressPass(TypedDict):
+    """The pass under way."""
+
+    pass_: str
+    step: str
+    seconds: float
+    """Since it began."""
+
+
+class ProgressBefore(TypedDict):
+    """How the same lowering went the time before."""
+
+    seconds: float
+    passes: int
+
+
+class Progress(TypedDict):
+    """Where a lowering is; seconds are those at the time of sending."""
+
+    name: str
+    seconds: float
+    phases: list[ProgressPhase]
+    passes: int
+    """How many passes have begun."""
+    running: ProgressPass | None
+    last: ProgressBefore | None
+
+
 class PipelineStep(TypedDict):
     """A step of a pipeline under edit."""
 
@@ -485,3 +535,91 @@ class SpyreTexts(TypedDict):
     opspec: dict[str, str]
     bundle: dict[str, str]
     files: list[SpyreFile]
+
+
+class ScheduleOp(TypedDict):
+    """An operation of Inductor's that a kernel runs."""
+
+    name: str
+    targets: list[str]
+    origins: list[str]
+    loops: list[str]
+    reduced: list[str]
+    line: int
+    file: str
+    module: str
+
+
+class ScheduleBuffer(TypedDict):
+    """A buffer of a kernel's; -1 bytes where the size is not a number."""
+
+    name: str
+    bytes: int
+    way: str
+
+
+class ScheduleLaunch(TypedDict):
+    """A kernel in the order of execution; `lines` has the user's line for each line of its text, 0 for none."""
+
+    kernel: str
+    kind: str
+    graph: int
+    direction: str
+    reads: int
+    writes: int
+    loops: list[str]
+    reduced: list[str]
+    buffers: list[ScheduleBuffer]
+    ops: list[ScheduleOp]
+    text: str
+    lines: list[int]
+    said: str
+
+
+class ScheduleFlow(TypedDict):
+    """What a kernel makes and a later one reads."""
+
+    maker: int
+    reader: int
+    buffer: str
+    bytes: int
+
+
+class SchedulePair(TypedDict):
+    """Whether two kernels could be one, and why not."""
+
+    first: int
+    second: int
+    answer: str
+    text: str
+
+
+class ScheduleAlive(TypedDict):
+    """A buffer alive at the peak."""
+
+    name: str
+    bytes: int
+    line: int
+
+
+class ScheduleMemory(TypedDict):
+    """Bytes alive at each kernel of a graph."""
+
+    graph: int
+    direction: str
+    peak: int
+    unfused: int
+    moments: list[int]
+    alive: list[ScheduleAlive]
+
+
+class Schedule(TypedDict):
+    """What torch.compile runs."""
+
+    version: int
+    name: str
+    device: str
+    launches: list[ScheduleLaunch]
+    flows: list[ScheduleFlow]
+    pairs: list[SchedulePair]
+    memory: list[ScheduleMemory]

@@ -72,6 +72,10 @@ class PassDiff(base.BundledView):
     rail = traitlets.Bool(None, allow_none=True).tag(sync=True)
     """Show the list of passes as a narrow rail; None: where there is little room."""
 
+    ops = traitlets.Bool(False).tag(sync=True)
+    """Show the operations beside the panes: what the pass did to them, their tree, their graph."""
+    notes = traitlets.List().tag(sync=True)
+    """What has been written on lines, each as `irwidget.views.schema.Note`; the notebook and pages keep it."""
     last = traitlets.Bool(False).tag(sync=True)
     """Whether what the cell made the last time is kept, to compare with."""
     inside = traitlets.List().tag(sync=True)
@@ -145,7 +149,7 @@ class PassDiff(base.BundledView):
         if not isinstance(before, PassDiff) or not before.traces:
             return
         with self.hold_sync():
-            for name in _plain().keys() - {"trace", "against", "left", "right", "last"}:
+            for name in (*(_plain().keys() - {"trace", "against", "left", "right", "last"}), "notes"):
                 setattr(self, name, getattr(before, name))
             if _named(self.traces) != _named(before.traces[: len(self.traces)]):
                 return
@@ -224,11 +228,12 @@ class PassDiff(base.BundledView):
             raise base.Omitted(f"The notebook keeps lowerings of up to {fallbacks.LARGE:,} lines")
         state = {name: getattr(self, name) for name in _plain()}
         data = self._packed or pack(self.traces)
-        return [{"bundle": self._code, "state": {**state, "graph": None, "last": False}, "data": data}]
+        state |= {"graph": None, "last": False, "notes": self.notes}
+        return [{"bundle": self._code, "state": state, "data": data}]
 
     def page(self) -> bytes:
-        """The view as an offline page, UTF-8."""
-        results = [SimpleNamespace(trace=trace, results={}) for trace in self.traces]
+        """The view as an offline page, with its notes; UTF-8."""
+        results = [SimpleNamespace(trace=trace, results={}, notes=self.notes) for trace in self.traces]
         title = "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in self.traces)
         return display.page(results, title).encode()
 

@@ -1,7 +1,7 @@
 /** Everything that the viewer computes from dumps; results are kept, because stages are looked at again and again. */
 
 import type { Breath } from "./codec";
-import { cut, diffBySymbol, hunks as hunksOf, origins, type Hunk, type Segment } from "./diff";
+import { cut, diffBySymbol, hunks as hunksOf, origins, type Hunk, type Segment, within } from "./diff";
 import { followed, type Line } from "./renaming";
 import { type Doc, docOf } from "./doc";
 import type { Dumps, Stage } from "./dumps";
@@ -15,6 +15,9 @@ export interface Delta {
 
 /** How many diffs are kept: blame needs every neighbouring pair, and the rest is what was looked at last. */
 const KEPT = 400;
+
+/** Lines of both texts together beyond which a diff takes so long that it is made for what is looked at only. */
+const COUNTED = 300_000;
 
 /** Lines of both texts together, and letters of a line, up to which names are followed from where they are defined. */
 const FOLLOWED = 10_000;
@@ -86,7 +89,7 @@ export class Analysis {
 
   diff(left: Stage, right: Stage, ignoreRenumbering: boolean): Hunk[] {
     if (left.lines === right.lines) return [];
-    const key = `${this.id(left.lines)} ${this.id(right.lines)} ${ignoreRenumbering}`;
+    const key = this.key(left, right, ignoreRenumbering);
     let hunks = this.diffs.get(key);
     if (!hunks) {
       const [a, b] = ignoreRenumbering
@@ -111,11 +114,15 @@ export class Analysis {
     const known = new Map<number, Line>();
     const line = (id: number): Line => {
       let names = known.get(id);
-      if (!names) known.set(id, (names = this.shape(id).namesOf(this.text(id))));
+      if (!names) known.set(id, (names = this.namesOf(id)));
       return names;
     };
     const changed = followed(found, left.lines, right.lines, line);
     return hunksOf(changed.left, changed.right);
+  }
+
+  private key(left: Stage, right: Stage, ignoreRenumbering: boolean): string {
+    return `${this.id(left.lines)} ${this.id(right.lines)} ${ignoreRenumbering}`;
   }
 
   private id(lines: Int32Array): number {
@@ -133,23 +140,22 @@ export class Analysis {
     return this.segments(left).find(({ name }) => name === shown.name) ?? all;
   }
 
-  /** Lines that went and came, renumbering and order apart: cheap enough for every stage. */
-  delta(left: Stage, right: Stage): Delta {
+  /** The hunks of what is shown of two stages: all of the right, and of the left what it is compared with. */
+  shown(left: Stage, right: Stage, ignoreRenumbering: boolean): readonly Hunk[] {
+    const found = this.diff(left, right, ignoreRenumbering);
+    const part = this.beside(left, right);
+    if (part.to - part.from === left.lines.length) return found;
+    return within(found, part, { from: 0, to: right.lines.length });
+  }
+
+  /** Lines that went and came, renumbering apart: those of the diff. null: too long to be counted unasked. */
+  delta(left: Stage, right: Stage): Delta | null {
     if (left.lines === right.lines) return { gone: 0, added: 0 };
-    const { from, to } = this.beside(left, right);
-    const key = `${this.id(left.lines)} ${from} ${to} ${this.id(right.lines)}`;
+    const key = `${this.key(left, right, true)} ${left.part} ${right.part}`;
     let delta = this.deltas.get(key);
     if (!delta) {
-      const [a, b] = [this.blanked(left.lines).subarray(from, to), this.blanked(right.lines)];
-      const counts = new Int32Array(this.dumps.blanks);
-      for (const id of a) counts[id]!--;
-      for (const id of b) counts[id]!++;
-      let [gone, added] = [0, 0];
-      for (const count of counts) {
-        if (count < 0) gone -= count;
-        else added += count;
-      }
-      this.deltas.set(key, (delta = { gone, added }));
+      if (left.lines.length + right.lines.length > COUNTED && !this.diffs.has(this.key(left, right, true))) return null;
+      this.deltas.set(key, (delta = sum(this.shown(left, right, true))));
     }
     return delta;
   }
@@ -159,6 +165,11 @@ export class Analysis {
     let known = this.operations.get(syntax);
     if (!known) this.operations.set(syntax, (known = []));
     return (known[id] ??= this.shape(id).operationOf(this.text(id), syntax));
+  }
+
+  /** The names on a line that a pass may renumber. */
+  namesOf(id: number): Line {
+    return this.shape(id).namesOf(this.text(id));
   }
 
   /** How often each operation occurs. */
@@ -201,6 +212,13 @@ export class Analysis {
   origins(left: Stage, right: Stage): Int32Array {
     return origins(this.diff(left, right, true), right.lines.length);
   }
+}
+
+/** How many lines went and came. */
+export function sum(hunks: readonly Hunk[]): Delta {
+  let [gone, added] = [0, 0];
+  for (const { a0, a1, b0, b1 } of hunks) [gone, added] = [gone + a1 - a0, added + b1 - b0];
+  return { gone, added };
 }
 
 /** The dialect of an operation; for languages without dialects, the operation up to its first dot. */

@@ -4,7 +4,7 @@ import type { Asker } from "./ask";
 import type { Compare } from "./compare";
 import type { Trace } from "./dumps";
 import { copyText } from "./export";
-import { fragmentOf, type Place, placeOf } from "./links";
+import { ARRIVED, fragmentOf, type Place, placeOf } from "./links";
 import type { Store } from "./model";
 import type { Reader } from "./searching";
 
@@ -27,10 +27,26 @@ export class Beyond {
 
   /** Go where the address of the page leads, now and whenever it changes; the function ends that. */
   followLinks(): () => void {
-    const follow = (): void => this.go(placeOf(location.hash));
+    const follow = (): void => void this.go(placeOf(location.hash));
+    // A link in the text around the view: the page it is in may have its own way with fragments.
+    const click = (event: MouseEvent): void => {
+      const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("a[href*='#']") : null;
+      if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      const { hash } = new URL(link.href, location.href);
+      const here = link.getAttribute("href")!.startsWith("#") || link.href === location.href.replace(/#.*$/, "") + hash;
+      if (!here || !this.go(placeOf(hash))) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.view.element.scrollIntoView({ block: "nearest" });
+    };
     window.addEventListener("hashchange", follow);
-    follow();
-    return () => window.removeEventListener("hashchange", follow);
+    document.addEventListener("click", click, true);
+    const arrived = (globalThis as Record<symbol, unknown>)[ARRIVED];
+    if (!this.go(placeOf(location.hash)) && typeof arrived === "string") this.go(placeOf(arrived));
+    return () => {
+      window.removeEventListener("hashchange", follow);
+      document.removeEventListener("click", click, true);
+    };
   }
 
   /** The place that the reader is at. */
@@ -41,22 +57,25 @@ export class Beyond {
     return { lowering: trace.name, pass: stage, left: left === before ? -1 : left, line: line + 1 };
   }
 
-  /** To a place that a link names, if it is one of this view's lowerings. */
-  private go(place: Place | null): void {
-    if (!place) return;
+  /** To a place that a link names; whether it is one of this view's lowerings. */
+  private go(place: Place | null): boolean {
+    if (!place) return false;
     const { traces, store, compare } = this.view;
     const trace = place.lowering ? traces.findIndex(({ name }) => name === place.lowering) : 0;
     const stages = traces[trace]?.stages;
     const before = stages?.[place.pass]?.before;
-    if (!stages || before === undefined) return;
+    if (!stages || before === undefined) return false;
     const left = Math.min(place.left < 0 ? Math.max(before, 0) : place.left, stages.length - 1);
     store.set({ trace, against: -1, left, right: place.pass });
     if (place.line > 0) queueMicrotask(() => compare.reveal({ side: "right", line: place.line - 1 }, "cursor"));
+    return true;
   }
 
   async copyLink(): Promise<void> {
     const fragment = fragmentOf(this.place);
-    const link = location.href.replace(/#.*$/, "") + fragment;
+    // The address of a frame that an editor shows a notebook in leads nowhere.
+    const address = /^(https?|file):$/.test(location.protocol) ? location.href.replace(/#.*$/, "") : "";
+    const link = address + fragment;
     this.view.say((await copyText(link)) ? `Copied ${fragment}` : link);
   }
 

@@ -7,10 +7,11 @@ import { carried } from "./carry";
 import { type Hunk, type Segment, within } from "./diff";
 import { comparable, missing, type Stage } from "./dumps";
 import { h } from "./dom";
-import { nameAt, nameBeside } from "./names";
+import { followByLine } from "./following";
+import { Naming } from "./naming";
 import { alone, type Column, Kind, type Options, sideBySide, unified } from "./alignment";
-import { NO_MARKS, type Marks, type Name } from "./overlay";
 import { Pane, type SideName } from "./pane";
+import { Ruler } from "./ruler";
 import { splitter } from "./splitter";
 
 export interface Pair {
@@ -24,6 +25,8 @@ export interface Pair {
   readonly fold: boolean;
   readonly symbol: string;
   readonly blame?: Blamed | undefined;
+  /** What is written on a line, or ""; absent where nothing is written at all. */
+  readonly note?: ((spot: Spot) => string) | undefined;
 }
 
 export interface Spot {
@@ -37,6 +40,7 @@ export interface CompareHooks {
   readonly source: (stage: Stage) => ((line: number) => number) | null;
   readonly moved: (spot: Spot) => void;
   readonly blamed: (spot: Spot) => void;
+  readonly noted: (spot: Spot) => void;
 }
 
 const CONTEXT = 3;
@@ -48,7 +52,7 @@ export class Compare {
   private readonly absent = h("div", { class: "irw-absent", role: "status" });
   readonly panes: readonly [Pane, Pane];
   private readonly anchors: Anchors;
-  private readonly ruler = h("div", { class: "irw-ruler", "aria-hidden": "true" });
+  private readonly ruler = new Ruler(() => this.panes[1].view.scrollDOM);
   private readonly hosts: readonly [HTMLElement, HTMLElement];
   private readonly open = new Set<number>();
   private pair: Pair | null = null;
@@ -57,10 +61,8 @@ export class Compare {
     { name: "", from: 0, to: 0 },
     { name: "", from: 0, to: 0 },
   ];
-  private marks: Marks = NO_MARKS;
-  /** What the name at the cursor is called in the other pane. */
-  private beside: string | null = null;
-  private linked: { left: ReadonlySet<number>; right: ReadonlySet<number> } = { left: new Set(), right: new Set() };
+  /** Marks names, hits and links. */
+  readonly naming: Naming;
   /** The pane that the reader was in last. */
   active: Pane;
   /** The pane whose scrolling the other follows. */
@@ -80,15 +82,20 @@ export class Compare {
       resize: (pixels) => this.widen(pixels),
       reset: () => this.widen(null),
     });
-    this.element.append(this.hosts[0], bar, this.hosts[1], this.ruler, this.absent);
+    this.element.append(this.hosts[0], bar, this.hosts[1], this.ruler.element, this.absent);
     const make = (host: HTMLElement): Pane =>
       new Pane(host, root, {
         text: (id) => (id < 0 ? "" : analysis.text(id)),
         symbol: (id) => (id < 0 ? "" : analysis.symbolOf(id)),
         doc: (lines) => analysis.doc(lines),
         unfold: (key) => this.unfold(key),
-        moved: (pane, line, column) => this.moved(pane, line, column),
+        moved: (pane, line, column) => {
+          this.active = pane;
+          this.naming.at(pane, line, column);
+          this.hooks.moved(this.spot(pane, line));
+        },
         blamed: (pane, line) => this.hooks.blamed(this.spot(pane, line)),
+        noted: (pane, line) => this.hooks.noted(this.spot(pane, line)),
         scrolled: (pane) => this.scrolled(pane),
         measured: () => this.resized(),
       });
@@ -96,6 +103,7 @@ export class Compare {
     this.active = this.panes[1];
     this.leader = this.panes[1];
     this.anchors = new Anchors(this);
+    this.naming = new Naming(analysis, this);
     for (const pane of this.panes) {
       const lead = (): void => {
         this.leader = pane;
@@ -113,6 +121,10 @@ export class Compare {
     if (!pair || !pair.right.ready) return "absent";
     if (pair.left === pair.right || !comparable(pair.left, pair.right)) return "alone";
     return pair.left.language === pair.right.language ? pair.layout : "linked";
+  }
+
+  get stages(): Pair | null {
+    return this.pair;
   }
 
   /** Two panes are on the screen. */
@@ -133,6 +145,11 @@ export class Compare {
     const kinds = this.panes[1].content?.column.kinds ?? [];
     for (let i = 0; i < kinds.length; i++) if (kinds[i] === Kind.Renumbered) count++;
     return count;
+  }
+
+  /** The part of each stage that is shown. */
+  get parts(): readonly [left: Segment, right: Segment] {
+    return this.ranges;
   }
 
   get changes(): readonly Hunk[] {
@@ -229,18 +246,15 @@ export class Compare {
       this.hosts[i].hidden = !column;
       if (!column) this.panes[i].clear();
       else if (fresh)
-        this.panes[i].show(this.content(pair, column, i === 0 ? "left" : mode === "unified" ? "both" : "right"), {
-          ...NO_MARKS,
-          query: this.marks.query,
-        });
+        this.panes[i].show(
+          this.content(pair, column, i === 0 ? "left" : mode === "unified" ? "both" : "right"),
+          this.naming.fresh,
+        );
       else this.panes[i].relayout(column);
     }
-    if (fresh) {
-      this.marks = { ...this.marks, name: null };
-      this.linked = { left: new Set(), right: new Set() };
-    }
-    this.drawRuler(a.length, b.length);
-    if (pair.wrap && mode === "split") requestAnimationFrame(() => this.followByLine(this.panes[1], this.panes[0], 3));
+    if (fresh) this.naming.forget();
+    this.ruler.draw(this.hunks, a.length + b.length);
+    if (pair.wrap && mode === "split") requestAnimationFrame(() => this.follow(this.panes[1]));
   }
 
   private columnsOf(a: Int32Array, b: Int32Array, pair: Pair): readonly [Column | null, Column | null] {
@@ -261,7 +275,7 @@ export class Compare {
 
   private content(pair: Pair, column: Column, side: SideName) {
     const place = (line: number): Spot => spotOf(column, line);
-    const { blame } = pair;
+    const { blame, note } = pair;
     const sources = { left: this.hooks.source(pair.left), right: this.hooks.source(pair.right) };
     const known = side === "both" ? (sources.left ?? sources.right) : sources[side];
     const source = (line: number): number => {
@@ -275,6 +289,7 @@ export class Compare {
       wrap: pair.wrap,
       source: known ? source : undefined,
       tied: this.mode === "linked",
+      note: note && ((line: number) => note(place(line))),
       blame:
         blame &&
         ((line: number) => {
@@ -315,43 +330,22 @@ export class Compare {
   // Scrolling
 
   private scrolled(from: Pane): void {
-    this.drawView(from);
+    this.ruler.see(from.view.scrollDOM);
     if (this.mode === "linked" && from === this.leader) requestAnimationFrame(() => this.followByPlace(from));
     if (this.mode !== "split") return;
     const to = from === this.panes[0] ? this.panes[1] : this.panes[0];
     const [source, target] = [from.view.scrollDOM, to.view.scrollDOM];
     if (this.pair?.wrap) {
-      if (from === this.leader) this.followByLine(from, to, 3);
+      if (from === this.leader) this.follow(from);
       return;
     }
     if (Math.abs(target.scrollTop - source.scrollTop) > 1) target.scrollTop = source.scrollTop;
     if (Math.abs(target.scrollLeft - source.scrollLeft) > 1) target.scrollLeft = source.scrollLeft;
   }
 
-  /**
-   * Heights of wrapped lines out of sight are estimates, and differ between the panes: the line at the top decides.
-   * What comes into sight is measured then, so it takes a few frames to settle.
-   */
-  private followByLine(from: Pane, to: Pane, frames: number): void {
-    if (frames === 0 || !this.pair || !from.content || !to.content) return;
-    const { scrollTop } = from.view.scrollDOM;
-    const block = from.view.lineBlockAtHeight(scrollTop);
-    const line = from.view.state.doc.lineAt(block.from).number - 1;
-    const [here, there] = from === this.panes[0] ? (["a", "b"] as const) : (["b", "a"] as const);
-    let [ownEnd, otherEnd, row] = [0, 0, -1];
-    for (const hunk of this.hunks) {
-      if (hunk[`${here}0`] > line) break;
-      [ownEnd, otherEnd] = [hunk[`${here}1`], hunk[`${there}1`]];
-      // Inside of a change: the first equal line after it.
-      if (ownEnd > line) row = ownEnd;
-    }
-    if (row < 0) row = line;
-    const top = (pane: Pane, row: number): number => {
-      const { doc } = pane.view.state;
-      return pane.view.lineBlockAt(doc.line(Math.min(Math.max(row, 0) + 1, doc.lines)).from).top;
-    };
-    to.view.scrollDOM.scrollTop = scrollTop + top(to, otherEnd + row - ownEnd) - top(from, row);
-    requestAnimationFrame(() => this.followByLine(from, to, frames - 1));
+  private follow(from: Pane): void {
+    const first = from === this.panes[0];
+    followByLine(from, this.panes[first ? 1 : 0], first ? "a" : "b", () => this.pair && this.hunks);
   }
 
   /** Another language: what came from the same line of the source is brought to the same height. */
@@ -361,34 +355,6 @@ export class Compare {
     const other = top.spot.side === "left" ? "right" : "left";
     const line = carried(this.analysis, this.pair[top.spot.side], top.spot.line, this.pair[other]);
     if (line >= 0) this.anchors.put({ spot: { side: other, line }, offset: top.offset });
-  }
-
-  private drawView(pane: Pane): void {
-    const { scrollTop, scrollHeight, clientHeight } = pane.view.scrollDOM;
-    this.ruler.style.setProperty("--irw-top", `${(100 * scrollTop) / Math.max(1, scrollHeight)}%`);
-    this.ruler.style.setProperty("--irw-seen", `${Math.min(100, (100 * clientHeight) / Math.max(1, scrollHeight))}%`);
-  }
-
-  private drawRuler(lengthA: number, lengthB: number): void {
-    const total = Math.max(1, lengthA + lengthB);
-    const marks: HTMLElement[] = [];
-    let last = -1;
-    for (const { a0, a1, b0, b1 } of this.hunks) {
-      const top = Math.round((1000 * (a0 + b0)) / total) / 10;
-      const height = (100 * (a1 - a0 + b1 - b0)) / total;
-      if (top + height - last < 0.4) continue;
-      last = top + height;
-      const mark = h("span", { class: a1 === a0 ? "irw-mark-new" : b1 === b0 ? "irw-mark-gone" : "irw-mark-both" });
-      mark.style.top = `${top}%`;
-      mark.style.height = `max(2px, ${height.toFixed(2)}%)`;
-      marks.push(mark);
-    }
-    this.ruler.replaceChildren(...marks);
-    this.ruler.onclick = (event) => {
-      const share = (event.clientY - this.ruler.getBoundingClientRect().top) / this.ruler.clientHeight;
-      const { scrollDOM } = this.panes[1].view;
-      scrollDOM.scrollTop = share * scrollDOM.scrollHeight - scrollDOM.clientHeight / 2;
-    };
   }
 
   // Places
@@ -441,79 +407,6 @@ export class Compare {
     const spot: Spot = right ? { side: "right", line: b.from + hunk.b0 } : { side: "left", line: a.from + hunk.a0 };
     this.reveal(spot, focus ? "focus" : "center");
     return this.change;
-  }
-
-  // Names and marks
-
-  private moved(pane: Pane, line: number, column: number): void {
-    this.active = pane;
-    const text = pane.lineText;
-    const found = nameAt(text, column);
-    this.marks = { ...this.marks, name: found && { name: found.name, ...this.scope(pane, line, found.name) } };
-    this.beside = found && this.nameBeside(pane, line, text, found);
-    this.remark();
-    this.hooks.moved(this.spot(pane, line));
-  }
-
-  /** The lines in which a name means the same: its function; symbols mean the same everywhere. */
-  private scope(pane: Pane, row: number, name: string): { from: number; to: number } {
-    const all = { from: 0, to: pane.view.state.doc.lines };
-    if (name[0] === "@" || !this.pair || this.mode === "unified") return all;
-    const spot = this.spot(pane, row);
-    const first = this.ranges[spot.side === "left" ? 0 : 1].from;
-    const segment = this.analysis
-      .segments(this.pair[spot.side])
-      .find(({ from, to }) => spot.line >= from && spot.line < to);
-    return segment ? { from: segment.from - first, to: segment.to - first } : all;
-  }
-
-  setMarks(marks: Partial<Pick<Marks, "query" | "words">>): void {
-    this.marks = { ...this.marks, ...marks };
-    this.remark();
-  }
-
-  /** Mark lines of the dumps as linked with what the reader points at. */
-  link(linked: { left: ReadonlySet<number>; right: ReadonlySet<number> }): void {
-    this.linked = linked;
-    this.remark();
-  }
-
-  private remark(): void {
-    for (const pane of this.panes) {
-      if (!pane.content) continue;
-      const { column } = pane.content;
-      const linked = new Set<number>();
-      if (this.linked.left.size + this.linked.right.size > 0) {
-        for (let row = 0; row < column.lines.length; row++) {
-          if (this.linked.left.has(column.left[row]!) || this.linked.right.has(column.right[row]!)) linked.add(row);
-        }
-      }
-      const name: Name | null =
-        this.marks.name &&
-        (pane === this.active || this.marks.name.name[0] === "@"
-          ? this.marks.name
-          : this.mirrored(this.marks.name, pane));
-      pane.mark({ ...this.marks, name, linked });
-    }
-  }
-
-  /** What the other pane calls the same value: known where the line has a counterpart that differs in names only. */
-  private nameBeside(pane: Pane, line: number, text: string, found: { name: string; from: number }): string | null {
-    if (found.name[0] === "@" || !pane.content) return found.name;
-    const { kinds, mates } = pane.content.column;
-    if (kinds[line] === Kind.Changed || mates[line]! < 0) return null;
-    return nameBeside(text, found.from, this.analysis.text(mates[line]!));
-  }
-
-  /** The same name in the other pane, in the function of the same name. */
-  private mirrored(name: Name, pane: Pane): Name | null {
-    if (!this.pair || this.mode !== "split") return name;
-    if (!this.beside) return null;
-    const [here, there] = pane === this.panes[0] ? (["right", "left"] as const) : (["left", "right"] as const);
-    const at = (side: "left" | "right"): number => this.ranges[side === "left" ? 0 : 1].from;
-    const own = this.analysis.segments(this.pair[here]).find(({ from }) => from === name.from + at(here));
-    const other = own && this.analysis.segments(this.pair[there]).find((segment) => segment.name === own.name);
-    return other ? { name: this.beside, from: other.from - at(there), to: other.to - at(there) } : null;
   }
 
   destroy(): void {

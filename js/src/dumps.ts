@@ -50,8 +50,6 @@ export interface Dumps {
   readonly table: readonly string[];
   /** For each line of the table, a number that it shares with those that differ in renumbered names only. */
   readonly blanked: Int32Array;
-  /** How many such numbers there are. */
-  readonly blanks: number;
   /** For each line of the table, its shape. */
   readonly shapeOf: Int32Array;
   readonly shapes: readonly Shape[];

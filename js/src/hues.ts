@@ -1,7 +1,7 @@
 /** The colour of a dialect: the same in every view, whatever else is on the screen. */
 
 /** How many colours there are; the style sheet has as many. */
-const HUES = 11;
+export const HUES = 11;
 
 /** Dialects that often occur together have colours of their own; of others the name decides. */
 const KNOWN: readonly (readonly string[])[] = [

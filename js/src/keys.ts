@@ -9,9 +9,9 @@ export function onKey(viewer: Viewer, event: KeyboardEvent): void {
   if (target.closest("dialog")) return;
   if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) {
     if (event.key !== "Escape") return;
-    viewer.list.element.focus();
+    viewer.passes.list.element.focus();
   } else {
-    const inList = target === viewer.list.element;
+    const inList = target === viewer.passes.list.element;
     const action =
       (inList && listKey(viewer, event)) ||
       letter(viewer, event.key) ||
@@ -34,7 +34,7 @@ function listKey(viewer: Viewer, event: KeyboardEvent): boolean {
   };
   const by = steps[event.key];
   if (by !== undefined) {
-    viewer.choose(viewer.list.step(right, by), event.shiftKey ? "right" : "both");
+    viewer.choose(viewer.passes.list.step(right, by), event.shiftKey ? "right" : "both");
     return true;
   }
   if (event.key === "Enter") {
@@ -63,7 +63,10 @@ function letter(viewer: Viewer, key: string): boolean {
     i: () => void viewer.inside.open(),
     l: () => viewer.pin(),
     L: () => viewer.pin(),
-    r: () => viewer.toggleRail(),
+    r: () => viewer.passes.toggleRail(),
+    o: () => store.set({ ops: !store.get("ops") }),
+    e: () => viewer.costTable(),
+    m: () => viewer.note(),
     t: () => store.set({ by_time: !store.get("by_time") }),
     "?": () => viewer.help(),
   };
@@ -74,10 +77,10 @@ function letter(viewer: Viewer, key: string): boolean {
 
 function escape(viewer: Viewer, inList: boolean): boolean {
   if (!inList) {
-    viewer.list.element.focus();
+    viewer.passes.list.element.focus();
     return true;
   }
-  viewer.list.element.blur();
+  viewer.passes.list.element.blur();
   viewer.element.closest<HTMLElement>(".jp-Notebook")?.focus();
   return true;
 }

@@ -7,6 +7,9 @@
  */
 
 import type { Host, Render } from "./mount";
+import { INTERRUPT, KEEP, RECALL } from "./outside";
+import { ARRIVED } from "./links";
+import type { Note } from "./schema";
 import { PageModel } from "./pagemodel";
 
 const OURS = "application/vnd.irwidget+json";
@@ -23,11 +26,14 @@ interface Saved {
   }[];
   /** Why there are no views. */
   readonly omitted?: string;
+  /** What was written on a view that is not kept. */
+  readonly notes?: readonly Note[];
 }
 
 // Of JupyterLab, only what is used here.
 interface MimeModel {
   readonly data: Readonly<Record<string, unknown>>;
+  setData(options: { data: Readonly<Record<string, unknown>> }): void;
 }
 interface LuminoWidget {
   readonly node: HTMLElement;
@@ -46,10 +52,14 @@ interface Tracker {
   forEach(each: (panel: Panel) => void): void;
 }
 interface Panel {
+  readonly node: HTMLElement;
   readonly content: { readonly rendermime: Rendermime };
+  readonly sessionContext: { readonly session: { readonly kernel: { interrupt(): Promise<void> } | null } | null };
 }
 type Scope = Readonly<Record<string, Readonly<Record<string, { get(): Promise<() => unknown> }>>>>;
 
+// JupyterLab writes the address anew while it starts; the views that open then go where it led.
+(globalThis as Record<symbol, unknown>)[ARRIVED] = location.hash;
 const base = new URL(".", (document.currentScript as HTMLScriptElement).src);
 const bundles = new Map<string, Promise<{ render: Render }>>();
 
@@ -81,6 +91,18 @@ async function drawn(saved: Saved, place: HTMLElement): Promise<() => void> {
   };
 }
 
+/** Notes by the cell whose views they are on: when it runs again, its new view takes them up. */
+const notesOf = new WeakMap<Element, readonly Note[]>();
+
+/** What a notebook keeps of views, with other notes; `number` says on which view they are. */
+function withNotes(saved: Saved, number: number, notes: readonly Note[]): Saved {
+  if (!saved.views?.[number]) return { ...saved, notes };
+  return {
+    ...saved,
+    views: saved.views.map((view, i) => (i === number ? { ...view, state: { ...view.state, notes } } : view)),
+  };
+}
+
 function note(text: string): HTMLElement {
   const element = document.createElement("p");
   element.textContent = text;
@@ -102,6 +124,30 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
     constructor(private readonly rendermime: Rendermime) {
       super();
       this.node.append(this.place);
+      this.node.addEventListener(KEEP, (event) => {
+        this.keep(event.target, (event as CustomEvent<readonly Note[]>).detail);
+        event.preventDefault();
+      });
+      this.node.addEventListener(RECALL, (event) => {
+        const known = notesOf.get(this.cell);
+        if (!known?.length) return;
+        event.preventDefault();
+        (event as CustomEvent<(notes: readonly Note[]) => void>).detail(known);
+        this.keep(event.target, known);
+      });
+    }
+
+    private get cell(): Element {
+      return this.node.closest(".jp-Cell") ?? this.node;
+    }
+
+    /** Write notes into the notebook, beside the view that they are on. */
+    private keep(view: EventTarget | null, notes: readonly Note[]): void {
+      if (!this.model) return;
+      const number = [...this.node.querySelectorAll(".irw")].indexOf(view as Element);
+      const saved = withNotes(this.model.data[OURS] as Saved, number, notes);
+      notesOf.set(this.cell, notes);
+      this.model.setData({ data: { ...this.model.data, [OURS]: saved } });
     }
 
     async renderModel(model: MimeModel): Promise<void> {
@@ -152,6 +198,8 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
       const saved = this.model.data[OURS] as Saved;
       try {
         if (saved.views?.length) {
+          const notes = saved.views.flatMap(({ state }) => (state["notes"] as Note[] | undefined) ?? []);
+          if (notes.length > 0) notesOf.set(this.cell, notes);
           const stop = await drawn(saved, this.place);
           if (this.drawing) this.stop = stop;
           else stop();
@@ -161,7 +209,11 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
         console.error(error);
       }
       if (!this.drawing) return;
-      this.place.replaceChildren(note(`${saved.omitted ?? "The view cannot be drawn"}. Run the cell for all of it.`));
+      this.place.replaceChildren(
+        note(`${saved.omitted ?? "The view cannot be drawn"}. Run the cell for all of it.`),
+        ...(saved.notes ?? []).map((one) => note(`✎ ${one.pass}:${one.line}  ${one.text.trim()}  ${one.note}`)),
+      );
+      if (saved.notes) notesOf.set(this.cell, saved.notes);
       const fallback = this.rendermime.createRenderer("text/html");
       this.addWidget(fallback);
       this.stop = () => {
@@ -186,6 +238,16 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
   };
 }
 
+/** A view in a notebook can have its kernel interrupted. */
+function interruptible({ node, sessionContext }: Panel): void {
+  node.addEventListener(INTERRUPT, (event) => {
+    const kernel = sessionContext.session?.kernel;
+    if (!kernel) return;
+    event.preventDefault();
+    void kernel.interrupt();
+  });
+}
+
 async function shared<T>(scope: Scope, name: string): Promise<T> {
   const versions = Object.values(scope[name] ?? {});
   if (versions.length === 0) throw new Error(`JupyterLab shares no ${name}`);
@@ -204,10 +266,12 @@ async function plugin(): Promise<object> {
     autoStart: true,
     requires: [INotebookTracker],
     activate: (_: unknown, tracker: Tracker): void => {
-      const add = ({ content: { rendermime } }: Panel): void => {
+      const add = (panel: Panel): void => {
+        const { rendermime } = panel.content;
         const createRenderer = (): LuminoWidget => new SavedView(rendermime);
         // Before the widget's own, which has -10.
         rendermime.addFactory({ safe: false, mimeTypes: [OURS], createRenderer }, -20);
+        interruptible(panel);
       };
       tracker.forEach(add);
       tracker.widgetAdded.connect((_sender, panel) => add(panel));

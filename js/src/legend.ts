@@ -15,8 +15,14 @@ export function legend({ dialects }: Timeline): readonly HTMLElement[] {
   return others.length > 0 ? [...named, h("span", { title: others.join(", ") }, `+${others.length}`)] : named;
 }
 
-/** The time of all passes, and the switch that lists the slowest first. */
-export function cost(timeline: Timeline, count: number, byTime: boolean, toggle: () => void): readonly HTMLElement[] {
+/** The time of all passes, the switch that lists the slowest first, and the table of all that they cost. */
+export function cost(
+  timeline: Timeline,
+  count: number,
+  byTime: boolean,
+  toggle: () => void,
+  table: () => void,
+): readonly HTMLElement[] {
   const all = milliseconds(timeline.seconds);
   return [
     h("span", {}, `${plural(count, "pass", "passes")}${all ? `, ${all}` : ""}`),
@@ -30,6 +36,16 @@ export function cost(timeline: Timeline, count: number, byTime: boolean, toggle:
         click: toggle,
       },
       "By time",
+    ),
+    h(
+      "button",
+      {
+        type: "button",
+        title: "Time, operations, memory, copies and arithmetic of each pass (e)",
+        ...OWN_KEYS,
+        click: table,
+      },
+      "Costs",
     ),
   ];
 }

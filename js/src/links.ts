@@ -1,5 +1,8 @@
 /** A place in a lowering as the fragment of an address: `#lowering=net&pass=13&line=83&left=9`. */
 
+/** Under which name the page keeps the fragment that it was opened with, where its address has lost it since. */
+export const ARRIVED = Symbol.for("irwidget.arrived");
+
 export interface Place {
   /** The name of the lowering; "" for the first. */
   readonly lowering: string;

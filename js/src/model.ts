@@ -1,5 +1,7 @@
 /** The state that the page and Python share. */
 
+import type { Note } from "./schema";
+
 /** What every host of widgets offers (the anywidget front-end module interface). */
 export interface Model {
   get(key: string): unknown;
@@ -40,6 +42,10 @@ export interface State {
   by_time: boolean;
   /** Show the list of passes as a narrow rail; null: where there is little room. */
   rail: boolean | null;
+  /** Whether the operations are shown beside the panes. */
+  ops: boolean;
+  /** What the reader has written on lines. */
+  notes: readonly Note[];
 }
 
 const KEYS: readonly (keyof State)[] = [
@@ -60,6 +66,8 @@ const KEYS: readonly (keyof State)[] = [
   "passes",
   "by_time",
   "rail",
+  "ops",
+  "notes",
 ];
 
 /** Sets keys of a model, and tells of changes once per turn, whoever made them. */

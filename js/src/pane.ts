@@ -35,6 +35,8 @@ export interface Content {
   readonly blame?: ((line: number) => { readonly stage: number; readonly name: string } | null) | undefined;
   /** For each line, the line of the user's source, or 0; absent when nothing is known. */
   readonly source?: ((line: number) => number) | undefined;
+  /** For each line what is written on it, or ""; absent where nothing is written on any. */
+  readonly note?: ((line: number) => string) | undefined;
   /** Whether lines have the colour of the line of the source that they came from. */
   readonly tied?: boolean;
 }
@@ -48,6 +50,8 @@ export interface Hooks {
   readonly moved: (pane: Pane, line: number, column: number) => void;
   readonly blamed: (pane: Pane, line: number) => void;
   readonly scrolled: (pane: Pane) => void;
+  /** The note on a line was clicked. */
+  readonly noted?: (pane: Pane, line: number) => void;
   /** The pane knows how wide its letters are, or how high its lines. */
   readonly measured?: () => void;
 }
@@ -312,6 +316,25 @@ export class Pane {
           domEventHandlers: {
             click: (view, block) => {
               this.hooks.blamed(this, view.state.doc.lineAt(block.from).number - 1);
+              return true;
+            },
+          },
+        }),
+      );
+    }
+    if (content.note) {
+      const note = content.note;
+      extra.push(
+        gutter({
+          class: "irw-note",
+          lineMarker: (view, block) => {
+            const words = note(view.state.doc.lineAt(block.from).number - 1);
+            return words ? new Label("✎", "", words) : null;
+          },
+          initialSpacer: () => new Label("✎", ""),
+          domEventHandlers: {
+            click: (view, block) => {
+              this.hooks.noted?.(this, view.state.doc.lineAt(block.from).number - 1);
               return true;
             },
           },

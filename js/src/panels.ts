@@ -1,6 +1,6 @@
 /** The small parts around the panes: facts, failure, operation counts, keys. */
 
-import { type Analysis, dialect } from "./analysis";
+import { type Analysis, dialect, sum } from "./analysis";
 import type { Hunk } from "./diff";
 import { comparable, missing, type Stage, type Trace } from "./dumps";
 import { h, OWN_KEYS, plural, thousands } from "./dom";
@@ -76,8 +76,7 @@ export function title(side: "left" | "right", index: number, stage: Stage, of: s
 
 /** How much has changed, in words. */
 export function summary(changes: readonly Hunk[], renumbered: number, followed: boolean): string {
-  let [gone, added] = [0, 0];
-  for (const { a0, a1, b0, b1 } of changes) [gone, added] = [gone + a1 - a0, added + b1 - b0];
+  const { gone, added } = sum(changes);
   const said =
     gone + added === 0
       ? "no change"
@@ -152,9 +151,12 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["[", "follow the line back to the pass before"],
   ["i", "the passes inside a step of LLVM, one by one"],
   ["d u", "definition, next use of the name at the cursor"],
+  ["o", "operations: what the pass did to them, tree, graph"],
   ["c", "operation counts"],
   ["Tab", "list → left → right → source"],
   ["r", "the list of passes as a narrow rail"],
+  ["e", "what each pass costs: time, memory, copies, arithmetic"],
+  ["m", "write a note on the line; all notes"],
   ["t", "the slowest passes first"],
   ["Esc", "back to the list, then to the notebook"],
 ];

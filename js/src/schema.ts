@@ -87,6 +87,51 @@ export interface LinkedKernel {
   readonly stages: readonly LinkedStage[];
 }
 
+/** What a reader has written on a line of a dump. */
+export interface Note {
+  /** The name of the lowering and what it goes to, as the view says it. */
+  readonly lowering: string;
+  /** The label of the pass. */
+  readonly pass: string;
+  /** From 1. */
+  readonly line: number;
+  /** The line as it was. */
+  readonly text: string;
+  readonly note: string;
+}
+
+/** A part of a lowering that goes on. */
+export interface ProgressPhase {
+  readonly name: string;
+  readonly seconds: number;
+  readonly over: boolean;
+}
+
+/** The pass under way. */
+export interface ProgressPass {
+  readonly pass: string;
+  readonly step: string;
+  /** Since it began. */
+  readonly seconds: number;
+}
+
+/** How the same lowering went the time before. */
+export interface ProgressBefore {
+  readonly seconds: number;
+  readonly passes: number;
+}
+
+/** Where a lowering is; seconds are those at the time of sending. */
+export interface Progress {
+  readonly name: string;
+  readonly seconds: number;
+  readonly phases: readonly ProgressPhase[];
+  /** How many passes have begun. */
+  readonly passes: number;
+  readonly running: ProgressPass | null;
+  readonly last: ProgressBefore | null;
+}
+
 /** A step of a pipeline under edit. */
 export interface PipelineStep {
   /** 0 for a step of the route, which cannot be edited. */
@@ -436,4 +481,84 @@ export interface SpyreTexts {
   readonly opspec: Readonly<Record<string, string>>;
   readonly bundle: Readonly<Record<string, string>>;
   readonly files: readonly SpyreFile[];
+}
+
+/** An operation of Inductor's that a kernel runs. */
+export interface ScheduleOp {
+  readonly name: string;
+  readonly targets: readonly string[];
+  readonly origins: readonly string[];
+  readonly loops: readonly string[];
+  readonly reduced: readonly string[];
+  readonly line: number;
+  readonly file: string;
+  readonly module: string;
+}
+
+/** A buffer of a kernel's; -1 bytes where the size is not a number. */
+export interface ScheduleBuffer {
+  readonly name: string;
+  readonly bytes: number;
+  readonly way: string;
+}
+
+/** A kernel in the order of execution; `lines` has the user's line for each line of its text, 0 for none. */
+export interface ScheduleLaunch {
+  readonly kernel: string;
+  readonly kind: string;
+  readonly graph: number;
+  readonly direction: string;
+  readonly reads: number;
+  readonly writes: number;
+  readonly loops: readonly string[];
+  readonly reduced: readonly string[];
+  readonly buffers: readonly ScheduleBuffer[];
+  readonly ops: readonly ScheduleOp[];
+  readonly text: string;
+  readonly lines: readonly number[];
+  readonly said: string;
+}
+
+/** What a kernel makes and a later one reads. */
+export interface ScheduleFlow {
+  readonly maker: number;
+  readonly reader: number;
+  readonly buffer: string;
+  readonly bytes: number;
+}
+
+/** Whether two kernels could be one, and why not. */
+export interface SchedulePair {
+  readonly first: number;
+  readonly second: number;
+  readonly answer: string;
+  readonly text: string;
+}
+
+/** A buffer alive at the peak. */
+export interface ScheduleAlive {
+  readonly name: string;
+  readonly bytes: number;
+  readonly line: number;
+}
+
+/** Bytes alive at each kernel of a graph. */
+export interface ScheduleMemory {
+  readonly graph: number;
+  readonly direction: string;
+  readonly peak: number;
+  readonly unfused: number;
+  readonly moments: readonly number[];
+  readonly alive: readonly ScheduleAlive[];
+}
+
+/** What torch.compile runs. */
+export interface Schedule {
+  readonly version: number;
+  readonly name: string;
+  readonly device: string;
+  readonly launches: readonly ScheduleLaunch[];
+  readonly flows: readonly ScheduleFlow[];
+  readonly pairs: readonly SchedulePair[];
+  readonly memory: readonly ScheduleMemory[];
 }

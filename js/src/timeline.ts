@@ -29,8 +29,8 @@ export class Timeline {
       const stage = stages[i]!;
       const before = stages[stage.before];
       if (before && comparable(before, stage) && before.language === stage.language) {
-        const { gone, added } = this.analysis.delta(before, stage);
-        this.most = Math.max(this.most, gone, added);
+        const delta = this.analysis.delta(before, stage);
+        if (delta) this.most = Math.max(this.most, delta.gone, delta.added);
       }
       if (!before || before.lines !== stage.lines) {
         for (const [name, count] of this.analysis.dialects(stage))
@@ -70,6 +70,7 @@ export class Timeline {
         stage.scope && `on ${stage.scope}`,
         stage.options,
         missing(stage),
+        known && before && state === "changed" && !delta && "lines not counted: a long text, counted once it is shown",
         stage.check === "differs" && "differs from eager PyTorch",
         state === "translated" && `from ${before!.language} to ${stage.language}: not compared line by line`,
         stage.seconds &&

@@ -3,7 +3,7 @@
 import { h, OWN_KEYS } from "./dom";
 import type { State, Store } from "./model";
 
-type Switch = "ignore_renumbering" | "wrap" | "fold" | "blame" | "search_case" | "search_word" | "search_regex";
+type Switch = "ops" | "ignore_renumbering" | "wrap" | "fold" | "blame" | "search_case" | "search_word" | "search_regex";
 
 export interface ToolbarHooks {
   /** Whether there is one column now. */
@@ -12,6 +12,7 @@ export interface ToolbarHooks {
   readonly copy: () => void;
   readonly save: () => void;
   readonly link: () => void;
+  readonly notes: () => void;
   /** Open the view as a page of its own; absent where nobody can make one. */
   readonly tab: (() => void) | null;
   readonly full: () => void;
@@ -29,6 +30,7 @@ export class Toolbar {
   private readonly found = h("span", { class: "irw-found", role: "status" });
   /** Compares with the run of the cell before this one. */
   readonly last: HTMLButtonElement;
+  private readonly notes: HTMLButtonElement;
   private readonly switches = new Map<Switch | "layout", HTMLButtonElement>();
 
   constructor(
@@ -55,6 +57,7 @@ export class Toolbar {
     this.against = this.select("Compare with", (value) => store.set({ against: Number(value) }));
     this.last = this.button("Against the last run", "Compare with what this cell made the last time", hooks.last);
     this.last.hidden = true;
+    this.notes = this.button("Notes", "Write on the line at the cursor, and all notes (m)", hooks.notes);
     this.element = h(
       "div",
       { class: "irw-bar", role: "toolbar", "aria-label": "Pass diff" },
@@ -84,9 +87,11 @@ export class Toolbar {
       this.switch("fold", "Fold", "Hide equal lines far from a change (z)"),
       this.switch("wrap", "Wrap", "Wrap long lines (w)"),
       this.switch("blame", "Blame", "Which pass last changed each line (a)"),
+      this.switch("ops", "Ops", "Operations: what the pass did to them, their tree and graph (o)"),
       this.button("Copy", "Copy the dump on the right", hooks.copy),
       this.button("Save", "Download the dump on the right", hooks.save),
-      this.button("Link", "Copy a link to this place", hooks.link),
+      this.button("Copy link", "Copy a link to this place", hooks.link),
+      this.notes,
       ...(hooks.tab ? [this.button("Tab", "Open in a browser tab of its own", hooks.tab)] : []),
       this.button("Full", "Full screen", hooks.full),
       this.button("?", "Keys", hooks.help),
@@ -99,6 +104,8 @@ export class Toolbar {
       const pressed = name === "layout" ? this.hooks.unified() : store.get(name);
       button.setAttribute("aria-pressed", String(pressed));
     }
+    const notes = store.get("notes")?.length ?? 0;
+    this.notes.textContent = notes > 0 ? `Notes (${notes})` : "Notes";
     if (this.query.value !== store.get("query")) this.query.value = store.get("query");
   }
 

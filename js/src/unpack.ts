@@ -234,7 +234,7 @@ export class Unpacker {
       return { ...view, name, target, stages, attachments: [...this.attachments[t]!] };
     });
     const { table, blanked, shapes, shapeOf, sources, places } = this;
-    return { table, blanked, blanks: this.blankIds.size, shapes, shapeOf, traces, sources, places };
+    return { table, blanked, shapes, shapeOf, traces, sources, places };
   }
 }
 

@@ -2,62 +2,52 @@
 
 import { Analysis } from "./analysis";
 import { Beyond } from "./beyond";
-import { type Blamed, Blames, noEarlier } from "./blame";
 import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
-import { comparable, counterpart, type Dumps, nameOf, type Stage, stageAt, type Trace } from "./dumps";
+import { counterpart, type Dumps, nameOf, type Stage, stageAt, type Trace } from "./dumps";
 import { Asker } from "./ask";
-import { h, OWN_KEYS, plural, thousands } from "./dom";
+import { h, OWN_KEYS } from "./dom";
 import { Inside } from "./inside";
 import { onKey } from "./keys";
-import { cost, legend } from "./legend";
-import { PassList } from "./list";
+import { Passes } from "./passes";
 import { type Changes, type Model, Store } from "./model";
 import { files, type Painter, painterOf } from "./files";
 import { mounted, type View } from "./mount";
-import { absent, facts, failure, help, operations, summary, title } from "./panels";
+import { Ops, type Shown as OpsShown } from "./ops/main";
+import { costs } from "./ops/table";
+import { type NotedLine, Notes } from "./notes";
+import { absent, facts, failure, help, operations, title } from "./panels";
 import { type Reader, Search } from "./searching";
-import { SourcePane } from "./source";
-import { splitter } from "./splitter";
+import { coming, statusOf } from "./status";
 import style from "./style.css?inline";
-import { entries, Timeline } from "./timeline";
 import { Toolbar } from "./toolbar";
+import { Tracing } from "./tracing";
 import { Unpacker } from "./unpack";
 import { banner } from "./verdict";
 import { copyText, saveText } from "./export";
 
 /** Pixels of two panes below which one column is easier to read. */
 const ROOM_FOR_TWO = 800;
-/** Pixels of the view below which the list of passes is a rail. */
-const ROOM_FOR_LIST = 760;
 
 export class Viewer implements View {
   readonly element: HTMLElement;
   readonly store: Store;
   readonly toolbar: Toolbar;
-  readonly list: PassList;
+  readonly passes: Passes;
   compare!: Compare;
-  private readonly filter: HTMLInputElement;
   private readonly head = h("div", { class: "irw-head" });
   private readonly titles = h("div", { class: "irw-titles" });
   private readonly main: HTMLElement;
-  private readonly side: HTMLElement;
   private readonly status = h("div", { class: "irw-status", role: "status" });
   private readonly operations: HTMLDetailsElement;
   private readonly stops: (() => void)[] = [];
-  private readonly openUnchanged = new Set<number>();
-  private source!: SourcePane;
+  private tracing!: Tracing;
   private analysis!: Analysis;
-  private timelines: Timeline[] = [];
-  private blames!: Blames;
   private readonly found: Search;
-  private readonly costs = h("div", { class: "irw-costs" });
-  private readonly legend = h("div", { class: "irw-legend", "aria-label": "Colours of dialects" });
-  private readonly bar: HTMLElement;
   private readonly asker: Asker | null;
   private readonly beyond: Beyond;
-  /** Whether there is room for two panes, and for the list. */
-  private room = { panes: true, list: true };
+  /** Whether there is room for two panes. */
+  private roomy = true;
   private at: Spot | null = null;
   private headOf: Trace | null = null;
   /** Whether choosing a pass leaves the left side alone. */
@@ -68,6 +58,8 @@ export class Viewer implements View {
   private opening: Promise<void> = Promise.resolve();
 
   readonly inside: Inside;
+  private readonly notes: Notes;
+  private readonly ops: Ops;
 
   constructor(
     private readonly model: Model,
@@ -83,6 +75,7 @@ export class Viewer implements View {
       unified: () => this.unified,
       search: (step) => this.nextHit(step),
       link: () => void this.beyond.copyLink(),
+      notes: () => this.note(),
       tab: this.asker && (() => void this.beyond.openTab()),
       full: () => void this.beyond.fullScreen(),
       last: () => void this.beyond.compareWithLast(),
@@ -95,49 +88,19 @@ export class Viewer implements View {
           saveText(`${this.trace.name || "lowering"}-${this.right.label}`, this.right.language, text),
         ),
       help: () => this.help(),
-      leave: () => this.list.element.focus(),
+      leave: () => this.passes.list.element.focus(),
     });
-    this.list = new PassList({
-      choose: (stage, extend) => {
-        if (!extend) this.pinned = false;
-        this.choose(stage, extend ? "left" : "both");
-        if (extend) this.pinned = true;
-      },
-      unfold: (key) => {
-        this.openUnchanged.add(key);
-        this.drawList();
-      },
-    });
-    this.filter = h("input", {
-      type: "search",
-      class: "irw-filter",
-      placeholder: "Filter passes",
-      "aria-label": "Filter passes",
-      ...OWN_KEYS,
-      input: () => this.store.set({ passes: this.filter.value }),
+    this.passes = new Passes(this.store, this, (stage, extend) => {
+      if (!extend) this.pinned = false;
+      this.choose(stage, extend ? "left" : "both");
+      if (extend) this.pinned = true;
     });
     this.operations = h("details", { class: "irw-counts", toggle: () => this.drawOperations() });
-    const rail = h(
-      "button",
-      {
-        type: "button",
-        class: "irw-rail",
-        title: "The list as a narrow rail, and back (r)",
-        "aria-label": "The list as a narrow rail (r)",
-        ...OWN_KEYS,
-        click: () => this.toggleRail(),
-      },
-      "«",
-    );
-    const top = h("div", { class: "irw-side-top" }, this.filter, rail);
-    this.side = h("div", { class: "irw-side" }, top, this.costs, this.list.element, this.legend);
-    const wide = (pixels: number | null): void => void (this.side.style.width = pixels === null ? "" : `${pixels}px`);
-    this.bar = splitter("Width of the list", {
-      size: () => this.side.offsetWidth,
-      resize: (pixels) => wide(Math.max(60, Math.min(pixels, this.element.clientWidth * 0.7))),
-      reset: () => wide(null),
-    });
     this.main = h("div", { class: "irw-main" }, this.titles);
+    this.ops = new Ops({
+      reveal: (side, line) => void this.compare.reveal({ side, line }, "center"),
+      open: (dialog) => this.openDialog(dialog),
+    });
     this.element = h(
       "div",
       {
@@ -148,10 +111,15 @@ export class Viewer implements View {
       },
       this.head,
       this.toolbar.element,
-      h("div", { class: "irw-body" }, this.side, this.bar, this.main),
+      h("div", { class: "irw-body" }, this.passes.element, this.passes.bar, this.main, this.ops.panel.element),
       this.status,
       this.operations,
     );
+    this.notes = new Notes(this.element, this.store, {
+      go: ({ trace, stage, line }) => this.goTo(trace, stage, line),
+      open: (dialog) => this.openDialog(dialog),
+      say: (text) => this.say(text),
+    });
   }
 
   async start(): Promise<void> {
@@ -159,15 +127,14 @@ export class Viewer implements View {
     const observer = new ResizeObserver(() => this.measure());
     observer.observe(this.main);
     this.stops.push(() => observer.disconnect(), this.beyond.followLinks());
+    this.notes.recall();
   }
 
   /** How much room there is. */
   private measure(): void {
     const before = this.unified;
-    const list = this.element.clientWidth >= ROOM_FOR_LIST;
-    const moved = list !== this.room.list;
-    this.room = { panes: this.main.clientWidth >= ROOM_FOR_TWO, list };
-    if (moved) this.drawList();
+    this.roomy = this.main.clientWidth >= ROOM_FOR_TWO;
+    if (this.passes.measure()) this.passes.draw();
     if (before !== this.unified && this.compare) {
       this.toolbar.draw();
       this.drawPanes();
@@ -177,15 +144,7 @@ export class Viewer implements View {
   /** Whether there is one column: asked for, or because there is no room for two. */
   get unified(): boolean {
     const mode = this.store.get("layout_mode");
-    return mode === "unified" || (mode === "auto" && !this.room.panes);
-  }
-
-  private get rail(): boolean {
-    return this.store.get("rail") ?? !this.room.list;
-  }
-
-  toggleRail(): void {
-    this.store.set({ rail: !this.rail });
+    return mode === "unified" || (mode === "auto" && !this.roomy);
   }
 
   /** Take up the dumps that are there now. */
@@ -209,9 +168,8 @@ export class Viewer implements View {
   private async extend(dumps: Dumps): Promise<void> {
     const before = [this.left, this.right];
     this.analysis.dumps = dumps;
-    this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
-    this.blames = new Blames(this.analysis);
-    this.drawSource(dumps);
+    this.passes.take(this.analysis, dumps.traces);
+    this.tracing.take(dumps, this.passes.element);
     const same = [this.left, this.right].every(
       (now, i) => now.lines === before[i]!.lines && now.lost === before[i]!.lost,
     );
@@ -225,30 +183,24 @@ export class Viewer implements View {
 
   private async begin(dumps: Dumps): Promise<void> {
     this.analysis = new Analysis(dumps);
-    this.timelines = dumps.traces.map((trace) => new Timeline(this.analysis, trace));
-    this.blames = new Blames(this.analysis);
+    this.passes.take(this.analysis, dumps.traces);
     this.compare?.destroy();
-    this.source?.destroy();
-    this.source?.element.remove();
-    this.room = { panes: this.main.clientWidth >= ROOM_FOR_TWO, list: this.element.clientWidth >= ROOM_FOR_LIST };
+    this.tracing?.close();
+    this.roomy = this.main.clientWidth >= ROOM_FOR_TWO;
+    this.passes.measure();
     this.compare = new Compare(this.analysis, this.root, {
-      source: (stage) => this.sourceLines(stage),
+      source: (stage) => this.tracing.linesOf(stage),
       moved: (spot) => this.moved(spot),
-      blamed: (spot) => this.follow(spot),
+      blamed: (spot) => this.tracing.follow(spot),
+      noted: (spot) => this.note(spot),
     });
     this.main.append(this.compare.element);
-    this.source = new SourcePane(dumps, this.root, (file, line) => this.fromSource(file, line));
-    this.drawSource(dumps);
+    this.tracing = new Tracing(this.analysis, this, this.root);
+    this.tracing.take(dumps, this.passes.element);
     await this.analysis.prepare(this.left, this.right, new Breath());
     if (this.closed) return;
     this.draw();
     this.element.dataset["ready"] = "true";
-  }
-
-  /** The source is there from the start, and whichever texts come first. */
-  private drawSource(dumps: Dumps): void {
-    this.source.take(dumps);
-    if (this.source.useful && !this.source.element.isConnected) this.side.append(this.source.element);
   }
 
   // What is shown
@@ -278,7 +230,11 @@ export class Viewer implements View {
   /** Show a stage: with its predecessor, or as one side of a comparison. */
   choose(stage: number, which: "both" | "left" | "right"): void {
     const index = Math.min(Math.max(stage, 0), this.trace.stages.length - 1);
-    if (which === "left") this.store.set({ left: index });
+    const right = this.store.get("right");
+    // The earlier pass is on the left, whichever was chosen first.
+    if (which === "left" && index > right && this.leftTrace === this.trace)
+      this.store.set({ left: right, right: index });
+    else if (which === "left") this.store.set({ left: index });
     else if (which === "right" || this.pinned) this.store.set({ right: index });
     else this.store.set({ left: this.beside(index), right: index });
   }
@@ -310,8 +266,11 @@ export class Viewer implements View {
     if (only("query", "search_case", "search_word", "search_regex")) {
       this.search();
       this.toolbar.draw();
-    } else if (only("passes", "by_time", "rail")) this.drawList();
-    else this.draw();
+    } else if (only("passes", "by_time", "rail")) this.passes.draw();
+    else if (only("ops")) {
+      this.toolbar.draw();
+      this.drawOps();
+    } else this.draw();
   }
 
   private draw(): void {
@@ -329,6 +288,7 @@ export class Viewer implements View {
     this.search();
     this.drawStatus();
     this.drawOperations();
+    this.drawOps();
   }
 
   /** What there is to say of the lowering; drawn once, so that what the reader has opened stays open. */
@@ -350,12 +310,13 @@ export class Viewer implements View {
     const { store } = this;
     const [left, right] = [store.get("left"), store.get("right")];
     const titles = [`${left} ${this.left.label}`, `${right} ${this.right.label}`] as const;
-    const blame = store.get("blame") ? this.blame() : undefined;
+    const blame = store.get("blame") ? this.tracing.blame() : undefined;
     this.compare.show({
       left: this.left,
       right: this.right,
       titles,
       blame,
+      note: this.notes.all.length > 0 ? (spot) => this.notes.on(this.analysis, this.lineOf(spot)) : undefined,
       ignoreRenumbering: store.get("ignore_renumbering"),
       symbol: store.get("symbol"),
       layout: this.unified ? "unified" : "split",
@@ -374,17 +335,19 @@ export class Viewer implements View {
 
   private drawStatus(): void {
     const { compare, left, right } = this;
-    const said = [
-      !comparable(left, right)
-        ? absent(left, right)
-        : compare.mode === "alone"
-          ? plural(right.lines.length, "line")
-          : compare.mode === "linked"
-            ? linked(left, right)
-            : summary(compare.changes, compare.renumbered, this.analysis.follows(left, right)),
-      arriving(this.trace),
-    ];
-    this.status.replaceChildren(...said.filter(Boolean).map((text) => h("span", {}, text)));
+    const [said, rest] = statusOf(this.analysis, compare, left, right, this.trace);
+    const all = [said!, this.ops.sentence(this.opsShown), rest!];
+    const bar = coming(this.trace);
+    this.status.replaceChildren(...all.filter(Boolean).map((text) => h("span", {}, text)), ...(bar ? [bar] : []));
+  }
+
+  private drawOps(): void {
+    this.ops.draw(this.opsShown, this.store.get("ops"));
+  }
+
+  private get opsShown(): OpsShown {
+    const { analysis, left, right } = this;
+    return { analysis, left, right, parts: this.compare.parts };
   }
 
   private drawOperations(): void {
@@ -393,33 +356,22 @@ export class Viewer implements View {
     this.operations.replaceChildren(summary, ...(open ? [operations(this.analysis, this.left, this.right)] : []));
   }
 
-  private drawList(): void {
-    const { store } = this;
-    const [left, right] = [store.get("left"), store.get("right")];
-    if (this.filter.value !== store.get("passes")) this.filter.value = store.get("passes");
-    const timeline = this.timelines[store.get("trace")] ?? this.timelines[0]!;
-    const rows = timeline.rows(this.found.counts);
-    const shown = this.leftTrace === this.trace ? left : -1;
-    const listed = entries(rows, store.get("passes"), this.openUnchanged, [shown, right], store.get("by_time"));
-    this.list.draw(listed, shown, right, timeline.most, `No pass has a name like “${store.get("passes")}”`);
-    const toggle = (): void => store.set({ by_time: !store.get("by_time") });
-    this.costs.replaceChildren(...cost(timeline, rows.length - 1, store.get("by_time"), toggle));
-    this.legend.replaceChildren(...legend(timeline));
-    this.side.toggleAttribute("data-rail", this.rail);
-    this.side.querySelector(".irw-rail")!.textContent = this.rail ? "»" : "«";
+  /** For each stage, on how many lines the text that is looked for was found. */
+  get hits(): readonly number[] {
+    return this.found.counts;
   }
 
-  /** Compute the bars of the timeline after the panes are painted, a few passes at a time. */
+  /** Whether the left side is of another lowering. */
+  get apart(): boolean {
+    return this.leftTrace !== this.trace;
+  }
+
+  /** Count what passes have changed, a little at a time. */
   private fillTimeline(): void {
-    const timeline = this.timelines[this.store.get("trace")] ?? this.timelines[0]!;
-    const more = (): void => {
-      if (this.closed || !this.timelines.includes(timeline)) return;
-      const done = timeline.advance(12);
-      this.drawList();
-      if (done && this.trace.stages.every(({ ready }) => ready)) this.element.dataset["timeline"] = "true";
-      if (!done) setTimeout(more);
-    };
-    setTimeout(more, 30);
+    const { trace } = this;
+    this.passes.fill(() => {
+      if (trace.stages.every(({ ready }) => ready)) this.element.dataset["timeline"] = "true";
+    });
   }
 
   // Search
@@ -427,8 +379,8 @@ export class Viewer implements View {
   private search(): void {
     this.found.update(this.analysis, this.trace);
     this.toolbar.say(this.found.said(this.reader));
-    this.compare.setMarks({ query: this.found.query });
-    this.drawList();
+    this.compare.naming.set({ query: this.found.query });
+    this.passes.draw();
   }
 
   get reader(): Reader {
@@ -444,76 +396,47 @@ export class Viewer implements View {
     queueMicrotask(() => this.compare.reveal({ side: "right", line: hit.line }, "cursor"));
   }
 
-  // Source and blame
-
-  private sourceLines(stage: Stage): ((line: number) => number) | null {
-    const { places } = stage;
-    if (!places) return null;
-    return (line) => this.analysis.dumps.places[places[line] ?? -1]?.line ?? 0;
-  }
-
-  private stageOf(spot: Spot): Stage {
-    return spot.side === "left" ? this.left : this.right;
-  }
+  // Places
 
   private moved(spot: Spot): void {
     this.at = spot;
     if (this.store.get("query")) this.toolbar.say(this.found.said(this.reader));
-    if (this.source.focused) return;
-    const place = this.analysis.dumps.places[this.source.mark(this.stageOf(spot).places?.[spot.line] ?? -1)];
-    const tied = place && this.compare.mode === "linked";
-    const of = (stage: Stage): Set<number> => (tied ? this.source.linesOf(stage, place.file, place.line) : new Set());
-    this.compare.link({ left: of(this.left), right: of(this.right) });
+    this.tracing.moved(spot);
   }
 
-  private fromSource(file: number, line: number): void {
-    const [left, right] = [this.source.linesOf(this.left, file, line), this.source.linesOf(this.right, file, line)];
-    this.compare.link({ left, right });
-    const first = right.values().next().value ?? -1;
-    if (first >= 0) this.compare.reveal({ side: "right", line: first }, "center");
-    else if (left.size > 0) this.compare.reveal({ side: "left", line: left.values().next().value! }, "center");
-    const none = this.right.ready ? `no location in ${this.right.label}` : absent(this.right, this.right);
-    this.say(`Line ${line}: ${right.size > 0 ? `${plural(right.size, "line")} of ${this.right.label}` : none}`);
-  }
-
-  /** What the gutters say of each line; what is not known yet is drawn once it is. */
-  private blame(): Blamed {
-    const { trace, blames } = this;
-    const sides = {
-      left: { trace: this.leftTrace, stage: this.store.get("left") },
-      right: { trace, stage: this.store.get("right") },
-    };
-    const alive = (): boolean => !this.closed && trace === this.trace && this.store.get("blame");
-    if (!blames.known(sides)) {
-      this.element.dataset["blame"] = "computing";
-      void blames.compute(sides, alive).then((done) => {
-        if (!done) return;
-        this.element.dataset["blame"] = "ready";
-        this.drawPanes();
-      });
-    }
-    return (side, line) => blames.last(sides[side], line);
-  }
-
-  /** Go to the pass that last changed a line, and when that is this pass, to the line before it. */
-  private follow(spot: Spot): void {
-    const stage = this.store.get(spot.side);
-    const trace = spot.side === "left" ? this.leftTrace : this.trace;
-    const version = this.blames.of(trace).back({ stage, line: spot.line });
-    if (!version) return this.say(noEarlier(trace, stage));
+  /** Show a line of a stage of a lowering, beside the pass before. */
+  goTo(trace: Trace, stage: number, line: number): void {
     this.pinned = false;
     const at = this.analysis.dumps.traces.indexOf(trace);
-    this.store.set({
-      trace: at,
-      against: -1,
-      right: version.stage,
-      left: Math.max(0, trace.stages[version.stage]!.before),
-    });
-    queueMicrotask(() => this.compare.reveal({ side: "right", line: version.line }, "focus"));
+    this.store.set({ trace: at, against: -1, right: stage, left: Math.max(0, trace.stages[stage]!.before) });
+    queueMicrotask(() => this.compare.reveal({ side: "right", line }, "focus"));
+  }
+
+  /** Of a side the lowering and the number of its stage. */
+  of(side: "left" | "right"): { readonly trace: Trace; readonly stage: number } {
+    return { trace: side === "left" ? this.leftTrace : this.trace, stage: this.store.get(side) };
+  }
+
+  private lineOf(spot: Spot): NotedLine {
+    return { ...this.of(spot.side), line: spot.line };
+  }
+
+  get blaming(): boolean {
+    return this.store.get("blame");
+  }
+
+  redraw(): void {
+    this.drawPanes();
+  }
+
+  /** Write on a line: that of the cursor, if no other is meant. */
+  note(spot = this.at): void {
+    const on = spot && this.lineOf(spot);
+    this.notes.open(this.analysis, on?.trace.stages[on.stage]?.lines[on.line] === undefined ? null : on);
   }
 
   followCursor(): void {
-    if (this.at) this.follow(this.at);
+    if (this.at) this.tracing.follow(this.at);
   }
 
   // The rest
@@ -525,6 +448,19 @@ export class Viewer implements View {
 
   toggleOperations(): void {
     this.operations.open = !this.operations.open;
+  }
+
+  /** What each pass costs. */
+  costTable(): void {
+    const dialog = h("dialog", { class: "irw-graph", "aria-label": "What each pass costs", ...OWN_KEYS });
+    const shut = (): void => dialog.close();
+    const go = (stage: number): void => {
+      shut();
+      this.pinned = false;
+      this.choose(stage, "both");
+    };
+    dialog.append(costs(this.analysis, this.trace, go, shut));
+    this.openDialog(dialog);
   }
 
   help(): void {
@@ -551,32 +487,14 @@ export class Viewer implements View {
 
   close(): void {
     this.closed = true;
+    this.passes.close();
     for (const stop of this.stops) stop();
     this.store.close();
     this.inside.close();
     this.asker?.close();
     this.compare?.destroy();
-    this.source?.destroy();
+    this.tracing?.close();
   }
-}
-
-/** What there is to say of two languages, which are not compared line by line. */
-function linked(left: Stage, right: Stage): string {
-  const known = right.places?.reduce((sum, place) => sum + (place >= 0 ? 1 : 0), 0) ?? 0;
-  const total = right.lines.length;
-  const tied =
-    known > 0
-      ? `${thousands(known)} of ${plural(total, "line")} linked by their source line`
-      : "no line of it knows its source line";
-  return `${left.language} → ${right.language}: another language, not diffed; ${tied}`;
-}
-
-/** How many texts are here while others are on their way. */
-function arriving({ stages }: Trace): string {
-  const coming = stages.filter(({ ready, lost }) => !ready && !lost).length;
-  return coming > 0
-    ? `${stages.length - coming} of ${plural(stages.length, "text")} here, the others on their way`
-    : "";
 }
 
 export const render = mounted(style, "these dumps", ({ model, el, host }) => {

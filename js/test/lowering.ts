@@ -66,7 +66,6 @@ export function lowering(...texts: readonly (readonly string[])[]): Dumps {
   return {
     table,
     blanked,
-    blanks: blanks.size,
     shapeOf: Int32Array.from(table.keys()),
     shapes,
     traces: [trace],

@@ -5,7 +5,11 @@
 
 import { Analysis } from "../src/analysis";
 import { within } from "../src/diff";
-import type { Dumps, Trace } from "../src/dumps";
+import type { Dumps, Stage, Trace } from "../src/dumps";
+import { sentence } from "../src/ops/changes";
+import { costOf } from "../src/ops/costs";
+import { outline } from "../src/ops/outline";
+import { region } from "../src/ops/region";
 import { Unpacker } from "../src/unpack";
 
 declare const process: { readonly stdin: AsyncIterable<Uint8Array> };
@@ -46,6 +50,12 @@ function pairs(analysis: Analysis, { stages }: Trace) {
   });
 }
 
+/** What the pass between two stages did. */
+function said(analysis: Analysis, left: Stage, right: Stage): string {
+  const all = ({ lines }: Stage) => ({ from: 0, to: lines.length });
+  return sentence(analysis, { left, right, parts: [all(left), all(right)], hunks: [] });
+}
+
 for await (const coded of input()) {
   const dumps = await unpacked(coded);
   const analysis = new Analysis(dumps);
@@ -55,5 +65,20 @@ for await (const coded of input()) {
     symbol: analysis.symbolOf(id),
     operations: ["mlir", "llvm", "asm"].map((syntax) => analysis.operationOf(id, syntax)),
   }));
-  console.log(JSON.stringify({ traces: dumps.traces.map((trace) => pairs(analysis, trace)), lines }));
+  const operations = dumps.traces.map(({ stages }) =>
+    stages.map((stage) => {
+      const ops = outline(analysis, stage, { from: 0, to: stage.lines.length });
+      const functions = ops.flatMap(({ symbol, name }, i) => (symbol && name.endsWith(".func") ? [i] : []));
+      return {
+        tree: ops.map(({ depth, name }) => [depth, name]),
+        // Of each function, which of its operations, by their numbers in it, use what which others have made.
+        uses: functions.map((number) =>
+          region(analysis, stage, ops, number).edges.map(([from, to]) => `${from}>${to}`),
+        ),
+        cost: costOf(analysis, stage),
+        sentence: stages[stage.before] ? said(analysis, stages[stage.before]!, stage) : "",
+      };
+    }),
+  );
+  console.log(JSON.stringify({ operations, traces: dumps.traces.map((trace) => pairs(analysis, trace)), lines }));
 }

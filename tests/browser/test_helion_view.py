@@ -94,9 +94,12 @@ _RIBBON = """view => {
 """The top of the ribbon between a node and its MLIR, or false when it does not stand where these do."""
 
 
-def test_ribbons_join_what_is_lit_and_follow_a_scroll(page):
+def test_ribbons_join_all_until_something_is_lit_and_follow_a_scroll(page):
+    faint = page.view.locator(".irw-k-ties .irw-k-faint")
+    expect(faint.first).to_be_attached()
     page.focus_node("acc = aten.addmm")
     expect(page.view.locator(".irw-k-ties path")).to_have_count(2)
+    expect(faint).to_have_count(0)
     before = page.view.evaluate(_RIBBON)
     assert before
     page.columns.nth(1).evaluate("list => { list.style.maxHeight = '200px'; list.scrollTop = 40; }")

@@ -328,7 +328,7 @@ def test_copy_and_save(shown, trace, tab):
     page = shown(trace)
     page.choose(8)
     tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.view.get_by_role("button", name="Copy").click()
+    page.view.get_by_role("button", name="Copy", exact=True).click()
     page.view.get_by_text("Copied").wait_for()
     assert page.page.evaluate("navigator.clipboard.readText()") == trace.dumps[8].text
     with page.page.expect_download() as saved:

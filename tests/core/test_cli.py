@@ -60,10 +60,16 @@ def test_what_a_pipeline_fails_on_is_made_small(tmp_path, capsys):
 def test_a_notebook_becomes_an_offline_page(tmp_path, model, capsys):
     cells = ["%load_ext irwidget", f"%%lower --to tosa_mlir\n{MODEL}", "%lower net x --to stablehlo_mlir"]
     notebook = tmp_path / "n.ipynb"
-    notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "source": [cell]} for cell in cells]}))
+    words = "# The title\n\nSee [line 3](#pass=1&line=3) of `x`, <i>not</i> [this](javascript:alert(1))."
+    made = [{"cell_type": "markdown", "source": [words]}]
+    notebook.write_text(json.dumps({"cells": made + [{"cell_type": "code", "source": [cell]} for cell in cells]}))
     page = tmp_path / "n.html"
     assert cli.main(["export", str(notebook), "--html", str(page)]) == 0
     text = page.read_text()
+    paragraph = '<p>See <a href="#pass=1&amp;line=3">line 3</a> of <code>x</code>, &lt;i&gt;not&lt;/i&gt; this).</p>'
+    assert text.count("<h1>The title</h1>") == 1
+    assert text.index(paragraph) < text.index("%load_ext irwidget") < text.index('data-bundle="viewer"')
+    assert text.count('data-bundle="viewer"') == 2, "a view for each cell that lowered something"
     assert "<script" in text
     assert "http://" not in text.replace("http://www.w3.org", "")
 
@@ -82,7 +88,7 @@ def test_a_notebook_of_kernels_and_programs_shows_their_own_views(tmp_path):
     assert cli.main(["export", str(notebook), "--html", str(tmp_path / "n.html")]) == 0
     text = (tmp_path / "n.html").read_text()
     views = {name: text.count(f'data-bundle="{name}"') for name in ("spyre", "helion", "viewer")}
-    assert views == {"spyre": 2, "helion": 1, "viewer": 1}
+    assert views == {"spyre": 2, "helion": 1, "viewer": 3}
     assert all(text.count(f'id="irw-bundle-{name}"') == 1 for name in views)
     assert "spyre_host" in text
     assert "again" in text

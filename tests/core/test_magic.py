@@ -1,7 +1,6 @@
 """%%lower and %lower in a real IPython shell."""
 
 import io
-import time
 from contextlib import redirect_stdout
 
 import pytest
@@ -9,9 +8,8 @@ from IPython.core.completer import provisionalcompleter
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
+from irwidget.course import PASSES, Course
 from irwidget.progress import ProgressLine
-from irwidget.toolchain.events import PassStarted
-from irwidget.trace import Scope, Step
 
 NET = """
 import torch
@@ -213,14 +211,52 @@ def test_what_a_line_does_not_say_is_configured(shell, run):
         run("%config LowerMagics.route = 'robust'")
 
 
-def test_a_long_pass_is_spoken_of():
+def test_the_course_of_a_lowering_has_phases_passes_and_the_time_before():
+    course = Course("Net", 100.0)
+    course.enter("torch.export", 100.0)
+    course.enter("torch.export", 101.0)  # said again by a part of it
+    course.enter("torch-mlir's importer", 102.0)
+    course.enter("", 103.0)
+    assert course.line(103.5) == "Net · 4 s"
+    course.begin_pass("canonicalize", "mlir-opt", 104.0)
+    course.begin_pass("cse", "mlir-opt", 105.0)
+    assert [(one.name, one.seconds) for one in course.phases] == [
+        ("torch.export", 2.0), ("torch-mlir's importer", 1.0), (PASSES, None),
+    ]  # fmt: skip
+    assert course.line(135.0) == "Net · mlir-opt · pass 2 cse for 30 s · 35 s"
+    again = Course("Net", 0.0, course.took(106.0))
+    again.begin_pass("canonicalize", "mlir-opt", 1.0)
+    assert again.line(2.0) == "Net · mlir-opt · pass 1 of 2 canonicalize for 1 s · 2 s, last time 6.0 s"
+
+
+def test_a_command_that_prints_its_passes_is_one_phase():
+    course = Course("", 0.0)
+    for number in (1, 2):
+        course.hear(f"pass {number} cse", float(number))
+    assert course.line(3.0) == "the command · pass 2 cse · 3 s"
+    assert len(course.phases) == 1
+
+
+def test_only_what_came_to_its_end_says_how_long_it_takes():
     line = ProgressLine(enabled=False)
-    line.begin("Net")
-    began = time.monotonic()
-    assert line._said(began + 30).endswith("interrupt the kernel to stop")
-    started = PassStarted(7, 1, "convert-torch-to-linalg", "", Scope(), "")
-    line.report(started, Step("torch-mlir-opt", ""), 0.0)
-    assert line._said(time.monotonic() + 30).endswith(
-        "convert-torch-to-linalg for 30 s; an interrupt keeps the dumps before it"
-    )
-    assert line._said(time.monotonic() + 1).endswith("interrupt the kernel to stop")
+    line.begin("Net", "failed")
+    line.fail()
+    line.begin("Net", "done")
+    line.finish()
+    line.begin("Net", "failed")
+    assert line.course.last is None
+    line.begin("Net", "done")
+    assert line.course.last is not None
+    assert line.course.last.passes == 0
+
+
+def test_a_lowering_says_its_phases(shell):
+    import torch
+
+    with ProgressLine(enabled=False) as line:
+        irwidget.lower(torch.nn.ReLU(), torch.randn(3), to="torch_mlir", progress=line.report)
+    names = [
+        one.name for one in line.course.phases if not one.name.startswith("the import of")
+    ]  # where that is still on
+    assert names == ["torch.export", "torch-mlir's importer", PASSES]
+    assert line.course.passes > 1

@@ -62,6 +62,85 @@ def test_the_report_is_a_dump_with_lines(low):
     assert any(report.locations)
 
 
+def test_the_peak_of_memory_is_a_curve_with_what_is_alive(low):
+    (memory,) = low.results["compilation"].captured.memory
+    one = 64 * 64 * 4
+    assert memory.moments[0].alive == one
+    assert memory.peak == max(moment.alive for moment in memory.moments) == sum(alive.size for alive in memory.alive)
+    assert [alive.size for alive in memory.alive][:2] == [one, one]
+    assert {alive.place.line for alive in memory.alive} >= {programs.line(programs.attended, "x @ w")}
+    assert memory.unfused_peak >= memory.peak
+
+
+def test_a_pattern_that_rewrote_a_node_is_named():
+    def there_and_back(x):
+        return x.half().float().cos()
+
+    low = irwidget.lower(there_and_back, X, to="inductor_triton")
+    (rewrite,) = low.results["compilation"].captured.rewrites
+    assert (rewrite.pattern, rewrite.phase) == ("pointless_convert", "joint")
+    assert rewrite.place.line == there_and_back.__code__.co_firstlineno + 1
+    assert "rewritten" not in str(low.why("cos"))
+    assert "pointless_convert" in str(low.why(rewrite.place.line))
+
+
+def test_what_is_compiled_again_has_its_line_cause_and_cure():
+    low = irwidget.lower(programs.broken, torch.randn(16), to="inductor_triton", again=[(torch.randn(24),)])
+    captured = low.results["compilation"].captured
+    functions = {one.function for one in captured.recompilations}
+    assert functions == {"broken", f"torch_dynamo_resume_in_broken_at_{programs.line(programs.broken, 'print')}"}
+    assert len(captured.recompilations) == 2
+    assert captured.recompilations[0].cause == "dimension 0 of x was 16 and is 24"
+    assert "mark_dynamic(x, 0)" in captured.recompilations[0].cure
+    assert captured.recompilations[0].place.file == programs.__file__
+    said = {guard.cause: guard.place for guard in captured.guards}
+    assert "x is a torch.float32 of size [16]" in said
+    (broken,) = captured.breaks
+    assert "print" in broken.cure
+
+
+def test_two_lines_with_a_graph_break_between(capfd):
+    low = irwidget.lower(programs.broken, torch.randn(16), to="inductor_triton")
+    answer = low.why("sin", "cos")
+    assert answer.answer == "not fused"
+    assert answer.reasons == ("they are in different graphs, and each is compiled alone",)
+    assert answer.cures[0].endswith(f"(line {programs.line(programs.broken, 'print')})")
+
+
+def test_a_line_that_makes_no_code_is_said_so():
+    def viewed(x):
+        y = x.T
+        return y, x + 1
+
+    low = irwidget.lower(viewed, X, to="inductor_triton")
+    with pytest.raises(UsageError, match="is of no operation of the schedule: it makes a view"):
+        low.why("x.T")
+
+
+def test_the_schedule_is_shown_as_text_html_and_a_page(low):
+    from irwidget.views import schedule, schema
+    from tests.views.conforming import faults
+
+    (drawn,) = (one for one in schedule._drawn([low]))
+    assert list(faults(drawn, schema.Schedule)) == []
+    first, second = drawn["launches"]
+    assert (first["kernel"], first["kind"], first["reads"], first["writes"]) == (
+        "extern_kernels.mm",
+        "extern",
+        32768,
+        16384,
+    )
+    assert (second["loops"], second["reduced"]) == (["64", "64"], ["64"])
+    assert drawn["flows"] == [{"maker": 0, "reader": 1, "buffer": "buf0", "bytes": 16384}]
+    assert [pair["answer"] for pair in drawn["pairs"]] == ["not fused"]
+    assert "extern_kernels.mm(" in first["text"]
+    text, html = schedule.text(drawn), schedule.html(drawn)
+    for said in ("extern_kernels.mm", "64 x 64, over 64", "max_autotune"):
+        assert said in text
+        assert said in html
+    assert 'data-bundle="schedule"' in low.to_html()
+
+
 def test_names_that_are_none(low):
     with pytest.raises(UsageError, match="No operation of the schedule is of 'softmin'"):
         low.why("softmin")

@@ -12,6 +12,8 @@ import style from "./style.css?inline";
 import { type Tie, Ties } from "./ties";
 
 const KEYS = ["stage", "pinned", "hide_symbols", "form"] as const;
+/** Nodes of a kernel beyond which they are joined only when somebody points at them. */
+const MOST_JOINED = 400;
 const NONE: ReadonlySet<number> = new Set();
 
 class KernelLinks implements View {
@@ -214,11 +216,14 @@ class KernelLinks implements View {
   private gaps() {
     const [source, nodes, mlir] = this.columns;
     const { pinned, kernel } = this;
-    const shown = [...new Set([...pinned, ...this.lit])];
+    const chosen = [...new Set([...pinned, ...this.lit])];
+    // Until somebody points at something, all that is in sight is joined, faintly.
+    const every = chosen.length === 0 && kernel.nodes.length <= MOST_JOINED;
+    const shown = every ? [...kernel.nodes.keys()].filter((node) => !this.hidden(node)) : chosen;
     const between = (from: Column, to: Column, group: readonly number[]): Tie[] => {
       const ends = to.bands(group);
-      const isPinned = !group.some((node) => this.lit.has(node));
-      return from.bands(group).flatMap((left) => ends.map((right) => ({ left, right, pinned: isPinned })));
+      const kind = every ? "faint" : group.some((node) => this.lit.has(node)) ? "lit" : "kept";
+      return from.bands(group).flatMap((left) => ends.map((right) => ({ left, right, kind })));
     };
     const byRow = new Map<number, number[]>();
     for (const node of shown) byRow.set(kernel.nodes[node]!.row, [...(byRow.get(kernel.nodes[node]!.row) ?? []), node]);

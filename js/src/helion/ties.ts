@@ -1,4 +1,4 @@
-/** Ribbons between the columns, from what is lit in one to what belongs to it in the next. */
+/** Ribbons between the columns, from what is in one to what belongs to it in the next; what is lit stands out. */
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -11,7 +11,7 @@ export interface Band {
 export interface Tie {
   readonly left: Band;
   readonly right: Band;
-  readonly pinned: boolean;
+  readonly kind: "lit" | "kept" | "faint";
 }
 
 /** Drawn between two neighbours. */
@@ -55,7 +55,9 @@ export class Ties {
       const start = left.getBoundingClientRect().right - from.left;
       const end = right.getBoundingClientRect().left - from.left;
       if (end <= start) continue; // one above the other
-      for (const tie of ties.slice(0, MANY)) paths.push(ribbon(start, end, tie, from.top));
+      const seen = ({ top, bottom }: Band): boolean => bottom > top && bottom > from.top && top < from.bottom;
+      const shown = ties.filter(({ kind, left, right }) => kind !== "faint" || (seen(left) && seen(right)));
+      for (const tie of shown.slice(0, MANY)) paths.push(ribbon(start, end, tie, from.top));
     }
     this.element.replaceChildren(...paths);
   }
@@ -66,7 +68,7 @@ export class Ties {
   }
 }
 
-function ribbon(start: number, end: number, { left, right, pinned }: Tie, above: number): SVGPathElement {
+function ribbon(start: number, end: number, { left, right, kind }: Tie, above: number): SVGPathElement {
   const path = document.createElementNS(SVG, "path");
   const middle = (start + end) / 2;
   const [a, b, c, d] = [left.top - above, right.top - above, right.bottom - above, left.bottom - above];
@@ -74,6 +76,6 @@ function ribbon(start: number, end: number, { left, right, pinned }: Tie, above:
     "d",
     `M${start} ${a}C${middle} ${a} ${middle} ${b} ${end} ${b}V${c}C${middle} ${c} ${middle} ${d} ${start} ${d}Z`,
   );
-  if (pinned) path.classList.add("irw-k-kept");
+  if (kind !== "lit") path.classList.add(`irw-k-${kind}`);
   return path;
 }

@@ -36,6 +36,7 @@ async function compared(options: Partial<Pair> = {}, width = 900): Promise<{ com
     source: () => null,
     moved: () => undefined,
     blamed: () => undefined,
+    noted: () => undefined,
   });
   const el = place(width);
   const root = h("div", { class: "irw" }, compare.element);

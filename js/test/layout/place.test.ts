@@ -25,7 +25,7 @@ async function shown(): Promise<{
 }> {
   const dumps = lowering(same, less, more);
   const [a, b] = dumps.traces[0]!.stages as [Pair["left"], Pair["left"], Pair["left"]];
-  const hooks = { source: () => null, moved: () => undefined, blamed: () => undefined };
+  const hooks = { source: () => null, moved: () => undefined, blamed: () => undefined, noted: () => undefined };
   const compare = new Compare(new Analysis(dumps), document, hooks);
   const root = h("div", { class: "irw" }, compare.element);
   root.style.height = "500px";

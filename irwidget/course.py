@@ -1,0 +1,84 @@
+"""The course of a lowering while it goes on: its phases, the pass under way, how long it took before. Plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PASSES = "passes"
+"""The phase in which passes run."""
+COMMAND = "the command"
+"""The phase in which a program of the user's runs."""
+_MOMENT = 0.001
+"""Seconds below which a phase is not worth a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """How long a lowering took."""
+
+    seconds: float
+    passes: int
+
+
+@dataclass(slots=True)
+class Phase:
+    """A part of a lowering, one after the other."""
+
+    name: str
+    began: float
+    seconds: float | None = None
+    """None while it goes on."""
+
+
+@dataclass(slots=True)
+class Course:
+    """The course of one lowering so far. Times are of one clock, in seconds."""
+
+    name: str
+    began: float
+    last: Took | None = None
+    """How it went the time before, in this kernel."""
+    phases: list[Phase] = field(default_factory=list[Phase])
+    passes: int = 0
+    """How many passes have begun."""
+    now: tuple[str, float] | None = None
+    """The pass under way, and when it began."""
+    step: str = ""
+
+    def enter(self, name: str, now: float) -> None:
+        """A phase begins, or none (""), and the one before it is over."""
+        if self.phases and self.phases[-1].seconds is None:
+            if self.phases[-1].name == name:
+                return
+            self.phases[-1].seconds = now - self.phases[-1].began
+            if self.phases[-1].seconds < _MOMENT:
+                del self.phases[-1]
+        if name:
+            self.phases.append(Phase(name, now))
+        self.now = None
+
+    def begin_pass(self, name: str, step: str, now: float) -> None:
+        """A pass begins."""
+        self.enter(PASSES, now)
+        self.passes += 1
+        self.now, self.step = (name, now), step
+
+    def hear(self, said: str, now: float) -> None:
+        """A command that prints its passes has come this far."""
+        self.enter(COMMAND, now)
+        self.now = said, now
+
+    def took(self, now: float) -> Took:
+        """How long it took, if it is over now."""
+        return Took(now - self.began, self.passes)
+
+    def line(self, now: float) -> str:
+        """All of it in a line of text."""
+        phase = self.phases[-1].name if self.phases and self.phases[-1].seconds is None else ""
+        if self.now and not self.passes:
+            phase = f"{phase} · {self.now[0]}"
+        elif self.now:
+            of = f" of {self.last.passes}" if self.last and self.last.passes >= self.passes else ""
+            phase = f"{self.step} · pass {self.passes}{of} {self.now[0]} for {now - self.now[1]:.0f} s"
+        before = f", last time {self.last.seconds:.1f} s" if self.last else ""
+        return " · ".join(filter(None, (self.name, phase, f"{now - self.began:.0f} s{before}")))

@@ -1,0 +1,263 @@
+"""Executes what torch.compile makes of a graph, pass by pass, and judges it by the graph as eager PyTorch runs it.
+
+Lives in a copy of the kernel. What AOTAutograd calls for each half of a graph is a `Slot`, in which the FX graph after
+any pass, or the code that g++ has built, can be put; all of them are then judged by the same results: what the graph
+returns, the gradients, and the inputs that it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from irwidget.checking.expected import ExpectedResult
+from irwidget.checking.judge import judge
+from irwidget.inductor.data import InductorStage
+from irwidget.inductor.reference import Case, Outcome, Unexecuted, cases_of, first_line, is_tensor, own
+from irwidget.trace import Verdict
+
+Call = Callable[[Sequence[Any]], Sequence[Any]]
+_OTHER = "on your inputs it is equal, but with others of their kind "
+
+
+class Slot:
+    """What AOTAutograd calls for a graph or a half of one: the first graph that it had, or what is put in its place."""
+
+    def __init__(self) -> None:
+        self.first: Any = None
+        """The graph as AOTAutograd made it, before Inductor's passes on it."""
+        self.code: Call | None = None
+        """What the output code defines, built; None where it was not."""
+        self.put: Call | None = None
+
+    def __call__(self, args: Any) -> Any:
+        given = list(args)
+        if isinstance(args, list):
+            args.clear()  # as the code does, so that what it no longer needs can go
+        return (self.put or (lambda values: run(self.first, values)))(given)
+
+
+@dataclass
+class Graph:
+    """A graph of Dynamo's, ready to be executed in all its forms."""
+
+    module: Any
+    """As eager PyTorch runs it."""
+    compiled: Any = None
+    """As AOTAutograd wraps it; calls the slots."""
+    slots: dict[str, Slot] = field(default_factory=dict[str, Slot])
+    calls: list[list[Any]] = field(default_factory=list[list[Any]])
+    """What it was called with."""
+
+    def slot(self, direction: str) -> Slot:
+        """The slot of a half; of all of it where that has no halves."""
+        return self.slots.setdefault(direction, Slot())
+
+
+class _Interpreter(torch.fx.Interpreter):
+    """Executes a graph on the CPU, where there is another implementation of what is made for a GPU only."""
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        from irwidget.inductor import attention
+
+        if target is attention.scaled_dot_product_attention:
+            return attention.EAGER(*args, **kwargs)
+        if (likened := attention.on_cpu(target, args, kwargs)) is not None:
+            return likened
+        return super().call_function(target, args, kwargs)
+
+
+def run(module: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """Execute an FX graph. Raises what its operations raise."""
+    from irwidget.inductor.gpu import MovedToCpu
+
+    with MovedToCpu():
+        returned = _Interpreter(module).run(*args)
+    return returned if isinstance(returned, list | tuple) else [returned]
+
+
+# What is executed
+
+
+def verdicts(
+    graph: Graph, stages: Mapping[int, InductorStage], snapshots: Mapping[int, Any], *, each: bool
+) -> Iterator[tuple[int, Verdict]]:
+    """The verdict on each stage of a graph that can be executed, by its number.
+
+    The code first, where it was built; without `each` the graphs only where that does not settle it.
+    """
+    try:
+        cases = cases_of(graph.module, graph.calls[0])
+    except Unexecuted as why:
+        yield -1, Verdict("not checked", reason=str(why))
+        return
+    except Exception as error:
+        yield -1, Verdict("not checked", reason=f"eager PyTorch fails: {type(error).__name__}: {first_line(error)}")
+        return
+    code = [number for number, stage in stages.items() if stage.phase == "code"]
+    states = []
+    for number in code:
+        slot = graph.slot(stages[number].direction)
+        if slot.code is None:
+            yield number, Verdict("not checked", stages[number].name)
+            states.append("not checked")
+            continue
+        verdict = _judged(graph, stages[number], {stages[number].direction: slot.code}, cases)
+        states.append(verdict.state)
+        yield number, verdict
+    if not each and states and all(state == "equal" for state in states):
+        return
+    known: dict[object, Verdict] = {}
+    for number, stage in stages.items():
+        if number in snapshots:
+            key = _key(stage, snapshots[number])
+            if key not in known:
+                known[key] = _of_graph(graph, stage, snapshots[number], cases)
+            yield number, replace(known[key], dump=stage.name)
+
+
+def _key(stage: InductorStage, module: Any) -> object:
+    """What two stages have in common of which one need not be executed: most passes change nothing."""
+    convention = "dynamo" if stage.phase == "pre_grad" else "joint" if stage.phase == "joint" else ""
+    constants = [node.target for node in module.graph.nodes if node.op == "get_attr"]
+    held = tuple(id(_attribute(module, name)) for name in constants)
+    return convention, stage.direction, stage.content.text, held
+
+
+def _attribute(module: Any, path: str) -> Any:
+    for name in path.split("."):
+        module = getattr(module, name, None)
+    return module
+
+
+def _of_graph(graph: Graph, stage: InductorStage, module: Any, cases: Sequence[Case]) -> Verdict:
+    """The verdict on the FX graph after a pass."""
+    if stage.phase in ("dynamo", "pre_grad"):
+        return _judged(graph, stage, {}, cases, lambda *values: run(module, values))
+    if "backward" in graph.slots and stage.phase == "joint":
+        joint = _Joint(module, graph)
+        return _judged(graph, stage, {"forward": joint.forward, "backward": joint.backward}, cases)
+    return _judged(graph, stage, {stage.direction: lambda values: run(module, values)}, cases)
+
+
+def _judged(
+    graph: Graph,
+    stage: InductorStage,
+    put: Mapping[str, Call],
+    cases: Sequence[Case],
+    function: Callable[..., Any] | None = None,
+) -> Verdict:
+    """Execute a graph with something else in some of its slots, or a function in its place."""
+    found: list[Verdict] = []
+    for direction, slot in graph.slots.items():
+        slot.put = put.get(direction)
+    for case in cases:
+        outcome = Outcome(function or graph.compiled, case.outcome.names)
+        outcome.changed = case.outcome.changed
+        try:
+            got = outcome(case.args)
+        except Exception as error:
+            return _fails(stage, error)
+        found.append(_compared(stage.name, got, case.results))
+    wrong = next((i for i, one in enumerate(found) if one.state == "differs"), None)
+    if wrong:
+        return replace(found[wrong], reason=_OTHER + found[wrong].reason)
+    return found[0]
+
+
+def _fails(stage: InductorStage, error: Exception) -> Verdict:
+    what = "not executed" if stage.phase != "code" else "its code failed"
+    return Verdict(
+        "not checked", stage.name, None, f"after {stage.name}: {what}: {type(error).__name__}: {first_line(error)}"
+    )
+
+
+def _compared(name: str, got: Mapping[str, Any], results: Sequence[ExpectedResult]) -> Verdict:
+    labels = [one.label for one in results]
+    if list(got) != labels:
+        missing = [one for one in labels if one not in got] or [one for one in got if one not in labels]
+        return Verdict("differs", name, None, f"{', '.join(missing)} is not what eager PyTorch gives")
+    for one in results:
+        value = got[one.label]
+        if isinstance(one.want, torch.Tensor) and is_tensor(value) and value.shape != one.want.shape:
+            reason = f"{one.label} has shape {list(value.shape)}, not {list(one.want.shape)}"
+            return Verdict("differs", name, None, reason)
+    return judge(name, None, [_contiguous(one) for one in got.values()], results)
+
+
+def _contiguous(one: Any) -> Any:
+    return one.contiguous() if isinstance(one, torch.Tensor) else one
+
+
+class _Joint:
+    """A joint graph in the place of its two halves."""
+
+    def __init__(self, module: Any, graph: Graph) -> None:
+        self._module, self._graph = module, graph
+        self._names = _placeholders(module)
+        self._given: dict[str, Any] = {}
+        backward = graph.slots["backward"].first
+        self._gradients = len(_outputs(backward))
+
+    def forward(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The results of the joint graph, with what the backward half wants kept."""
+        half = self._graph.slots["forward"].first
+        self._given = dict(zip(_placeholders(half), own(args), strict=True))
+        kept = list(run(half, own(args)))
+        results = self._run({})
+        count = len(results) - self._gradients
+        return [*results[:count], *kept[count:]]
+
+    def backward(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The gradients of the joint graph."""
+        names = _placeholders(self._graph.slots["backward"].first)
+        results = self._run(dict(zip(names, args, strict=True)))
+        return results[len(results) - self._gradients :]
+
+    def _run(self, tangents: Mapping[str, Any]) -> Sequence[Any]:
+        known = {**self._given, **{name: one for name, one in tangents.items() if name.startswith("tangents_")}}
+        inputs = [node for node in self._module.graph.nodes if node.op == "placeholder"]
+        values = [known[node.name] if node.name in known else _zeros(node.meta["val"]) for node in inputs]
+        return run(self._module, own(values))
+
+
+def _zeros(value: Any) -> torch.Tensor:
+    return torch.zeros([int(one) for one in value.shape], dtype=value.dtype)
+
+
+def _placeholders(module: Any) -> list[str]:
+    return [node.name for node in module.graph.nodes if node.op == "placeholder"]
+
+
+def _outputs(module: Any) -> Sequence[Any]:
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    return output.args[0]
+
+
+def of_dynamo(returned: Any, eager: Sequence[Any]) -> Verdict:
+    """The verdict on Dynamo's graphs: what the program returns with them in it, and what it returns as it is."""
+    from irwidget.private_torch import pytree
+
+    leaves = pytree.tree_leaves(returned)
+    if len(leaves) != len(eager):
+        return Verdict("differs", "dynamo", None, f"it returns {len(leaves)} values, and eager PyTorch {len(eager)}")
+    for number, (one, other) in enumerate(zip(leaves, eager, strict=True)):
+        if not _close(one, other):
+            return Verdict("differs", "dynamo", None, f"result {number} is not what eager PyTorch returns")
+    return Verdict("equal", "dynamo")
+
+
+def _close(one: Any, other: Any) -> bool:
+    """Whether two values are the same but for the order in which the same kernels add."""
+    if not is_tensor(one) or not is_tensor(other):
+        return type(one) is type(other) and (one == other or one != one)
+    if (one.shape, one.dtype) != (other.shape, other.dtype):
+        return False
+    try:
+        torch.testing.assert_close(one.detach(), other, equal_nan=True)
+    except AssertionError:
+        return False
+    return True

@@ -1,0 +1,72 @@
+"""The graphs of a compilation as they come, kept to be executed at its end. Lives in a copy of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irwidget.inductor import executing
+from irwidget.inductor.executing import Graph, Slot
+from irwidget.inductor.recorder import Recorder
+from irwidget.inductor.reference import first_line, own
+from irwidget.trace import Verdict
+
+
+class Execution:
+    """What there is to execute of one compilation, and what came of it."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._graphs: dict[int, Graph] = {}
+        self._slots: dict[tuple[int, str], Slot] = {}
+        self.verdicts: list[tuple[int, Verdict]] = []
+        self.unbuilt = ""
+        """Why code was not built."""
+
+    def slot(self, build: Callable[[], Any] | None) -> Slot:
+        """What AOTAutograd is to call for the graph that is being compiled; with its code, where that can be built."""
+        recorder = self._recorder
+        slot = self._slots.setdefault((recorder.graph, recorder.direction), Slot())
+        slot.first = self._first()
+        if build is not None and not self.unbuilt:
+            try:
+                slot.code = build()
+            except Exception as error:
+                self.unbuilt = f"{type(error).__name__}: {first_line(error)}"
+        return slot
+
+    def _first(self) -> Any:
+        """The graph that is being compiled, as AOTAutograd made it."""
+        recorder = self._recorder
+        wanted = "partition" if recorder.direction else "aot autograd"
+        found = [number for number, stage in enumerate(recorder.stages) if stage.name == wanted
+                 and (stage.graph, stage.direction) == (max(recorder.graph, 0), recorder.direction)]  # fmt: skip
+        return (recorder.snapshots or {}).get(found[-1]) if found else None
+
+    def noting(self, module: Any, compiled: Any) -> Callable[..., Any]:
+        """What Dynamo is to call for a graph: the graph itself, with its inputs kept."""
+        number = self._recorder.graph
+        slots = {direction: slot for (graph, direction), slot in self._slots.items() if graph == number}
+        graph = self._graphs[number] = Graph(module, compiled, slots)
+
+        def call(*args: Any) -> Any:
+            if not graph.calls:
+                graph.calls.append(own(args))
+            return module.forward(*args)
+
+        return call
+
+    def judge(self, returned: Any, eager: Sequence[Any], *, each: bool) -> None:
+        """Execute and compare everything. `eager` is what PyTorch itself returns, flat."""
+        dynamo = executing.of_dynamo(returned, eager)
+        snapshots = self._recorder.snapshots or {}
+        for number, graph in self._graphs.items():
+            stages = {i: one for i, one in enumerate(self._recorder.stages) if one.graph == number}
+            for i, stage in stages.items():
+                if stage.phase == "dynamo":
+                    self.verdicts.append((i, dynamo))
+            if graph.calls:
+                rest = {i: one for i, one in stages.items() if one.phase != "dynamo"}
+                self.verdicts += executing.verdicts(graph, rest, snapshots, each=each)
+            else:
+                self.verdicts.append((-1, Verdict("not checked", reason="a graph was compiled and not called")))

@@ -1,0 +1,121 @@
+"""Looks on at FX graphs: what AOTAutograd makes of them, and every pass that runs on them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from irwidget.inductor import private
+from irwidget.inductor.data import Direction, Phase
+from irwidget.inductor.memory import unfused
+from irwidget.inductor.recorder import Recorder
+
+
+class Graphs:
+    """The FX graphs of one compilation, told to its recorder."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._root: Any = None
+        """The graph that passes run on now, of which theirs may be a part."""
+
+    def watch(self) -> None:
+        """Look on from now on, for the rest of this process."""
+        self._watch_graphs()
+        self._watch_passes()
+
+    def _watch_graphs(self) -> None:
+        def pre_grad(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(module: Any, inputs: Any) -> Any:
+                self._enter("pre_grad", module)
+                made = original(module, inputs)
+                self._recorder.add_graph("pre-grad passes", "pre_grad", made)
+                return made
+
+            return run
+
+        def joint(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(module: Any, *args: Any, **kwargs: Any) -> Any:
+                outer = self._root is None or self._recorder.phase != "joint"
+                if outer:
+                    self._enter("joint", module)
+                    self._recorder.add_graph("aot autograd", "joint", module)
+                made = original(module, *args, **kwargs)
+                if outer:
+                    self._root = None
+                    self._recorder.add_graph("joint-graph passes", "joint", made)
+                return made
+
+            return run
+
+        def partition(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(module: Any, *args: Any, **kwargs: Any) -> Any:
+                forward, backward = original(module, *args, **kwargs)
+                halves: tuple[tuple[Direction, Any], ...] = (("forward", forward), ("backward", backward))
+                for direction, half in halves:
+                    self._recorder.direction = direction
+                    self._recorder.unfused[max(self._recorder.graph, 0), direction] = unfused(half)
+                    self._recorder.add_graph("partition", "partition", half)
+                self._recorder.direction = ""
+                return forward, backward
+
+            return run
+
+        def directed(direction: Direction) -> Callable[..., Any]:
+            def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+                def run(*args: Any, **kwargs: Any) -> Any:
+                    self._recorder.direction = "" if kwargs.get("is_inference") else direction
+                    try:
+                        return original(*args, **kwargs)
+                    finally:
+                        self._recorder.direction = ""
+
+                return run
+
+            return wrap
+
+        def post_grad(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(module: Any, *args: Any, **kwargs: Any) -> Any:
+                outer = self._recorder.phase != "post_grad" or self._root is None
+                if outer:
+                    self._enter("post_grad", module)
+                    self._recorder.add_graph("before post-grad passes", "post_grad", module)
+                original(module, *args, **kwargs)
+                if outer:
+                    self._root = None
+                    self._recorder.add_graph("post-grad passes", "post_grad", module)
+
+            return run
+
+        private.wrap("run_pre_grad_passes", pre_grad)
+        private.wrap("joint_graph_passes", joint)
+        private.wrap("partition_fn", partition)
+        private.wrap("compile_fx_forward", directed("forward"))
+        private.wrap("compile_fx_backward", directed("backward"))
+        private.wrap("post_grad_passes", post_grad)
+
+    def _enter(self, phase: Phase, module: Any) -> None:
+        self._recorder.phase, self._root = phase, module
+        self._recorder.began = time.perf_counter()
+
+    def _watch_passes(self) -> None:
+        observer = private.get("observer")
+        enter, leave = observer.__enter__, observer.__exit__
+
+        def entered(one: Any) -> Any:
+            self._recorder.began = time.perf_counter()
+            return enter(one)
+
+        def left(one: Any, kind: Any, *rest: Any) -> Any:
+            seconds = time.perf_counter() - self._recorder.began
+            answer = leave(one, kind, *rest)
+            if kind is None:
+                inside = self._root is not None and any(one.gm is part for part in self._root.modules())
+                module = self._root if inside else one.gm
+                self._recorder.add_graph(
+                    one.passname, self._recorder.phase, module, seconds=seconds, options=one.subsystem or ""
+                )
+            return answer
+
+        observer.__enter__, observer.__exit__ = entered, left

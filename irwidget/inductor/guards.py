@@ -1,0 +1,135 @@
+"""What Dynamo's graphs hold for, and what was compiled again: each once, by the user's line, with cause and cure."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from irwidget.inductor import private
+from irwidget.inductor.data import Guard, Recompilation
+from irwidget.toolchain.locations import is_user_file
+from irwidget.trace import Location
+
+_FRAME = re.compile(r"\s+# (?:.*  # )?(?P<file>\S.*?):(?P<line>\d+) in \S+.*$", re.S)
+_SAID: tuple[tuple[str, str, str], ...] = (
+    (
+        r"check_tensor\((?P<what>.+?), \w+, .*?(?P<dtype>torch\.\w+),.*size=(?P<size>\[.*?\])",
+        "{what} is a {dtype} of size {size}",
+        "dynamic=True, or torch._dynamo.mark_dynamic of the dimension that changes",
+    ),
+    (
+        r"tensor '(?P<what>.+?)' size mismatch at index (?P<at>\d+)\. expected (?P<old>\d+), actual (?P<new>\d+)",
+        "dimension {at} of {what} was {old} and is {new}",
+        "dynamic=True, or torch._dynamo.mark_dynamic({what}, {at}) before the first call",
+    ),
+    (r"tensor '(?P<what>.+?)' (?P<rest>.*mismatch.*)", "{what}: {rest}", "call it with tensors of one kind"),
+    (r"(?P<what>.*\.(?:size|stride)\(\).*)", "{what}", "mark_dynamic without bounds, or drop the comparison of sizes"),
+    (
+        r"len\((?P<what>.+?)\) == (?P<count>\d+)",
+        "{what} has {count} elements",
+        "give it as one stacked tensor, or with the same length each time",
+    ),
+    (r"___check_type_id\((?P<what>L\[.+?), .*", "the type of {what}", "call it with objects of one class"),
+    (
+        r"___check_obj_id\((?P<what>L\[.+?), .*",
+        "{what} is this very object",
+        "make it once and keep it, not anew for each call",
+    ),
+    (
+        r"(?P<what>L\[.+?|(?!utils_device|torch)[\w.]+) == (?P<value>-?[\w.']+)$",
+        "{what} is {value}: a value of Python's is compiled in",
+        "pass a tensor, or dynamic=True for an integer",
+    ),
+    (r"(?P<what>.+\.training) == (?P<value>\w+)", "{what} is {value}", "compile once for train() and once for eval()"),
+    (
+        r".*(?:grad_mode|___check_global_state|is_grad_enabled).*",
+        "the grad mode, autocast and other global settings",
+        "call it under the same settings each time",
+    ),
+)
+"""How guards and their failures are written, what they say, and what is usually done about them."""
+
+
+class Guards:
+    """The guards of one compilation."""
+
+    def __init__(self) -> None:
+        self._again: list[tuple[types.CodeType, tuple[str, ...]]] = []
+
+    def watch(self) -> None:
+        """Note what is compiled again from now on, for the rest of this process."""
+        private.wrap("recompilation_reasons", self._asked)
+
+    def _asked(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def reasons(entries: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
+            found = original(entries, frame, *args, **kwargs)
+            self._again.append((frame.f_code, tuple(map(str, found))))
+            return found
+
+        return reasons
+
+    def held(self, codes: Iterable[types.CodeType]) -> tuple[Guard, ...]:
+        """Each guard once, of functions that were compiled."""
+        entries = private.get("cache_entries")
+        texts = [part for code in dict.fromkeys(codes) for entry in entries(code) for part in
+                 _parts(entry.guard_manager.root)]  # fmt: skip
+        return tuple(dict.fromkeys(_guard(text) for text in texts))
+
+    def recompilations(self) -> tuple[Recompilation, ...]:
+        """What was compiled again, each once."""
+        return tuple(dict.fromkeys(_again(code, reason) for code, reasons in self._again for reason in reasons))
+
+
+def _parts(manager: Any) -> Iterator[str]:
+    """The guards of a tree of them, as Dynamo writes them."""
+    for leaf in manager.get_leaf_guards():
+        yield from leaf.verbose_code_parts()
+    for child in manager.get_child_managers():
+        yield from _parts(child)
+    if hasattr(manager, "get_key_value_managers"):
+        for pair in manager.get_key_value_managers().values():
+            for one in pair:
+                if one is not None:
+                    yield from _parts(one)
+    if hasattr(manager, "get_epilogue_lambda_guards"):
+        for leaf in manager.get_epilogue_lambda_guards():
+            yield from leaf.verbose_code_parts()
+
+
+def _guard(text: str) -> Guard:
+    said, place = split(text)
+    return Guard(said, place, *meant(said))
+
+
+def _again(code: types.CodeType, reason: str) -> Recompilation:
+    said, place = split(re.sub(r"^\d+/\d+: ", "", reason.strip()))
+    here = place or Location(code.co_filename, code.co_firstlineno)
+    return Recompilation(code.co_name, here, said, *meant(said))
+
+
+def split(text: str) -> tuple[str, Location | None]:
+    """A guard as Dynamo writes it, in two: what it says, and the line that it was made for."""
+    found = _FRAME.search(text)
+    text, found = (text[: found.start()], found) if found else (text, None)
+    text = re.sub(r"\s*\(HINT: .*\)\s*$", "", text, flags=re.S)
+    said = re.sub(r"0x[0-9a-f]+|\b\d{12,}\b", "...", text).strip()
+    if found is None or not is_user_file(found["file"]):
+        return said, None
+    return said, Location(found["file"], int(found["line"]))
+
+
+def meant(said: str) -> tuple[str, str]:
+    """What a guard, or its failure, says in words, and the usual cure; empty where that is not known."""
+    for pattern, cause, cure in _SAID:
+        if found := re.match(pattern, said, re.S):
+            words = {name: _plain(value) for name, value in found.groupdict().items()}
+            return cause.format(**words), cure.format(**words)
+    return "", ""
+
+
+def _plain(source: str) -> str:
+    """`x` for `L['x']`, `self.norm` for `L['self']._modules['norm']`."""
+    source = re.sub(r"[LG]\['(\w+)'\]", r"\1", source)
+    return re.sub(r"\._(?:modules|parameters|buffers)\['(\w+)'\]", r".\1", source)

@@ -1,0 +1,189 @@
+"""What a graph of Dynamo's should return: what eager PyTorch does, and how far each element may be off.
+
+Lives in a copy of the kernel. The allowance is that of `checking`: float64, and samples of rounding.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from irwidget.checking.evaluate import Rounding, Wide
+from irwidget.checking.expected import ExpectedResult, resampled, result_of
+
+_SAMPLES = 6
+_MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
+"""Operations that change an argument and whose schema does not say so."""
+
+
+class Unexecuted(Exception):
+    """Why there is nothing to compare with."""
+
+
+class Outcome:
+    """What is compared of a call: results, gradients, and inputs that it changes, each under its name."""
+
+    def __init__(self, function: Callable[..., Any], names: Sequence[str]) -> None:
+        self._function, self.names = function, names
+        self.changed: frozenset[str] = frozenset(names)
+        """The inputs that eager PyTorch changes."""
+
+    def __call__(self, args: Sequence[Any], *, copied: bool = True) -> dict[str, Any]:
+        """Call it, on copies of the values unless these are such already. Raises what the function raises."""
+        given = own(args) if copied else list(args)
+        taken = [one.view_as(one) if _wants(one) else one for one in given]  # a leaf must not be changed in place
+        returned = self._function(*taken)
+        outputs = list(returned) if isinstance(returned, list | tuple) else [returned]
+        found = {f"result {i}": _kept(one) for i, one in enumerate(outputs) if one is not None}
+        found |= self._gradients(outputs, given)
+        after = zip(self.names, taken, strict=True)
+        found |= {_input(name): _kept(one) for name, one in after if name in self.changed and is_tensor(one)}
+        return found
+
+    def _gradients(self, outputs: Sequence[Any], given: Sequence[Any]) -> dict[str, Any]:
+        ends = [one for one in outputs if _wants(one)]
+        wanted = [(name, one) for name, one in zip(self.names, given, strict=True) if _wants(one)]
+        if not ends or not wanted:
+            return {}
+        tangents = [_tangent(one, number) for number, one in enumerate(ends)]
+        made = torch.autograd.grad(ends, [one for _, one in wanted], tangents, allow_unused=True)
+        pairs = zip(wanted, made, strict=True)
+        return {f"gradient of {name!r}": _kept(grad) for (name, _), grad in pairs if is_tensor(grad)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Inputs of a graph, and what it should make of them."""
+
+    args: list[Any]
+    results: tuple[ExpectedResult, ...]
+    outcome: Outcome
+
+
+def cases_of(module: Any, args: list[Any]) -> list[Case]:
+    """A call of a graph, and one like it. Raises Unexecuted where there is nothing to compare with."""
+    found = [_case(module, args)]
+    with contextlib.suppress(Exception):
+        found.append(_case(module, _like(args)))
+    return found
+
+
+def _case(module: Any, args: list[Any]) -> Case:
+    names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
+    outcome = Outcome(module.forward, names)
+    before = dict(zip(names, args, strict=True))
+    everything = outcome(args)
+    after = {name: everything[_input(name)] for name in names if _input(name) in everything}
+    outcome.changed = frozenset(name for name, one in after.items() if not _same(one, before[name]))
+    wanted = {label: one for label, one in everything.items() if label not in {_input(name) for name in names}}
+    wanted |= {_input(name): after[name] for name in names if name in outcome.changed}
+    program = _program(outcome, args)
+    rounding = Rounding(program)
+    fed = [value.detach() if is_tensor(value) else value for value in args]
+    with torch.no_grad():
+        rounding.run(*own(fed), enable_io_processing=False)
+        exact, *samples = [
+            Wide(program, rounding.rounds, seed).run(*own(fed), enable_io_processing=False)
+            for seed in (None, *range(_SAMPLES))
+        ]
+    return Case(
+        args,
+        tuple(
+            result_of(label, want, exact[i], [sample[i] for sample in samples])
+            for i, (label, want) in enumerate(wanted.items())
+        ),
+        outcome,
+    )
+
+
+def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
+    """All of it, backward too, as one graph of ATen's operations that changes nothing in place. Raises Unexecuted."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def flat(*values: Any) -> list[Any]:
+        return list(outcome(values, copied=False).values())
+
+    table: Any = torch.export.default_decompositions()
+    try:
+        made = make_fx(flat, table)(*own(args))
+        if _changes(made):
+            made = make_fx(torch.func.functionalize(flat, remove="mutations_and_views"), table)(*own(args))
+    except Exception as error:
+        raise Unexecuted(f"it cannot be evaluated in float64: {type(error).__name__}: {first_line(error)}") from error
+    for node in made.graph.nodes:
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            raise Unexecuted(f"random: {node.target} gives other numbers on every run")
+    if _changes(made):
+        raise Unexecuted("it changes tensors in place in a way that cannot be evaluated in float64")
+    return made
+
+
+def _changes(module: Any) -> bool:
+    targets = [node.target for node in module.graph.nodes if node.op == "call_function"]
+    mutable = any(getattr(getattr(one, "_schema", None), "is_mutable", False) for one in targets)
+    return mutable or any(str(one).startswith(_MUTABLE) for one in targets)
+
+
+# Values
+
+
+def own(values: Sequence[Any]) -> list[Any]:
+    """Copies of values, with the same strides; each wants a gradient where its original does."""
+    return [_own(one) if is_tensor(one) else one for one in values]
+
+
+def _own(one: torch.Tensor) -> torch.Tensor:
+    made = one.detach().clone()
+    if one.layout is torch.strided and made.stride() != one.stride():  # expanded, or with gaps
+        storage = one.detach().untyped_storage().clone()
+        made = torch.empty(0, dtype=one.dtype).set_(storage, one.storage_offset(), one.shape, one.stride())  # pyright: ignore
+    return made.requires_grad_(one.requires_grad)
+
+
+def _like(args: Sequence[Any]) -> list[Any]:
+    """Other values of the same kinds."""
+    made = own(args)
+    for one, other in zip(made, resampled([_detached(one) for one in args], 0), strict=True):
+        if is_tensor(one):
+            one.detach().copy_(other)
+    return made
+
+
+def _detached(one: Any) -> Any:
+    return one.detach() if is_tensor(one) else one
+
+
+def is_tensor(one: Any) -> bool:
+    """Whether it is a tensor."""
+    return isinstance(one, torch.Tensor)
+
+
+def _wants(one: Any) -> bool:
+    return isinstance(one, torch.Tensor) and one.requires_grad
+
+
+def _kept(one: Any) -> Any:
+    return one.detach().clone() if isinstance(one, torch.Tensor) else one
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and bool(((one == other) | ((one != one) & (other != other))).all())
+
+
+def _tangent(one: torch.Tensor, seed: int) -> torch.Tensor:
+    """What a gradient begins with: other numbers for each element, the same in each run."""
+    count = torch.arange(one.numel(), dtype=torch.float64).reshape(one.shape)
+    return torch.cos(count + seed).to(one.dtype)
+
+
+def _input(name: str) -> str:
+    return f"input {name!r}"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in a line."""
+    return next(iter(str(error).strip().splitlines()), "")

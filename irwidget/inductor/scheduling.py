@@ -1,0 +1,148 @@
+"""Looks on at lowering to loops and at the scheduler: loop IR after each step, what was fused, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irwidget.inductor import printing, private
+from irwidget.inductor.data import FusionRejection
+from irwidget.inductor.origins import Origins
+from irwidget.inductor.recorder import Recorder
+
+_UNSAID = "the back end refuses the pair and does not say why"
+
+
+class Scheduling:
+    """The loop IR of one compilation, told to its recorder."""
+
+    def __init__(self, recorder: Recorder, origins: Origins) -> None:
+        self._recorder, self._origins = recorder, origins
+        self._round = 0
+
+    def watch(self) -> None:
+        """Look on from now on, for the rest of this process."""
+        self._watch_scheduler()
+        self._watch_refusals()
+
+    def _watch_scheduler(self) -> None:
+        def lowering(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(graph: Any, node: Any) -> Any:
+                self._recorder.phase = "loops"
+                before, self._origins.lowering = self._origins.lowering, node
+                try:
+                    return original(graph, node)
+                except Exception:
+                    if not self._recorder.lowered:
+                        self._recorder.lowered, self._recorder.node = node.format_node() or str(node), node
+                    raise
+                finally:
+                    self._origins.lowering = before
+
+            return run
+
+        def shows(name: str, where: int = 0, *, first: bool = False) -> Callable[..., Any]:
+            def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+                def run(*args: Any, **kwargs: Any) -> Any:
+                    if first:
+                        self._round = 0
+                    answer = original(*args, **kwargs)
+                    self._recorder.add(name, "loops", printing.schedule(args[where]), "text")
+                    return answer
+
+                return run
+
+            return wrap
+
+        def fusing(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(scheduler: Any, nodes: Any, *args: Any, **kwargs: Any) -> Any:
+                self._round += 1
+                answer = original(scheduler, nodes, *args, **kwargs)
+                self._recorder.add(f"fusion round {self._round}", "loops", printing.schedule(answer), "text")
+                return answer
+
+            return run
+
+        def fused(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Any, **kwargs: Any) -> Any:
+                self._recorder.fusions += 1
+                return original(*args, **kwargs)
+
+            return run
+
+        def changes(name: str) -> Callable[..., Any]:
+            def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+                def run(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+                    answer = original(scheduler, *args, **kwargs)
+                    self._recorder.add(name, "loops", printing.schedule(scheduler.nodes), "text")
+                    return answer
+
+                return run
+
+            return wrap
+
+        def reordered(original: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Any, **kwargs: Any) -> Any:
+                answer = original(*args, **kwargs)
+                self._recorder.add("reorder_for_peak_memory", "loops", printing.schedule(answer), "text")
+                return answer
+
+            return run
+
+        private.wrap("loop_text", _remembered)
+        private.wrap("run_node", lowering)
+        private.wrap("log_ir_pre_fusion", shows("lowering to loops", first=True))
+        private.wrap("fuse_nodes_once", fusing)
+        private.wrap("fuse_two_nodes", fused)
+        private.wrap("merge_loops", changes("merge_loops"))
+        private.wrap("combo_kernels", changes("create_combo_kernel_nodes"))
+        private.wrap("reorder_for_peak_memory", reordered)
+        private.wrap("log_ir_post_fusion", shows("schedule"))
+
+    def _watch_refusals(self) -> None:
+        why = private.get("why_no_fuse")
+        begin, refuse = why.__init__, why.__call__
+        nodes: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+
+        def begun(one: Any, first: Any, second: Any) -> None:
+            begin(one, first, second)
+            nodes[id(one)] = (tuple(first.get_operation_names()), tuple(second.get_operation_names()))
+
+        def refused(one: Any, reason: str, *args: Any) -> None:
+            refuse(one, reason, *args)
+            first, second = nodes.get(id(one), ((one.name1,), (one.name2,)))
+            said = reason % args if args else reason
+            self._recorder.fusion_rejections.append(
+                FusionRejection(first, second, said, self._round, self._recorder.graph, self._recorder.direction)
+            )
+
+        def asked(original: Callable[..., Any]) -> Callable[..., Any]:
+            def can_fuse(scheduler: Any, first: Any, second: Any, *args: Any, **kwargs: Any) -> Any:
+                said = len(self._recorder.fusion_rejections)
+                answer = original(scheduler, first, second, *args, **kwargs)
+                if (
+                    not answer and len(self._recorder.fusion_rejections) == said
+                ):  # the back end for C++ does not say why
+                    names = tuple(first.get_operation_names()), tuple(second.get_operation_names())
+                    self._recorder.fusion_rejections.append(
+                        FusionRejection(*names, _UNSAID, self._round, self._recorder.graph, self._recorder.direction)
+                    )
+                return answer
+
+            return can_fuse
+
+        why.__init__, why.__call__ = begun, refused
+        private.wrap("can_fuse", asked)
+
+
+def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The text of a loop nest, made once: each dump shows most of those that the one before has shown."""
+
+    def debug_str(block: Any, name: str = "block") -> str:
+        key = (name, len(block.graph.nodes))
+        texts = block.graph.__dict__.setdefault("_irwidget_texts", {})
+        if key not in texts:
+            texts[key] = original(block, name)
+        return texts[key]
+
+    return debug_str

@@ -1,0 +1,18 @@
+/** What views ask of the page around them, as events that bubble; the extension of JupyterLab takes them up. */
+
+/** Interrupt the kernel of the notebook; whoever does prevents the event's default. */
+export const INTERRUPT = "irwidget-interrupt";
+
+/** Keep the notes of a view with the document that it is in; `detail` is the notes. */
+export const KEEP = "irwidget-keep";
+
+/** Give back the notes that were kept of a view that stood here before; `detail` is a function that takes them. */
+export const RECALL = "irwidget-recall";
+
+/** Save the page with the notes in it. */
+export const SAVE = "irwidget-save";
+
+/** Whether somebody around has taken a wish up. */
+export function asked(element: HTMLElement, wish: string, detail: unknown = null): boolean {
+  return !element.dispatchEvent(new CustomEvent(wish, { bubbles: true, composed: true, cancelable: true, detail }));
+}

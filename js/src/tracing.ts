@@ -1,0 +1,105 @@
+/** Where lines came from: the user's source beside the panes, and the pass that last changed each line. */
+
+import type { Analysis } from "./analysis";
+import { type Blamed, Blames, noEarlier } from "./blame";
+import type { Compare, Spot } from "./compare";
+import type { Dumps, Stage, Trace } from "./dumps";
+import { plural } from "./dom";
+import { absent } from "./panels";
+import { SourcePane } from "./source";
+
+/** What is asked of the view. */
+export interface Shown {
+  readonly element: HTMLElement;
+  readonly compare: Compare;
+  readonly left: Stage;
+  readonly right: Stage;
+  /** Of a side the lowering and the number of its stage. */
+  of(side: "left" | "right"): { readonly trace: Trace; readonly stage: number };
+  readonly blaming: boolean;
+  /** Show a line of a stage, beside the pass before. */
+  goTo(trace: Trace, stage: number, line: number): void;
+  /** What is known of lines has changed. */
+  redraw(): void;
+  say(text: string): void;
+}
+
+export class Tracing {
+  private readonly source: SourcePane;
+  private blames: Blames;
+  private closed = false;
+
+  constructor(
+    private readonly analysis: Analysis,
+    private readonly shown: Shown,
+    root: Document | ShadowRoot,
+  ) {
+    this.source = new SourcePane(analysis.dumps, root, (file, line) => this.fromSource(file, line));
+    this.blames = new Blames(analysis);
+  }
+
+  /** More texts are here. The source is there from the start, and whichever texts come first; `side` is its place. */
+  take(dumps: Dumps, side: HTMLElement): void {
+    this.blames = new Blames(this.analysis);
+    this.source.take(dumps);
+    if (this.source.useful && !this.source.element.isConnected) side.append(this.source.element);
+  }
+
+  /** For each line of a stage the line of the source that it came from, or 0; null where nothing is known. */
+  linesOf({ places }: Stage): ((line: number) => number) | null {
+    if (!places) return null;
+    return (line) => this.analysis.dumps.places[places[line] ?? -1]?.line ?? 0;
+  }
+
+  /** The cursor is on a line: its source is marked, and what else came from there. */
+  moved(spot: Spot): void {
+    if (this.source.focused) return;
+    const { left, right, compare } = this.shown;
+    const stage = spot.side === "left" ? left : right;
+    const place = this.analysis.dumps.places[this.source.mark(stage.places?.[spot.line] ?? -1)];
+    const tied = place && compare.mode === "linked";
+    const of = (stage: Stage): Set<number> => (tied ? this.source.linesOf(stage, place.file, place.line) : new Set());
+    compare.naming.link({ left: of(left), right: of(right) });
+  }
+
+  private fromSource(file: number, line: number): void {
+    const { compare, left: before, right: after } = this.shown;
+    const [left, right] = [this.source.linesOf(before, file, line), this.source.linesOf(after, file, line)];
+    compare.naming.link({ left, right });
+    const first = right.values().next().value ?? -1;
+    if (first >= 0) compare.reveal({ side: "right", line: first }, "center");
+    else if (left.size > 0) compare.reveal({ side: "left", line: left.values().next().value! }, "center");
+    const none = after.ready ? `no location in ${after.label}` : absent(after, after);
+    this.shown.say(`Line ${line}: ${right.size > 0 ? `${plural(right.size, "line")} of ${after.label}` : none}`);
+  }
+
+  /** What the gutters say of each line; what is not known yet is drawn once it is. */
+  blame(): Blamed {
+    const { blames, shown } = this;
+    const sides = { left: shown.of("left"), right: shown.of("right") };
+    const alive = (): boolean => !this.closed && sides.right.trace === shown.of("right").trace && shown.blaming;
+    if (!blames.known(sides)) {
+      shown.element.dataset["blame"] = "computing";
+      void blames.compute(sides, alive).then((done) => {
+        if (!done) return;
+        shown.element.dataset["blame"] = "ready";
+        shown.redraw();
+      });
+    }
+    return (side, line) => blames.last(sides[side], line);
+  }
+
+  /** Go to the pass that last changed a line, and when that is this pass, to the line before it. */
+  follow(spot: Spot): void {
+    const { trace, stage } = this.shown.of(spot.side);
+    const version = this.blames.of(trace).back({ stage, line: spot.line });
+    if (!version) return this.shown.say(noEarlier(trace, stage));
+    this.shown.goTo(trace, version.stage, version.line);
+  }
+
+  close(): void {
+    this.closed = true;
+    this.source.destroy();
+    this.source.element.remove();
+  }
+}

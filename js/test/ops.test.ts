@@ -1,0 +1,207 @@
+import { describe, expect, it } from "vitest";
+import { Analysis } from "../src/analysis";
+import { within as part } from "../src/diff";
+import type { Stage } from "../src/dumps";
+import { changes, type Compared, parsed, sentence } from "../src/ops/changes";
+import { costOf } from "../src/ops/costs";
+import { outline, within } from "../src/ops/outline";
+import { placed, region } from "../src/ops/region";
+import { lowering } from "./lowering";
+
+function compared(before: string[], after: string[], name = "pass"): { analysis: Analysis; compared: Compared } {
+  const dumps = lowering(before, after);
+  const [left, right] = dumps.traces[0]!.stages as [Stage, Stage];
+  const analysis = new Analysis(dumps);
+  const parts = [
+    { from: 0, to: before.length },
+    { from: 0, to: after.length },
+  ] as const;
+  const hunks = part(analysis.diff(left, right, true), ...parts);
+  return { analysis, compared: { left, right: { ...right, name }, parts, hunks } };
+}
+
+const MAIN = [
+  "builtin.module {",
+  "  func.func @f(%a) {",
+  "    %0 = arith.constant 1 : i32",
+  "    scf.for %i = %a to %a {",
+  "      %1 = arith.addi %0, %i : i32",
+  "      test.use %1 : i32",
+  "    }",
+  "    test.use %0 : i32",
+  "  }",
+  "}",
+];
+
+describe("the tree of operations", () => {
+  const dumps = lowering(MAIN);
+  const [stage] = dumps.traces[0]!.stages as [Stage];
+  const analysis = new Analysis(dumps);
+  const ops = outline(analysis, stage, { from: 0, to: MAIN.length });
+
+  it("nests as the text does", () => {
+    expect(ops.map(({ name, depth, symbol }) => [depth, name, symbol])).toEqual([
+      [0, "builtin.module", ""],
+      [1, "func.func", "f"],
+      [2, "arith.constant", ""],
+      [2, "scf.for", ""],
+      [3, "arith.addi", ""],
+      [3, "test.use", ""],
+      [2, "test.use", ""],
+    ]);
+    expect(within(ops, 1).map((i) => ops[i]!.line)).toEqual([2, 3, 7]);
+    expect(within(ops, -1)).toEqual([0]);
+    expect(ops[3]!.end).toBe(6);
+  });
+
+  it("is a graph of what uses what, also inside", () => {
+    const { nodes, edges } = region(analysis, stage, ops, 1);
+    expect(nodes).toEqual([2, 3, 6]);
+    expect(edges.map(([from, to]) => `${from}>${to}`).sort()).toEqual(["0>1", "0>2"]);
+    expect(region(analysis, stage, ops, 3).edges).toEqual([[0, 1]]);
+  });
+
+  it("puts users below what they use, thousands of them in no time", () => {
+    const edges = Array.from({ length: 5000 }, (_, i) => [Math.floor(i / 2), i] as const).filter(([a, b]) => a !== b);
+    const began = performance.now();
+    const { y, width, height } = placed(5000, edges);
+    expect(performance.now() - began).toBeLessThan(2000);
+    for (const [from, to] of edges) expect(y[from]!).toBeLessThan(y[to]!);
+    expect(width * height).toBeGreaterThan(0);
+  });
+});
+
+describe("what a pass did", () => {
+  it("is said operation by operation", () => {
+    const { analysis, compared: pair } = compared(
+      [
+        "func @f(%a)",
+        "  %0 = a.x %a {k = 1 : i32, u} : f32",
+        "  b.y %0",
+        "  c.z %0",
+        "  d.w",
+        "  e.e",
+        "  f.f",
+        "  e.e2",
+      ],
+      [
+        "func @f(%a)",
+        "  %0 = a.x %a {k = 2 : i32, v} : f64",
+        "  c.z %a",
+        "  d.w",
+        "  f.f",
+        "  e.e2",
+        "  e.e",
+        "  g.new",
+      ],
+    );
+    expect(changes(analysis, pair).map(({ kind, op, what }) => [kind, op, what])).toEqual([
+      [
+        "changed",
+        "a.x",
+        ["attribute k: 1 : i32 → 2 : i32", "attribute u removed: unit", "attribute v added: unit", "type: f32 → f64"],
+      ],
+      ["changed", "c.z", ["operands"]],
+      ["removed", "b.y", []],
+      ["moved", "e.e", []],
+      ["added", "g.new", []],
+    ]);
+  });
+
+  it("reads attributes and types past strings and brackets", () => {
+    const { attributes, types } = parsed(
+      '%0 = a.b(%x) {m = affine_map<(d0) -> (d0)>, s = "}, x = 1", n = {a = 1}} : (f32) -> f32 {',
+    );
+    expect([...attributes]).toEqual([
+      ["m", "affine_map<(d0) -> (d0)>"],
+      ["s", '"}, x = 1"'],
+      ["n", "{a = 1}"],
+    ]);
+    expect(types).toBe("(f32) -> f32");
+  });
+
+  const said = (before: string[], after: string[], name?: string): string => {
+    const { analysis, compared: pair } = compared(before, after, name);
+    return sentence(analysis, pair);
+  };
+  const generic = (...held: string[]): string[] => [
+    "  linalg.generic {",
+    ...held.map((op) => `    ${op} %b`),
+    "    linalg.yield",
+    "  }",
+  ];
+
+  it("is said in a sentence of what there is more and less of", () => {
+    expect(said(["  a.x", "  a.x", "  b.y"], ["  b.y", "  b.y", "  c.z"])).toBe("removed 2 a.x; added 1 b.y, 1 c.z");
+    expect(said(["  a.x"], ["  a.x"])).toBe("");
+    expect(said(["  a.x", "  scf.yield"], ["  a.x"])).toBe("");
+  });
+
+  it("does not count what the text of a named operation hides", () => {
+    expect(said(["  linalg.matmul"], generic("arith.mulf", "arith.addf"))).toBe(
+      "removed 1 linalg.matmul; added 1 linalg.generic",
+    );
+    expect(said(generic("arith.mulf"), ["  arith.mulf", "  scf.for"])).toBe(
+      "removed 1 linalg.generic; added 1 scf.for",
+    );
+  });
+
+  it("speaks of fusion only where all bodies are in the fewer ones, and the pass is one for that", () => {
+    const [two, one] = [
+      [...generic("arith.addf"), ...generic("arith.mulf"), "  tensor.empty"],
+      generic("arith.addf", "arith.mulf"),
+    ];
+    expect(said(two, one, "linalg-fuse-elementwise-ops")).toBe("fused 2 linalg.generic into 1; removed 1 tensor.empty");
+    expect(said(two, one, "canonicalize")).toBe("removed 1 linalg.generic, 1 tensor.empty");
+    expect(said(two, generic("arith.addf"), "linalg-fuse-elementwise-ops")).toBe(
+      "removed 1 arith.mulf, 1 linalg.generic, 1 tensor.empty",
+    );
+    expect(said([...two, ...generic()], one, "linalg-fuse-elementwise-ops"), "an empty one may just have gone").toBe(
+      "removed 2 linalg.generic, 1 tensor.empty",
+    );
+  });
+});
+
+describe("what a dump costs", () => {
+  const cost = (...lines: string[]) => {
+    const dumps = lowering(lines);
+    return costOf(new Analysis(dumps), dumps.traces[0]!.stages[0]!)!;
+  };
+
+  it("is memory, where sizes are in the text", () => {
+    const known = "  %0 = memref.alloc() {alignment = 64 : i64} : memref<8x4xf32>";
+    const open = "  %1 = memref.alloc(%n) : memref<?x4xf32>";
+    expect(cost(known, "  memref.copy %0, %1 : memref<8x4xf32> to memref<8x4xf32>")).toMatchObject({
+      allocations: 1,
+      bytes: 128,
+      more: false,
+      copies: 1,
+    });
+    expect(cost(known, open)).toMatchObject({ allocations: 2, bytes: 128, more: true });
+  });
+
+  it("is arithmetic, as often as the loops around it run", () => {
+    const loop = ["    scf.for %i = %c0 to %c8 step %c2 {", "      %1 = arith.mulf %0, %0 : f32", "    }"];
+    const bounds = [0, 8, 2].map((n) => `    %c${n} = arith.constant ${n} : index`);
+    expect(cost("func.func @f(%a) {", ...bounds, ...loop, "}").flops).toBe(4);
+    expect(cost("func.func @f(%a) {", ...bounds.slice(1), ...loop, "}").flops, "a bound that is not known").toBe(null);
+    expect(cost("  %1 = arith.addf %0, %0 : vector<4x2xf32>").flops).toBe(8);
+  });
+
+  it("is that of linalg, from its shapes", () => {
+    const types = "ins(%0, %1 : tensor<8x16xf32>, tensor<16x4xf32>) outs(%2 : tensor<8x4xf32>) -> tensor<8x4xf32>";
+    expect(cost(`  %3 = linalg.matmul ${types}`).flops).toBe(2 * 8 * 16 * 4);
+    expect(cost(`  %3 = linalg.matmul ${types.replaceAll("f32", "i32")}`).flops).toBe(null);
+    const maps = "indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>]";
+    const reduce = [
+      `  linalg.generic {${maps}} ins(%0 : tensor<8x16xf32>) outs(%1 : tensor<8xf32>) {`,
+      "    %4 = arith.addf %in, %out : f32",
+      "    linalg.yield %4 : f32",
+      "  } -> tensor<8xf32>",
+    ];
+    expect(cost(...reduce).flops).toBe(8 * 16);
+    expect(cost(...reduce.map((line) => line.replace("8x16", "?x16"))).flops, "8 is known from the other").toBe(8 * 16);
+    expect(cost(...reduce.map((line) => line.replaceAll("16", "?"))).flops).toBe(null);
+    expect(cost("  %0 = torch.aten.mm %a, %b : f32").flops, "of a dialect that is not known").toBe(null);
+  });
+});

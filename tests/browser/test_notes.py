@@ -1,0 +1,75 @@
+"""Notes on lines, and links to them, in a notebook and in an offline page."""
+
+from __future__ import annotations
+
+import json
+
+from irwidget import views
+from tests.browser.labserver import SHOW, evaluate
+from tests.views.lowerings import lower
+
+CELL = SHOW + "w = views.show([lower()], key='a'); w"
+LINK = "from IPython.display import Markdown\nMarkdown('[look](#lowering=model&pass=13&line=9)')"
+
+
+def write(view, line: int, words: str) -> str:
+    """Write on a line of the right pane; gives its text."""
+    row = view.locator(".irw-pane .cm-line").nth(line)
+    row.click()
+    view.page.keyboard.press("m")
+    dialog = view.locator("dialog.irw-notes")
+    text = dialog.locator("pre").inner_text()
+    dialog.locator("textarea").fill(words)
+    dialog.get_by_role("button", name="Keep").click()
+    view.locator(".irw-note", has_text="✎").first.wait_for()
+    return text
+
+
+def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
+    opened = open_notebook(CELL, LINK)
+    opened.run_all()
+    view, page = opened.viewer(), opened.page
+    page.locator("a", has_text="look").click()
+    view.locator("[data-stage='13'][aria-selected='true']").wait_for()
+    text = write(view, 3, "why twice?")
+    assert evaluate(page, "[one['note'] for one in w.notes]") == "['why twice?']"
+    page.wait_for_timeout(300)
+    (output,) = (one for one in json.loads(opened.save())["cells"][0]["outputs"] if "data" in one)
+    (kept,) = output["data"]["application/vnd.irwidget+json"]["views"][0]["state"]["notes"]
+    assert (kept["note"], kept["text"].strip()) == ("why twice?", text)
+
+    page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
+    again = page.context.new_page()
+    server = page.url.split("/lab")[0]
+    again.goto(f"{server}/lab/workspaces/{opened.path.stem}-again/tree/{opened.path.name}#pass=13&line=2")
+    saved = again.locator(".irw[data-timeline]")
+    saved.wait_for(timeout=60_000)
+    assert saved.get_by_role("button", name="Notes (1)").count() == 1
+    saved.locator("[data-stage='13'][aria-selected='true']").wait_for()
+    again.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=60_000)
+    again.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
+    fresh = again.locator(".irw", has=again.get_by_role("button", name="Tab", exact=True))
+    fresh.wait_for(timeout=60_000)  # a new kernel's, which knows of no notes
+    fresh.get_by_role("button", name="Notes (1)").wait_for()
+    assert evaluate(again, "[one['note'] for one in w.notes]") == "['why twice?']"
+    again.close()
+
+
+def test_a_page_is_saved_with_its_notes(tab, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(views.page([lower()]))
+    tab.goto(path.as_uri())
+    view = tab.locator(".irw[data-timeline]")
+    view.wait_for(timeout=20_000)
+    text = write(view, 3, "<b>why</b> </script> twice?")
+    view.get_by_role("button", name="Notes (1)").click()
+    with tab.expect_download() as saving:
+        view.get_by_role("button", name="Save the page with its notes").click()
+    saving.value.save_as(path)
+    tab.goto(path.as_uri())
+    view = tab.locator(".irw[data-timeline]")
+    view.wait_for(timeout=20_000)
+    view.get_by_role("button", name="Notes (1)").click()
+    assert "<b>why</b> </script> twice?" in view.locator("dialog li").inner_text()
+    view.locator("dialog li button").first.click()
+    assert view.locator(".cm-activeLine").last.inner_text().strip() == text

@@ -1,0 +1,34 @@
+"""What is seen of a lowering that takes long, and the button that stops it, in JupyterLab."""
+
+from __future__ import annotations
+
+from tests.browser.labserver import evaluate
+
+MODEL = """%load_ext irwidget
+import time, torch
+class Net(torch.nn.Module):
+    def forward(self, x):
+        time.sleep(wait)
+        return torch.relu(x) + 1
+net, x = Net(), torch.randn(4)
+wait = 2.5"""
+
+
+def test_progress_says_what_goes_on_and_stops_during_the_export(open_notebook):
+    notebook = open_notebook(
+        MODEL, "%lower net x --to torch_mlir", "wait = 90", "%lower net x --to torch_mlir,tosa_mlir"
+    )
+    notebook.run_all()
+    page = notebook.page
+    bar = page.locator(".irw-progress")
+    stop = bar.get_by_role("button", name="Stop")
+    bar.locator(".irw-phases li", has_text="torch.export").first.wait_for(timeout=60_000)
+    page.locator(".irw-list").wait_for(timeout=30_000)  # the view has taken the place of the progress
+    assert page.locator(".jp-Cell").nth(1).locator(".irw-progress").count() == 0
+    last = page.locator(".jp-Cell").nth(3)
+    last.locator("[aria-current]", has_text="torch.export").wait_for(timeout=30_000)
+    stop.click()
+    last.locator(".jp-OutputArea", has_text="interrupted").wait_for(timeout=10_000)
+    page.wait_for_function("!document.querySelector('.irw-progress')")
+    assert evaluate(page, "wait") == "90"  # the kernel lives
+    assert "ended without a result" in last.inner_text()

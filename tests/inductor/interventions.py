@@ -1,0 +1,257 @@
+"""Answers to why, tested by intervention: what an answer names is changed, and the outcome must flip.
+
+    python -m tests.inductor.interventions [--samples 200] [--first N]
+
+A sample is a program made of its number, compiled twice for sm_90 (no GPU is needed): as it is, and after what the
+answer says would have to change. It holds when the first answer gives the expected reason and the second is the other
+outcome.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from irwidget.frontends.base import Given
+from irwidget.inductor import lowering
+from irwidget.inductor.data import CapturedCompilation
+from irwidget.inductor.why import Compilation
+
+ARCH = "sm_90"
+UNARY: tuple[Callable[[Any], Any], ...] = (
+    torch.relu, torch.sin, torch.cos, torch.exp, torch.tanh, torch.sigmoid, torch.abs, torch.neg, torch.square,
+    lambda x: x * 2.5, lambda x: x + 1, lambda x: x - x.abs() / 3, torch.nn.functional.gelu,
+)  # fmt: skip
+SIZES = (16, 24, 32, 48, 64, 96, 128)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program and how it is compiled."""
+
+    function: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def captured(self) -> CapturedCompilation:
+        """What torch.compile does to it."""
+        return lowering.captured(Given(self.function, self.inputs, options=self.options), ARCH)
+
+
+Outcome = Callable[[CapturedCompilation], str]
+"""What came of a program, in a word, and the reason that is given."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A program before and after an intervention, and what is expected of both."""
+
+    kind: str
+    before: Compiled
+    after: Compiled
+    outcome: Outcome
+    expected: str
+    """How the outcome before begins."""
+    flipped: str
+    """How it begins afterwards."""
+
+
+def pair(first: str = "op0", second: str = "op1") -> Outcome:
+    """Whether two operations are one kernel, with the reasons."""
+
+    def outcome(captured: CapturedCompilation) -> str:
+        why = Compilation(captured).why(first, second)
+        return f"{why.answer}: {'; '.join(why.reasons)}"
+
+    return outcome
+
+
+def _of_graphs(captured: CapturedCompilation) -> str:
+    """The same of the first operations of two graphs, or the first two of one."""
+    last = max(op.graph for op in captured.ops)
+    ops = captured.ops
+    first = [op for op in ops if op.graph == 0][:1]
+    second = [op for op in ops if op.graph == last][-1:]
+    why = Compilation(captured).between(first, second)
+    return f"{why.answer}: {'; '.join(why.reasons)}"
+
+
+def _again(captured: CapturedCompilation) -> str:
+    found = captured.recompilations
+    return f"compiled again: {found[0].cause}; {found[0].cure}" if found else "once"
+
+
+def _rewritten(captured: CapturedCompilation) -> str:
+    names = sorted({one.pattern for one in captured.rewrites})
+    return f"rewritten by {', '.join(names)}" if names else "as it was"
+
+
+def _kind(captured: CapturedCompilation) -> str:
+    kinds = {op.kind for op in captured.ops}
+    return "called" if kinds <= {"extern", "fallback"} else "generated"
+
+
+class _Maker:
+    """Makes the programs of one sample."""
+
+    def __init__(self, number: int) -> None:
+        self.random = random.Random(number)
+        self.f, self.g, self.h = self.random.sample(UNARY, 3)
+        self.n, self.m = self.random.choice(SIZES), self.random.choice(SIZES)
+        torch.manual_seed(number)
+        self.x = torch.randn(self.n, self.m)
+
+    def size(self) -> Sample:
+        f, g = self.f, self.g
+
+        def both(x: Any) -> Any:
+            a = f(x)
+            return a, g(a)
+
+        whole = Compiled(both, (self.x,))
+        cut = Compiled(both, (self.x,), {"patches": {"max_fusion_size": 1}})
+        if self.random.random() < 0.5:
+            return Sample("fused, until it may not", whole, cut, pair(), "fused", "not fused: exceeds max fusion")
+        return Sample("exceeds max fusion", cut, whole, pair(), "not fused: exceeds max fusion", "fused")
+
+    def apart(self) -> Sample:
+        f, g = self.f, self.g
+        y = torch.randn_like(self.x)
+        before = Compiled(lambda x, y: (f(x), g(y)), (self.x, y))
+        after = Compiled(lambda x, y: (f(x), g(x)), (self.x, y))
+        return Sample("share no buffer", before, after, pair(), "not compared", "fused")
+
+    def reductions(self) -> Sample:
+        f, g, x = self.f, self.g, torch.randn(self.n, self.n + 16)
+        before = Compiled(lambda x: (f(x).sum(0), g(x).sum(1)), (x,))
+        after = Compiled(lambda x: (f(x).sum(1), g(x).sum(1)), (x,))
+        return Sample("reduce over other dimensions", before, after, pair(), "not fused: no shared data", "fused")
+
+    def extents(self) -> Sample:
+        f, g, n = self.f, self.g, self.n // 2
+        before = Compiled(lambda x: (f(x), g(x[:n])), (self.x,))
+        after = Compiled(lambda x: (f(x[:n]), g(x[:n])), (self.x,))
+        return Sample("other extents", before, after, pair(), "not fused", "fused")
+
+    def product(self) -> Sample:
+        f, w = self.f, torch.randn(self.m, self.n)
+        run = lambda x, w: f(x @ w)  # noqa: E731
+        before = Compiled(run, (self.x, w))
+        after = Compiled(run, (self.x, w), {"patches": {"max_autotune": True}})
+        return Sample("a library's product", before, after, pair(), "not fused", "fused")
+
+    def between(self) -> Sample:
+        f, g, h = self.f, self.g, self.h
+        x, w = torch.randn(self.n, self.n), torch.randn(self.n, self.n)
+
+        def through(x: Any, w: Any) -> Any:
+            a = f(x)
+            return a, g(a) * (a @ w)
+
+        def beside(x: Any, w: Any) -> Any:
+            a = f(x)
+            return a, g(a) + h(a) * w
+
+        before, after = Compiled(through, (x, w)), Compiled(beside, (x, w))
+
+        def outcome(captured: CapturedCompilation) -> str:
+            last = [op.name for op in captured.ops if op.kind == "loops"][-1]
+            return pair("op0", last)(captured)
+
+        return Sample("what lies between", before, after, outcome, "not fused: intermediate nodes between", "fused")
+
+    def broken(self) -> Sample:
+        f, g = self.f, self.g
+
+        def breaks(x: Any) -> Any:
+            a = f(x)
+            torch._dynamo.graph_break()
+            return a, g(a)
+
+        def whole(x: Any) -> Any:
+            a = f(x)
+            return a, g(a)
+
+        before, after = Compiled(breaks, (self.x,)), Compiled(whole, (self.x,))
+        return Sample("a graph break", before, after, _of_graphs, "not fused: they are in different graphs", "fused")
+
+    def shapes(self) -> Sample:
+        f, more = self.f, torch.randn(self.n + 8, self.m)
+        again = {"again": [(more,)]}
+        before = Compiled(lambda x: f(x), (self.x,), again)
+        after = Compiled(lambda x: f(x), (self.x,), {**again, "dynamic": True})
+        return Sample("another shape", before, after, _again, f"compiled again: dimension 0 of x was {self.n}", "once")
+
+    def numbers(self) -> Sample:
+        f, k = self.f, self.random.randint(2, 50)
+        again = {"again": [(self.x, k + 1)]}
+        before = Compiled(lambda x, k: f(x) * k, (self.x, k), again)
+        after = Compiled(lambda x, k: f(x) * k, (self.x, k), {**again, "dynamic": True})
+        return Sample("another number", before, after, _again, f"compiled again: k is {k}", "once")
+
+    def converted(self) -> Sample:
+        f = self.f
+        run = lambda x: f(x.half().float())  # noqa: E731
+        before = Compiled(run, (self.x,))
+        after = Compiled(run, (self.x,), {"patches": {"pattern_matcher": False}})
+        return Sample("a pattern", before, after, _rewritten, "rewritten by pointless_convert", "as it was")
+
+    def random_numbers(self) -> Sample:
+        x = self.x
+        before = Compiled(lambda x: torch.rand_like(x), (x,), {"patches": {"fallback_random": True}})
+        after = Compiled(lambda x: torch.rand_like(x), (x,))
+        return Sample("a fallback", before, after, _kind, "called", "generated")
+
+    def threshold(self) -> Sample:
+        f, g = self.f, self.g
+        run = lambda x: (f(x), g(x))  # noqa: E731
+        before = Compiled(run, (self.x,), {"patches": {"score_fusion_memory_threshold": 10**9}})
+        return Sample(
+            "a threshold", before, Compiled(run, (self.x,)), pair(), "not fused: score_fusion_memory_threshold", "fused"
+        )
+
+
+KINDS = ("size", "apart", "reductions", "extents", "product", "between", "broken", "shapes", "numbers", "converted",
+         "random_numbers", "threshold")  # fmt: skip
+
+
+def sample(number: int) -> Sample:
+    """The sample of a number: its kind, its operations and its sizes."""
+    return getattr(_Maker(number), KINDS[number % len(KINDS)])()
+
+
+def holds(one: Sample) -> tuple[bool, str, str]:
+    """Whether the reason is as expected and the outcome flips; with both outcomes."""
+    first = one.outcome(one.before.captured())
+    second = one.outcome(one.after.captured())
+    return first.startswith(one.expected) and second.startswith(one.flipped), first, second
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--samples", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0)
+    given = parser.parse_args()
+    counts: collections.Counter[tuple[str, bool]] = collections.Counter()
+    began = time.perf_counter()
+    for number in range(given.first, given.first + given.samples):
+        one = sample(number)
+        good, first, second = holds(one)
+        counts[one.kind, good] += 1
+        if not good:
+            print(f"{number} {one.kind}: {first!r}, then {second!r}", flush=True)
+    right = sum(count for (_, good), count in counts.items() if good)
+    for kind in sorted({kind for kind, _ in counts}):
+        print(f"{kind}: {counts[kind, True]} of {counts[kind, True] + counts[kind, False]}")
+    print(f"{right} of {given.samples} hold, {time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

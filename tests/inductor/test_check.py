@@ -1,0 +1,96 @@
+"""--check of torch.compile: what is executed, what is not, and which pass is named."""
+
+import shutil
+
+import pytest
+import torch
+
+import irwidget
+from irwidget.errors import UsageError
+from tests.inductor import programs
+
+X = torch.randn(12, 16)
+aten = torch.ops.aten
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="takes g++")
+
+
+def swapping(wrong):
+    """A pass that puts other operations in the place of some."""
+
+    def swap(graph):
+        for node in graph.nodes:
+            node.target = wrong.get(node.target, node.target)
+
+    return swap
+
+
+def rooted(x, w):
+    return torch.tanh(x * w).sum()
+
+
+def test_a_pass_that_breaks_a_graph_is_named():
+    wrong = swapping({aten.mul.Tensor: aten.add.Tensor})
+    low = irwidget.lower(
+        programs.apart, X, to="inductor_fx", check="each", patches={"post_grad_custom_post_pass": wrong}
+    )
+    assert (low.check.state, low.check.dump) == ("differs", "post_grad_custom_post_pass")
+    assert low.check.element.result == "result 1"
+    states = low.check.by_dump
+    assert {state for index, state in states.items() if index < low.check.index} == {"equal"}
+    assert {state for index, state in states.items() if index >= low.check.index} == {"differs"}
+    assert len(states) > 20
+
+
+def test_a_joint_pass_that_breaks_only_the_gradients_is_named():
+    wrong = swapping({aten.sub.Tensor: aten.add.Tensor})
+    low = irwidget.lower(
+        rooted, X.clone().requires_grad_(), torch.randn(12, 16), to="aot_backward", check="each",
+        patches={"joint_custom_post_pass": wrong},
+    )  # fmt: skip
+    assert (low.check.state, low.check.dump) == ("differs", "joint_custom_post_pass")
+    assert low.check.element.result.startswith("gradient of ")
+    assert any(one.dump == "aot autograd" and one.state == "equal" for one in low.check.each)
+
+
+@needs_compiler
+def test_the_code_for_the_cpu_is_executed():
+    lows = irwidget.lower(programs.apart, X, to=["inductor_cpp", "inductor_loop_ir"], check=True)
+    assert lows["inductor_cpp"].check.ok
+    assert lows["inductor_cpp"].check.error is not None
+    assert lows["inductor_loop_ir"].check.state == "not checked"
+    assert "loop IR is not executed" in lows["inductor_loop_ir"].check.reason
+
+
+@pytest.mark.exhaustive  # g++
+@needs_compiler
+def test_code_of_a_wrong_graph_differs():
+    wrong = swapping({aten.mul.Tensor: aten.add.Tensor})
+    low = irwidget.lower(programs.apart, X, to="inductor_cpp", check=True, patches={"post_grad_custom_pre_pass": wrong})
+    assert (low.check.state, low.check.dump) == ("differs", "post_grad_custom_pre_pass")
+
+
+def test_without_a_compiler_the_code_is_not_checked():
+    low = irwidget.lower(programs.apart, X, to="inductor_cpp", check=True, patches={"cpp.cxx": ("no-such-compiler",)})
+    assert 'extern "C"' in low.text
+    assert low.check.state == "not checked"
+    assert "the code was not built: " in low.check.reason
+    assert "post-grad passes, is equal" in low.check.reason
+
+
+def test_code_for_a_gpu_is_not_checked_and_its_graphs_are():
+    half = [torch.randn(1, 2, 16, 32, dtype=torch.float16) for _ in range(3)]
+    low = irwidget.lower(programs.attention, *half, to="inductor_triton", arch="sm_90", check=True)
+    assert low.check.state == "not checked"
+    assert low.check.reason.startswith("Triton kernels are not executed: there is no GPU; the last dump that was")
+
+
+def test_random_numbers_are_not_checked():
+    low = irwidget.lower(lambda x: torch.nn.functional.dropout(x, 0.5), X, to="dynamo_fx", check=True)
+    assert low.check.state == "not checked"
+    assert low.check.reason.startswith("random: ")
+
+
+def test_an_edited_dump_is_not_called_checked():
+    low = irwidget.lower(programs.apart, X, to="inductor_fx")
+    with pytest.raises(UsageError):
+        low.edit(2, low.dumps[2].text).run()
