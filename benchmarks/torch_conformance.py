@@ -15,6 +15,7 @@ import sys
 import types
 import warnings
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ import torch
 from packaging import version
 
 import irwidget
+from benchmarks import bare
 from irwidget.errors import IRWidgetError
-from irwidget.toolchain import mlir
 from tests.llvm import validity
 
-OUTPUT_TYPES = {"linalg_on_tensors_mlir": "linalg-on-tensors", "tosa_mlir": "tosa", "stablehlo_mlir": "stablehlo"}
+SECONDS = 300.0
 _SUITE = "projects/pt1/python"
 
 
@@ -71,25 +72,11 @@ def inputs(program: Any) -> tuple[torch.nn.Module, tuple[Any, ...]]:
     raise ValueError("it calls no forward")
 
 
-def bare(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str | None:
-    """What torch-mlir makes by itself; None where it fails."""
-    from torch_mlir import fx  # pyright: ignore[reportMissingImports]
-
-    try:
-        module: Any = fx.export_and_import(model, *args, output_type=OUTPUT_TYPES[target], func_name="main")
-    except Exception:
-        return None
-    text: str = module.operation.get_asm(
-        large_elements_limit=mlir.LARGE_ELEMENTS, large_resource_limit=mlir.LARGE_RESOURCE
-    )
-    return mlir.content(text).text
-
-
 def same(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
     """`same text`, `other text`, `more than bare torch-mlir`, `less than bare torch-mlir`, `neither`."""
-    expected = bare(model, args, target)
+    expected = bare.lowered(model, args, target)
     try:
-        made: str | None = irwidget.lower(model, *args, to=target, timeout=60, dumps=False).text
+        made: str | None = irwidget.lower(model, *args, to=target, timeout=SECONDS, dumps=False).text
     except IRWidgetError:
         made = None
     if made is None or expected is None:
@@ -99,23 +86,44 @@ def same(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
 
 
 def checked(model: torch.nn.Module, args: tuple[Any, ...]) -> str:
-    """The verdict at LLVM IR; `refused` where the program does not reach it."""
+    """The verdict at LLVM IR; `refused: ...` where the program does not reach it."""
     try:
-        verdict = irwidget.lower(model, *args, to="llvm_ir", check=True, timeout=60).check
-    except IRWidgetError:
-        return "refused"
+        verdict = irwidget.lower(model, *args, to="llvm_ir", check=True, timeout=SECONDS).check
+    except IRWidgetError as error:
+        return _refused(error)
     return verdict.state if verdict else "not checked"
 
 
+def _refused(error: IRWidgetError) -> str:
+    return "out of time" if "timed out" in str(error) else f"refused: {str(error).splitlines()[0][:160]}"
+
+
 def kernels(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
-    """`valid`, `invalid`, `refused`, or `no kernel` of what computes nothing."""
+    """`valid`, `invalid`, `refused: ...`, or `no kernel` of what computes nothing."""
     try:
-        low = irwidget.lower(model, *args, to=target, kernels=True, timeout=60)
+        low = irwidget.lower(model, *args, to=target, kernels=True, timeout=SECONDS)
     except IRWidgetError as error:
-        return "no kernel" if "no GPU kernel in it" in str(error) else "refused"
+        return "no kernel" if "no GPU kernel in it" in str(error) else _refused(error)
     made = [dump.text for dump in low.dumps if dump.name == "codegen"]
     wrong = any(validity.faults(target, text) or validity.unresolved(target, text) for text in made)
     return "invalid" if wrong or not made else "valid"
+
+
+_FINE = ("same text", "equal", "valid", "no kernel", "neither", "not reached")
+
+
+def _results(model: torch.nn.Module, args: tuple[Any, ...], wanted: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """For each target how it went; what starts from linalg is `not reached` where linalg is not."""
+    reached = True
+    for target in wanted:
+        if target in bare.OUTPUT_TYPES:
+            found = same(model, args, target)
+            reached = found not in ("neither", "less than bare torch-mlir") if "linalg" in target else reached
+            yield target, found
+        elif not reached:
+            yield target, "not reached"
+        else:
+            yield target, checked(model, args) if target == "check" else kernels(model, args, target)
 
 
 def main(arguments: list[str]) -> None:
@@ -127,18 +135,18 @@ def main(arguments: list[str]) -> None:
     parsed = parser.parse_args(arguments)
     wanted = parsed.targets.split(",")
     counts: dict[str, Counter[str]] = {target: Counter() for target in wanted}
-    for program in suite(parsed.checkout)[parsed.first :: parsed.sample]:
+    sampled = suite(parsed.checkout)[parsed.first :: parsed.sample]
+    for program in sampled:
         try:
             model, args = inputs(program)
         except Exception as error:
             print(f"{program.unique_name}: left out, {type(error).__name__}: {error}", flush=True)
             continue
-        for target in wanted:
-            ask = checked if target == "check" else None
-            found = ask(model, args) if ask else (same if target in OUTPUT_TYPES else kernels)(model, args, target)
-            counts[target][found] += 1
-            if found not in ("same text", "equal", "valid", "no kernel", "neither"):
+        for target, found in _results(model, args, wanted):
+            counts[target][found.partition(":")[0]] += 1
+            if found not in _FINE:
                 print(f"{program.unique_name}: {target}: {found}", flush=True)
+    print(f"\n{len(sampled)} programs; GPU code is assembled, not executed")
     print("\n| target | " + "results |\n|---|---|")
     for target, found in counts.items():
         print(f"| {target} | {', '.join(f'{count} {what}' for what, count in found.most_common())} |")

@@ -97,7 +97,7 @@ def _message(failure: Failure, trace: Trace) -> str:
     """What failed, where in the user's code, and how to see it again."""
     import linecache
 
-    from irwidget.frontends.torch import describe
+    from irwidget.frontends.places import describe
 
     if failure.kind == "usage":
         return failure.message

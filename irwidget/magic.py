@@ -19,6 +19,7 @@ from traitlets import Enum, Float
 from irwidget import arguments, cells, commands, display, imports, private_ipython, reports, routes, versus
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
+from irwidget.frontends import places
 from irwidget.frontends import torch as frontend
 from irwidget.frontends.cell import Call, Candidate
 from irwidget.progress import ProgressLine
@@ -239,7 +240,7 @@ def _interrupts_of(shell: InteractiveShell) -> Generator[list[str]]:
             noted.append(str(error))
             return
         place = frontend.user_line(error)
-        where = f", {frontend.describe(place)}" if place else ""
+        where = f", {places.describe(place)}" if place else ""
         noted.append(f"interrupted in the cell's own code{where}, after {time.monotonic() - began:.0f} s")
 
     if private_ipython.handles_exceptions(shell):  # somebody else's

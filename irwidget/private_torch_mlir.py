@@ -44,7 +44,8 @@ def libraries() -> Path:
 def node_importer() -> Any:
     """A class to derive from: the importer of a graph's nodes, its hooks and members by names of ours.
 
-    `literal`, `cond`, `map` and `scan` are called for a value and for the higher-order operators of these names.
+    `literal`, `cond`, `while_loop`, `map` and `scan` are called for a value and for the higher-order operators of these
+    names.
     """
     base: Any = importer().GraphNodeImporter
 
@@ -55,6 +56,10 @@ def node_importer() -> Any:
         def _import_hop_cond(self, loc: Any, node: Any, hop: Any) -> None:
             self.cond(loc, node)
 
+        def _import_hop_while_loop(self, loc: Any, node: Any, hop: Any) -> None:
+            self._while_loop = hop
+            self.while_loop(loc, node)
+
         def _import_hop_map_impl(self, loc: Any, node: Any, hop: Any) -> None:
             self.map(loc, node)
 
@@ -64,6 +69,14 @@ def node_importer() -> Any:
         def literal(self, value: Any, info: Any = None) -> Any:
             """The SSA value of a constant."""
             return super()._import_literal(value, info)
+
+        def while_loop(self, loc: Any, node: Any) -> None:
+            """The importer's own `while_loop`."""
+            super()._import_hop_while_loop(loc, node, self._while_loop)
+
+        def rebind(self, node: Any, value: Any) -> None:
+            """Have a node stand for another SSA value from here on."""
+            self._v[(node, 0)] = value
 
         def argument(self, loc: Any, node: Any) -> Any:
             """The SSA value of an argument of a node."""

@@ -52,6 +52,25 @@ class NodeImporter(_NodeImporter):
                 mlir.ir.Operation.create("torch.prim.If.yield", operands=results, loc=loc)
         self._bind(node, branch.results)
 
+    def while_loop(self, loc: Any, node: Any) -> None:
+        """torch-mlir's own, of values to begin with that no pass knows (see `has_while`)."""
+        for carried in pytree.tree_leaves(node.args[2:]):
+            if not isinstance(carried, torch.fx.Node):
+                raise NotImplementedError(f"while_loop begins with {carried!r}: begin with torch.tensor({carried!r})")
+            if carried.op == "call_function" and _is_constant(carried):
+                self._hide(carried, loc)
+        super().while_loop(loc, node)
+
+    def _hide(self, node: Any, loc: Any) -> None:
+        """Add a zero to a value that no pass knows."""
+        kind = node.meta["val"]
+        if kind.dtype == torch.bool:
+            return
+        with loc:
+            zero = self.literal(torch.zeros((), dtype=kind.dtype))
+        value = self.argument(loc, node)
+        self.rebind(node, _made("torch.aten.add.Tensor", [value.type], [value, zero, self._integer(1, loc)], loc))
+
     def map(self, loc: Any, node: Any) -> None:
         """`map_impl(function, slices, others)`: a loop that puts the results of each slice in its place."""
         function, given, others = node.args
@@ -163,6 +182,19 @@ def has_while(program: ExportedProgram) -> bool:
     """
     graphs = (module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule))
     return any(str(node.target) == "while_loop" for graph in graphs for node in graph.nodes)
+
+
+def _is_constant(node: Any) -> bool:
+    """Whether a value is computed of constants alone."""
+    left, seen = [node], {node}
+    while left:
+        for one in left.pop().all_input_nodes:
+            if one.op != "call_function":
+                return False
+            if one not in seen:
+                seen.add(one)
+                left.append(one)
+    return True
 
 
 def _made(name: str, results: Sequence[Any], operands: Sequence[Any], loc: Any) -> Any:

@@ -6,12 +6,14 @@ Python's numbers. Here large tensors stay where they are, and the module only na
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import ExportError, ToolError, UsageError
-from irwidget.frontends.torch import first_line, node_lines, quote, read_sources
+from irwidget.frontends.places import node_lines, quote
+from irwidget.frontends.torch import first_line, read_sources
 from irwidget.toolchain import forked, weights
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.weights import Literal, Weights
@@ -20,6 +22,9 @@ from irwidget.trace import Diagnostic, Location
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
+
+
+_HIGHER_ORDER = re.compile(r"Higher-order operation '(\w+)' not implemented")
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
 
     The program is changed. Raises ExportError with the user's line.
     """
-    from irwidget.frontends import fx_control, fx_literals
+    from irwidget.frontends import fx_control, fx_literals, refusing
     from irwidget.toolchain import mlir
 
     _restore_buffers(program)
@@ -110,6 +115,7 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
         importer.import_frozen_program(program, func_name="main")
     except Exception as error:
         raise _explained(error, name) from error
+    refusing.check_operators(importer.module, program, name)
     placed: list[_PlacedLiteral] = []
     for operation in weights.literals(importer.module):
         value = operation.attributes["value"]
@@ -156,6 +162,11 @@ def _cause(error: Exception) -> str:
     """Why, in words: a dtype that it has no type for is a KeyError of its tables."""
     import torch
 
+    if hop := _HIGHER_ORDER.search(str(error)):
+        return (
+            f"it does not import the higher-order operator {hop[1]}. Next step: lower the model without it, or its "
+            "parts one by one"
+        )
     missing = error.args[0] if isinstance(error, KeyError) and error.args else None
     if not isinstance(missing, torch.dtype):
         return first_line(error)

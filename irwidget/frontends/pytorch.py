@@ -11,9 +11,10 @@ from irwidget import llvm_routes
 from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
 from irwidget.errors import ExportError, IRWidgetError, ToolError, UsageError
-from irwidget.frontends import base, importing
+from irwidget.frontends import base, forms, importing, refusing
 from irwidget.frontends import torch as export
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
+from irwidget.frontends.forms import PLAIN, Form
 from irwidget.frontends.undo import bounded
 from irwidget.lazy import cached_property
 from irwidget.llvm_routes import TorchOptions
@@ -80,23 +81,63 @@ def value_independent_steps() -> frozenset[Step]:
 class Model(Begun):
     """A model, exported at most once; one that cannot be exported is not exported again either."""
 
-    def __init__(self, front_end: FrontEnd, given: Given) -> None:
+    def __init__(self, front_end: FrontEnd, given: Given, form: Form = PLAIN) -> None:
         super().__init__(front_end, given)
+        self._form = form
+        self._export_error: IRWidgetError | None = None
         self._import_error: IRWidgetError | None = None
         self._options = Options()
+        self._lowered_by: dict[str, Model] = {}
 
     def prepare(self, options: Options) -> None:
         """Export it."""
         self._options = options
-        _ = self._imported
+        if self._other is None:
+            _ = self._imported
 
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
         self._options = options
-        source, frame = self._imported
+        model = self._lowered_by[target.name] = self._suited(target, options)
+        if model is not self:
+            model.prepare(options)
+        source, frame = model._imported
         return Made(base.run(source, (*target.steps, *extra), target.name, options, frame))
+
+    def _suited(self, target: Target, options: Options) -> Model:
+        """This model, or its other form where it has one and torch-mlir refuses this.
+
+        Raises ExportError for shapes that TOSA cannot say, before any pass is shown.
+        """
+        dynamic = target.name == "tosa_mlir" and refusing.is_dynamic(self._program)
+        if not target.steps or (self._other is None and not dynamic):
+            return self
+        try:
+            source, frame = self._imported
+        except ExportError:
+            if self._other is None:
+                raise
+            return self._other
+        quiet = replace(options, dumps=False, progress=None)
+        failure = base.run(source, target.steps, target.name, quiet, frame).failure
+        if failure is None or (self._other is None and failure.kind != "pass"):
+            return self
+        if self._other is None:
+            raise refusing.dynamic_refusal(self._program, self.given.called, failure.message)
+        return self._other
+
+    @cached_property
+    def _other(self) -> Model | None:
+        """The same model in operators that more of torch-mlir's passes know; None where this is all there is."""
+        if self._form is not PLAIN:
+            return None
+        self.check_model()
+        form, given = forms.other(self.given, self._program)
+        return None if form is PLAIN else Model(self.front_end, given, form)
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         """The result's, by the model itself; its own failure does not cost the lowering."""
+        if (model := self._lowered_by.get(target.name, self)) is not self:
+            return model.verdict(target, trace, options, source)
         try:
             with bounded("--check"):
                 if isinstance(self._expected, str):
@@ -121,10 +162,22 @@ class Model(Begun):
         if error:
             raise error
 
-    @cached_property
+    @property
     def _program(self) -> ExportedProgram:
-        given = self.given
-        return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called)
+        """What torch.export makes of it, made once; one that it refuses is not exported again either."""
+        if self._export_error is not None:
+            raise self._export_error
+        try:
+            return self._first_export
+        except (ExportError, ToolError, UsageError) as error:
+            self._export_error = error
+            raise
+
+    @cached_property
+    def _first_export(self) -> ExportedProgram:
+        given, form = self.given, self._form
+        how: dict[str, Any] = {"in_parts": form.in_parts, "more": form.decompositions}
+        return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called, **how)
 
     @cached_property
     def _expected(self) -> expectations.Expected | str:
@@ -162,7 +215,8 @@ class Model(Begun):
         with bounded("torch-mlir's importer"):
             imported = importing.import_program(program, name, isolate=how.isolate, memory=how.memory)
         seconds = time.perf_counter() - started
-        frame = Trace("", (), name=name, sources=imported.sources, diagnostics=imported.remarks)
+        remarks = (*imported.remarks, *self._form.remarks)
+        frame = Trace("", (), name=name, sources=imported.sources, diagnostics=remarks)
         if imported.weights:
             imported.weights.safe = value_independent_steps()
         source = Source(imported.bytecode, name="torch.export", seconds=seconds, weights=imported.weights)

@@ -11,8 +11,9 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from irwidget import private_ipython, private_torch, private_torch_mlir
+from irwidget import private_torch, private_torch_mlir
 from irwidget.errors import ExportError, IRWidgetError, UsageError
+from irwidget.frontends.places import node_lines, quote
 from irwidget.frontends.stack import whole_user_stacks
 from irwidget.frontends.suppressed import no_collection, suppressed_output
 from irwidget.frontends.undo import tracing
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
     from torch.fx import Node
-
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def is_model(obj: object) -> bool:
@@ -42,21 +41,31 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     name: str | None = None,
+    *,
+    in_parts: bool = False,
+    more: Mapping[Any, Callable[..., Any]] | None = None,
 ) -> ExportedProgram:
     """`torch.export` of a module or function, in inference form, decomposed for torch-mlir.
 
+    `in_parts` writes complex numbers as real and imaginary parts; `more` are further decompositions, by operator.
+
     Raises ExportError with the user's line, the cause and what to try.
     """
-    from irwidget.frontends import mixed
+    from irwidget.frontends import mixed, refusing
 
     label = name or model_name(model)
     try:
         quiet = suppressed_output(), whole_user_stacks(), no_collection(), some_temporary_folder()
         with tracing("torch.export", model, *quiet):
             program = _traced(model, args, dict(kwargs or {}), dynamic_shapes)
+            if in_parts:
+                from irwidget.frontends import complex_parts
+
+                program = complex_parts.without(program, label, args, dict(kwargs or {}), dynamic_shapes, _traced)
+            refusing.check_layouts(program, label)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
             if not found:
-                return program.run_decompositions(private_torch_mlir.decompositions())
+                return program.run_decompositions({**private_torch_mlir.decompositions(), **(more or {})})
     except IRWidgetError:
         raise
     except Exception as error:
@@ -75,6 +84,7 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
 
         return TS2EPConverter(model, args, kwargs).convert()
     module = model if isinstance(model, torch.nn.Module) else _function_module(model)
+    args, kwargs = _told_apart(args, kwargs)
     try:
         return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     except Exception as error:
@@ -86,6 +96,22 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
         # gradients within a program, as of torch.func's transforms, which torch.export cannot trace
         graph = make_fx(lambda *given: module.forward(*given))(*args)
         return torch.export.export(graph, args, strict=False)
+
+
+def _told_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The inputs, with a tensor that is given twice as two: torch.export would take them for one argument."""
+    import torch
+
+    from irwidget.private_torch import pytree
+
+    seen: set[int] = set()
+
+    def apart(leaf: Any) -> Any:
+        again = type(leaf) is torch.Tensor and id(leaf) in seen
+        seen.add(id(leaf))
+        return leaf.detach() if again else leaf
+
+    return pytree.tree_map(apart, (args, kwargs))
 
 
 _NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
@@ -104,11 +130,6 @@ def _refused(name: str, node: Node, error: Exception) -> ExportError:
     refused = ExportError("\n".join(lines))
     refused.location = places[-1] if places else None
     return refused
-
-
-def node_lines(node: Node) -> list[Location]:
-    """The lines that made an operation of a traced graph, outermost first."""
-    return [Location(file, int(line)) for file, line in _FRAME.findall(node.meta.get("stack_trace") or "")]
 
 
 def _function_module(function: Callable[..., Any]) -> torch.nn.Module:
@@ -164,6 +185,16 @@ _HINTS = (
         "keep the computation in torch operations, or pass the number as an argument",
     ),
     (
+        ("Constraints violated",),
+        "the model works with one size only of a dimension that dynamic_shapes says is dynamic",
+        "leave that dimension out of dynamic_shapes, or compute with x.shape in its place",
+    ),
+    (
+        ("SparseTensorImpl", "Sparse CSR tensors", "Sparse CSC tensors", "Sparse BSR tensors", "Sparse BSC tensors"),
+        "sparse tensors have no form in MLIR that torch-mlir imports",
+        "lower the model with x.to_dense() in their place",
+    ),
+    (
         ('missing the required "forward"',),
         "the module has no forward method",
         "define forward, or lower its parts one by one",
@@ -216,18 +247,6 @@ def user_line(error: BaseException) -> Location | None:
         if is_user_file(frame.filename)
     ]
     return frames[-1] if frames else None
-
-
-def quote(place: Location) -> str:
-    """A line of a message that shows where in the user's code."""
-    code = linecache.getline(place.file, place.line).strip()
-    return f"  at {describe(place)}" + (f": {code}" if code else "")
-
-
-def describe(place: Location) -> str:
-    """`In[3] line 7` for a notebook's cell, `model.py:7` for a file."""
-    cell = private_ipython.cell_of(place.file)
-    return f"{cell} line {place.line}" if cell else str(place)
 
 
 def bind_error(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> UsageError | None:

@@ -51,10 +51,14 @@ def _dense(dense: Any) -> bytes:
     if dense.is_splat:
         return numpy.full(count, dense.get_splat_value().value, kind).tobytes()
     ir = mlir.ir
-    known = ir.DenseFPElementsAttr if element in _FLOATS else ir.DenseIntElementsAttr
+    numbers: Any = (ir.DenseFPElementsAttr if element in _FLOATS else ir.DenseIntElementsAttr)(dense)
     try:
-        return numpy.array(list(known(dense))).astype(kind).tobytes()
-    except TypeError:  # the bindings have no numbers for it
+        return numpy.array(list(numbers)).astype(kind).tobytes()
+    except TypeError:  # half precision, which the iterator lacks, has a buffer
+        pass
+    try:
+        return numpy.array(numbers).astype(kind).tobytes()
+    except (TypeError, ValueError):  # the bindings have no numbers for it
         raise mlir.PassFailed(f"the values of a constant of {element} cannot be read", ()) from None
 
 

@@ -33,9 +33,18 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NOT_THE_USERS = ("site-packages", "dist-packages", "/lib/python3", "<frozen ", "<eval_with_key>", _PACKAGE)
 
 
+_TORCH = ("torch/fx/", "torch/_")
+"""How torch names its own files in what it puts into a graph by itself."""
+
+
+def is_installed(name: str) -> bool:
+    """Whether a file is an installed package's, or Python's own."""
+    return name.startswith(_TORCH) or any(part in name for part in _NOT_THE_USERS)
+
+
 def is_user_file(name: str) -> bool:
     """Whether a file is the user's rather than an installed package's or unnamed."""
-    return name not in ("-", "<string>", "<stdin>", "") and not any(part in name for part in _NOT_THE_USERS)
+    return name not in ("-", "<string>", "<stdin>", "") and not is_installed(name)
 
 
 def frames(text: str, aliases: dict[str, str] | None = None, name: str = "") -> Iterator[Location]:

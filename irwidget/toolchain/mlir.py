@@ -208,7 +208,8 @@ def _diagnostic(info: Any) -> Diagnostic:
     return Diagnostic(
         severity=str(info.severity).rsplit(".", 1)[-1].lower(),  # pyright: ignore[reportArgumentType]
         message=str(info.message),
-        location=locations.user_location(place) or next(locations.frames(place), None),
+        location=locations.user_location(place)
+        or next((frame for frame in locations.frames(place) if not locations.is_installed(frame.file)), None),
         notes=tuple(_diagnostic(note) for note in info.notes),
     )
 

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from irwidget.trace import Dump, Trace
+from irwidget.views import graph_text
 from irwidget.views.analysis import Analysis
 from irwidget.views.diff import Hunk
 from irwidget.views.markup import aligned, capped, folded, joined, shortened, table, tag
@@ -144,7 +145,7 @@ def _text(trace: Trace, large: bool) -> str:
         lines += ["", f"error: {failed}"]
     if not large:
         lines += ["", *capped(list(_diff(trace)), TEXT_LINES)]
-    return "\n".join(map(shortened, lines))
+    return "\n\n".join(["\n".join(map(shortened, lines)), *graph_text.graphs(trace.attachments)])
 
 
 def _html(trace: Trace, large: bool) -> str:
@@ -160,6 +161,8 @@ def _html(trace: Trace, large: bool) -> str:
         lines = list(map(shortened, capped(list(_diff(trace)), HTML_LINES) or [""]))
         summary = lines[1].removeprefix("+++ ") if len(lines) > 1 else lines[0]
         parts.append(folded(joined(["Last change: ", tag("code", summary)]), tag("pre", "\n".join(lines))))
+    for graph in graph_text.graphs(trace.attachments):
+        parts.append(folded(graph.split("\n")[0], tag("pre", graph)))
     return tag("div", *parts)
 
 

@@ -13,6 +13,7 @@ from torch._higher_order_ops.while_loop import while_loop
 
 import irwidget
 from irwidget.checking import expected
+from irwidget.errors import ExportError
 from irwidget.frontends import torch as export
 
 
@@ -30,6 +31,14 @@ class While(nn.Module):
         return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5 + 1), (torch.tensor(0), x))
 
 
+class Known(nn.Module):
+    """The first condition is known: torch-mlir would make an endless loop of it."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        first = torch.zeros((), dtype=torch.int64)
+        return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5 + 1), (first + 1, x))
+
+
 class Map(nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
         return torch_map(lambda row, y: row.sin() + y, x, y)
@@ -43,6 +52,7 @@ class Scan(nn.Module):
 PROGRAMS: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...], str]] = {
     "cond": (Cond(), (torch.ones(3, 4),), "scf.if"),
     "while_loop": (While(), (torch.ones(3, 4),), "scf.while"),
+    "while_loop of a known number": (Known(), (torch.ones(3, 4),), "scf.while"),
     "map": (Map(), (torch.rand(3, 4), torch.rand(4)), "scf.for"),
     "scan": (Scan(), (torch.rand(3, 4),), "scf.for"),
 }
@@ -85,3 +95,11 @@ def test_results_of_a_body_may_be_nested() -> None:
     low = irwidget.lower(Numbers(), torch.rand(3, 4), torch.rand(4), to="linalg_on_tensors_mlir", check=True)
     assert low.check is not None
     assert low.check.state == "equal"
+
+
+def test_a_loop_that_begins_with_a_python_number_is_refused_with_the_next_step() -> None:
+    def counted(x: torch.Tensor) -> Any:
+        return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 2), (0, x))
+
+    with pytest.raises(ExportError, match=r"while_loop begins with 0: begin with torch.tensor\(0\)"):
+        irwidget.lower(counted, torch.ones(3), to="linalg_on_tensors_mlir", timeout=60)

@@ -74,3 +74,9 @@ def test_gradients_of_torch_func_are_programs() -> None:
 def test_a_scripted_module_is_checked_as_the_module_is() -> None:
     low = irwidget.lower(torch.jit.script(MODEL), X, to="linalg_on_tensors_mlir", check=True, timeout=60)
     assert str(low.check).startswith("equal"), low.check
+
+
+def test_a_tensor_that_is_given_twice_is_two_arguments() -> None:
+    low = irwidget.lower(torch.sub, X, X, to="linalg_on_tensors_mlir", check=True, timeout=60)
+    assert str(low.check).startswith("equal"), low.check
+    assert "%arg0" in low.text.partition("{")[2]

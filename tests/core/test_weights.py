@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from torch import nn
@@ -18,7 +19,7 @@ import irwidget
 from irwidget import routes
 from irwidget.frontends import importing, pytorch
 from irwidget.frontends import torch as frontend
-from irwidget.toolchain import mlir
+from irwidget.toolchain import constants, mlir
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step
 
@@ -345,3 +346,21 @@ def test_the_kernel_has_no_second_copy(to: str) -> None:
         [sys.executable, "-W", "ignore", "-c", PEAK.format(to=to)], capture_output=True, text=True, check=True
     )
     assert int(run.stdout) < 40
+
+
+CONSTANTS = {
+    "dense<[1, -2, 3]> : tensor<3xi64>": ("int64", [1, -2, 3]),
+    "dense<[200, 1]> : tensor<2xui8>": ("uint8", [200, 1]),
+    "dense<[true, false]> : tensor<2xi1>": ("bool", [True, False]),
+    "dense<[1.5, -2.0]> : tensor<2xf32>": ("float32", [1.5, -2.0]),
+    "dense<[1.5, -2.0]> : tensor<2xf16>": ("float16", [1.5, -2.0]),
+    "dense<7> : tensor<2xi32>": ("int32", [7, 7]),
+}
+
+
+@pytest.mark.parametrize("text", CONSTANTS)
+def test_the_elements_of_a_constant(text: str) -> None:
+    kind, values = CONSTANTS[text]
+    context = mlir.new_context()
+    attribute = mlir.ir.Attribute.parse(text, context=context)
+    assert numpy.frombuffer(constants.values(attribute), kind).tolist() == values

@@ -1,0 +1,116 @@
+"""Operators in terms of others, for programs that torch-mlir's passes refuse: its own table and PyTorch's lack them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+aten: Any = torch.ops.aten
+_SUM, _MEAN, _MAX = 0, 1, 2
+
+
+def _embedding_bag(
+    weight: torch.Tensor,
+    indices: torch.Tensor,
+    offsets: torch.Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = _SUM,
+    sparse: bool = False,
+    per_sample_weights: torch.Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Rows looked up, and those of each bag chosen by a mask."""
+    starts = offsets[:-1] if include_last_offset else offsets
+    place = torch.arange(indices.shape[0], device=indices.device, dtype=offsets.dtype)
+    bag = (place[:, None] >= starts[None, :]).to(indices.dtype).sum(1) - 1  # of each index
+    bags = torch.arange(starts.shape[0], device=indices.device, dtype=indices.dtype)
+    chosen = bag[None, :] == bags[:, None]
+    if padding_idx >= 0:
+        chosen = chosen & (indices != padding_idx)[None, :]
+    rows = torch.nn.functional.embedding(indices, weight)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    count = chosen.to(indices.dtype).sum(1)
+    spread = rows[None, :, :]
+    if mode == _MAX:
+        largest = torch.where(chosen[:, :, None], spread, torch.full_like(spread, -float("inf"))).amax(1)
+        made = torch.where((count == 0)[:, None], torch.zeros_like(largest), largest)
+    else:
+        made = torch.where(chosen[:, :, None], spread, torch.zeros_like(spread)).sum(1)
+        if mode == _MEAN:
+            made = made / count.clamp(min=1)[:, None].to(made.dtype)
+    return made, bag, count, torch.zeros_like(count)
+
+
+def _quantize(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: torch.dtype) -> Any:
+    return (torch.round(x * (1.0 / scale)) + zero).clamp(low, high).to(dtype)
+
+
+def _quantize_per_tensor(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: torch.dtype) -> Any:
+    return _quantize(x, scale, zero, low, high, dtype)
+
+
+def _dequantize_per_tensor(
+    x: Any, scale: Any, zero: Any, low: int, high: int, dtype: torch.dtype, *, out_dtype: torch.dtype | None = None
+) -> Any:
+    return (x.to(out_dtype or torch.float32) - zero) * scale
+
+
+def _along(value: Any, x: Any, axis: int) -> Any:
+    shape = [1] * x.dim()
+    shape[axis] = -1
+    return value.reshape(shape)
+
+
+def _quantize_per_channel(x: Any, scales: Any, zeros: Any, axis: int, low: int, high: int, dtype: torch.dtype) -> Any:
+    return _quantize(x, _along(scales, x, axis).to(x.dtype), _along(zeros, x, axis).to(x.dtype), low, high, dtype)
+
+
+def _dequantize_per_channel(
+    x: Any,
+    scales: Any,
+    zeros: Any,
+    axis: int,
+    low: int,
+    high: int,
+    dtype: torch.dtype,
+    *,
+    out_dtype: torch.dtype | None = None,
+) -> Any:
+    kind = out_dtype or torch.float32
+    offset = 0 if zeros is None else _along(zeros, x, axis).to(kind)
+    return (x.to(kind) - offset) * _along(scales, x, axis).to(kind)
+
+
+def _table() -> dict[Any, Callable[..., Any]]:
+    """By operator. Those of quantisation are there once a quantiser has been imported."""
+    table: dict[Any, Callable[..., Any]] = {
+        aten._embedding_bag.default: _embedding_bag,
+        aten._embedding_bag_forward_only.default: _embedding_bag,
+    }
+    quantised: Any = torch.ops.quantized_decomposed
+    for name, function in (
+        ("quantize_per_tensor", _quantize_per_tensor),
+        ("dequantize_per_tensor", _dequantize_per_tensor),
+        ("quantize_per_channel", _quantize_per_channel),
+        ("dequantize_per_channel", _dequantize_per_channel),
+    ):
+        packet = getattr(quantised, name, None)
+        if packet is not None:
+            table.update(
+                {getattr(packet, overload): function for overload in packet.overloads() if "out" not in overload}
+            )
+    return table
+
+
+def of(program: ExportedProgram) -> dict[Any, Callable[..., Any]]:
+    """The decompositions of the operators that a program has."""
+    modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
+    targets = {node.target for module in modules for node in module.graph.nodes if node.op == "call_function"}
+    return {operator: function for operator, function in _table().items() if operator in targets}

@@ -1,0 +1,53 @@
+"""The forms in which a model can be exported: as it is, or in operators that more of torch-mlir's passes know.
+
+Where torch-mlir lowers a program as it is, that is what is shown, to the letter; the other form is for what it refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from irwidget.frontends.base import Given
+from irwidget.trace import Diagnostic
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a model is exported."""
+
+    in_parts: bool = False
+    """Complex numbers as real and imaginary parts."""
+    decompositions: Mapping[Any, Callable[..., Any]] = field(default_factory=dict[Any, Any])
+    """Those besides torch-mlir's, by operator."""
+    remarks: tuple[Diagnostic, ...] = ()
+    """What the user should know of it."""
+
+
+PLAIN = Form()
+
+
+def other(given: Given, program: ExportedProgram) -> tuple[Form, Given]:
+    """The other form of a model, and what is then exported in its place; PLAIN where there is none."""
+    from irwidget.frontends import complex_parts, decompositions
+
+    chosen = decompositions.of(program)
+    said = [f"{operator} is decomposed: torch-mlir's passes refuse the program with it" for operator in chosen]
+    in_parts = complex_parts.has_complex(program)
+    if in_parts:
+        model = complex_parts.RealSignature(given.obj, given.inputs, given.kwargs)
+        shapes = complex_parts.with_pairs(given.dynamic_shapes, given.inputs)
+        inputs, kwargs = complex_parts.as_real((given.inputs, dict(given.kwargs)))
+        given = replace(given, obj=model, inputs=inputs, kwargs=kwargs, dynamic_shapes=shapes, name=given.called)
+        changed = " and of its inputs and results" if complex_parts.in_signature(program) else ""
+        said.append(
+            f"complex numbers of the model{changed} are real and imaginary parts, in a last dimension of two: "
+            "torch-mlir's passes refuse the operators of complex numbers"
+        )
+    if not (in_parts or chosen):
+        return PLAIN, given
+    return Form(in_parts, chosen, tuple(Diagnostic("remark", one) for one in said)), given

@@ -1,0 +1,32 @@
+"""The user's lines, in messages: of a node of a graph, quoted, and as a notebook calls them."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from typing import TYPE_CHECKING
+
+from irwidget import private_ipython
+from irwidget.trace import Location
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def node_lines(node: Node) -> list[Location]:
+    """The lines that made an operation of a traced graph, outermost first."""
+    return [Location(file, int(line)) for file, line in _FRAME.findall(node.meta.get("stack_trace") or "")]
+
+
+def quote(place: Location) -> str:
+    """A line of a message that shows where in the user's code."""
+    code = linecache.getline(place.file, place.line).strip()
+    return f"  at {describe(place)}" + (f": {code}" if code else "")
+
+
+def describe(place: Location) -> str:
+    """`In[3] line 7` for a notebook's cell, `model.py:7` for a file."""
+    cell = private_ipython.cell_of(place.file)
+    return f"{cell} line {place.line}" if cell else str(place)

@@ -1,0 +1,108 @@
+"""Programs that cannot be lowered, refused before any pass runs: the operator, the user's line, the next step."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from irwidget.errors import ExportError
+from irwidget.frontends.places import node_lines, quote
+from irwidget.private_torch import pytree
+from irwidget.toolchain.locations import is_user_file
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from torch.fx import Node
+
+_OPERATION = re.compile(r"'torch\.(aten\.[\w.]+)'")
+
+
+def refusal(name: str, node: Node, why: str, advice: str, operator: str = "") -> ExportError:
+    """The error for a program with an operator that cannot be lowered, at the user's line."""
+    place = _line(node)
+    lines = [f"{name} cannot be lowered: {operator or node.target} {why}", *([quote(place)] if place else [])]
+    refused = ExportError("\n".join([*lines, f"  Next step: {advice}."]))
+    refused.location = place
+    return refused
+
+
+def _line(node: Node) -> Any:
+    """The user's line of a node; of one that torch has put in, that of the first that uses it."""
+    left, seen = [node], {node}
+    while left:
+        one = left.pop(0)
+        places = [place for place in node_lines(one) if is_user_file(place.file)]
+        if places:
+            return places[-1]
+        new = [user for user in one.users if user not in seen]
+        seen.update(new)
+        left += new
+    return None
+
+
+def check_layouts(program: ExportedProgram, name: str) -> None:
+    """Raise ExportError for sparse tensors."""
+    for node in program.graph.nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, torch.Tensor) and value.layout != torch.strided:
+                why = f"is a sparse tensor ({value.layout}), which has no form in MLIR that torch-mlir imports"
+                operator = f"input {node.name}" if node.op == "placeholder" else ""
+                raise refusal(name, node, why, "lower the model with x.to_dense() in its place", operator)
+
+
+def check_operators(module: Any, program: ExportedProgram, name: str) -> None:
+    """Raise ExportError for operators of PyTorch that torch-mlir has no operation for.
+
+    `module` is what torch-mlir has imported `program` as.
+    """
+    unknown = [found for found in map(_unknown, _operations(module)) if found]
+    if not unknown:
+        return
+    for node in program.graph.nodes:
+        target = str(node.target).removesuffix(".default")
+        if node.op == "call_function" and target in unknown:
+            why = "has no operation in torch-mlir, and PyTorch no decomposition of it that torch-mlir uses"
+            raise refusal(
+                name, node, why, "compute it of other operators, or lower the rest of the model alone", target
+            )
+
+
+def _operations(module: Any) -> list[Any]:
+    found: list[Any] = []
+
+    def visit(operation: Any) -> Any:
+        if operation.name == "torch.operator":
+            found.append(operation)
+        return walk_on
+
+    from irwidget.toolchain import mlir
+
+    walk_on = mlir.ir.WalkResult.ADVANCE
+    module.operation.walk(visit)
+    return found
+
+
+def _unknown(operation: Any) -> str:
+    """`aten.angle` of torch-mlir's operation for what it does not know; empty for those of other libraries."""
+    named = operation.attributes["name"].value
+    return named.removeprefix("torch.") if named.startswith("torch.aten.") else ""
+
+
+def is_dynamic(program: ExportedProgram) -> bool:
+    """Whether a size of an input is not a number; sizes that depend on values do not count."""
+    return any(str(symbol).startswith("s") for symbol in program.range_constraints)
+
+
+def dynamic_refusal(program: ExportedProgram, name: str, message: str) -> ExportError:
+    """The error for a program with dynamic shapes that TOSA cannot say; `message` is what a pass said of it."""
+    found = _OPERATION.search(message)
+    wanted = found[1] if found else ""
+    advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
+    for node in program.graph.nodes:
+        target = str(node.target).removesuffix(".default").replace("aten.sym_size", "aten.size")
+        if wanted and node.op == "call_function" and target == wanted:
+            return refusal(name, node, "needs sizes as values, and TOSA's shapes are constants", advice, wanted)
+    said = message.split(":")[0]
+    return ExportError(f"{name} cannot be lowered to TOSA with dynamic shapes: {said}\n  Next step: {advice}.")

@@ -1,0 +1,47 @@
+"""Operators that torch-mlir refuses and irwidget decomposes: bags of embeddings, quantised programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  # defines the operators
+from torch import nn
+
+import irwidget
+
+BAGS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9, 1]), torch.tensor([0, 4, 4, 7])
+
+
+@pytest.mark.parametrize("options", [{"mode": "sum"}, {"mode": "mean", "padding_idx": 4}, {"mode": "max"}])
+def test_bags_of_embeddings(options: dict[str, Any]) -> None:
+    model = nn.EmbeddingBag(10, 3, **options).eval()
+    low = irwidget.lower(model, *BAGS, to="tosa_mlir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+    assert "_embedding_bag.default is decomposed" in "".join(d.message for d in low.diagnostics)
+
+
+class Quantised(nn.Module):
+    """What converting by pt2e leaves: integers between operators, and weights of int8 by channel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randint(-128, 127, (6, 8), dtype=torch.int8), requires_grad=False)
+        self.scales, self.zeros = torch.full((6,), 0.01), torch.tensor([0, 1, 2, 0, 1, 2])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        ops: Any = torch.ops.quantized_decomposed
+        range_ = (-128, 127, torch.int8)
+        taken = ops.dequantize_per_tensor(ops.quantize_per_tensor(x, 0.02, 3, *range_), 0.02, 3, *range_)
+        weight = ops.dequantize_per_channel(self.weight, self.scales, self.zeros, 0, *range_)
+        made = nn.functional.linear(taken, weight)
+        return ops.dequantize_per_tensor(ops.quantize_per_tensor(made, 0.05, 0, *range_), 0.05, 0, *range_)
+
+
+@pytest.mark.parametrize("target", ["tosa_mlir", "stablehlo_mlir"])
+def test_int8_of_pt2e(target: str) -> None:
+    low = irwidget.lower(Quantised().eval(), torch.randn(4, 8), to=target, check=True, timeout=120)
+    assert str(low.check).startswith(("equal to eager PyTorch", "not checked: stablehlo")), low.check
+    assert "xi8>" in low.text
+    assert "quantize_per_tensor.default is decomposed" in "".join(d.message for d in low.diagnostics)

@@ -1,0 +1,71 @@
+"""Programs that cannot be lowered are refused before any pass: the operator, the user's line, the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import irwidget
+from irwidget.errors import ExportError
+
+SPARSE = torch.eye(3).to_sparse()
+ROWS = torch.eye(3).to_sparse_csr()
+
+
+def unknown(x: torch.Tensor) -> Any:
+    return torch.special.airy_ai(x)
+
+
+def sparse(a: torch.Tensor, x: torch.Tensor) -> Any:
+    return torch.sparse.mm(a, x)
+
+
+def rows(x: torch.Tensor) -> Any:
+    return ROWS @ x
+
+
+def effects(x: torch.Tensor) -> Any:
+    return torch.linalg.inv(x)
+
+
+class Sequence(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return x.reshape(x.shape[0] * x.shape[1], 4).relu()
+
+
+class Fixed(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return x + torch.ones(3, 1)
+
+
+X = torch.ones(3, 3)
+DYNAMIC = ({0: torch.export.Dim("b"), 1: torch.export.Dim("s")},)
+REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]] = {
+    "no operation": (unknown, (X,), None, "aten.special_airy_ai has no operation in torch-mlir"),
+    "a sparse input": (sparse, (SPARSE, X), None, "input a is a sparse tensor"),
+    "a sparse constant": (rows, (X,), None, "sparse tensors have no form"),
+    "effects": (effects, (X,), None, "higher-order operator with_effects"),
+    "a size as a value": (Sequence(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_impossible_is_refused_before_any_pass(name: str) -> None:
+    model, inputs, shapes, cause = REFUSED[name]
+    with pytest.raises(ExportError) as refused:
+        irwidget.lower(model, *inputs, to="tosa_mlir", dynamic_shapes=shapes, timeout=60)
+    said = str(refused.value)
+    line = getattr(model, "forward", model).__code__.co_firstlineno + 1
+    assert cause in said
+    assert f"{__file__}:{line}" in said
+    assert "Next step: " in said or "Try: " in said
+    assert "torch/" not in said
+
+
+def test_a_dimension_that_is_not_dynamic_is_named() -> None:
+    with pytest.raises(ExportError, match="works with one size only of a dimension that dynamic_shapes says"):
+        irwidget.lower(Fixed(), torch.ones(3, 2), to="tosa_mlir", dynamic_shapes=({0: torch.export.Dim("b")},))
