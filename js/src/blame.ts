@@ -1,4 +1,7 @@
-/** Which pass last changed each line, renumbering apart, and where the line was before. */
+/**
+ * Which pass last changed each line, renumbering apart, and where the line was before. A pass that makes another
+ * language makes every line of it, a brace that both have included.
+ */
 
 import type { Analysis } from "./analysis";
 import { comparable, missing, type Trace } from "./dumps";
@@ -43,6 +46,7 @@ export class Blame {
     if (!before) return new Int32Array(now.lines.length).fill(stage);
     const old = this.trace.stages[now.before]!;
     if (!comparable(old, now)) return new Int32Array(now.lines.length).fill(-1);
+    if (old.language !== now.language) return new Int32Array(now.lines.length).fill(stage);
     if (now.lines === old.lines) return before;
     return this.analysis.origins(old, now).map((line) => (line < 0 ? stage : before[line]!));
   }
@@ -53,7 +57,7 @@ export class Blame {
       const now = this.trace.stages[stage]!;
       const old = this.trace.stages[now.before];
       if (old && !comparable(old, now)) return null;
-      const before = old ? this.analysis.origins(old, now)[line]! : -1;
+      const before = old?.language === now.language ? this.analysis.origins(old, now)[line]! : -1;
       if (before < 0) break;
       line = before;
       stage = now.before;
@@ -67,7 +71,7 @@ export class Blame {
     if (!origin || origin.stage < version.stage) return origin;
     const right = this.trace.stages[origin.stage]!;
     const left = this.trace.stages[right.before];
-    if (!left) return null;
+    if (left?.language !== right.language) return null;
     const hunk = this.analysis.diff(left, right, true).find(({ b0, b1 }) => origin.line >= b0 && origin.line < b1);
     if (!hunk || hunk.a0 === hunk.a1) return null;
     const text = this.analysis.blankOf(right.lines[origin.line]!);

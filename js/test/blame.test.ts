@@ -42,6 +42,20 @@ function history(passes: readonly (readonly Edit[])[]) {
 }
 
 describe("which pass last changed a line", () => {
+  it("is the one that made another language of it, though the line looks the same", async () => {
+    const made = lowering(["func @f {", "  x.a", "}"], ["func @f {", "  x.b", "}"], ["define f {", "  b", "}"]);
+    const trace = made.traces[0]!;
+    const stages = trace.stages.map((stage, i): Stage => (i === 2 ? { ...stage, language: "llvm" } : stage));
+    const { blame } = await blamed({ ...made, traces: [{ ...trace, stages }] });
+    expect([0, 1, 2].map((stage) => [...blame.at(stage)!])).toEqual([
+      [0, 0, 0],
+      [0, 1, 0],
+      [2, 2, 2],
+    ]);
+    expect(blame.back({ stage: 2, line: 2 })).toBeNull();
+    expect(blame.back({ stage: 1, line: 1 })).toEqual({ stage: 0, line: 1 });
+  });
+
   it("is the one that brought it, whatever came before and after", async () => {
     await fc.assert(
       fc.asyncProperty(edits, async (passes) => {
