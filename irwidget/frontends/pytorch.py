@@ -130,7 +130,6 @@ class Model(Begun):
         """The same model in operators that more of torch-mlir's passes know; None where this is all there is."""
         if self._form is not PLAIN:
             return None
-        self.check_model()
         form, given = forms.other(self.given, self._program)
         return None if form is PLAIN else Model(self.front_end, given, form)
 
@@ -175,6 +174,7 @@ class Model(Begun):
 
     @cached_property
     def _first_export(self) -> ExportedProgram:
+        self.check_model()
         given, form = self.given, self._form
         how: dict[str, Any] = {"in_parts": form.in_parts, "more": form.decompositions}
         return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called, **how)
@@ -206,7 +206,6 @@ class Model(Begun):
     @cached_property
     def _first_import(self) -> tuple[Source, Trace]:
         """The model as MLIR, and a trace without dumps that carries what is known so far."""
-        self.check_model()
         if self.given.check:
             _ = self._exported  # an import changes the graph
         name, how = self.given.called, self._options

@@ -20,8 +20,12 @@ class Part:
 
 
 PARTS: Mapping[str, Part] = {
-    "trace": Part(("irwidget/trace/*.py",), ("tests/core/test_trace.py", "tests/views")),
+    "trace": Part(("irwidget/trace/*.py",), ("tests/core/test_trace.py", "tests/core/test_renaming.py", "tests/views")),
     "views": Part(("irwidget/views/packing.py", "irwidget/views/fallbacks.py"), ("tests/views",)),
+    "queries": Part(
+        tuple(f"irwidget/queries/{name}.py" for name in ("bounds", "history", "questions")),
+        ("tests/queries/test_questions.py",),
+    ),
     "pipelines": Part(
         ("irwidget/pipelines.py", "irwidget/editor/chain.py", "irwidget/editor/outcome.py"),
         ("tests/core/test_trace.py", "tests/core/test_pipelines.py", "tests/editor"),
