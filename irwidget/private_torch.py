@@ -182,6 +182,11 @@ def traceback_filter(keep: Callable[[Any, Any], Any]) -> Generator[None]:
         tracer._filter_traceback_frames = original
 
 
+def is_mutable(operator: Any) -> bool:
+    """Whether an operator's schema says that it writes into an argument; False for what is no operator."""
+    return bool(getattr(getattr(operator, "_schema", None), "is_mutable", False))
+
+
 def _custom_op(operator: Any) -> Any:
     """The definition of a `torch.library.custom_op`; None for every other operator, and for those of torch itself."""
     from torch._library.custom_ops import OPDEFS

@@ -28,8 +28,7 @@ def configurations(
     Args:
         kernel: what `@helion.kernel()` returns.
         args: CPU or meta tensors and numbers, as the kernel takes them.
-        configs: configurations as `config=` takes them; or how many: Helion's default first, then others that its
-            autotuner may try, drawn at random.
+        configs: configurations as `config=` takes them; or how many: Helion's default first, others drawn at random.
         arch: such as `sm_90` or `gfx942`.
         seed: of the draw; the same one draws the same.
 

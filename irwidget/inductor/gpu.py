@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 from torch.fx.node import map_aggregate
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.inductor import attention, private
+from irwidget.private_torch import TorchDispatchMode
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 

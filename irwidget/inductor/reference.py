@@ -14,6 +14,7 @@ import torch
 
 from irwidget.checking.evaluate import Rounding, Wide
 from irwidget.checking.expected import ExpectedResult, resampled, result_of
+from irwidget.private_torch import is_mutable
 
 _SAMPLES = 6
 _MUTABLE = ("aten.native_batch_norm", "aten.cudnn_batch_norm")
@@ -124,7 +125,7 @@ def _program(outcome: Outcome, args: list[Any]) -> torch.fx.GraphModule:
 
 def _changes(module: Any) -> bool:
     targets = [node.target for node in module.graph.nodes if node.op == "call_function"]
-    mutable = any(getattr(getattr(one, "_schema", None), "is_mutable", False) for one in targets)
+    mutable = any(map(is_mutable, targets))
     return mutable or any(str(one).startswith(_MUTABLE) for one in targets)
 
 

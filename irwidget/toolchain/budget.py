@@ -176,12 +176,15 @@ class _Alarm:
         threading.Thread(target=self._watch, name="irwidget-limit", daemon=True).start()
 
     def __exit__(self, *_: object) -> None:
+        interrupt: BaseException | None = None
         while True:
             try:
-                return self._silence()
-            except BaseException:
-                if not self.rung:
-                    raise  # somebody else's interrupt; one of ours may arrive until it is silent
+                self._silence()
+                break
+            except BaseException as error:  # ours, or an interrupt of somebody else's: it waits until all is silent
+                interrupt = error
+        if interrupt is not None and not self.rung:
+            raise interrupt
 
     def _silence(self) -> None:
         self._over.set()

@@ -99,7 +99,7 @@ def _layout(question: Question) -> Answer:
     if pairs := getattr(layout, "interval_padding_pairs", None):
         bases = {"offset": layout.offset_bases, "block": layout.cga_layout}
         return Answer(_listed(bases), tuple(layout.shape), tuple((int(a), int(b)) for a, b in pairs))
-    found = builder.to_linear_layout(layout._to_ir(builder), list(shape))
+    found = triton_private.linear_layout(builder, layout, list(shape))
     names = {
         "register": "reg_bases", "lane": "lane_bases", "warp": "warp_bases", "offset": "offset_bases",
         "row": "rows", "col": "cols", "block": "block_bases",

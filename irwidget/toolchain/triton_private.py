@@ -97,6 +97,11 @@ def gluon_builder(context: Any) -> Any:
     return libtriton("gluon_ir").GluonOpBuilder(context)
 
 
+def linear_layout(builder: Any, layout: Any, shape: list[int]) -> Any:
+    """The LinearLayout of a layout of Gluon's for a shape, by its builder."""
+    return builder.to_linear_layout(layout._to_ir(builder), shape)
+
+
 def add_lowering_of_layouts(manager: Any, arch: Arch) -> None:
     """Put the passes into a pass manager that lower a function without control flow from TTGIR to the LLVM dialect."""
     passes = libtriton("passes")

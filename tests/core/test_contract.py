@@ -319,3 +319,9 @@ def test_an_operator_of_the_users_own_runs_python_that_can_be_wrapped():
         private.plain_triton_kernels(),
     ):
         assert torch.library.wrap_triton is not None
+
+
+def test_an_operator_says_whether_it_writes_into_an_argument():
+    aten = torch.ops.aten
+    found = [private.is_mutable(one) for one in (aten.add_.Tensor, aten.add.Tensor, aten.add.out, print)]
+    assert found == [True, False, True, False]

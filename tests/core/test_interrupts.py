@@ -42,7 +42,7 @@ def test_the_first_lowering_imports_nothing_on_the_thread_that_can_be_interrupte
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == []
 
 
-@pytest.mark.parametrize("delay", [0.2, 1.5, 3.0])
+@pytest.mark.parametrize("delay", [0.2, 1.5, pytest.param(3.0, marks=pytest.mark.exhaustive)])
 def test_an_interrupt_of_the_first_cell_leaves_one_line_and_a_good_kernel(delay):
     struck = strike(delay, imported=False)
     assert struck.next_lowers, struck

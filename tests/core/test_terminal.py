@@ -45,7 +45,7 @@ def test_the_passes(capsys):
     assert rows[1].split() == ["#", "pass", "gone", "new", "ms"]
     assert [row.split()[:3] for row in rows[2:]] == [
         ["0", "input", "+7"],
-        ["1", "canonicalize", "-2"],
+        ["1", "canonicalize", "-3"],
         ["2", "cse", rows[4].split()[2]],
     ]
     assert re.fullmatch(r" *2  cse +\d+\.\d", rows[4].rstrip())

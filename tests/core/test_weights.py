@@ -22,6 +22,7 @@ from irwidget.frontends import torch as frontend
 from irwidget.toolchain import constants, mlir
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step
+from tests.sampling import sampled
 
 
 class Of(nn.Module):
@@ -160,7 +161,7 @@ def text(module: Any, *, elide: bool) -> str:
     return mlir.content(module.operation.get_asm(enable_debug_info=True, **limits)).text
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", sampled(MODELS, 12))
 def test_the_import_is_that_of_torch_mlir(name: str) -> None:
     model, inputs = MODELS[name]
     theirs = bare(model, inputs)
@@ -186,7 +187,7 @@ LOWERED = (
 )
 
 
-@pytest.mark.parametrize("name", LOWERED)
+@pytest.mark.parametrize("name", sampled(LOWERED, 6))
 def test_passes_give_what_they_give_with_the_values(name: str) -> None:
     model, inputs = MODELS[name]
     for target in ROUTES:

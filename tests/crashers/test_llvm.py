@@ -46,10 +46,9 @@ def test_code_generation_that_ends_the_process(program: str, target: str, messag
     assert irwidget.lower(model, *inputs, to=target, dumps=False).text
 
 
-@pytest.mark.parametrize(("program", "left"), [("gelu", r"math\.erf"), ("complex_mul", r"complex\.")])
-def test_translation_that_would_segfault_is_refused(program: str, left: str) -> None:
-    model, inputs = named(program).make()
-    with pytest.raises(PassError, match=left) as caught:
+def test_translation_that_would_segfault_is_refused() -> None:
+    model, inputs = named("gelu").make()
+    with pytest.raises(PassError, match=r"math\.erf") as caught:
         irwidget.lower(model, *inputs, to="llvm_ir", route="explorer")
     survives(caught.value, "mlir-to-llvmir", "mlir-translate", "explorer")
 

@@ -52,6 +52,7 @@ def test_a_joint_pass_that_breaks_only_the_gradients_is_named():
     assert any(one.dump == "aot autograd" and one.state == "equal" for one in low.check.each)
 
 
+@pytest.mark.exhaustive
 @needs_compiler
 def test_the_code_for_the_cpu_is_executed():
     lows = irwidget.lower(programs.apart, X, to=["inductor_cpp", "inductor_loop_ir"], check=True)

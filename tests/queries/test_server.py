@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from mcp import Client
@@ -41,7 +42,8 @@ def conversation(talk):
 
             return await talk(it, call)
 
-    return asyncio.run(asyncio.wait_for(run(), 300))
+    with ThreadPoolExecutor(1) as thread:  # a browser's test may have left a loop running on this one
+        return thread.submit(asyncio.run, asyncio.wait_for(run(), 300)).result()
 
 
 def test_a_program_is_lowered_and_asked_about(tmp_path):
@@ -106,7 +108,7 @@ def test_the_command_line_prints_data(tmp_path, more):
     command = [*IRWIDGET, "lower", str(file), "--pipeline", "mlir-opt --cse", "--json", *more]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     (low,) = json.loads(ran.stdout)["lowerings"]
-    assert [(row["pass"], row.get("gone")) for row in low["dumps"]] == [("input", None), ("cse", 1)]
+    assert [(row["pass"], row.get("gone")) for row in low["dumps"]] == [("input", None), ("cse", 2)]
     if "--text" in more:
         assert [text.count("arith.addi") for text in low["texts"]] == [2, 1]
     else:

@@ -25,7 +25,7 @@ X = TensorSpec((128, 256))
 
 
 def test_importing_spyre_does_not_import_torch():
-    code = "import sys, irwidget.spyre as s; s.TensorSpec((4,)); s.Options(); assert 'torch' not in sys.modules"
+    code = "import sys, irwidget.spyre as s; s.TensorSpec((4,)); s.SpyreSwitches(); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

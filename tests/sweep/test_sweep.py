@@ -131,6 +131,7 @@ def test_a_lost_cell_is_given_again_and_a_closed_executor_is_named() -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.exhaustive
 def test_a_dask_worker_killed_in_the_middle_loses_nothing(tmp_path) -> None:
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "sweep.parquet"
