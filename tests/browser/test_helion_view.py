@@ -27,7 +27,7 @@ class Page:
     def __init__(self, tab) -> None:
         self.tab = tab
         self.view = tab.locator(".irw-k[data-ready]")
-        self.view.wait_for(timeout=20_000)
+        self.view.wait_for(timeout=90_000)
         self.columns = self.view.locator(".irw-k-rows")
 
     def lit(self, column: int) -> list[str]:

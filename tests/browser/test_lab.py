@@ -260,7 +260,7 @@ def test_a_graph_is_drawn_in_lab(open_notebook):
     view = opened.viewer()
     view.get_by_text("1 file").click()
     view.get_by_role("button", name="Draw a.dot").click()
-    view.locator("dialog[data-drawn]").wait_for(timeout=20_000)
+    view.locator("dialog[data-drawn]").wait_for(timeout=90_000)
     assert "an edge" in view.locator("dialog svg").text_content()
     opened.page.keyboard.press("Escape")
     assert opened.page.locator(".jp-Cell").count() == 1
@@ -295,7 +295,7 @@ def test_of_a_large_lowering_the_last_change_comes_first_and_the_rest_fills_in(o
     opened.run_all()
     view = opened.viewer()
     assert titles(view) == ["2", "3"]
-    view.and_(opened.page.locator("[data-timeline]")).wait_for(timeout=20_000)
+    view.and_(opened.page.locator("[data-timeline]")).wait_for(timeout=90_000)
     assert view.locator(".irw-pending").count() == 0
     view.locator("[data-stage='1']").click()
     assert view.locator(".irw-status").inner_text().startswith("−1 +1 line, 1 change")

@@ -60,7 +60,7 @@ def test_a_page_is_saved_with_its_notes(tab, tmp_path):
     path.write_text(views.page([lower()]))
     tab.goto(path.as_uri())
     view = tab.locator(".irw[data-timeline]")
-    view.wait_for(timeout=20_000)
+    view.wait_for(timeout=90_000)
     text = write(view, 3, "<b>why</b> </script> twice?")
     view.get_by_role("button", name="Notes (1)").click()
     with tab.expect_download() as saving:
@@ -68,7 +68,7 @@ def test_a_page_is_saved_with_its_notes(tab, tmp_path):
     saving.value.save_as(path)
     tab.goto(path.as_uri())
     view = tab.locator(".irw[data-timeline]")
-    view.wait_for(timeout=20_000)
+    view.wait_for(timeout=90_000)
     view.get_by_role("button", name="Notes (1)").click()
     assert "<b>why</b> </script> twice?" in view.locator("dialog li").inner_text()
     view.locator("dialog li button").first.click()

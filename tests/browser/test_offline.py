@@ -25,7 +25,7 @@ class Page:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.goto(path.as_uri())
         self.view = page.locator(".irw[data-timeline]")
-        self.view.wait_for(timeout=20_000)
+        self.view.wait_for(timeout=90_000)
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -407,7 +407,7 @@ def test_graphs_of_a_lowering_are_drawn_and_taken_away(shown, tab):
     page.view.get_by_text("3 files").click()
     page.view.get_by_role("button", name="Draw h.dot").click()
     dialog = page.view.get_by_role("dialog", name="Graph h.dot")
-    dialog.and_(tab.locator("[data-drawn]")).wait_for(timeout=20_000)
+    dialog.and_(tab.locator("[data-drawn]")).wait_for(timeout=90_000)
     assert "call i32 @g" in dialog.locator("svg").text_content()
     assert dialog.locator("svg polygon, svg path").count() > 1
     before = dialog.locator("svg").bounding_box()["width"]
@@ -434,7 +434,7 @@ def test_a_hostile_graph_is_only_shapes_and_text(shown, trace, tab):
     page = shown(dataclasses.replace(trace, attachments={"x.dot": HOSTILE_DOT.encode(), "no.dot": b"digraph {"}))
     page.view.get_by_text("2 files").click()
     page.view.get_by_role("button", name="Draw x.dot").click()
-    page.view.locator("dialog[data-drawn]").wait_for(timeout=20_000)
+    page.view.locator("dialog[data-drawn]").wait_for(timeout=90_000)
     assert "window.hacked = 1</script>" in page.view.locator("dialog svg").text_content()
     page.view.locator("dialog svg text").first.click()
     found = page.view.locator("dialog svg").evaluate(

@@ -112,7 +112,7 @@ def page(request, chromium, tmp_path, server):
     opened.errors = []
     opened.on("pageerror", lambda error: opened.errors.append(str(error)))
     opened.goto(path.as_uri())
-    opened.locator(SHOWN[request.param]).first.wait_for(timeout=20_000)
+    opened.locator(SHOWN[request.param]).first.wait_for(timeout=90_000)
     yield request.param, opened
     opened.close()
 
@@ -146,7 +146,7 @@ def test_the_page_is_as_hostile_as_it_looks(chromium, tmp_path, server):
     path.write_text(text.replace("<body>", f"<body>{INJECTED.replace('HOST', server[0])}"))
     opened = chromium.new_page()
     opened.goto(path.as_uri())
-    opened.locator(SHOWN["viewer"]).wait_for(timeout=20_000)
+    opened.locator(SHOWN["viewer"]).wait_for(timeout=90_000)
     assert opened.evaluate("window.hacked") == 1
     assert {"/script.js", "/image.png", "/sheet.css"} <= set(server[1])
     server[1].clear()

@@ -28,7 +28,7 @@ def test_two_clicks_say_why_two_kernels_are_not_one(tab, tmp_path):
     path.write_text(document(view(schedule._state(DRAWN), schedule.html(DRAWN), "schedule"), "f", ["schedule"]))
     tab.goto(path.as_uri())
     shown = tab.locator(".irw-c[data-ready]")
-    shown.wait_for(timeout=20_000)
+    shown.wait_for(timeout=90_000)
     boxes = shown.locator(".irw-c-box")
     assert "16, over 4" in boxes.nth(1).inner_text()
     boxes.nth(1).click()
