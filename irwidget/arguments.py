@@ -135,7 +135,15 @@ def parse(
     try:
         parsed = made.parse_args(list(_joined(words(line, prog))))
     except SystemExit:
-        parsed = argparse.Namespace(help_shown=True)
+        return argparse.Namespace(help_shown=True)
+    if parsed.versus is not None and not parsed.versus.strip():
+        raise UsageError("--versus takes the options of the other side, or the name of another model")
+    alone = ("command", "interactive", "open", "from_cache")
+    if parsed.versus and (other := next((name for name in alone if getattr(parsed, name, None)), "")):
+        raise UsageError(
+            f"--versus lowers twice, which --{other.replace('_', '-')} does not: irwidget.compare holds any two beside "
+            "each other"
+        )
     return parsed
 
 

@@ -240,6 +240,8 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
     if not done:
         return
     shown, results = list(done.values()), sides(list(done.values()))
+    if parsed.json and parsed.output == "-":
+        raise UsageError("--json and -o - print both: leave one of them out, or write the IR to a file")
     if parsed.output and len(results) > 1 and parsed.output != "-":
         raise UsageError(
             f"-o {parsed.output} takes one lowering, and there are {len(results)}: choose with --to, --model"
@@ -252,6 +254,8 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
     if parsed.html:
         display.page(shown, title, parsed.html)
     if parsed.json:
+        if parsed.output:
+            _write(results[0].text, parsed.output)
         _print_json(results, parsed)
     elif parsed.html and not parsed.text:
         print(f"wrote {parsed.html}")

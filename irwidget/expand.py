@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from irwidget import llvm_routes
 from irwidget.errors import UsageError
-from irwidget.lazy import cached_property
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Trace
 
@@ -42,8 +41,5 @@ class LLVMPasses:
 
     def _own(self, dump: Dump) -> Dump | None:
         """The dump as this run numbered its step: in what goes on from it, or comes before, it has another number."""
-        return self._by_text.get((id(dump.texts), dump.index))
-
-    @cached_property
-    def _by_text(self) -> dict[tuple[int, int], Dump]:
-        return {(id(one.texts), one.index): one for one in self.trace.dumps}
+        place = self.trace.place_of(dump)
+        return None if place is None else self.trace.dumps[place]

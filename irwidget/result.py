@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irwidget import display, layouts, schedule
+from irwidget import display, layouts, triton_schedule
 from irwidget.errors import UsageError
 from irwidget.experiments import experiment
 from irwidget.experiments.experiment import Experiment, Judge
 from irwidget.layouts import Layout, Layouts
 from irwidget.reducing import reduce as reducing
 from irwidget.reducing.reduce import Predicate, Progress, Reduced
-from irwidget.schedule import Schedule
 from irwidget.toolchain.run import Options
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, plain
+from irwidget.triton_schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Lowering:
 
         Raises UsageError where nothing is scheduled.
         """
-        return schedule.of(self.trace, dump)
+        return triton_schedule.of(self.trace, dump)
 
     def run(self, *tensors: Any) -> Any:
         """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.

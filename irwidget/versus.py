@@ -26,7 +26,7 @@ def other(parsed: argparse.Namespace) -> argparse.Namespace:
     UsageError.
     """
     words: list[str] = arguments.words(parsed.versus, "--versus")
-    if words and not words[0].startswith("-"):
+    if not words[0].startswith("-"):
         if len(words) > 1 or not words[0].isidentifier():
             raise UsageError(
                 f"--versus takes options ('--O 1') or the name of another model, not {parsed.versus!r}. What other "

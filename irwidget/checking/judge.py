@@ -20,7 +20,11 @@ _OTHER = "on your inputs it is equal, but with others of their kind "
 
 def judge_all(name: str, index: int | None, calls: Sequence[Sequence[Value]], cases: Sequence[ExpectedCall]) -> Verdict:
     """The verdict on what the IR after a pass returned for the user's inputs (the first case) and for others."""
-    verdicts = [judge(name, index, values, case.results) for values, case in zip(calls, cases, strict=True)]
+    return of_cases([judge(name, index, values, case.results) for values, case in zip(calls, cases, strict=True)])
+
+
+def of_cases(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict of those for the user's inputs, which come first, and for others."""
     wrong = next((i for i, verdict in enumerate(verdicts) if verdict.state == "differs"), None)
     if wrong:
         return replace(verdicts[wrong], reason=_OTHER + verdicts[wrong].reason)

@@ -11,11 +11,11 @@ from irwidget.trace import Trace, Verdict, not_checked
 
 _NEVER = {
     "inductor_loop_ir": "loop IR is not executed",
-    "inductor_triton": "Triton kernels are not executed: there is no GPU",
-    "inductor_ttgir": "TTGIR is not executed: there is no GPU",
-    "inductor_ptx": "PTX is not executed: there is no GPU",
-    "inductor_amdgcn": "AMD's assembly is not executed: there is no GPU",
-    "inductor_sass": "SASS is not executed: there is no GPU",
+    "inductor_triton": "Triton kernels are not executed: --check runs on the CPU",
+    "inductor_ttgir": "TTGIR is not executed: --check runs on the CPU",
+    "inductor_ptx": "PTX is not executed: --check runs on the CPU",
+    "inductor_amdgcn": "AMD's assembly is not executed: --check runs on the CPU",
+    "inductor_sass": "SASS is not executed: --check runs on the CPU",
 }
 """Why the last text of an IR type is not executed."""
 
@@ -100,7 +100,7 @@ def _unexecuted(
     if target in _NEVER:
         return _NEVER[target]
     if target == "inductor_python" and arch is not None:
-        return "the code is not executed: there is no GPU"
+        return "the code is not executed: --check runs on the CPU"
     for index in _ends(captured.stages, dumps):
         one = judged.get(index)
         if one is None or one.state != "equal":

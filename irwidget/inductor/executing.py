@@ -14,13 +14,12 @@ from typing import Any
 import torch
 
 from irwidget.checking.expected import ExpectedResult
-from irwidget.checking.judge import judge
+from irwidget.checking.judge import judge, of_cases
 from irwidget.inductor.data import InductorStage
 from irwidget.inductor.reference import Case, Outcome, Unexecuted, cases_of, first_line, is_tensor, own
 from irwidget.trace import Verdict
 
 Call = Callable[[Sequence[Any]], Sequence[Any]]
-_OTHER = "on your inputs it is equal, but with others of their kind "
 
 
 class Slot:
@@ -162,10 +161,7 @@ def _judged(
         except Exception as error:
             return _fails(stage, error)
         found.append(_compared(stage.name, got, case.results))
-    wrong = next((i for i, one in enumerate(found) if one.state == "differs"), None)
-    if wrong:
-        return replace(found[wrong], reason=_OTHER + found[wrong].reason)
-    return found[0]
+    return of_cases(found)
 
 
 def _fails(stage: InductorStage, error: Exception) -> Verdict:

@@ -141,6 +141,14 @@ class Questions:
         if not 1 <= line <= len(lines):
             raise UsageError(f"{self.labels[at]} has the lines 1 to {len(lines)}, not {line}")
         versions = self._history.versions(at, line - 1)
+        earlier = [
+            {
+                "pass": self.labels[one.dump],
+                "line": one.line + 1,
+                "text": bounds.short(self._analysis.lines(one.dump)[one.line]),
+            }
+            for one in versions
+        ]
         return {
             "pass": self.labels[at],
             "line": line,
@@ -148,14 +156,7 @@ class Questions:
             "source": self._source(self.trace.dumps[at], line - 1),
             "last_changed_by": self.labels[versions[0].dump] if versions else None,
             "note": "" if versions else "not known: a text before it is not available",
-            "versions": [
-                {
-                    "pass": self.labels[one.dump],
-                    "line": one.line + 1,
-                    "text": bounds.short(self._analysis.lines(one.dump)[one.line]),
-                }
-                for one in versions[:20]
-            ],
+            "versions": bounds.part(earlier, most=self._most),
         }
 
     def _source(self, dump: Dump, line: int) -> Answer | None:

@@ -28,7 +28,6 @@ def server(session: Session | None = None) -> MCPServer[Any]:
     """The server, with a session of its own. Raises UsageError when the package `mcp` is not installed."""
     try:
         from mcp.server import MCPServer
-        from mcp.server.mcpserver import Context as _  # noqa: F401  (2.0 or newer)
         from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     except ImportError:
         raise UsageError("The server needs the package mcp: pip install 'irwidget[mcp]'") from None

@@ -85,9 +85,9 @@ class Session:
 
     def lower_text(self, text: str, to: str = "", arguments: Sequence[str] = (), seconds: float = SECONDS) -> Answer:
         """Lower Python that is given as text, or IR; otherwise as `lower`."""
-        python = re.search(r"^\s*(import|from|def|class|@)\s?\w", text, re.MULTILINE) is not None
+        python = re.search(r"^\s*(import|from|def|class)\s+\w", text, re.MULTILINE) is not None
         with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
-            path = Path(folder, "cell.py" if python else "ir.mlir")
+            path = Path(folder, "cell.py" if python else "ir")
             path.write_text(text, encoding="utf-8")
             return self.lower(str(path), to, arguments, seconds)
 

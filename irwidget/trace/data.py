@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from irwidget.lazy import cached_property
 from irwidget.trace.location import Location, Node
 from irwidget.trace.scope import WHOLE, Scope
 from irwidget.trace.texts import Content, KnownTexts, Texts
@@ -199,6 +200,14 @@ class Trace:
             facts={**self.facts, **after.facts},
             nodes=self.nodes,
         )
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[int, int], int]:
+        return {(id(one.texts), one.index): place for place, one in enumerate(self.dumps)}
+
+    def place_of(self, dump: Dump) -> int | None:
+        """The position of a dump here, though it has another step in what goes on from this; None: it is not here."""
+        return self._places.get((id(dump.texts), dump.index))
 
     def step_of(self, made: Dump | Failure) -> Step | None:
         """The step that a dump or a failure is of; None for the input."""

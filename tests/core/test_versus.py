@@ -77,6 +77,9 @@ def test_another_type_of_ir(shell, capsys):
             r"--versus has no option '--pipelin'. Did you mean --pipeline",
         ),
         ("--to torch_mlir --model net --versus '--html x'", "--versus takes options of a lowering, not --html"),
+        ("--to torch_mlir --model net --versus ''", "--versus takes the options of the other side"),
+        ("--to torch_mlir --interactive --versus other", "--versus lowers twice, which --interactive does not"),
+        ("--command --versus other", "--versus lowers twice, which --command does not"),
         ("--to torch_mlir,tosa_mlir --model net --versus other", "--versus compares two lowerings, not 2 IR types"),
         (
             "--to torch_mlir --model net --versus 'triton==3.6.0'",

@@ -132,10 +132,13 @@ def test_a_line_and_what_it_was(asked):
         "source": {"place": "cell.py:2", "code": "y = x * 2"},
         "last_changed_by": "strength",
         "note": "",
-        "versions": [
-            {"pass": "strength", "line": 3, "text": "  %1 = arith.addf %arg0, %arg0 : f32"},
-            {"pass": "torch.export", "line": 3, "text": "  %1 = arith.mulf %arg0, %0 : f32"},
-        ],
+        "versions": {
+            "items": [
+                {"pass": "strength", "line": 3, "text": "  %1 = arith.addf %arg0, %arg0 : f32"},
+                {"pass": "torch.export", "line": 3, "text": "  %1 = arith.mulf %arg0, %0 : f32"},
+            ],
+            "total": 2,
+        },
     }
     assert asked.line("3", 3)["last_changed_by"] == "torch.export"
     assert asked.line("translate", 2)["last_changed_by"] == "translate"

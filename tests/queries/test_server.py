@@ -24,6 +24,12 @@ ADD = """func.func @f(%a: i32) -> i32 {
   return %2 : i32
 }
 """
+GLOBAL = """@count = global i32 0
+define i32 @f(i32 %a) {
+  %b = add i32 %a, 0
+  ret i32 %b
+}
+"""
 IRWIDGET = [sys.executable, "-m", "irwidget"]
 
 
@@ -83,11 +89,12 @@ def test_failures_are_answers_and_mistakes_are_told(tmp_path):
             await call("passes", lowering="nett"),
             await call("lower", file="no/such.py"),
             await call("lower_text", text=ADD, arguments=["--save=x"]),
+            await call("lower_text", text=GLOBAL, arguments=["--pipeline", "opt -passes=instcombine"]),
             await call("lower_text", text=ADD, arguments=["--pipelin", "x"]),
             await call("lowerings"),
         )
 
-    tools, failed, compared, unknown, missing, refused, misspelt, kept = conversation(talk)
+    tools, failed, compared, unknown, missing, refused, llvm, misspelt, kept = conversation(talk)
     assert "compare diff line lower lower_text lowerings made_of open operations" in " ".join(tools)
     (broken,) = failed["lowerings"].values()
     assert broken["failure"]["pass"] == "parse"
@@ -97,8 +104,9 @@ def test_failures_are_answers_and_mistakes_are_told(tmp_path):
     assert "There is no lowering 'nett'" in unknown
     assert "There is no file no/such.py" in missing
     assert "--save=x is for the command line" in refused
+    assert [one["failure"] for one in llvm["lowerings"].values()] == [None]
     assert "--pipelin" in misspelt["said"]
-    assert list(kept) == ["ir.mlir-raw_ir", "ir.mlir-raw_ir-2", "bad.mlir-raw_ir"]
+    assert list(kept) == ["ir-raw_ir", "ir-raw_ir-2", "bad.mlir-raw_ir", "ir-raw_ir-3"]
 
 
 @pytest.mark.parametrize("more", [["--diff", "cse"], ["--text"]])
@@ -114,6 +122,17 @@ def test_the_command_line_prints_data(tmp_path, more):
     else:
         changed = [line.split(":")[0] for line in low["diff"]["items"] if line[0] in "+-"]
         assert changed[0] == "-    %1 = arith.addi %arg0, %arg0 "
+
+
+def test_the_ir_is_written_beside_the_data(tmp_path):
+    (tmp_path / "add.mlir").write_text(ADD)
+    command = [*IRWIDGET, "lower", "add.mlir", "--pipeline", "mlir-opt --cse", "--json", "-o"]
+    ran = subprocess.run([*command, "out.mlir"], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert json.loads(ran.stdout)["lowerings"][0]["passes"] == 1
+    assert (tmp_path / "out.mlir").read_text().count("arith.addi") == 1
+    both = subprocess.run([*command, "-"], capture_output=True, text=True, cwd=tmp_path)
+    assert both.returncode == 2
+    assert "--json and -o - print both" in json.loads(both.stderr)["error"]["message"]
 
 
 def test_errors_are_data_too(tmp_path):

@@ -9,8 +9,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from irwidget.errors import UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.result import Lowering
-from irwidget.schedule import read
 from irwidget.toolchain import triton_inside
+from irwidget.triton_schedule import read
 
 
 @triton.jit
