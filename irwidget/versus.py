@@ -35,8 +35,7 @@ def other(parsed: argparse.Namespace) -> argparse.Namespace:
         words = ["--model", *words]
     if refused := next((word for word in words if word.split("=")[0] in _OF_BOTH), None):
         raise UsageError(f"--versus takes options of a lowering, not {refused}")
-    defaults = {**vars(parsed), "model": None}
-    return arguments.parse(words, "--versus", objects=False, defaults=defaults)
+    return arguments.parse(words, "--versus", objects=False, defaults={**vars(parsed), "versus": None})
 
 
 def compared(

@@ -91,6 +91,8 @@ class InductorOp:
     """The extents of its loops, outermost first."""
     reduced: tuple[str, ...] = ()
     """Those of the loops that it reduces over."""
+    inside: frozenset[str] = frozenset()
+    """Of what it writes, the buffers that stay inside of its kernel: no memory is written."""
 
 
 @dataclass(frozen=True)

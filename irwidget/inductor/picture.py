@@ -80,7 +80,7 @@ def _buffers(ops: Sequence[InductorOp]) -> list[dict[str, Any]]:
             if name not in made:
                 found.setdefault(name, {"name": name, "bytes": size, "way": "reads"})
         for name, size in op.writes.items():
-            found[name] = {"name": name, "bytes": size, "way": "writes"}
+            found[name] = {"name": name, "bytes": size, "way": "inside" if name in op.inside else "writes"}
     return sorted(found.values(), key=lambda one: (one["way"], one["name"]))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -34,12 +34,13 @@ class Drawn:
 
 
 def drawn(graph: Any, index: int, direction: Direction) -> Drawn:
-    """The operations of a graph that has been scheduled, in their order."""
-    ops = [_op(one, node.get_name(), index, direction) for node in graph.scheduler.nodes for one in node.get_nodes()]
+    """The operations of a graph whose code has been made, in their order."""
+    nodes = [(one, node.get_name()) for node in graph.scheduler.nodes for one in node.get_nodes()]
+    ops = [_op(one, group, index, direction, graph.removed_buffers) for one, group in nodes]
     return Drawn(index, direction, ops)
 
 
-def _op(node: Any, group: str, graph: int, direction: Direction) -> InductorOp:
+def _op(node: Any, group: str, graph: int, direction: Direction, removed: Collection[str]) -> InductorOp:
     kind, called = _kind(node)
     origins = sorted(printing.origins_of(node), key=private_torch.position)
     places = dict.fromkeys(place for one in origins if (place := printing.node_place(one)))
@@ -56,6 +57,7 @@ def _op(node: Any, group: str, graph: int, direction: Direction) -> InductorOp:
         _sizes(node.read_writes.reads),
         _sizes(node.read_writes.writes),
         *_loops(node),
+        frozenset(name for name in _sizes(node.read_writes.writes) if name in removed),
     )
 
 

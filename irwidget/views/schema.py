@@ -551,7 +551,7 @@ class ScheduleOp(TypedDict):
 
 
 class ScheduleBuffer(TypedDict):
-    """A buffer of a kernel's; -1 bytes where the size is not a number."""
+    """A buffer of a kernel's, which it `reads`, `writes` or keeps `inside`; -1 bytes: the size is not a number."""
 
     name: str
     bytes: int

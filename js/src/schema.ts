@@ -495,7 +495,7 @@ export interface ScheduleOp {
   readonly module: string;
 }
 
-/** A buffer of a kernel's; -1 bytes where the size is not a number. */
+/** A buffer of a kernel's, which it `reads`, `writes` or keeps `inside`; -1 bytes: the size is not a number. */
 export interface ScheduleBuffer {
   readonly name: string;
   readonly bytes: number;

@@ -133,6 +133,16 @@ def test_a_wrong_rewrite_is_found_and_named(case, rewriting):
     assert "DIFFERS from eager PyTorch after wrong" in low.diagnostics[-1].message
 
 
+def test_what_is_equal_on_the_given_inputs_alone_differs(rewriting):
+    tool = rewriting("constant 3 : i64", "constant 9 : i64")
+    x = torch.tensor([[7, 0, 5, 1] * 10])
+    low = irwidget.lower(
+        lambda x: torch.where(x == 3, 100, x), x, to="linalg_on_tensors_mlir", pipeline=f"user-tool {tool}", check=True
+    )
+    assert (low.check.state, low.check.dump) == ("differs", "wrong"), str(low.check)
+    assert low.check.reason.startswith("on your inputs it is equal, but with others of their kind result 0[")
+
+
 def test_the_wrong_pass_is_named_among_those_that_keep_the_error(rewriting, mlp):
     pipeline = f"mlir-opt --canonicalize | user-tool {rewriting('arith.addf', 'arith.subf')} | mlir-opt --cse"
     for check in (True, "each"):

@@ -141,6 +141,17 @@ def test_the_schedule_is_shown_as_text_html_and_a_page(low):
     assert 'data-bundle="schedule"' in low.to_html()
 
 
+def test_what_stays_inside_of_a_kernel_is_not_written():
+    from irwidget.views import schedule
+
+    low = irwidget.lower(lambda x: torch.softmax(x, -1), torch.randn(32, 64), to="inductor_triton")
+    (launch,) = next(iter(schedule._drawn([low])))["launches"]
+    assert (launch["reads"], launch["writes"]) == (32 * 64 * 4, 32 * 64 * 4)
+    ways = [(one["way"], one["bytes"]) for one in launch["buffers"]]
+    assert sorted(ways) == [("inside", 128), ("inside", 128), ("reads", 8192), ("writes", 8192)]
+    assert launch["text"].count("tl.store(") == 1
+
+
 def test_names_that_are_none(low):
     with pytest.raises(UsageError, match="No operation of the schedule is of 'softmin'"):
         low.why("softmin")

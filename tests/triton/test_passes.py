@@ -85,6 +85,13 @@ def test_the_line_of_the_dot_is_found_in_every_ir(arch, to, stage, pattern):
     assert len(lines) == 1 or stage == "sass"  # ptxas's own line table gives some HGMMA the line of their load
 
 
+def test_the_line_that_opens_a_loop_is_that_of_the_loop():
+    trace = matmul_trace("triton_nvptx", "sm_80")
+    for stage in ("ttir", "ttgir"):
+        last = [dump for dump in trace.dumps if stage_of(trace, dump) == stage][-1]
+        assert lines_of(last, r"scf\.for .*\{$") == {"for step in range(tl.cdiv(K, BK)):"}
+
+
 def test_inlined_helpers_keep_the_line_that_calls_them():
     trace = matmul_trace("triton_nvptx", "sm_80")
     for stage in ("ttgir", "llir", "ptx"):
