@@ -21,7 +21,9 @@ def run(shell):
         shell.user_ns.pop("_lowering", None)
         with redirect_stdout(io.StringIO()):
             shell.run_cell(cell).raise_error()
-        return shell.user_ns["_lowering"]
+        low = shell.user_ns["_lowering"]
+        assert low.trace.failure is None, low.trace.failure
+        return low
 
     return run
 
