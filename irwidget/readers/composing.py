@@ -122,7 +122,7 @@ class _Modules:
         if language == "llvm":
             target = PutTarget("llvm", "", piece.printed.scope.function)
         elif language == "mlir":
-            target = PutTarget("mlir", piece.operation, piece.symbol, piece.child)
+            target = PutTarget("mlir", piece.operation, piece.symbol, piece.child, piece.names)
         else:
             return None
         if target not in self._known:

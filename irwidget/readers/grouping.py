@@ -40,6 +40,8 @@ class Piece:
     """Of LLVM IR: the module's name."""
     child: str = ""
     """Of MLIR, not of a module that is part of no other: a symbol in it, which tells it from others."""
+    names: frozenset[str] = frozenset()
+    """Of MLIR, of an operation without a symbol: all symbols that it names."""
     nested: bool = False
     """Whether it shows a module that is part of another."""
 
@@ -76,10 +78,12 @@ def looked_at(log: Log, printed: PrintedDump) -> Piece:
         functions = mlir.functions(head)
         defines = frozenset(one.symbol for one in functions)
         inner = frozenset(one.symbol for one in functions if one.indent > _STEP)
-        child = ""
+        child, names = "", frozenset[str]()
         if not printed.scope.whole:
             child = min((one.symbol for one in functions), default="")
-            child = child or ("" if body.symbol else mlir.referred(head))
+            if not child and not body.symbol:
+                named = mlir.referred(head.decode(errors="replace"))
+                names, child = frozenset(named), named[-1] if named else ""
         return Piece(
             printed,
             digest.digest(),
@@ -90,6 +94,7 @@ def looked_at(log: Log, printed: PrintedDump) -> Piece:
             defines - inner,
             frozenset(one.operation for one in functions) if printed.scope.whole else frozenset(),
             child=child,
+            names=names,
         )
     if printed.language == "llvm" and printed.scope.whole:
         return Piece(printed, digest.digest(), defines=frozenset(llvm.symbols(head)), module=llvm.module_id(head))

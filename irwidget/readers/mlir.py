@@ -180,10 +180,9 @@ def functions(data: bytes) -> list[Function]:
     return made
 
 
-_REFERRED = re.compile(rb"@([\w$.-]+)")
+_REFERRED = re.compile(r"@([\w$.-]+)")
 
 
-def referred(data: bytes) -> str:
-    """The symbol that a text names last; empty where it names none."""
-    found = _REFERRED.findall(data)
-    return found[-1].decode(errors="replace") if found else ""
+def referred(text: str) -> list[str]:
+    """The symbols that a text names, in order."""
+    return _REFERRED.findall(text)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from irwidget.readers import mlir
 from irwidget.trace import Location
 
 Places = tuple[Location | None, ...]
@@ -21,6 +22,8 @@ _STEP = 2
 """Blanks by which what is in an operation is indented."""
 _MOST_USES = 200
 """Mentions of a symbol that are looked at."""
+_MOST_ALIKE = 20
+"""Operations without a name that are told apart by what they name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class PutTarget:
     symbol: str
     child: str = ""
     """A symbol in it, which tells it from others of the same name."""
+    names: frozenset[str] = frozenset()
+    """All that it names, where it has no symbol."""
 
     def __str__(self) -> str:
         if self.language != "mlir":
@@ -74,15 +79,27 @@ def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | 
     return PlacedText(text, ((None,) * added.count("\n") + before[:lines] + new + before[lines + gone :]))
 
 
-def span(text: str, target: PutTarget) -> tuple[int, int, str] | None:
+_Span = tuple[int, int, str]
+
+
+def span(text: str, target: PutTarget) -> _Span | None:
     """Where the target is in a text, and how far it is indented; None where it is not there, or not once."""
-    found = list(islice(_spans(text, _heads(text, target), target), 2))
-    if target.child and len(found) > 1:
+    most = _MOST_ALIKE if target.names else 2
+    found = list(islice(_spans(text, _heads(text, target), target), most))
+    if target.child and not target.names and len(found) > 1:
         found = list(islice(_spans(text, _heads_around(text, target), target), 2))
+    if target.names and 1 < len(found) < most:
+        found = _most_alike(text, found, target.names)
     return found[0] if len(found) == 1 else None
 
 
-def _spans(text: str, heads: Iterable[re.Match[str]], target: PutTarget) -> Iterator[tuple[int, int, str]]:
+def _most_alike(text: str, found: Sequence[_Span], names: frozenset[str]) -> list[_Span]:
+    """Of operations without a name those that name most nearly the same symbols."""
+    other = [len(names ^ {*mlir.referred(text[start:stop])}) for start, stop, _ in found]
+    return [one for one, count in zip(found, other, strict=True) if count == min(other)]
+
+
+def _spans(text: str, heads: Iterable[re.Match[str]], target: PutTarget) -> Iterator[_Span]:
     for found in heads:
         indent = found[1] if target.language == "mlir" else ""
         if target.language == "mlir" and not indent:
@@ -197,6 +214,7 @@ def _opens(line: str) -> bool:
 
 
 _ALIAS = re.compile(r"^([#!][\w.$-]+) = (.*)$", re.M)
+_KIND = re.compile(r"[#!][\w$.-]+(?=<)")
 _BEGINNING = 24
 """Letters by which what aliases stand for is looked for first."""
 _PRELUDE = re.compile(r"(?:[ \t]*\n|[#!][\w.$-]+ = [^\n]*\n)*")
@@ -216,8 +234,12 @@ def _aliases(whole: str, aliases: str, body: str) -> tuple[str, str]:
     known, spelt = _known(whole[: head.end() if head else 0])
     for start, meanings in spelt:  # spelt out where a function has it once
         if start in body:
-            for meaning in meanings:
-                body = body.replace(meaning, known[meaning])
+            for meaning, name in meanings:
+                body = (
+                    re.sub(rf"(?<![\w$.]){re.escape(meaning)}", name, body)
+                    if meaning[0] == "<"
+                    else body.replace(meaning, name)
+                )
     if not aliases.strip():
         return "", body
     taken = set(known.values())
@@ -239,13 +261,26 @@ def _aliases(whole: str, aliases: str, body: str) -> tuple[str, str]:
 
 
 @lru_cache(4)
-def _known(aliases: str) -> tuple[dict[str, str], list[tuple[str, list[str]]]]:
-    """The aliases that a text begins with, by what they mean; and what may be spelt out, by how it begins."""
+def _known(aliases: str) -> tuple[dict[str, str], list[tuple[str, list[tuple[str, str]]]]]:
+    """The aliases that a text begins with, by what they mean; and what may be spelt out, by how it begins.
+
+    Where an operation's syntax says the kind of an attribute, it is spelt without: `layout(<bindings = [...]>)`.
+    """
     known = {found[2]: found[1] for found in _ALIAS.finditer(aliases)}
-    spelt: dict[str, list[str]] = {}
-    for meaning in sorted(known, key=len, reverse=True):
-        if meaning.endswith((">", "}", ")")):
-            spelt.setdefault(meaning[:_BEGINNING], []).append(meaning)
+    spellings: dict[str, str] = {}
+    twice: set[str] = set()
+    whole: dict[str, str] = {}
+    for meaning, name in known.items():
+        whole[name] = meaning = _USE.sub(lambda found: whole.get(found[1], found[0]) if found[1] else found[0], meaning)
+        found = _KIND.match(meaning)
+        bare = meaning[found.end() :] if found else ""
+        for one in (meaning, bare if len(bare) >= _BEGINNING else ""):
+            if spellings.setdefault(one, name) != name:
+                twice.add(one)
+    spelt: dict[str, list[tuple[str, str]]] = {}
+    for meaning in sorted(spellings, key=len, reverse=True):
+        if meaning.endswith((">", "}", ")")) and meaning not in twice:
+            spelt.setdefault(meaning[:_BEGINNING], []).append((meaning, spellings[meaning]))
     return known, list(spelt.items())
 
 

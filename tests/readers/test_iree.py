@@ -1,0 +1,55 @@
+"""IREE's logs of one compilation: of what each pass ran on, put back into the module, against the module itself."""
+
+from __future__ import annotations
+
+import lzma
+import re
+
+import pytest
+
+import irwidget
+
+from .test_folders import DATA
+
+
+def opened(name):
+    (low,) = irwidget.open(lzma.decompress((DATA / name).read_bytes()))
+    return low.dumps
+
+
+@pytest.fixture(scope="module")
+def both():
+    return opened("iree-parts.log.xz"), opened("iree-modules.log.xz")
+
+
+def bare(text):
+    """The lines of a text, without the names of attributes: those of a whole module are others."""
+    lines = [line.strip() for line in text.split("\n")]
+    return [re.sub(r"#\w+", "#", line) for line in lines if line and not re.match(r"#\w+ = ", line)]
+
+
+def test_what_a_pass_changed_is_told_from_its_part(both):
+    parts, modules = both
+    assert [one.name for one in parts] == [one.name for one in modules]
+    pairs = list(enumerate(zip(parts, modules, strict=True)))
+    # What a pass on a function does to the module's attributes shows in the next dump of the module, only.
+    unseen = {number: part.name for number, (part, module) in pairs if module.changed and not part.changed}
+    assert set(unseen) == {106, 221, 317, 609, 641, 673}
+    late = {number: part.name for number, (part, module) in pairs if part.changed and not module.changed}
+    assert set(late.values()) == {"iree-op-pipeline-adaptor", "iree-hal-prune-executables"}
+    assert len(late) == 9
+
+
+def test_put_back_a_part_is_the_module(both):
+    parts, modules = both
+    same = [bare(part.text) == bare(module.text) for part, module in zip(parts, modules, strict=True)]
+    # The rest: attributes of the module that passes on functions change, those that came after the module was printed.
+    assert sum(same) == 596
+    assert all(same[:41])
+
+
+def test_each_part_has_its_place(both):
+    """Operations without a name, too: they are told apart by what they name."""
+    parts, _ = both
+    assert [(number, str(one.scope)) for number, one in enumerate(parts) if not one.scope.whole] == []
+    assert sum(one.scope.anchor.startswith("util.initializer") for one in parts) == 100
