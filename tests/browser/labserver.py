@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playwright.sync_api import Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -93,6 +95,14 @@ class Server:
         self.process.terminate()
         self.process.wait(20)
         self.log.close()
+
+
+def eventually(read: Callable[[], object], wanted: object, seconds: float = 90) -> None:
+    """Assert that `read()` becomes what is wanted: the browser and a kernel tell each other in their own time."""
+    end = time.monotonic() + seconds
+    while (found := read()) != wanted and time.monotonic() < end:
+        time.sleep(0.2)
+    assert found == wanted
 
 
 def evaluate(page: Page, expression: str) -> str:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import json
 
 from irwidget import views
-from tests.browser.labserver import SHOW, evaluate
+from tests.browser.labserver import SHOW, evaluate, eventually
 from tests.views.lowerings import lower
 
 CELL = SHOW + "w = views.show([lower()], key='a'); w"
 LINK = "from IPython.display import Markdown\nMarkdown('[look](#lowering=model&pass=13&line=9)')"
+
+NOTES = "[one['note'] for one in w.notes]"
+
+
+def saved_notes(opened):
+    """The notes in the notebook's file."""
+    (output,) = (one for one in json.loads(opened.save())["cells"][0]["outputs"] if "data" in one)
+    return output["data"]["application/vnd.irwidget+json"]["views"][0]["state"].get("notes", [])
 
 
 def write(view, line: int, words: str) -> str:
@@ -32,26 +40,23 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     page.locator("a", has_text="look").click()
     view.locator("[data-stage='13'][aria-selected='true']").wait_for()
     text = write(view, 3, "why twice?")
-    assert evaluate(page, "[one['note'] for one in w.notes]") == "['why twice?']"
-    page.wait_for_timeout(300)
-    (output,) = (one for one in json.loads(opened.save())["cells"][0]["outputs"] if "data" in one)
-    (kept,) = output["data"]["application/vnd.irwidget+json"]["views"][0]["state"]["notes"]
-    assert (kept["note"], kept["text"].strip()) == ("why twice?", text)
+    eventually(lambda: evaluate(page, NOTES), "['why twice?']")
+    eventually(lambda: [(kept["note"], kept["text"].strip()) for kept in saved_notes(opened)], [("why twice?", text)])
 
     page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
     again = page.context.new_page()
     server = page.url.split("/lab")[0]
     again.goto(f"{server}/lab/workspaces/{opened.path.stem}-again/tree/{opened.path.name}#pass=13&line=2")
     saved = again.locator(".irw[data-timeline]")
-    saved.wait_for(timeout=60_000)
+    saved.wait_for(timeout=90_000)
     assert saved.get_by_role("button", name="Notes (1)").count() == 1
     saved.locator("[data-stage='13'][aria-selected='true']").wait_for()
-    again.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=60_000)
+    again.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=90_000)
     again.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
     fresh = again.locator(".irw", has=again.get_by_role("button", name="Tab", exact=True))
-    fresh.wait_for(timeout=60_000)  # a new kernel's, which knows of no notes
+    fresh.wait_for(timeout=90_000)  # a new kernel's, which knows of no notes
     fresh.get_by_role("button", name="Notes (1)").wait_for()
-    assert evaluate(again, "[one['note'] for one in w.notes]") == "['why twice?']"
+    eventually(lambda: evaluate(again, NOTES), "['why twice?']")
     again.close()
 
 
