@@ -1,5 +1,6 @@
-"""The process that tries the candidates of a reduction, each in a copy of itself: one may crash, hang or eat memory, and
-the next begins as if it had not been.
+"""The process that tries the candidates of a reduction, each in a copy of itself.
+
+One may crash, hang or eat memory, and the next begins as if it had not been.
 
 `irwidget.reducing.pool` starts it.
 """
@@ -7,7 +8,6 @@ the next begins as if it had not been.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import mmap
 import os
 import pickle
@@ -16,7 +16,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -90,23 +90,33 @@ def _warm(task: Task) -> None:
             mlir.prepare()  # a context, of which each copy has its own
 
 
+_OURS = {
+    "triton": (
+        "import torch\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x):\n"
+        "    tl.store(x, 1.0)\n\n\nkernel[(1,)](torch.ones(1))\n",
+        ("--to", "triton_gpu_ir", "--arch", "sm_90"),
+    ),
+    "helion": (
+        "import helion\nimport helion.language as hl\nimport torch\n\nimport irwidget\n\n\n"
+        "@helion.kernel(config=helion.Config(block_sizes=[16]))\ndef kernel(x: torch.Tensor) -> torch.Tensor:\n"
+        "    out = torch.empty_like(x)\n    for tile in hl.tile(x.size(0)):\n        out[tile] = x[tile]\n"
+        "    return out\n"
+        "\n\nirwidget.explore(kernel, torch.ones(16))\n",
+        ("--to", "helion_mlir"),
+    ),
+    "torch": (
+        "import torch\n\nimport irwidget\n\nirwidget.explore(torch.nn.ReLU(), torch.ones(1))\n",
+        ("--to", "linalg_on_tensors_mlir"),
+    ),
+}
+"""Programs of our own, by what they import: lowering one loads all that a candidate needs."""
+
+
 def _warm_for_file(task: FileTask) -> None:
-    """Import what a file asks for; have a function of PyTorch exported, which loads most of it."""
-    import torch
-
-    kernels = [name for name in ("triton", "helion") if name in task.text]
-    for name in kernels:
-        importlib.import_module(f"{name}.language")
-    if not kernels:
-        lower(torch.neg, torch.ones(1), to="torch_mlir", isolate=False, dumps=False)
-
-
-@dataclass
-class _At:
-    tool: str
-    pass_name: str
-    pipeline: str
-    step: int
+    """Lower a program of our own of the kind of a file."""
+    text, words = _OURS[next((name for name in ("helion", "triton") if name in task.text), "torch")]
+    _of_file(FileTask(text, words), _Noted())
+    mlir.prepare()
 
 
 class _Noted:
@@ -117,24 +127,27 @@ class _Noted:
 
     def pass_began(self, started: PassStarted, step: Step, _: float) -> None:
         """Told by a run of each pass."""
-        data = pickle.dumps(_At(step.tool, started.name, started.pipeline[: _MOST // 8], started.step))
+        data = pickle.dumps((step.tool, started.name, started.pipeline[: _MOST // 8], started.step))
         self._memory.seek(0)
         self._memory.write(len(data).to_bytes(8, "little") + data)
 
     def ended(self, how: str) -> Outcome:
         """The outcome where a copy ended before it could say anything."""
         size = int.from_bytes(self._memory[:8], "little")
-        at: _At = pickle.loads(self._memory[8 : 8 + size]) if size else _At("", "", "", -1)
-        where = f"{at.tool}: pass {at.pass_name}" if at.pass_name else "the lowering"
-        failure = Failure(at.step, at.pass_name, f"{where} {how}", kind="tool", tool=at.tool)
-        kind = failing.kind_of(failure)
-        return Outcome(kind, message=failure.message, reproducer=at.pipeline, step=at.step)
+        tool, name, pipeline, step = pickle.loads(self._memory[8 : 8 + size]) if size else ("", "", "", -1)
+        failure = Failure(step, name, f"{tool}: pass {name} {how}" if name else f"the lowering {how}", kind="tool")
+        return Outcome(failing.kind_of(failure), message=failure.message, reproducer=pipeline, step=step)
 
 
 def _of_ir(task: IRTask, noted: _Noted) -> Outcome:
     wants = task.wanted == "text"
     options = Options(
-        isolate=False, dumps=False, verify=task.verify, target=task.target, progress=noted.pass_began, memory=task.memory
+        isolate=False,
+        dumps=False,
+        verify=task.verify,
+        target=task.target,
+        progress=noted.pass_began,
+        memory=task.memory,
     )
     trace = raw_text.source(task.text, task.steps).run(task.steps, options)
     return _told(trace, wants=wants)
@@ -166,13 +179,14 @@ def _of_file(task: FileTask, noted: _Noted) -> Outcome:
             except IRWidgetError as error:
                 traces = [error.lowering.trace] if error.lowering and error.lowering.trace.failure else []
                 if not traces:
-                    return Outcome(failing.of_error(error), message=str(error))
+                    return Outcome(failing.of_error(error), message=str(error).replace(f"{folder}/", ""))
     if shell.shown:
         return _ITS_OWN
     told = [_told(trace, wants=task.wanted == "text") for trace in traces]
-    return next((one for one in told if one.kind), told[0])
+    return next((one for one in told if one.kind), told[0] if told else _NOTHING)
 
 
+_NOTHING = Outcome(Kind("program", "", "", "the program has nothing to lower"))
 _ITS_OWN = Outcome(Kind("program", "", "", "the program itself ends with an error"))
 
 

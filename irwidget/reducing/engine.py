@@ -53,7 +53,8 @@ Change = Callable[[], _T | None]
 def each(best: _T, fails: Test[_T], changes: Callable[[_T], Sequence[Change[_T]]]) -> Iterator[_T]:
     """With one change after the other; yields every program that still fails.
 
-    `changes` are those that a program can have. Once one is made, those of the new program are tried from that place on.
+    `changes` are those that a program can have. Once one is made, those of the new
+    program are tried from that place on.
     """
     at = 0
     while True:
@@ -91,8 +92,8 @@ def chunks(
 
     size = parts(best)
     while size:
-        for best in each(best, fails, partial(of_size, size=size)):
-            yield best
+        for found in each(best, fails, partial(of_size, size=size)):
+            yield (best := found)
         if size == 1:
             return
         size = (min(size, parts(best)) + 1) // 2
@@ -109,6 +110,6 @@ def smallest(best: _T, fails: Test[_T], ways: Mapping[str, Shrink[_T]]) -> Itera
         found = False
         for name, way in ways.items():
             fails.way = name
-            for best in way(best, fails):
+            for smaller in way(best, fails):
                 found = True
-                yield best
+                yield (best := smaller)

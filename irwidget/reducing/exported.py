@@ -50,7 +50,8 @@ def program(exported: ExportedProgram) -> Program:
 
 def _refused(why: str) -> UsageError:
     return UsageError(
-        f"The exported program cannot be taken apart: {why}. Put it in a file: python -m irwidget reduce FILE.py --to ..."
+        f"The exported program cannot be taken apart: {why}. Put it in a file: "
+        "python -m irwidget reduce FILE.py --to ..."
     )
 
 
@@ -59,7 +60,7 @@ def _given(name: str, found: Any, value: Any, *, weight: bool) -> Given:
         raise _refused("it has dynamic shapes")
     of = Tensor(tuple(found.shape), str(found.dtype).removeprefix("torch."))
     whole = value is not None and not of.dtype.startswith(("float", "bfloat", "complex")) and value.numel() <= _MOST
-    return Given(name, of, weight, repr(value.tolist()) if whole else "full")
+    return Given(name, of, weight, repr(value.tolist()) if value is not None and whole else "full")
 
 
 def _function(target: Any) -> str:

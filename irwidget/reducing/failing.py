@@ -9,10 +9,11 @@ from irwidget.trace import Failure, Verdict
 
 _OPERATION = re.compile(r"['\"]([a-z_]\w*(?:\.[\w$]+)+)['\"]")
 _VARIES = re.compile(
-    r"%[\w$.#-]+|@[\w$.-]+|0x[0-9a-fA-F]+|\bt\d+\b|\b\d[\w.]*|!?[\w.]+<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
+    r"%[\w$.#-]+|@[\w$.-]+|0x[0-9a-fA-F]+|\bt\d+\b|\b\d[\w.]*|<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
 )
 """What a message has of one program rather than of its kind: names, numbers, types, files."""
 
+_BROKEN = "input module is broken"
 _SIGNATURE = re.compile(r"in function \S+ [^\n]*\)(?=: )")
 """How LLVM's back ends name a function: with the types of its arguments."""
 
@@ -22,7 +23,7 @@ class Kind:
     """In which way a lowering fails."""
 
     kind: str
-    """`pass`, `tool`, `usage` or `unsupported`; `differs` of a wrong result; of what failed before any pass, the error."""
+    """`pass`, `tool`, `usage` or `unsupported`; `differs` of a wrong result; before any pass, the error."""
     pass_name: str
     operation: str
     """The operation that the message names; empty when it names none."""
@@ -36,7 +37,10 @@ class Kind:
 
 def kind_of(failure: Failure) -> Kind:
     """In which way a lowering failed."""
-    return _kind(failure.kind, failure.pass_name, failure.message)
+    said = failure.message
+    if _BROKEN in said:  # what is broken stands below
+        said = " ".join([said, *(one.message for one in failure.diagnostics[:1])])
+    return _kind(failure.kind, failure.pass_name, said)
 
 
 def of_error(error: BaseException) -> Kind:

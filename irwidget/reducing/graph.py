@@ -1,4 +1,4 @@
-"""PyTorch programs as graphs: nodes go, inputs stand in for their results, shapes shrink, weights are one number each."""
+"""PyTorch programs as graphs: calls go, inputs stand in for their results, shapes shrink, weights are one number."""
 
 from __future__ import annotations
 
@@ -233,9 +233,7 @@ def _resized(program: Program, size: int, other: int) -> Program | None:
     def one(value: Any) -> Any:
         return other if isinstance(value, int) and not isinstance(value, bool) and value == size else value
 
-    given = tuple(
-        replace(each, of=replace(each.of, shape=_mapped(each.of.shape, one))) for each in program.given
-    )
+    given = tuple(replace(each, of=replace(each.of, shape=_mapped(each.of.shape, one))) for each in program.given)
     nodes = tuple(
         replace(node, args=_mapped(node.args, one), kwargs={k: _mapped(v, one) for k, v in node.kwargs.items()})
         for node in program.nodes
@@ -340,6 +338,7 @@ def shaped(program: Program | None) -> Program | None:
 
     import torch
 
+    from irwidget.frontends.suppressed import suppressed_output
     from irwidget.private_torch import FakeTensorMode
 
     def value(one: Any) -> Any:
@@ -352,7 +351,7 @@ def shaped(program: Program | None) -> Program | None:
     values: dict[str, Any] = {}
     tensors: dict[str, Tensor] = {}
     try:
-        with FakeTensorMode(), torch.no_grad():
+        with suppressed_output(), FakeTensorMode(), torch.no_grad():
             for one in program.given:
                 values[one.name] = torch.empty(one.of.shape, dtype=getattr(torch, one.of.dtype))
             for node in program.nodes:

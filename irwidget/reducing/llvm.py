@@ -110,9 +110,7 @@ def _bodies(source: str, fails: Test[str]) -> Iterator[str]:
 
 
 def _whole_functions(source: str, fails: Test[str]) -> Iterator[str]:
-    return engine.chunks(
-        source, fails, lambda one: len(_functions(read(one))), partial(_without_items, of=Function)
-    )
+    return engine.chunks(source, fails, lambda one: len(_functions(read(one))), partial(_without_items, of=Function))
 
 
 def _globals(source: str, fails: Test[str]) -> Iterator[str]:
@@ -157,7 +155,7 @@ def _places(module: Module) -> list[tuple[int, int, int]]:
 
 
 def _without_instructions(source: str, start: int, stop: int, *, value: str) -> str:
-    """Without some instructions, the last first; what used a result gets `value`, or an argument where that is empty."""
+    """Without some instructions, the last first; what used a result gets `value`, or an argument."""
     module = read(source)
     gone: dict[int, set[tuple[int, int]]] = {}
     for at, number, line in _places(module)[start:stop]:
@@ -173,9 +171,7 @@ def _less(function: Function, gone: Collection[tuple[int, int]], value: str) -> 
     first = 1 + max((int(one) for one in re.findall(r"%in(\d+)", " ".join(function.arguments))), default=-1)
     kept: list[Block] = []
     for number, block in enumerate(function.blocks):
-        kept.append(
-            replace(block, lines=tuple(one for at, one in enumerate(block.lines) if (number, at) not in gone))
-        )
+        kept.append(replace(block, lines=tuple(one for at, one in enumerate(block.lines) if (number, at) not in gone)))
         for at, line in enumerate(block.lines):
             if (number, at) in gone and (name := result(line)):
                 kind = "" if value else result_type(line)
@@ -239,9 +235,7 @@ def _arguments(source: str, fails: Test[str]) -> Iterator[str]:
         assert isinstance(function, Function)
         name = function.arguments[number].split()[-1]
         made = renamed(function, {name: value})
-        return _put(
-            module, at, replace(made, arguments=(*made.arguments[:number], *made.arguments[number + 1 :]))
-        )
+        return _put(module, at, replace(made, arguments=(*made.arguments[:number], *made.arguments[number + 1 :])))
 
     def changes(source: str) -> list[Change[str]]:
         module = read(source)

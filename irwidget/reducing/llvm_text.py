@@ -100,7 +100,6 @@ def read(source: str) -> Module:
     return tuple(items)
 
 
-
 def _uncommented(line: str) -> str:
     at = line.find(";")
     while at >= 0:
@@ -192,7 +191,7 @@ def type_at(line: str) -> str:
 
 def _type_after_words(line: str) -> str:
     """The type after flags: `nsw i32 %a, %b`."""
-    while line and not (found := type_at(line)):
+    while line and not type_at(line):
         word = _WORD.match(line)
         if not word:
             return ""
@@ -274,9 +273,7 @@ def with_blocks(function: Function, blocks: Iterable[Block]) -> Function:
             waiting += targets(by_label[label])
     kept = [block for block in by_label.values() if block.label in reached]
     before = {block.label: [other.label for other in kept if block.label in targets(other)] for block in kept}
-    made = [
-        replace(block, lines=tuple(_phi(line, before[block.label]) for line in block.lines)) for block in kept
-    ]
+    made = [replace(block, lines=tuple(_phi(line, before[block.label]) for line in block.lines)) for block in kept]
     had = {result(line) for block in function.blocks for line in block.lines}
     have = {result(line) for block in made for line in block.lines}
     return renamed(replace(function, blocks=tuple(made)), dict.fromkeys(had - have - {""}, "poison"))

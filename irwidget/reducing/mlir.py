@@ -35,7 +35,11 @@ def _functions(text: str, fails: Test[str]) -> Iterator[str]:
     def changes(text: str) -> list[engine.Change[str]]:
         module = ModuleText(text)
         others = [one.start for one in module.operations if one.parent is module.operations[0]]
-        return [partial(module.without, {start}) for start in others] if len(others) > 1 else []
+        return [
+            partial(module.without, {start}, arguments=arguments)
+            for start in (others if len(others) > 1 else [])
+            for arguments in (False, True)
+        ]
 
     return engine.each(text, fails, changes)
 
@@ -50,6 +54,7 @@ def _results(text: str, fails: Test[str]) -> Iterator[str]:
             count = len(results_of_function(type_of_function(module.lines[start])))
             if count:
                 found.append(partial(module.without, (), returns={start: ()}))
+                found.append(partial(module.without, (), returns={start: ()}, arguments=True))
             for result in reversed(range(count if count > 1 else 0)):
                 found.append(partial(module.without, (), returns={start: [i for i in range(count) if i != result]}))
         return found
@@ -61,12 +66,12 @@ def _inside(module: ModuleText) -> list[OperationText]:
     return [one for one in reversed(module.removable()) if function_of(one) is not None]
 
 
-def _operations(text: str, fails: Test[str]) -> Iterator[str]:
-    """Without more and more operations, the last of a function first."""
+def _operations(text: str, fails: Test[str], *, arguments: bool) -> Iterator[str]:
+    """Without more and more operations, the last first; with all arguments, for what they are to blame."""
 
     def without(text: str, start: int, stop: int) -> str:
         module = ModuleText(text)
-        return module.without({one.start for one in _inside(module)[start:stop]})
+        return module.without({one.start for one in _inside(module)[start:stop]}, arguments=arguments)
 
     return engine.chunks(text, fails, lambda text: len(_inside(ModuleText(text))), without)
 
@@ -76,9 +81,7 @@ def _wrappers(text: str, fails: Test[str]) -> Iterator[str]:
 
     def changes(text: str) -> list[engine.Change[str]]:
         module = ModuleText(text)
-        return [
-            partial(module.without, (), unwrapped={one.start}) for one in module.unwrappable() if function_of(one)
-        ]
+        return [partial(module.without, (), unwrapped={one.start}) for one in module.unwrappable() if function_of(one)]
 
     return engine.each(text, fails, changes)
 
@@ -97,7 +100,8 @@ def _forwards(text: str, fails: Test[str]) -> Iterator[str]:
 WAYS = {
     "functions": _functions,
     "results": _results,
-    "operations": _operations,
+    "operations": partial(_operations, arguments=False),
+    "operations, arguments kept": partial(_operations, arguments=True),
     "regions in place of their operations": _wrappers,
     "operands in place of results": _forwards,
 }

@@ -59,9 +59,7 @@ class Pool:
         while True:
             while len(running) < self.count and (following := next(waiting, None)) is not None:
                 place, (key, task) = following
-                running.append(
-                    (place, key, task if isinstance(task, bool) else self._threads.submit(self._run, task))
-                )
+                running.append((place, key, task if isinstance(task, bool) else self._threads.submit(self._run, task)))
             if not running:
                 return None
             place, key, future = running.popleft()

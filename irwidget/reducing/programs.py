@@ -1,4 +1,4 @@
-"""`low.reduce(program=True)`, `irwidget.reduce`: the smallest program of Python whose lowering still fails in the same way."""
+"""`low.reduce(program=True)`, `irwidget.reduce`: the smallest Python program whose lowering still fails so."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Python: take statements, arguments and expressions out of a file, by its syntax tree.
 
-Functions, classes and what launches them are all of one file, so nothing needs to be known of Triton, Helion or PyTorch:
-a candidate that is no program ends with an error of its own, which is no failure of a lowering.
+Functions, classes and what launches them are all of one file, so nothing needs to be known of Triton, Helion or
+PyTorch: a candidate that is no program ends with an error of its own, which is no failure of a lowering.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def _fewer(source: str, fails: Test[str]) -> Iterator[str]:
         tree = _tree(source)
         found: list[Change[str]] = [
             partial(_edited, source, partial(of_list, number=number))
-            for number, (node, name, at, _) in enumerate(_expressions(tree))
+            for number, (node, _, at, _) in enumerate(_expressions(tree))
             if at is not None and isinstance(node, ast.Call | ast.List | ast.Tuple | ast.FunctionDef)
         ]
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]

@@ -99,7 +99,14 @@ class Reduced:
         if not self.ir or not self.steps:
             return []
         command = " | ".join(pipelines.command(step) for step in self.steps)
-        return ["", "The pass that fails, alone:", "", _block("mlir", self.ir), "", _block("sh", f"{command} input.mlir")]
+        return [
+            "",
+            "The pass that fails, alone:",
+            "",
+            _block("mlir", self.ir),
+            "",
+            _block("sh", f"{command} input.mlir"),
+        ]
 
     def __str__(self) -> str:
         return self.report

@@ -103,7 +103,8 @@ def run(
     Stops when time is up, and at an interrupt, with the best so far.
     """
     try:
-        for best in ways(best, search):
+        for found in ways(best, search):
+            best = found
             smaller(best)
     except (TimeIsUp, KeyboardInterrupt):
         return best, False
@@ -111,7 +112,7 @@ def run(
 
 
 def begun(pool: Pool, task: Task, predicate: Predicate | None) -> Outcome:
-    """What comes of the program that is to be made smaller. Raises UsageError where the predicate does not hold of it."""
+    """What comes of the program that is to be made smaller. Raises UsageError where the predicate does not hold."""
     found = pool.run(task)
     if predicate is not None and (found.kind is not None or not predicate(found.text)):
         said = f": {found.message}" if found.kind else ""

@@ -172,12 +172,6 @@ def test_it_stops_in_time_with_the_best_so_far():
     assert best.operations < best.before
 
 
-def test_what_is_no_mlir_is_refused():
-    low = failed(lambda: raw("define i32 @f() {\n  ret i32 %x\n}", "opt -O1"))
-    with pytest.raises(UsageError, match="Only MLIR that torch-mlir reads is made smaller here"):
-        low.reduce()
-
-
 @pytest.mark.parametrize(
     "text", [NESTED, chain(8, "%e = math.erf %x0 : f32"), "llvm", "linalg"], ids=["nested", "chain", "llvm", "linalg"]
 )
