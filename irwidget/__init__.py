@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from irwidget.experiments.comparison import compare
     from irwidget.frontends.pairing import explore
     from irwidget.journal import recent
+    from irwidget.minimal import reduce
     from irwidget.opened import open
     from irwidget.result import Lowering
     from irwidget.routes import targets
@@ -41,6 +42,7 @@ _LAZY = {
     "lower": "irwidget.lowering",
     "open": "irwidget.opened",
     "recent": "irwidget.journal",
+    "reduce": "irwidget.minimal",
     "sweep": "irwidget.sweeps.driver",
     "targets": "irwidget.routes",
 }
@@ -92,6 +94,7 @@ __all__ = [
     "lower",
     "open",
     "recent",
+    "reduce",
     "sweep",
     "targets",
     "unload_ipython_extension",

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from irwidget.errors import IRWidgetError, UsageError, near
 
 if TYPE_CHECKING:
     from irwidget.experiments.comparison import Comparison
+    from irwidget.reducing.report import Reduced
     from irwidget.result import Lowering
 
 USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of a Python file, or a file of IR
@@ -24,7 +25,8 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
        irwidget show FILE.irtrace [--html PAGE] what low.save("x.irtrace") or --save has kept, as text or as a page
        irwidget open FILE|DIR|- [--html PAGE]   a compiler's log or folder of dumps, pass by pass, as text or as a page
        irwidget open FILE|DIR|- --follow        the passes of a log that grows, as they come
-       irwidget reduce FILE --pipeline TEXT     the smallest MLIR that it still fails on, as a report; -o OUT, -o -
+       irwidget reduce FILE --pipeline TEXT     the smallest IR that it still fails on, as a report; -o OUT, -o -
+       irwidget reduce FILE.py --to TYPE        the smallest Python program: a model, a Triton or Helion kernel
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
        irwidget doctor                          this machine against toolchain.lock
@@ -168,16 +170,42 @@ def _follow(what: str, parsed: argparse.Namespace) -> None:
 
 
 def _reduce(words: list[str]) -> None:
-    """Make the IR of a file small that a pipeline fails on, and print the report."""
-    from irwidget import files
-    from irwidget.lowering import lower
-
+    """Make the IR of a file small that a pipeline fails on, or a program of Python, and print the report."""
     parsed = arguments.parse(words, "irwidget reduce", objects=True)
     if getattr(parsed, "help_shown", False):
         return
     path = _file(parsed, "irwidget reduce")
-    if path.suffix == ".py" or not parsed.pipeline:
-        raise UsageError("irwidget reduce takes a file of MLIR and the --pipeline that fails on it")
+    python = path.suffix == ".py" or parsed.source == "python"
+    if python != bool(parsed.to) or not (python or parsed.pipeline):
+        raise UsageError(
+            "irwidget reduce takes a file of IR and the --pipeline that fails on it, or a Python file and --to TYPE"
+        )
+
+    def smaller(best: Reduced) -> None:
+        print(f"{best.operations} of {best.before} operations", file=sys.stderr)
+
+    reduced = (_reduced_python if python else _reduced_ir)(path, parsed, smaller)
+    if parsed.output:
+        _write(reduced.text, parsed.output)
+    if parsed.json:
+        about = {"operations": reduced.operations, "before": reduced.before, "complete": reduced.complete}
+        print(json.dumps({**about, "text": reduced.text, "report": reduced.report}, ensure_ascii=False))
+    elif parsed.output != "-":
+        print(reduced.report)
+
+
+def _reduced_python(path: Path, parsed: argparse.Namespace, smaller: Callable[[Reduced], None]) -> Reduced:
+    from irwidget import minimal
+
+    options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, [parsed.to])}
+    timeout = options.pop("timeout")
+    return minimal.reduce(path, to=parsed.to, seconds=timeout or 120.0, progress=smaller, **options)
+
+
+def _reduced_ir(path: Path, parsed: argparse.Namespace, smaller: Callable[[Reduced], None]) -> Reduced:
+    from irwidget import files
+    from irwidget.lowering import lower
+
     try:
         lower(files.read(path), to="raw_ir", pipeline=parsed.pipeline, external=parsed.external, name=path.stem)
     except IRWidgetError as error:
@@ -186,17 +214,7 @@ def _reduce(words: list[str]) -> None:
         low: Lowering = error.lowering
     else:
         raise UsageError(f"The pipeline does not fail on {path}")
-    reduced = low.reduce(
-        seconds=parsed.timeout or 60.0,
-        progress=lambda best: print(f"{best.operations} of {best.before} operations", file=sys.stderr),
-    )
-    if parsed.output:
-        _write(reduced.text, parsed.output)
-    if parsed.json:
-        about = {"operations": reduced.operations, "before": reduced.before, "complete": reduced.complete}
-        print(json.dumps({**about, "text": reduced.text, "report": reduced.report}, ensure_ascii=False))
-    elif parsed.output != "-":
-        print(reduced.report)
+    return low.reduce(seconds=parsed.timeout or 60.0, progress=smaller)
 
 
 def _lower(words: list[str]) -> None:

@@ -6,9 +6,10 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, overload
 
-from irwidget import imports, options, pipelines, planning
+from irwidget import imports, minimal, options, pipelines, planning
 from irwidget.checking import check as checking
 from irwidget.errors import IRWidgetError, LoweringInterrupted
 from irwidget.failures import finished, interrupted, keeping, limited
@@ -66,7 +67,7 @@ def lower(obj: Any, *inputs: Any, to: str | Sequence[str], **given: Any) -> Lowe
     with limited(how):
         wanted, extra = planning.planned(to, asked, target_options)
         start = Start(
-            Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, asked.check, target_options)
+            Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, asked.check, target_options), asked
         )
         if isinstance(to, str):
             return start.lower(wanted[0], extra, how)
@@ -126,8 +127,9 @@ def _first_of(failed: Mapping[str, IRWidgetError], made: Mapping[str, Lowering])
 class Start:
     """An object and its inputs, on the way to one or more IR types; each front end begins with them once."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, given: Given, asked: LowerOptions | None = None) -> None:
         self.given = given
+        self._asked = asked or LowerOptions()
         self._begun: dict[str, Begun] = {}
 
     def prepare(self, target: Target, how: Options) -> None:
@@ -153,6 +155,7 @@ class Start:
         lowering.origin = Origin(
             replace(how, progress=None, stop=None),
             lambda trace, options, source: begun.verdict(target, trace, options, source),
+            partial(minimal.of_lowering, begun=begun, target=target, asked=self._asked),
         )
         return lowering
 

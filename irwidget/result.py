@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from irwidget.experiments import experiment
 from irwidget.experiments.experiment import Experiment, Judge
 from irwidget.layouts import Layout, Layouts
 from irwidget.reducing import reduce as reducing
-from irwidget.reducing.reduce import Predicate, Progress, Reduced
+from irwidget.reducing.reduce import Predicate, Progress
+from irwidget.reducing.report import Reduced
 from irwidget.toolchain.run import Options
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, plain
 from irwidget.triton_schedule import Schedule
@@ -25,6 +26,8 @@ class Origin:
 
     options: Options
     judge: Judge | None = None
+    program: Callable[..., Reduced] | None = None
+    """Makes the program small that was lowered, where that is here."""
 
 
 class Lowering:
@@ -120,6 +123,7 @@ class Lowering:
         predicate: Predicate | None = None,
         *,
         alone: bool = False,
+        program: bool = False,
         seconds: float = 60.0,
         progress: Progress | None = None,
     ) -> Reduced:
@@ -127,10 +131,17 @@ class Lowering:
 
         The same way is the same pass, operation and class of message. Of a complete lowering `predicate`, a function of
         the last text, says what is wrong. `alone` runs just the pass that failed; otherwise all steps run on the input.
+        `program` looks for the smallest PyTorch program or Triton launch instead, as a file of Python: there a wrong
+        result (`check=True`) is a failure too.
         Stops after `seconds` and on Ctrl-C with the best so far; `progress` is called with each smaller one.
 
-        Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no MLIR.
+        Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no IR.
         """
+        if program:
+            if self.origin.program is None or self.file:
+                self._needs_object("reduce(program=True)")
+                raise UsageError("Only what was lowered in this process has a program: irwidget.reduce takes a file")
+            return self.origin.program(self, predicate, seconds=seconds, progress=progress)
         return reducing.reduce(
             self, predicate, alone=alone, seconds=seconds, options=self.origin.options, progress=progress
         )

@@ -73,6 +73,23 @@ def export(
     raise _refused(label, *found)
 
 
+def traced(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, name: str
+) -> ExportedProgram:
+    """`torch.export` of a module or function in its own operators, as `export` before it decomposes them.
+
+    Raises ExportError.
+    """
+    try:
+        quiet = suppressed_output(), whole_user_stacks(), no_collection(), some_temporary_folder()
+        with tracing("torch.export", model, *quiet):
+            return _traced(model, args, dict(kwargs), dynamic_shapes)
+    except IRWidgetError:
+        raise
+    except Exception as error:
+        raise explain(error, name, "torch.export") from error
+
+
 def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> ExportedProgram:
     """The program of a model of any kind, before decompositions."""
     import torch

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from irwidget.trace import Failure
+from irwidget.trace import Failure, Verdict
 
 _OPERATION = re.compile(r"['\"]([a-z_]\w*(?:\.[\w$]+)+)['\"]")
 _VARIES = re.compile(
-    r"%[\w$.#-]+|@[\w$.-]+|0x[0-9a-fA-F]+|\b\d[\w.]*|!?[\w.]+<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
+    r"%[\w$.#-]+|@[\w$.-]+|0x[0-9a-fA-F]+|\bt\d+\b|\b\d[\w.]*|<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
 )
 """What a message has of one program rather than of its kind: names, numbers, types, files."""
+
+_BROKEN = "input module is broken"
+_SIGNATURE = re.compile(r"in function \S+ [^\n]*\)(?=: )")
+"""How LLVM's back ends name a function: with the types of its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,7 @@ class Kind:
     """In which way a lowering fails."""
 
     kind: str
-    """`pass`, `tool`, `usage` or `unsupported`."""
+    """`pass`, `tool`, `usage` or `unsupported`; `differs` of a wrong result; before any pass, the error."""
     pass_name: str
     operation: str
     """The operation that the message names; empty when it names none."""
@@ -32,8 +36,32 @@ class Kind:
 
 
 def kind_of(failure: Failure) -> Kind:
-    """In which way it failed."""
-    said = failure.message.strip().split("\n")[0]
+    """In which way a lowering failed."""
+    said = failure.message
+    if _BROKEN in said:  # what is broken stands below
+        said = " ".join([said, *(one.message for one in failure.diagnostics[:1])])
+    return _kind(failure.kind, failure.pass_name, said)
+
+
+def of_error(error: BaseException) -> Kind:
+    """In which way something failed that is no pass: an export, an import, a kernel's front end."""
+    return _kind(type(error).__name__, str(getattr(error, "pass_name", "")), str(error))
+
+
+def of_verdict(verdict: Verdict) -> Kind | None:
+    """In which way a result is wrong: after which pass; None where it is not known to be wrong."""
+    if verdict.state != "differs":
+        return None
+    return Kind("differs", verdict.dump, "", "the result differs from eager PyTorch")
+
+
+def timed_out(kind: Kind | None) -> bool:
+    """Whether it took too long."""
+    return kind is not None and kind.kind == "tool" and "timed out" in kind.message
+
+
+def _kind(kind: str, pass_name: str, message: str) -> Kind:
+    said = _SIGNATURE.sub("in function", message.strip().split("\n")[0])
     named = _OPERATION.search(said)
     head = said.partition(": %")[0].partition(': "')[0]
-    return Kind(failure.kind, failure.pass_name, named[1] if named else "", " ".join(_VARIES.sub(" ", head).split()))
+    return Kind(kind, pass_name, named[1] if named else "", " ".join(_VARIES.sub(" ", head).split()))

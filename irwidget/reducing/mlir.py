@@ -1,112 +1,107 @@
-"""Take operations out of a module, as many as can go while a test still holds."""
+"""MLIR in generic form: take operations, results, functions and regions out of a module."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
-from irwidget.reducing.operations import ModuleText, function_of, results_of_function, type_of_function
+from irwidget.reducing import engine
+from irwidget.reducing.engine import Test
+from irwidget.reducing.operations import (
+    ModuleText,
+    OperationText,
+    function_of,
+    results_of_function,
+    type_of_function,
+)
 
-Test = Callable[[str], bool]
-"""Whether a text still fails in the way that is looked for."""
 
+def smaller(text: str, fails: Test[str]) -> Iterator[str]:
+    """Smaller and smaller texts that still fail; the last one has nothing more that can be taken out.
 
-def smaller(text: str, fails: Test) -> Iterator[str]:
-    """Smaller and smaller texts of which `fails` holds; the last one has nothing more that can be taken out.
-
-    `text` is a module in generic form of which it holds.
+    `text` is a module in generic form that fails.
     """
-    best = text
-    while True:
-        before = best
-        for shrink in (_functions, _results, _chunks, _wrappers, _forwards):
-            for found in shrink(best, fails):
-                yield (best := found)
-        if best == before:
-            return
+    return engine.smallest(text, fails, WAYS)
 
 
-def _functions(text: str, fails: Test) -> Iterator[str]:
-    """Without each function; yields every text that still fails."""
-    while True:
+def count(text: str) -> int:
+    """How many operations a module has, itself not counted."""
+    return ModuleText(text).count()
+
+
+def _functions(text: str, fails: Test[str]) -> Iterator[str]:
+    """Without each function, as long as one is left."""
+
+    def changes(text: str) -> list[engine.Change[str]]:
         module = ModuleText(text)
         others = [one.start for one in module.operations if one.parent is module.operations[0]]
-        smaller = next((t for start in others if len(others) > 1 and fails(t := module.without({start}))), None)
-        if smaller is None:
-            return
-        yield (text := smaller)
+        return [
+            partial(module.without, {start}, arguments=arguments)
+            for start in (others if len(others) > 1 else [])
+            for arguments in (False, True)
+        ]
+
+    return engine.each(text, fails, changes)
 
 
-def _results(text: str, fails: Test) -> Iterator[str]:
+def _results(text: str, fails: Test[str]) -> Iterator[str]:
     """Without results of functions: all of them, or one by one."""
-    for index in range(len(ModuleText(text).functions)):
+
+    def changes(text: str) -> list[engine.Change[str]]:
         module = ModuleText(text)
-        function = module.functions[index]
-        count = _count_of_results(module, function.start)
-        if count and fails(smaller := module.without((), returns={function.start: ()})):
-            yield (text := smaller)
-            continue
-        for result in reversed(range(count if count > 1 else 0)):
-            module = ModuleText(text)
-            kept = [i for i in range(_count_of_results(module, function.start)) if i != result]
-            if fails(smaller := module.without((), returns={function.start: kept})):
-                yield (text := smaller)
+        found: list[engine.Change[str]] = []
+        for start in (function.start for function in module.functions):
+            count = len(results_of_function(type_of_function(module.lines[start])))
+            if count:
+                found.append(partial(module.without, (), returns={start: ()}))
+                found.append(partial(module.without, (), returns={start: ()}, arguments=True))
+            for result in reversed(range(count if count > 1 else 0)):
+                found.append(partial(module.without, (), returns={start: [i for i in range(count) if i != result]}))
+        return found
+
+    return engine.each(text, fails, changes)
 
 
-def _count_of_results(module: ModuleText, start: int) -> int:
-    return len(results_of_function(type_of_function(module.lines[start])))
+def _inside(module: ModuleText) -> list[OperationText]:
+    return [one for one in reversed(module.removable()) if function_of(one) is not None]
 
 
-def _chunks(text: str, fails: Test) -> Iterator[str]:
-    """Without more and more operations: halves, quarters, down to each one."""
-    size = max(1, len(ModuleText(text).removable()) // 2)
-    while True:
-        at = 0
-        while True:
-            module = ModuleText(text)
-            candidates = [one for one in reversed(module.removable()) if function_of(one) is not None]
-            chunk = candidates[at : at + size]
-            if not chunk:
-                break
-            if fails(smaller := module.without({one.start for one in chunk})):
-                yield (text := smaller)
-            else:
-                at += size
-        if size == 1:
-            return
-        size = max(1, size // 2)
+def _operations(text: str, fails: Test[str], *, arguments: bool) -> Iterator[str]:
+    """Without more and more operations, the last first; with all arguments, for what they are to blame."""
+
+    def without(text: str, start: int, stop: int) -> str:
+        module = ModuleText(text)
+        return module.without({one.start for one in _inside(module)[start:stop]}, arguments=arguments)
+
+    return engine.chunks(text, fails, lambda text: len(_inside(ModuleText(text))), without)
 
 
-def _wrappers(text: str, fails: Test) -> Iterator[str]:
+def _wrappers(text: str, fails: Test[str]) -> Iterator[str]:
     """With the regions of an operation in its place."""
-    return _each(
-        text,
-        fails,
-        lambda module: [one.start for one in module.unwrappable() if function_of(one)],
-        lambda module, start: module.without((), unwrapped={start}),
-    )
 
-
-def _forwards(text: str, fails: Test) -> Iterator[str]:
-    """With an operand of an operation in place of its result."""
-    return _each(
-        text,
-        fails,
-        lambda module: [one.start for one in module.removable() if one.results and one.operands],
-        lambda module, start: module.without({start}, forward=True),
-    )
-
-
-def _each(
-    text: str, fails: Test, places: Callable[[ModuleText], list[int]], change: Callable[[ModuleText, int], str]
-) -> Iterator[str]:
-    """With one change after the other, at the places of a module where it can be made."""
-    at = 0
-    while True:
+    def changes(text: str) -> list[engine.Change[str]]:
         module = ModuleText(text)
-        found = places(module)
-        if at >= len(found):
-            return
-        if fails(smaller := change(module, found[at])):
-            yield (text := smaller)
-        else:
-            at += 1
+        return [partial(module.without, (), unwrapped={one.start}) for one in module.unwrappable() if function_of(one)]
+
+    return engine.each(text, fails, changes)
+
+
+def _forwards(text: str, fails: Test[str]) -> Iterator[str]:
+    """With an operand of an operation in place of its result."""
+
+    def changes(text: str) -> list[engine.Change[str]]:
+        module = ModuleText(text)
+        found = [one.start for one in module.removable() if one.results and one.operands]
+        return [partial(module.without, {start}, forward=True) for start in found]
+
+    return engine.each(text, fails, changes)
+
+
+WAYS = {
+    "functions": _functions,
+    "results": _results,
+    "operations": partial(_operations, arguments=False),
+    "operations, arguments kept": partial(_operations, arguments=True),
+    "regions in place of their operations": _wrappers,
+    "operands in place of results": _forwards,
+}

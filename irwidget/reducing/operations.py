@@ -122,12 +122,14 @@ class ModuleText:
         returns: Mapping[int, Collection[int]] | None = None,
         unwrapped: Collection[int] = (),
         forward: bool = False,
+        arguments: bool = False,
     ) -> str:
         """The text without the operations that begin on these lines.
 
         `returns` says for the line of a function which of its results it still has. Of the operations in `unwrapped`
         only the regions stay, without what ends them. With `forward` a result becomes an operand of the same type
-        where there is one, and an argument of the function elsewhere.
+        where there is one, and an argument of the function elsewhere. Arguments that nothing uses go, but with
+        `arguments` those stay that were there.
         """
         gone = [one for one in self.operations if one.start in taken or one.start in unwrapped]
         hidden = {
@@ -142,7 +144,7 @@ class ModuleText:
         passed = _forwarded(gone) if forward else {}
         for function in self.functions:
             if function.start not in hidden and function.children:
-                self._mend(function, named, passed, lines, (returns or {}).get(function.start))
+                self._mend(function, named, passed, lines, (returns or {}).get(function.start), whole=arguments)
         return "\n".join(lines.values()) + "\n"
 
     def _wrapper(self, one: OperationText) -> list[int]:
@@ -156,6 +158,8 @@ class ModuleText:
         passed: Mapping[str, str],
         lines: dict[int, str],
         kept: Collection[int] | None,
+        *,
+        whole: bool,
     ) -> None:
         """Make arguments of the names that are used and no longer defined; leave out the results that are not kept."""
         first = function.start + 1
@@ -168,8 +172,9 @@ class ModuleText:
         for number in inside:
             lines[number] = _VALUE.sub(lambda found: passed.get(found[0], found[0]), lines[number])
         used = {name for number in inside for name in _VALUE.findall(lines[number])}
-        given = arguments if self._is_called(function) else [one for one in arguments if one[0] in used]
-        taken = {name: f"%taken{place}" for place, name in enumerate(gone) if name in used}
+        given = arguments if whole or self._is_called(function) else [one for one in arguments if one[0] in used]
+        first_taken = 1 + max((int(one[6:]) for one, _ in given if re.fullmatch(r"%taken\d+", one)), default=-1)
+        taken = {name: f"%taken{place}" for place, name in enumerate((n for n in gone if n in used), first_taken)}
         given = [*given, *((new, gone[name]) for name, new in taken.items())]
         for number in inside:
             lines[number] = _VALUE.sub(lambda found: taken.get(found[0], found[0]), lines[number])

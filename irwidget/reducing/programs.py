@@ -1,0 +1,121 @@
+"""`low.reduce(program=True)`, `irwidget.reduce`: the smallest Python program whose lowering still fails so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from irwidget import pipelines
+from irwidget.errors import IRWidgetError, UsageError
+from irwidget.reducing import failing, graph, python, search
+from irwidget.reducing.engine import Test
+from irwidget.reducing.failing import Kind
+from irwidget.reducing.graph import Program
+from irwidget.reducing.pool import Pool
+from irwidget.reducing.report import Reduced
+from irwidget.reducing.search import Predicate, Search
+from irwidget.reducing.tasks import FileTask, Outcome
+from irwidget.toolchain.lock import versions
+from irwidget.trace import Step
+
+_T = TypeVar("_T")
+Progress = Callable[[Reduced], None]
+_EACH = 60.0
+"""Seconds after which a candidate that has not ended is taken for another failure."""
+
+
+@dataclass(frozen=True)
+class Form(Generic[_T]):
+    """A program to make smaller, and how."""
+
+    program: _T
+    text: Callable[[_T], str]
+    smaller: Callable[[_T, Test[_T]], Iterator[_T]]
+    count: Callable[[_T], int]
+
+
+def of_file(text: str) -> Form[str]:
+    """A file of Python. Raises UsageError when it cannot be read."""
+    try:
+        return Form(python.normal(text), str, python.smaller, python.count)
+    except SyntaxError as error:
+        raise UsageError(f"The file is no Python: {error}") from None
+
+
+def of_graph(program: Program) -> Form[Program]:
+    """A PyTorch program."""
+    return Form(program, lambda one: one.text, graph.smaller, graph.count)
+
+
+def reduce(
+    form: Form[_T],
+    words: Sequence[str],
+    predicate: Predicate | None = None,
+    *,
+    wanted: Kind | None = None,
+    seconds: float = 120.0,
+    each: float = _EACH,
+    progress: Progress | None = None,
+) -> Reduced:
+    """The smallest program that fails as this one does, when it is lowered as `irwidget lower FILE` with `words`.
+
+    `wanted` says how it should fail, where that is known; `each` limits a candidate, in seconds. Otherwise as
+    `irwidget.reducing.reduce.reduce`. Raises UsageError when it does not fail, or not so.
+    """
+    with Pool() as pool:
+
+        def task(text: str) -> FileTask:
+            return FileTask(text, tuple(words), each, wanted="text" if predicate else "")
+
+        first = search.begun(pool, task(form.text(form.program)), predicate)
+        kind = None if predicate else _failing(first, wanted)
+        test: Search[_T] = Search(pool, task, form.text, kind, predicate, seconds)
+        before = form.count(form.program)
+
+        def made(best: _T, *, complete: bool, last: Outcome = first) -> Reduced:
+            steps, ir = _stock(last)
+            said = last.message if kind else ""
+            tools = last.tools or versions(())
+            return Reduced(
+                form.text(best), form.count(best), before, kind, steps, test.tried, complete, tools, "python",
+                tuple(words), said, dict(test.ways), test.seconds, ir,
+            )  # fmt: skip
+
+        def smaller(best: _T) -> None:
+            if progress:
+                progress(made(best, complete=False))
+
+        best, complete = search.run(form.program, form.smaller, test, smaller)
+        last = test.last or first
+        try:
+            last = pool.run(FileTask(form.text(best), tuple(words), each, wanted="text"))
+        except (IRWidgetError, KeyboardInterrupt):
+            complete = complete and not kind
+        return made(best, complete=complete, last=last)
+
+
+def _failing(first: Outcome, wanted: Kind | None) -> Kind:
+    if first.kind is None:
+        raise UsageError("The lowering is complete: say what is wrong with it by a predicate, lambda text: ...")
+    if wanted is not None and not _alike(first.kind, wanted):
+        raise UsageError(f"On its own it fails in another way: {first.kind}: {first.message}")
+    if first.kind.kind == "program":
+        raise UsageError("The file itself ends with an error: python FILE shows it")
+    return first.kind
+
+
+def _alike(one: Kind, other: Kind) -> bool:
+    """The same pass; of a process that ended, which this and another way of running tell in other words, no more."""
+    ended = failing.timed_out(other) or "crashed" in other.message
+    return one == other or (ended and one.pass_name == other.pass_name and one.kind == other.kind)
+
+
+def _stock(outcome: Outcome) -> tuple[tuple[Step, ...], str]:
+    """The pass that fails, and the IR that it fails on."""
+    if not outcome.reproducer:
+        return (), ""
+    try:
+        return pipelines.parse(outcome.reproducer), outcome.before
+    except UsageError:  # of a front end whose passes no pipeline names
+        return (), ""

@@ -1,0 +1,116 @@
+"""What a reduction gives: the smallest program that was found, and a text for an issue."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from irwidget import pipelines
+from irwidget.reducing.failing import Kind
+from irwidget.trace import Step
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How one way of making a program smaller went."""
+
+    candidates: int = 0
+    kept: int = 0
+
+    def __add__(self, other: Tried) -> Tried:
+        return Tried(self.candidates + other.candidates, self.kept + other.kept)
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """The smallest program that was found, and how to see its failure again."""
+
+    text: str = field(repr=False)
+    """IR: in the form in which the tool prints it, where that fails in the same way. Or a file of Python."""
+    operations: int
+    """How many operations it has: of IR instructions or operations, of Python those in functions and classes."""
+    before: int
+    """How many there were."""
+    failure: Kind | None
+    """In which way it fails; None where a predicate says so."""
+    steps: tuple[Step, ...]
+    """What fails on IR; of a Python file, the pass that fails."""
+    tried: int
+    """Candidates that were run."""
+    complete: bool
+    """Whether nothing more can be taken out; False when time was up or it was stopped."""
+    tools: Mapping[str, str] = field(default_factory=dict[str, str])
+    language: str = "mlir"
+    """`mlir`, `llvm`, `python` or `text`."""
+    words: tuple[str, ...] = ()
+    """Of a Python file, what `irwidget lower FILE` has after it."""
+    message: str = ""
+    """What is said of the failure, of the smallest program."""
+    ways: Mapping[str, Tried] = field(default_factory=dict[str, Tried])
+    """What was tried, by name, and how often it helped."""
+    seconds: float = 0.0
+    """How long it took."""
+    ir: str = field(default="", repr=False)
+    """Of a Python file, the IR that the pass failed on, where it is known."""
+
+    @property
+    def pipeline(self) -> str:
+        """What fails, as a custom pipeline."""
+        return pipelines.text(self.steps)
+
+    @property
+    def command(self) -> str:
+        """The command that shows the failure again, of the stock tools for IR."""
+        if self.language == "python":
+            return shlex.join(["python", "-m", "irwidget", "lower", "program.py", *self.words])
+        first, *others = [pipelines.command(step) for step in self.steps] or ["mlir-opt"]
+        name = {"llvm": "input.ll", "mlir": "input.mlir"}.get(self.language, "input.txt")
+        return " | ".join([f"{first} {name}", *others])
+
+    @property
+    def report(self) -> str:
+        """A text for an issue: what fails, on which program, with which command and versions, and what was tried."""
+        versions = ", ".join(f"{name} {version}" for name, version in self.tools.items())
+        state = "" if self.complete else " (stopped before nothing more could be taken out)"
+        return "\n".join(
+            [
+                str(self.failure or "The predicate holds"),
+                *([self.message.strip()] if self.message.strip() else []),
+                f"Reduced from {self.before} operations to {self.operations}{state}.",
+                "",
+                _block(self.language, self.text),
+                "",
+                _block("sh", self.command),
+                *self._stock(),
+                *([f"Versions: {versions}"] if versions else []),
+                *([self.account] if self.ways else []),
+            ]
+        )
+
+    @property
+    def account(self) -> str:
+        """What was tried, in a sentence."""
+        ways = ", ".join(f"{name} {one.kept} of {one.candidates}" for name, one in self.ways.items())
+        return f"Tried: {self.tried} candidates in {self.seconds:.0f} s; what helped: {ways}" if ways else ""
+
+    def _stock(self) -> list[str]:
+        """For a Python file: the IR that the pass fails on, and the stock tool's command."""
+        if not self.ir or not self.steps:
+            return []
+        command = " | ".join(pipelines.command(step) for step in self.steps)
+        return [
+            "",
+            "The pass that fails, alone:",
+            "",
+            _block("mlir", self.ir),
+            "",
+            _block("sh", f"{command} input.mlir"),
+        ]
+
+    def __str__(self) -> str:
+        return self.report
+
+
+def _block(language: str, text: str) -> str:
+    return f"```{language}\n{text.rstrip()}\n```"

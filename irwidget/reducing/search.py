@@ -1,0 +1,122 @@
+"""One search for the smallest program: candidates are tried in processes, each once, until time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+from irwidget.errors import UsageError
+from irwidget.reducing.engine import Test
+from irwidget.reducing.failing import Kind
+from irwidget.reducing.pool import Pool
+from irwidget.reducing.report import Tried
+from irwidget.reducing.tasks import Outcome, Task
+
+_T = TypeVar("_T")
+Predicate = Callable[[str], bool]
+
+
+class TimeIsUp(Exception):
+    """Ends a search with the best so far."""
+
+
+class Search(Generic[_T]):
+    """A test of candidates: those that fail as the first one did, or of whose last text a predicate holds.
+
+    `task` makes what is tried of a candidate, whose text tells it from others.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        task: Callable[[str], Task],
+        text: Callable[[_T], str],
+        kind: Kind | None,
+        predicate: Predicate | None,
+        seconds: float,
+    ) -> None:
+        self.way = ""
+        self.ways: dict[str, Tried] = {}
+        self.tried = 0
+        self.last: Outcome | None = None
+        """What came of the last candidate that was kept."""
+        self._pool, self._task, self._text = pool, task, text
+        self._kind, self._predicate = kind, predicate
+        self._began = time.monotonic()
+        self._end = self._began + seconds
+        self._known: dict[str, bool] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self._began
+
+    def __call__(self, candidate: _T) -> bool:
+        """Whether a candidate still fails so. Raises TimeIsUp."""
+        return self.first([candidate]) is not None
+
+    def first(self, candidates: Iterable[_T | None]) -> int | None:
+        """The place of the first that does. Raises TimeIsUp."""
+        return self._pool.first(self._tasks(candidates), self._holds)
+
+    def _tasks(self, candidates: Iterable[_T | None]) -> Iterator[tuple[str, Task | bool]]:
+        for one in candidates:
+            text = None if one is None else self._text(one)
+            if text is None or self._known.get(text) is False:
+                yield "", False
+                continue
+            if time.monotonic() > self._end:
+                raise TimeIsUp
+            if text in self._known:
+                yield text, True
+                continue
+            self.tried += 1
+            self._count(Tried(1))
+            yield text, self._task(text)
+
+    def _holds(self, text: str, outcome: Outcome) -> bool:
+        holds = self._known[text] = self.same(outcome)
+        if holds:
+            self._count(Tried(0, 1))
+            self.last = outcome
+        return holds
+
+    def same(self, outcome: Outcome) -> bool:
+        """Whether an outcome is what is looked for."""
+        if self._predicate is None:
+            return outcome.kind is not None and outcome.kind == self._kind
+        return outcome.kind is None and self._predicate(outcome.text)
+
+    def _count(self, one: Tried) -> None:
+        self.ways[self.way] = self.ways.get(self.way, Tried()) + one
+
+
+def run(
+    best: _T,
+    ways: Callable[[_T, Test[_T]], Iterator[_T]],
+    search: Search[_T],
+    smaller: Callable[[_T], None],
+) -> tuple[_T, bool]:
+    """The smallest program, and whether nothing more can be taken out; `smaller` is told of each on the way.
+
+    Stops when time is up, and at an interrupt, with the best so far.
+    """
+    try:
+        for found in ways(best, search):
+            best = found
+            smaller(best)
+    except (TimeIsUp, KeyboardInterrupt):
+        return best, False
+    return best, True
+
+
+def begun(pool: Pool, task: Task, predicate: Predicate | None) -> Outcome:
+    """What comes of the program that is to be made smaller. Raises UsageError where the predicate does not hold."""
+    found = pool.run(task)
+    if predicate is not None and (found.kind is not None or not predicate(found.text)):
+        said = f": {found.message}" if found.kind else ""
+        raise UsageError(
+            "The predicate does not hold of the text after the last pass, run again from the first dump" + said
+        )
+    return found

@@ -1,0 +1,20 @@
+"""Failures with known causes become small, and stay the failures that they were: some in every run, all on demand."""
+
+import pytest
+
+from benchmarks.reduce import reduce, same
+from tests.reduce.corpus import CASES, KERNELS, LLVM, MLIR, PYTORCH
+from tests.sampling import sampled
+
+
+def test_there_are_fifteen_of_each_kind():
+    assert [len(kind) for kind in (MLIR, LLVM, PYTORCH, KERNELS)] == [15] * 4
+    assert len({(case.kind, case.name) for case in CASES}) == 60
+
+
+@pytest.mark.parametrize("case", sampled(CASES, 2, name=lambda case: f"{case.kind} {case.name}"), ids=str)
+def test_it_becomes_small(case):
+    reduced = reduce(case)
+    assert same(case, reduced), reduced.report
+    assert reduced.operations <= 5 or not reduced.complete, reduced.report
+    assert reduced.operations < reduced.before

@@ -1,0 +1,160 @@
+"""LLVM IR made small: how it is taken apart, and what is left."""
+
+import irwidget
+import pytest
+from irwidget import IRWidgetError, UsageError
+from irwidget.reducing import lines, llvm, llvm_text
+from irwidget.reducing.engine import Plain
+from irwidget.reducing.failing import kind_of
+from irwidget.toolchain.run import Options, Source
+from irwidget.trace import Failure, Step
+
+LOOP = """\
+; ModuleID = 'x; y'
+@s = private constant [4 x i8] c"a;b\\00" ; a comment
+%pair = type { i32, float }
+
+declare i32 @other(i32, ...)
+
+define i32 @f(i32 noundef %0, ptr nocapture %p, ptr) #0 {
+  %3 = icmp sgt i32 %0, 0
+  br i1 %3, label %4, label %9
+
+4:                                                ; preds = %2, %4
+  %5 = phi i32 [ 0, %2 ], [ %6, %4 ]
+  %6 = add nsw i32 %5, 1
+  %7 = call i32 (i32, ...) @other(i32 %6, float 1.0)
+  switch i32 %7, label %4 [
+    i32 0, label %9
+    i32 7, label %8
+  ]
+
+8:
+  unreachable
+
+9:
+  %10 = phi i32 [ 1, %2 ], [ %6, %4 ]
+  ret i32 %10
+}
+
+define void @g(ptr %p) {
+entry:
+  %v = load <4 x float>, ptr %p, align 16
+  %e = extractelement <4 x float> %v, i32 1
+  store float %e, ptr %p
+  ret void
+}
+
+attributes #0 = { nounwind }
+"""
+
+
+def verified(text):
+    """Whether LLVM's parser and verifier take it."""
+    return Source(text, "llvm").run((Step("opt", "", "opt"),), Options(dumps=False)).failure
+
+
+def test_what_is_taken_apart_is_the_same_program():
+    normal = llvm.normal(LOOP)
+    assert verified(LOOP) is None
+    assert verified(normal) is None
+    assert llvm.normal(normal) == normal
+    assert llvm.count(LOOP) == llvm.count(normal) == 13
+    function = next(item for item in llvm_text.read(normal) if not isinstance(item, str))
+    assert function.arguments == ("i32 noundef %v0", "ptr nocapture %p", "ptr %v1")
+    assert [block.label for block in function.blocks] == ["v2", "v4", "v8", "v9"]
+    assert function.result == "i32"
+    assert llvm_text.targets(function.blocks[1]) == ["v4", "v9", "v8"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("%a = add nuw nsw i32 %b, 1", "i32"),
+        ("%a = load volatile <4 x float>, ptr %p, align 16", "<4 x float>"),
+        ("%a = icmp slt <2 x i32> %b, %c", "<2 x i1>"),
+        ("%a = fcmp fast olt double %b, %c", "i1"),
+        ("%a = call fast noundef { i32, ptr } @f(i32 1)", "{ i32, ptr }"),
+        ("%a = tail call i32 (i32, ...) @f(i32 1)", "i32"),
+        ("%a = sext i32 %b to i64", "i64"),
+        ("%a = getelementptr inbounds i8, ptr %p, i64 4", "ptr"),
+        ("%a = select i1 %c, %pair %x, %pair %y", "%pair"),
+        ("%a = phi ptr addrspace(3) [ null, %x ]", "ptr addrspace(3)"),
+        ("%a = extractelement <4 x float> %v, i32 1", "float"),
+        ("%a = extractvalue { i32, ptr } %v, 1", ""),
+        ("store i32 1, ptr %p", ""),
+    ],
+)
+def test_types_of_results(line, kind):
+    assert llvm_text.result_type(line) == kind
+
+
+def test_nothing_more_can_go():
+    """By hand: the store needs its address and its value, the function its end."""
+
+    def stores(text):
+        return verified(text) is None and "store float" in text
+
+    texts = list(llvm.smaller(llvm.normal(LOOP), Plain(stores)))
+    assert all(verified(text) is None for text in texts)
+    assert llvm.count(texts[-1]) == 2
+    assert texts[-1].count("define") == 1
+    assert not any(word in texts[-1] for word in ("load", "@f", "@s", "attributes", "phi", "align"))
+
+
+def test_a_crash_of_a_back_end_becomes_small_and_the_kernel_lives():
+    adds = "".join(f"  %x{i} = add i32 %{f'x{i - 1}' if i else 'a'}, %b\n" for i in range(60))
+    text = f"define i32 @f(i32 %a, i32 %b, ptr %p) {{\n{adds}  indirectbr ptr %p, [label %next]\nnext:\n  ret i32 %x9\n}}\n"
+    with pytest.raises(IRWidgetError) as raised:
+        irwidget.lower(text, to="raw_ir", pipeline="opt -passes=instsimplify | llc -mtriple=nvptx64")
+    low = raised.value.lowering
+    seen = []
+    reduced = low.reduce(progress=lambda best: seen.append(best.operations))
+    assert reduced.failure == kind_of(low.failure)
+    assert "brind" in reduced.failure.message
+    assert (reduced.language, reduced.before, reduced.operations, reduced.complete) == ("llvm", 62, 2, True)
+    assert seen == sorted(seen, reverse=True)
+    assert "indirectbr" in reduced.text
+    assert "opt -passes=instsimplify input.ll | llc -mtriple=nvptx64" in reduced.report
+    assert "llvmlite" in reduced.report
+    assert reduced.ways["instructions"].kept >= 1
+    assert sum(one.candidates for one in reduced.ways.values()) == reduced.tried
+
+
+def test_a_predicate_of_what_is_left_after_optimising():
+    low = irwidget.lower(LOOP, to="raw_ir", pipeline="opt -O1")
+    reduced = low.reduce(lambda text: "extractelement" in text or "float" in text and "store" in text)
+    assert reduced.operations <= 3
+    with pytest.raises(UsageError, match="The predicate does not hold"):
+        low.reduce(lambda text: "fdiv" in text)
+
+
+def test_ir_that_its_parser_refuses_is_made_small_line_by_line():
+    with pytest.raises(IRWidgetError) as raised:
+        irwidget.lower(
+            "define i32 @f(i32 %a) {\n  %b = add i32 %a, 1\n  ret i32 %x\n}", to="raw_ir", pipeline="opt -O1"
+        )
+    reduced = raised.value.lowering.reduce()
+    assert reduced.failure == kind_of(raised.value.lowering.failure)
+    assert "%x" in reduced.text
+    assert "add" not in reduced.text
+
+
+def test_lines_that_belong_together_go_together():
+    text = "module {\n  func @f {\n    %a = one\n    %b = two %a\n  }\n  func @g {\n    use %x\n  }\n}\n"
+    (*_, best) = lines.smaller(text, Plain(lambda tried: "two" in tried and tried.count("{") == tried.count("}")))
+    assert "@g" not in best
+    assert lines.count(best) == 1
+
+
+def test_a_message_has_its_class_and_nothing_of_one_program():
+    def kind(said):
+        return kind_of(Failure(0, "codegen", said, kind="tool"))
+
+    one = "llc: pass codegen crashed (the worker was killed by SIGABRT: LLVM ERROR: Cannot select: t46: ch = brind t15, t6)"
+    assert kind(one) == kind(one.replace("t46", "t5").replace("t15, t6", "t0, t4"))
+    assert kind(one) != kind(one.replace("brind", "br_cc"))
+    assert kind(one.replace("brind", "AtomicLoadNand<(load 4)>")) != kind(one.replace("brind", "AtomicLoad<(load 4)>"))
+    error = "error: <unknown>:0:0: in function main { ptr } (ptr, i64): stack arguments are not supported"
+    assert kind(error) == kind(error.replace("main { ptr } (ptr, i64)", "f void (i32)"))
+    assert kind(error) != kind(error.replace("stack arguments", "variable arguments"))

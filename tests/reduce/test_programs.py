@@ -1,0 +1,188 @@
+"""Python programs made small: PyTorch as graphs, and files by their syntax tree."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+import irwidget
+from irwidget import ExportError, UsageError, cli
+from irwidget.frontends.torch import traced
+from irwidget.reducing import exported, graph, python
+from irwidget.reducing.engine import Plain
+from tests.models import MLP
+
+
+class Eigen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(16, 16), nn.GELU())))
+
+    def forward(self, x):
+        y = self.layers(x)
+        values, vectors = torch.linalg.eigh(y)
+        return self.layers(values + 1), vectors
+
+
+def test_a_graph_is_the_program():
+    """Run as Python, what stands for a model has its calls and gives results of its shapes and dtypes."""
+    model, x = Eigen().eval(), torch.randn(16, 16)
+    program = exported.program(traced(model, (x,), {}, None, "Eigen"))
+    namespace = {}
+    exec(program.text.replace("irwidget.explore(", "found = ("), namespace)
+    made, *inputs = namespace["found"]
+    expected, given = model(x), made(*inputs)
+    assert [(one.shape, one.dtype) for one in given] == [(one.shape, one.dtype) for one in expected]
+    assert len(program.nodes) == graph.count(program) == 6 + 3 + 1 + 6
+    assert sum(one.weight for one in program.given) == 6
+
+
+def test_what_is_left_of_a_graph_is_a_graph():
+    program = exported.program(traced(Eigen().eval(), (torch.randn(16, 16),), {}, None, "Eigen"))
+
+    def holds(tried):
+        assert graph.shaped(tried) is not None, tried.text
+        return "eigh" in tried.text
+
+    *_, best = graph.smaller(program, Plain(holds))
+    assert [node.function for node in best.nodes] == ["torch.ops.aten.linalg_eigh.default", "operator.getitem"]
+    assert [one.of.shape for one in best.given] == [(1, 1)]
+    assert not any(one.weight for one in best.given)
+
+
+def test_a_model_that_cannot_be_lowered_becomes_small():
+    reduced = irwidget.reduce(Eigen().eval(), torch.randn(16, 16), to="linalg_on_tensors_mlir")
+    assert (reduced.operations, reduced.complete, reduced.language) == (2, True, "python")
+    assert reduced.failure.kind == "ExportError"
+    assert "linalg_eigh" in reduced.text
+    assert "Linear" not in reduced.text
+    assert "--to linalg_on_tensors_mlir" in reduced.report
+    with pytest.raises(ExportError, match="linalg_eigh"):
+        namespace = {}
+        exec(reduced.text.replace("irwidget.explore(", "found = ("), namespace)
+        irwidget.lower(*namespace["found"], to="linalg_on_tensors_mlir")
+
+
+def test_what_no_graph_says_is_refused():
+    dynamic = {"x": {0: torch.export.Dim("n", min=2, max=64)}}
+    with pytest.raises(UsageError, match="dynamic shapes"):
+        irwidget.reduce(MLP(), torch.randn(4, 8), to="tosa_mlir", dynamic_shapes=dynamic)
+    low = irwidget.lower("func.func @f() {\n  return\n}", to="raw_ir")
+    with pytest.raises(UsageError, match=r"low.reduce\(\) makes that small"):
+        low.reduce(program=True)
+    with pytest.raises(UsageError, match="The file is no Python"):
+        irwidget.reduce("def f(:\n  pass\n", to="tosa_mlir")
+
+
+SOURCE = '''\
+import os
+
+# a comment
+def unused(a, b):
+    """Says something."""
+    return a + b
+
+
+def wanted(x, y, n):
+    total = 0
+    for i in range(n):
+        if i % 2:
+            total = total + max(x, y) * 3
+    with open(os.devnull) as file:
+        total += len(file.read())
+    return helper([total, x, y], key=1)
+
+
+def helper(values, key):
+    return values
+
+
+wanted(1, 2, n=8)
+'''
+
+
+def test_statements_parameters_and_expressions_go():
+    def holds(text):
+        compile(text, "x", "exec")
+        return "max(" in text and "def wanted" in text
+
+    normal = python.normal(SOURCE)
+    *_, best = python.smaller(normal, Plain(holds))
+    assert best == "def wanted():\n    max()\n"
+    assert python.count(normal) == 9
+    assert python.count(best) == 1
+
+
+def test_a_parameter_goes_with_what_is_given_for_it():
+    source = "def f(a, b):\n    return b\nf[4](1, b=f(2, 3))\n"
+
+    def holds(text):
+        namespace = {}
+        return (
+            "f[4](" in text and "return b" in text and "(a" not in text and compile(text, "", "exec") and not namespace
+        )
+
+    *_, best = python.smaller(source, Plain(holds))
+    assert "def f(b)" in best or "def f()" in best
+    assert "1, " not in best
+
+
+KERNEL = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    z = tl.arange(0, 100)
+    tl.store(y_ptr + offsets, x, mask=offsets < n)
+
+
+x = torch.ones(1024)
+kernel[(8,)](x, x, 1024, BLOCK=128)
+"""
+
+
+def test_a_triton_kernel_in_a_file_becomes_small(tmp_path, capsys):
+    path = tmp_path / "kernel.py"
+    path.write_text(KERNEL)
+    assert (
+        cli.main(["reduce", str(path), "--to", "triton_gpu_ir", "--arch", "sm_90", "-o", str(tmp_path / "s.py")]) == 0
+    )
+    said = capsys.readouterr()
+    small = (tmp_path / "s.py").read_text()
+    assert "power of" in said.out
+    assert "irwidget lower program.py --to triton_gpu_ir --arch sm_90" in said.out
+    assert python.count(small) <= 5 < python.count(KERNEL)
+    assert "tl.arange(" in small
+    assert not any(word in small for word in ("load", "store", "program_id"))
+
+
+def test_what_the_command_line_says_no_to(tmp_path, capsys):
+    path = tmp_path / "fine.py"
+    path.write_text("import torch\nimport irwidget\nirwidget.explore(torch.nn.ReLU(), torch.ones(2))\n")
+    assert cli.main(["reduce", str(path), "--to", "linalg_on_tensors_mlir"]) == 2
+    assert "The lowering is complete" in capsys.readouterr().err
+    assert cli.main(["reduce", str(path)]) == 2
+    assert "a Python file and --to TYPE" in capsys.readouterr().err
+    path.write_text("import torch\nraise ValueError(1)\n")
+    assert cli.main(["reduce", str(path), "--to", "linalg_on_tensors_mlir"]) == 2
+    assert "The file itself ends with an error" in capsys.readouterr().err
+
+
+def test_nothing_of_ours_outlives_a_reduction():
+    """Neither processes nor threads."""
+    script = (
+        "import threading, irwidget\n"
+        "low = irwidget.lower('func.func @f(%a: i32) -> i32 {\\n  %b = arith.muli %a, %a : i32\\n  return %b : i32\\n}',"
+        " to='raw_ir', pipeline='mlir-opt --cse')\n"
+        "assert low.reduce(lambda text: 'muli' in text).operations <= 3\n"
+        "print([one.name for one in threading.enumerate() if 'try' in one.name])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    assert ran.stdout.strip() == "[]"
