@@ -125,7 +125,10 @@ def as_type(emitter: Emitter, value: Any, kind: ir.Type) -> ir.Value:
     if value.type == kind:
         return value
     if is_tensor:
-        return builder.broadcast(builder.cast_tensor(value, kind.element_type), list(kind.shape))
+        value, shape = builder.cast_tensor(value, kind.element_type), list(kind.shape)
+        if len(value.type.shape) > len(shape):  # Helion's combination of two elements is a tile of one
+            return builder.reshape(value, shape)
+        return builder.broadcast(value, shape)
     return builder.convert(value, kind)
 
 

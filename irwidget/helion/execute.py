@@ -43,11 +43,11 @@ _GRACE = 5.0
 
 @dataclass(frozen=True)
 class Executable:
-    """A kernel ready to run: a module, the pipelines that take it to the LLVM dialect, and what its function takes."""
+    """A kernel ready to run: a module, the steps that take it to the LLVM dialect, and what its function takes."""
 
     name: str
     bytecode: bytes
-    pipelines: Sequence[str]
+    steps: Sequence[Step]
     tensors: Sequence[HostTensor]
     scalars: Sequence[HostScalar]
     opt_level: int = 2
@@ -210,7 +210,7 @@ def _launch(program: Executable, invocation: Invocation) -> None:
 
 
 def _steps(program: Executable) -> tuple[Step, ...]:
-    """The way to the LLVM dialect; the last two pipelines take tensors to buffers and buffers to LLVM."""
-    *first, to_buffers, to_llvm = (Step("mlir-opt", pipeline) for pipeline in program.pipelines)
+    """The way to the LLVM dialect; the last two steps take tensors to buffers and buffers to LLVM."""
+    *first, to_buffers, to_llvm = program.steps
     narrow, products = Step(tools.NARROW_FLOATS, ""), Step(tools.PRODUCTS, "")
     return (*first, narrow, to_buffers, products, to_llvm, Step("execute", ""))

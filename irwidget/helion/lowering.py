@@ -96,8 +96,8 @@ class HelionLowering:
         steps = _llvm_steps(self, check_bounds=check_bounds)
         return execute.Executable(
             self.binding.name,
-            mlir.bytecode(_AsModule(self.module)),
-            [step.arguments for step in steps],
+            _executable(self),
+            steps,
             self.emission.tensors,
             self.emission.scalars,
         )
@@ -155,12 +155,19 @@ def _llvm_steps(lowering: HelionLowering, *, check_bounds: bool = False) -> tupl
     return pipelines.llvm_steps(lowering.aten, deallocate=deallocate, check_bounds=check_bounds)
 
 
+def _executable(lowering: HelionLowering) -> bytes:
+    """The module as the steps to LLVM take it; ATen nodes that are as imported go by linalg."""
+    aten = "linalg-on-tensors" if lowering.aten == "raw" else "raw"
+    module, _ = legalization.prepared(lowering.module, lowering.emission.nodes, aten)
+    return mlir.bytecode(_AsModule(module))
+
+
 def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
     """From the finished module on to the LLVM dialect, or to LLVM IR."""
     steps = _llvm_steps(lowering)
     if to == "llvm_ir":
         steps = (*steps, Step("mlir-translate", "--mlir-to-llvmir", "translate"))
-    trace = Source(mlir.bytecode(_AsModule(lowering.module))).run(steps, options, target=to)
+    trace = Source(_executable(lowering)).run(steps, options, target=to)
     if trace.failure is not None:
         raise legalization.error_of(trace.failure, f"{lowering.binding.name} does not lower to LLVM")
     return lowering.trace.then(trace)
@@ -241,7 +248,7 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
 
     What has run through the worker does not crash, so the second run is safe.
     """
-    raw, wide = legalization.prepared(emission.module, emission.nodes, aten)
+    raw, wide = legalization.prepared(emission.module.operation, emission.nodes, aten)
     steps = pipelines.steps(aten)
     source = Source(mlir.bytecode(_AsModule(raw)), name="import", seconds=emission.seconds)
     trace = source.run(steps, options, target="helion_mlir")

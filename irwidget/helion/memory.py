@@ -11,7 +11,7 @@ import torch
 from irwidget.errors import UnsupportedError
 from irwidget.helion.aten import cast
 from irwidget.helion.bindings import arith, bufferization, ir, memref, tensor
-from irwidget.helion.builder import DYNAMIC, Size, at_run_time, static
+from irwidget.helion.builder import DYNAMIC, Size, at_run_time, broadcast_dims, static
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.indexing import (
     NewAxis,
@@ -234,16 +234,8 @@ def gather(emitter: Emitter, host: HostTensor, subscript: Subscript, mask: ir.Va
     zero = builder.constant(0, element)
     tensors = [index for index in subscript.indices if isinstance(index, TensorIndex)]
     inputs: list[tuple[ir.Value, list[int | None]]] = [(t.value, t.dims) for t in tensors]
-    rank = len(subscript.shape)
     if mask is not None:
-        shape = list(mask.type.shape)
-        shift = rank - len(shape)
-        inputs.append(
-            (
-                mask,
-                [None if size == 1 and subscript.shape[shift + d] != 1 else shift + d for d, size in enumerate(shape)],
-            )
-        )
+        inputs.append((mask, broadcast_dims(list(mask.type.shape), subscript.shape)))
     loops = ragged_loops(emitter, subscript.sizes)
     bounds = [extent(emitter, host, dim) for dim in range(len(host.shape))]
 
