@@ -11,14 +11,14 @@ from typing import Any, Literal
 
 from irwidget import display
 from irwidget.errors import UsageError, near
-from irwidget.helion import accumulation, execute, legalization, linking, pipelines, triton, triton_lines, verify
 from irwidget.helion import display as printing
+from irwidget.helion import execute, finishing, legalization, linking, pipelines, triton, triton_lines, verify
 from irwidget.helion.binding import bind
 from irwidget.helion.bound import Binding
 from irwidget.helion.check import checked
 from irwidget.helion.emission import emit
 from irwidget.helion.emitter import Emission
-from irwidget.helion.passes import run_steps
+from irwidget.helion.passes import shared_context
 from irwidget.lazy import cached_property
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
@@ -36,8 +36,8 @@ class HelionLowering:
     aten: str
     trace: Trace
     """Device IR, normalised nodes, raw module, then one dump per pass."""
-    module: Any
-    """The final module (`torch_mlir.ir` operation)."""
+    bytecode: bytes
+    """The final module, as MLIR bytecode."""
     seconds: dict[str, float]
     """`bind`, `emit` and `passes`."""
 
@@ -45,6 +45,11 @@ class HelionLowering:
     def results(self) -> Mapping[str, Any]:
         """What there is to show beside the trace."""
         return {"kernel": self}
+
+    @cached_property
+    def module(self) -> Any:
+        """The final module (`torch_mlir.ir` operation), in a context of the thread that first looks at it."""
+        return mlir.parse(self.bytecode, shared_context()).operation
 
     @cached_property
     def shown(self) -> printing.AnnotatedText:
@@ -157,8 +162,9 @@ def _llvm_steps(lowering: HelionLowering, *, check_bounds: bool = False) -> tupl
 
 def _executable(lowering: HelionLowering) -> bytes:
     """The module as the steps to LLVM take it; ATen nodes that are as imported go by linalg."""
-    aten = "linalg-on-tensors" if lowering.aten == "raw" else "raw"
-    module, _ = legalization.prepared(lowering.module, lowering.emission.nodes, aten)
+    if lowering.aten != "raw":
+        return lowering.bytecode
+    module, _ = legalization.prepared(lowering.module, lowering.emission.nodes, "linalg-on-tensors")
     return mlir.bytecode(_AsModule(module))
 
 
@@ -213,10 +219,10 @@ class EmittedKernel:
         """As `lower_kernel`, from here on."""
         pipelines.check(aten)
         started = time.perf_counter()
-        trace, module = _passes(self.binding, self.emission, aten, _options(options))
+        trace, code = _passes(self.binding, self.emission, aten, _options(options))
         passes = time.perf_counter() - started
         seconds = {"bind": self.binding.seconds, "emit": self.emission.seconds, "passes": passes}
-        return _lowering(self.binding, self.emission, aten, trace, module, seconds)
+        return _lowering(self.binding, self.emission, aten, trace, code, seconds)
 
 
 def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> EmittedKernel:
@@ -226,9 +232,9 @@ def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> Emitted
 
 
 def _lowering(
-    binding: Binding, emission: Emission, aten: str, trace: Trace, module: Any, seconds: dict[str, float]
+    binding: Binding, emission: Emission, aten: str, trace: Trace, code: bytes, seconds: dict[str, float]
 ) -> HelionLowering:
-    lowering = HelionLowering(binding, emission, aten, trace, module, seconds)
+    lowering = HelionLowering(binding, emission, aten, trace, code, seconds)
     named = Computed(lambda: printing.content(lowering.shown, emission.nodes))
     final = Dump(_NAMES.arguments, len(trace.steps), "mlir", named)
     lowering.trace = replace(trace, dumps=(*trace.dumps, final), steps=(*trace.steps, _NAMES))
@@ -243,28 +249,26 @@ def _options(options: dict[str, Any]) -> Options:
     return Options(**options)
 
 
-def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -> tuple[Trace, Any]:
-    """Run the passes to the output type in the worker, then once more here for the module itself.
-
-    What has run through the worker does not crash, so the second run is safe.
-    """
+def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -> tuple[Trace, bytes]:
+    """Run the passes to the output type. Returns the trace and the module, as bytecode."""
     raw, wide = legalization.prepared(emission.module.operation, emission.nodes, aten)
-    steps = pipelines.steps(aten)
-    source = Source(mlir.bytecode(_AsModule(raw)), name="import", seconds=emission.seconds)
-    trace = source.run(steps, options, target="helion_mlir")
+    code = mlir.bytecode(_AsModule(raw))
+    source = Source(code, name="import", seconds=emission.seconds)
+    trace = source.run(_all_steps(aten), options, target="helion_mlir")
     remarks = (*emission.remarks, *wide)
     if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
-        remarks += legalization.taken_to_linalg(source, steps, options, emission.nodes, aten)
-        steps = pipelines.steps(aten, instead=True)
-        trace = source.run(steps, options, target="helion_mlir")
+        remarks += legalization.taken_to_linalg(source, pipelines.steps(aten), options, emission.nodes, aten)
+        trace = source.run(_all_steps(aten, instead=True), options, target="helion_mlir")
     if trace.failure is not None:
         raise legalization.failed(trace.failure, source, options, emission.nodes, aten)
-    module = raw.clone()
-    run_steps(module, steps)
-    left = verify.leftovers(module) if aten != "raw" else []
-    if left:
-        raise legalization.left(module, left, source, options, emission.nodes, aten)
-    done = replace(
+    if aten != "raw":
+        done = finishing.finished(trace.attachments)
+        code = done.bytecode
+        if done.leftovers:
+            module = mlir.parse(code, shared_context()).operation
+            raise legalization.left(module, done.leftovers, source, options, emission.nodes, aten)
+        trace = _finished(trace)
+    return replace(
         trace,
         name=binding.name,
         sources=_sources(binding, emission),
@@ -278,27 +282,23 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
         diagnostics=(*trace.diagnostics, *remarks),
         tools={**trace.tools, **_versions()},
         facts={**binding.facts, **trace.facts},
-    )
-    return _accumulated(done, module) if aten == "linalg-on-tensors" else done, module
+    ), code
 
 
-def _accumulated(trace: Trace, module: Any) -> Trace:
-    """Let products of a module start from what they are added to; with a dump where there is such a product."""
-    if not accumulation.fold(module):
-        return trace
-    run_steps(module, (_CLEAN,))
-    text = Computed(lambda: mlir.content(module.get_asm(enable_debug_info=True, large_elements_limit=32)))
-    made = Dump(_ACCUMULATE.arguments, len(trace.steps), "mlir", text)
-    return replace(trace, dumps=(*trace.dumps, made), steps=(*trace.steps, _ACCUMULATE))
+def _all_steps(aten: str, *, instead: bool = False) -> tuple[Step, ...]:
+    last = () if aten == "raw" else (finishing.step(aten),)
+    return (*pipelines.steps(aten, instead=instead), *last)
+
+
+def _finished(trace: Trace) -> Trace:
+    """A trace without what its last step hands over; the step itself is shown where it has changed the module."""
+    last = len(trace.steps) - 1
+    shown = (finishing.ACCUMULATE,) if any(one.step == last for one in trace.dumps) else ()
+    return replace(trace, steps=(*trace.steps[:-1], *shown), attachments=finishing.others(trace.attachments))
 
 
 _NAMES = Step("irwidget", "name-values", "readable names")
 """The last dump: the module with `%t0`, `%blk_arg0`, ... for values and affine maps written out."""
-
-_ACCUMULATE = Step("irwidget", "accumulate", "accumulate products")
-"""Products that are added to something start from it, as `tl.dot(a, b, acc)` does."""
-
-_CLEAN = Step("mlir-opt", "builtin.module(canonicalize,cse)")
 
 _STAGES = (
     Step("helion", "bind", "Device IR"),
