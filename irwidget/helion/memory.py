@@ -60,7 +60,10 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
 def require_host(source: Any) -> HostTensor:
     """What a load, store or atomic addresses. Raises UnsupportedError for what is no tensor of the host function."""
     if isinstance(source, (list, tuple)):
-        raise UnsupportedError("a stack of tensors is read and written by device addresses, which no buffer stands for")
+        raise UnsupportedError(
+            "a stack of tensors is read and written by device addresses, which no buffer stands for; "
+            "pass the tensors as a list and loop over it, or one torch.stack of them"
+        )
     if not isinstance(source, HostTensor):
         raise UnsupportedError("it does not address a tensor of the host function")
     return source
@@ -241,7 +244,7 @@ def gather(emitter: Emitter, host: HostTensor, subscript: Subscript, mask: ir.Va
 
     def body(args: list[ir.Value], lane: Callable[[int], ir.Value]) -> ir.Value:
         where = positions(emitter, host, subscript, lane, lambda t: args[tensors.index(t)])
-        clamped = [_clamp(emitter, p, bound) for p, bound in zip(where, bounds, strict=True)]
+        clamped = [clamp(emitter, p, bound) for p, bound in zip(where, bounds, strict=True)]
         value = tensor.extract(source, clamped)
         inside = lane_mask(emitter, loops, subscript.sizes, lane)
         inside = slice_mask(emitter, subscript, lane, inside)
@@ -253,7 +256,8 @@ def gather(emitter: Emitter, host: HostTensor, subscript: Subscript, mask: ir.Va
     return builder.generic(inputs, subscript.shape, element, body)
 
 
-def _clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
+def clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
+    """A position as one of 0 to `bound - 1`."""
     builder = emitter.builder
     low = arith.maxsi(position, builder.size(0))
     last = arith.subi(bound, builder.size(1))

@@ -342,13 +342,14 @@ def _barrier(emitter: Emitter, node: Any) -> None:
 
 
 mark_unsupported(
-    "it is written in Triton or in assembly",
+    "it is written in Triton or in assembly; --to helion_triton and what follows it show it, and a rule of your own, "
+    "register_handler, lowers it",
     "inline_asm_elementwise",
     "inline_triton",
     "triton_kernel",
 )
 mark_unsupported(
-    "its values come from the device's random number generator",
+    "its values come from the device's random number generator; hl.rand(shape, seed=...) and hl.randint lower",
     "rand",
     "rand4x",
     "randint",
@@ -362,13 +363,7 @@ mark_unsupported(
     "prims.inductor_random.default",
     "prims.inductor_seed.default",
 )
-mark_unsupported(
-    "quantised loads exist only as hardware instructions",
-    "float4_e2m1fn_x2_to_float32",
-    "load_float4_e2m1fn_x16_to_float16",
-    "load_bfloat16_x16_to_float16",
-)
-mark_unsupported("it reads other tensors through device addresses", "_stack_tensor")
+mark_unsupported("it reads other tensors through device addresses; pass them as a list", "_stack_tensor")
 mark_unsupported(
     "it talks to other devices",
     "remote_barrier",
