@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +24,7 @@ from irwidget.helion.passes import shared_context
 from irwidget.lazy import cached_property
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Computed, Diagnostic, Dump, Step, Trace, dump, renumbered
+from irwidget.trace import Computed, Content, Diagnostic, Dump, Step, Trace, dump, renumbered
 
 TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton", "llvm_mlir", "llvm_ir")
 
@@ -108,7 +110,12 @@ class HelionLowering:
         )
 
     def run(
-        self, *tensors: Any, timeout: float = execute.TIMEOUT, opt_level: int = 2, check_bounds: bool = False
+        self,
+        *tensors: Any,
+        timeout: float = execute.TIMEOUT,
+        opt_level: int = 2,
+        check_bounds: bool = False,
+        config: Any = None,
     ) -> Any:
         """Run the module on the CPU inside Helion's generated host function. Returns what the kernel returns.
 
@@ -116,14 +123,17 @@ class HelionLowering:
         `static_shapes=False` takes other sizes, too, where no tile's shape depends
         on them. `opt_level` is LLVM's; 0 compiles ten times faster. With
         `check_bounds`, every access of memory is checked to lie inside its buffer.
+        `config` is another configuration, for a module with `open_tiles`.
 
         Raises:
             UsageError: meta tensors, or shapes that the module is not made for.
             PassError: the module cannot be taken to LLVM.
             ToolError: the kernel crashed, took longer than `timeout` seconds, or left a buffer.
         """
+        if config is not None and not self.binding.open_blocks:
+            raise UsageError("The module is made for one configuration; lower the kernel with open_tiles=True.")
         program = replace(self.program(check_bounds=check_bounds), opt_level=opt_level)
-        return execute.run(program, self.binding, tensors or self.binding.arguments, timeout)
+        return execute.run(program, self.binding, tensors or self.binding.arguments, timeout, config)
 
     def as_raw(self) -> HelionLowering:
         """The same kernel with its ATen nodes as they were imported."""
@@ -184,6 +194,8 @@ def lower_kernel(
     args: Sequence[Any],
     aten: str = "linalg-on-tensors",
     config: Any = None,
+    *,
+    open_tiles: bool = False,
     **options: Any,
 ) -> HelionLowering:
     """Lower a Helion kernel, bound to `args`, to one MLIR module of stock dialects.
@@ -195,6 +207,7 @@ def lower_kernel(
         args: CPU or meta tensors and numbers, as the kernel takes them.
         aten: how ATen nodes end up: `raw`, `linalg-on-tensors`, `tosa` or `stablehlo`.
         config: a `helion.Config`, a dict or text of its fields, or the number of one of the decorator's.
+        open_tiles: make one module for all configurations with tiles of at most these sizes, which are arguments.
         options: `isolate`, `timeout`, `dumps`, `elide` of the pass runner.
 
     Raises:
@@ -205,7 +218,7 @@ def lower_kernel(
     """
     pipelines.check(aten)
     _options(options)
-    return emit_kernel(kernel, args, config).lower(aten, **options)
+    return emit_kernel(kernel, args, config, open_tiles=open_tiles).lower(aten, **options)
 
 
 @dataclass(frozen=True)
@@ -225,9 +238,9 @@ class EmittedKernel:
         return _lowering(self.binding, self.emission, aten, trace, code, seconds)
 
 
-def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> EmittedKernel:
+def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bool = False) -> EmittedKernel:
     """Bind a kernel and emit it, once for several output types. Arguments and errors as `lower_kernel`."""
-    binding = bind(kernel, args, config)
+    binding = bind(kernel, args, config, open_tiles=open_tiles)
     return EmittedKernel(binding, emit(binding))
 
 
@@ -310,7 +323,7 @@ _STAGES = (
 def _stages(binding: Binding, emission: Emission) -> list[Any]:
     normalised = "\n".join(emission.normalised) + "\n"
     return [
-        dump("device-ir", binding.device_ir_text, step=0, language="fx"),
+        Dump("device-ir", 0, "fx", Computed(lambda: Content(binding.device_ir_text))),
         dump("normalise", normalised, step=1, language="fx"),
     ]
 
@@ -322,10 +335,13 @@ def _sources(binding: Binding, emission: Emission) -> dict[str, str]:
     return {**binding.sources, **{file: text for file, text in texts.items() if text}}
 
 
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
+@functools.cache
+def _version(package: str) -> str:
+    return version(package)
 
-    return {name: version(name) for name in ("helion", "torch", "torch-mlir")}
+
+def _versions() -> dict[str, str]:
+    return {name: _version(name) for name in ("helion", "torch", "torch-mlir")}
 
 
 def lower(

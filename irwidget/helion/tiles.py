@@ -125,7 +125,7 @@ register_handler("tile_count", _tile_scalar("TileCountOrigin"))
 
 @register_handler("tile_block_size")
 def _tile_block_size(emitter: Emitter, node: Any) -> Any:
-    return emitter.binding.block_sizes[_tile_block(emitter, node)]
+    return emitter.tile_step(_tile_block(emitter, node))
 
 
 @register_handler("tile_index")
@@ -193,7 +193,7 @@ def _padding(emitter: Emitter, block: int | None) -> TileLoop | None:
     if extent is None or size is None or extent == size:
         return None
     zero = emitter.builder.size(0)
-    return TileLoop(block, zero, 0, extent, size, emitter.builder.size(extent))
+    return TileLoop(block, zero, 0, extent, size, emitter.builder.size(extent), size)
 
 
 def slice_mask(
@@ -236,6 +236,8 @@ def lane_mask(
             where = [index(d) for d in parent_dims(emitter, loop, sizes)]
             length = builder.to_index(tensor.extract(loop.parent, where))
             inside = builder.compare("lt", arith.addi(loop.index, index(dim)), length)
+            if loop.open:
+                inside = arith.andi(inside, builder.compare("lt", index(dim), builder.size(loop.step)))
         else:
             inside = builder.compare("lt", index(dim), builder.size(loop.valid))
         mask = builder.conjunction(mask, inside)
