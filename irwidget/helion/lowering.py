@@ -21,6 +21,7 @@ from irwidget.helion.check import checked
 from irwidget.helion.emission import emit
 from irwidget.helion.emitter import Emission
 from irwidget.helion.passes import shared_context
+from irwidget.helion.programs import Programs, programs
 from irwidget.lazy import cached_property
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
@@ -67,6 +68,11 @@ class HelionLowering:
     def links(self) -> tuple[linking.SourceLink, ...]:
         """For each Device IR node: the kernel's line, the node, and the lines of `mlir`."""
         return linking.links(self.emission.nodes.values(), self.shown.nodes)
+
+    @cached_property
+    def programs(self) -> tuple[Programs, ...]:
+        """Which program of the launch computes which tile of each top-level loop: numbers, `text`, and a drawing."""
+        return programs(self.binding)
 
     @property
     def device_ir(self) -> str:
@@ -294,7 +300,7 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
         steps=(*_STAGES, *trace.steps),
         diagnostics=(*trace.diagnostics, *remarks),
         tools={**trace.tools, **_versions()},
-        facts={**binding.facts, **trace.facts},
+        facts={**binding.facts, **{f"grid of {one.name}": one.summary for one in programs(binding)}, **trace.facts},
     ), code
 
 

@@ -11,7 +11,8 @@ import torch
 
 import irwidget
 from irwidget.errors import UsageError
-from irwidget.helion import emit_kernel, lower_kernel
+from irwidget.helion import configuration, emit_kernel, lower_kernel
+from irwidget.helion.binding import open_sizes
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
 from tests.helion.cases import difference, randn
@@ -53,8 +54,8 @@ def test_what_depends_on_the_tiles_follows_the_argument(aten: str):
 
 
 KERNELS: tuple[tuple[Any, tuple[torch.Tensor, ...], Any, list[list[int]], str], ...] = (
-    (mm.matmul, (randn(20, 13), randn(13, 9)), torch.matmul, [[8, 8, 8], [4, 8, 2], [2, 1, 8]], "flat"),
-    (mm.matmul, (randn(20, 13), randn(13, 9)), torch.matmul, [[8, 8, 8], [4, 2, 4]], "persistent_blocked"),
+    (mm.matmul, (randn(50, 33), randn(33, 40)), torch.matmul, [[32, 64, 32], [16, 32, 16], [32, 16, 16]], "flat"),
+    (mm.matmul, (randn(50, 33), randn(33, 40)), torch.matmul, [[32, 32, 32], [16, 16, 16]], "persistent_blocked"),
     (pw.softmax_two_pass, (randn(7, 19),), lambda x: x.softmax(1), [[4, 16], [2, 4], [1, 8]], "flat"),
 )
 
@@ -66,6 +67,9 @@ def test_one_module_runs_as_each_configuration(kernel: Any, inputs: Any, eager: 
     low = emit_kernel(kernel, inputs, config, open_tiles=True).lower(dumps=False)
     assert low.verify() is None
     for own in sizes:
+        binding = low.binding
+        chosen = configuration.choose(binding.bound, binding.kernel, {"block_sizes": own})
+        assert list(open_sizes(binding, chosen).values()) == own  # Helion raises sizes that a product cannot have
         found = low.run(config={"block_sizes": own}, opt_level=0, check_bounds=True)
         assert difference(found, eager(*inputs)) < 2e-5, own
 
