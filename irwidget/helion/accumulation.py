@@ -10,6 +10,11 @@ from irwidget.helion.bindings import ir
 _PRODUCTS = ("linalg.matmul", "linalg.batch_matmul")
 
 
+def foldable(module: Any) -> bool:
+    """Whether there is a product to fold in a module (an operation)."""
+    return any(_added_product(operation) is not None for operation in _generics(module))
+
+
 def fold(module: Any) -> int:
     """Fold `acc + product into zeros` into one product that starts from `acc`, in place. Returns how many there were.
 

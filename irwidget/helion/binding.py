@@ -18,6 +18,7 @@ import torch
 from irwidget.errors import ExportError, UsageError
 from irwidget.helion import configuration, private
 from irwidget.helion.bound import Binding
+from irwidget.helion.configuration import Chosen
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.triton import launches
 from irwidget.trace import Location
@@ -26,11 +27,12 @@ LINES = 8
 """How many lines of an error of Helion's are told."""
 
 
-def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
+def bind(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bool = False) -> Binding:
     """Bind `kernel` to `args` (CPU or meta tensors, numbers).
 
     `config` is a `helion.Config`, a dict of its fields, or a text of them, see
     `configuration.choose`; without it the decorator's, else Helion's default for these shapes.
+    With `open_tiles`, the sizes of tiles that a configuration says stay open; those of this one are the largest.
 
     Raises:
         UsageError: not a Helion kernel, wrong arguments, a configuration that does not fit.
@@ -56,6 +58,9 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None) -> Binding:
     with binding.entered():
         binding.free = _free_symbols(binding)
         binding.block_sizes.update(_block_sizes(binding))
+        if open_tiles:
+            tuned = [info.block_id for info in binding.env.block_sizes if private.is_tuned(info)]
+            binding.open_blocks = {b: f"_irwidget_block_size_{b}" for b in tuned if b in binding.block_sizes}
         tiles = [info.block_id for info in binding.env.block_sizes if not info.reduction]
         unknown = [block for block in tiles if block not in binding.block_sizes]
     if unknown:
@@ -141,6 +146,26 @@ def _block_sizes(binding: Binding) -> dict[int, int]:
             value = static_value(binding, value, sizes)
         if value is not None:
             sizes[info.block_id] = int(value)
+    return sizes
+
+
+def open_sizes(binding: Binding, chosen: Chosen) -> dict[str, int]:
+    """The tile sizes that a configuration says where they are open, by the names that the module asks for.
+
+    Raises:
+        UsageError: one is larger than the tiles of the module.
+    """
+    sizes: dict[str, int] = {}
+    with binding.entered():
+        for block, name in binding.open_blocks.items():
+            size = static_value(binding, binding.env.block_sizes[block].from_config(chosen.config))
+            largest = binding.block_sizes[block]
+            if not isinstance(size, int) or size > largest:
+                raise UsageError(
+                    f"The tiles of {binding.name} have up to {largest} lanes for block_size_{block}, "
+                    f"not {size}: lower it with a configuration that has the largest."
+                )
+            sizes[name] = size
     return sizes
 
 

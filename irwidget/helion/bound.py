@@ -34,6 +34,8 @@ class Binding:
     """Tile size of each block that the configuration or the shapes decide."""
     free: frozenset[Any] = frozenset()
     """Symbols of a dynamically bound kernel that stay open: those that no tile's shape depends on."""
+    open_blocks: dict[int, str] = field(default_factory=dict[int, str])
+    """Blocks whose tile size stays open, an argument of the module: how the host is asked for it."""
     seconds: float = 0.0
     """How long it took."""
 

@@ -54,6 +54,12 @@ def at_run_time(sizes: Sequence[Size]) -> list[ir.Value]:
     return [size for size in sizes if not isinstance(size, int)]
 
 
+def broadcast_dims(own: Sequence[int], wanted: Sequence[int]) -> list[int | None]:
+    """For each dim of a shape, the dim of another that walks it when it is broadcast; None for one of size 1."""
+    shift = len(wanted) - len(own)
+    return [None if size == 1 and wanted[shift + d] != 1 else shift + d for d, size in enumerate(own)]
+
+
 class Builder:
     """Types, constants and idioms of several ops, in one context and one function at a time."""
 

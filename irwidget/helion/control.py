@@ -41,7 +41,7 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     info = emitter.binding.device_ir.graphs[node.args[0]]
     begins = [as_index(emitter, v) for v in emitter.value(list(node.args[1]))]
     ends = [as_index(emitter, v) for v in emitter.value(list(node.args[2]))]
-    steps = [emitter.tile_size(block) for block in info.block_ids]
+    steps = [emitter.tile_step(block) for block in info.block_ids]
     if len(node.args) > 4:
         given = [emitter.value(s) for s in node.args[4]]
         steps = [s if isinstance(s, int) else known for s, known in zip(given, steps, strict=True)]
@@ -125,14 +125,17 @@ def as_type(emitter: Emitter, value: Any, kind: ir.Type) -> ir.Value:
     if value.type == kind:
         return value
     if is_tensor:
-        return builder.broadcast(builder.cast_tensor(value, kind.element_type), list(kind.shape))
+        value, shape = builder.cast_tensor(value, kind.element_type), list(kind.shape)
+        if len(value.type.shape) > len(shape):  # Helion's combination of two elements is a tile of one
+            return builder.reshape(value, shape)
+        return builder.broadcast(value, shape)
     return builder.convert(value, kind)
 
 
 def _loop_nest(
     emitter: Emitter,
     node: Any,
-    nest: Sequence[tuple[int, Size, Size, int]],
+    nest: Sequence[tuple[int, Size, Size, Size]],
     inits: list[ir.Value],
     body: Callable[[list[ir.Value]], list[ir.Value]],
 ) -> list[ir.Value]:

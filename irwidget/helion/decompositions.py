@@ -55,6 +55,33 @@ def _sign(x: torch.Tensor) -> torch.Tensor:
     return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
 
 
+def _with_itself(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return len(inputs) == 1 and inputs[0].is_floating_point()
+
+
+@_decomposes(aten.eq.Tensor, when=_with_itself)
+def _equal(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Torch-mlir folds `x == x` to true, which it is not for NaN."""
+    return torch.logical_not(torch.ne(x, y))
+
+
+def _floats(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return inputs[0].is_floating_point()
+
+
+@_decomposes(aten.clamp.default, aten.clamp_min.default, when=_floats)
+def _clamp(x: torch.Tensor, min: float | None = None, max: float | None = None) -> torch.Tensor:
+    """Torch-mlir's loses NaN, and its tosa form infinities."""
+    if min is not None:
+        x = torch.maximum(x, torch.full((), min, dtype=x.dtype))
+    return x if max is None else torch.minimum(x, torch.full((), max, dtype=x.dtype))
+
+
+@_decomposes(aten.clamp_max.default, when=_floats)
+def _clamp_max(x: torch.Tensor, max: float) -> torch.Tensor:
+    return _clamp(x, None, max)
+
+
 @_decomposes(aten.hypot.default)
 def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Scaled by the longer side, whose square may not fit."""

@@ -11,6 +11,7 @@ from irwidget.helion.aten import aten, aten_call, cast, conform, matmul
 from irwidget.helion.bindings import arith, ir
 from irwidget.helion.builder import Builder
 from irwidget.helion.handlers import register_handler
+from irwidget.helion.quantized import unpacked
 
 if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
@@ -35,9 +36,11 @@ def _dot_scaled(emitter: Emitter, node: Any) -> ir.Value:
 def _scaled(emitter: Emitter, node: Any, scale: Any, form: Any, *, k: int) -> tuple[ir.Value, torch.dtype]:
     """An operand of `dot_scaled`, whose dim `k` is in groups, as f32."""
     dtype = node.meta["val"].dtype
-    if dtype != _FORMATS.get(form):
-        raise UnsupportedError(f"{form} held in {dtype} is for hardware instructions only")
     builder, tensor, exponents = emitter.builder, emitter.tensor(node), emitter.tensor(scale)
+    if form == "e2m1" and dtype in (torch.uint8, torch.int8, torch.float4_e2m1fn_x2):
+        tensor, dtype = unpacked(builder, tensor, k), torch.float32
+    elif dtype != _FORMATS.get(form):
+        raise UnsupportedError(f"{form} is not held in {dtype}, as Helion has it")
     shape, (others, groups) = list(tensor.type.shape), exponents.type.shape
     if shape[k] % groups:
         raise UnsupportedError(f"{shape[k]} elements cannot be scaled in {groups} equal groups")

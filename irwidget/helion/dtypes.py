@@ -20,6 +20,7 @@ _ELEMENT_TYPES = {
     torch.uint16: "i16",
     torch.uint32: "i32",
     torch.uint64: "i64",
+    torch.float4_e2m1fn_x2: "i8",  # two to a byte
     torch.float8_e4m3fn: "f8E4M3FN",
     torch.float8_e5m2: "f8E5M2",
     torch.float8_e4m3fnuz: "f8E4M3FNUZ",

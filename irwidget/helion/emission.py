@@ -12,6 +12,7 @@ from irwidget.helion import (
     dot_scaled,
     helion_mlir_ops,
     memory,
+    quantized,
     reductions,
     scans,
     sorting,
@@ -23,7 +24,7 @@ from irwidget.helion.emitter import Emission, Emitter
 from irwidget.helion.passes import shared_context
 from irwidget.trace import Diagnostic
 
-RULES = (aten, atomics, control, dot_scaled, helion_mlir_ops, memory, reductions, scans, sorting, tiles)
+RULES = (aten, atomics, control, dot_scaled, helion_mlir_ops, memory, quantized, reductions, scans, sorting, tiles)
 """The modules that say how ops become MLIR: each registers its handlers when it is imported."""
 
 

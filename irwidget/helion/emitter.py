@@ -15,7 +15,7 @@ import torch
 
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import grid, private, scalars
-from irwidget.helion.bindings import func, ir, memref
+from irwidget.helion.bindings import arith, func, ir, memref
 from irwidget.helion.bound import Binding
 from irwidget.helion.builder import DYNAMIC, Builder, Size
 from irwidget.helion.handlers import ANY_ATEN, Handler, handler_for
@@ -69,6 +69,8 @@ class Emitter:
         self.scalars: dict[str, HostScalar] = {}
         self.normalised: list[str] = []
         self.nodes: dict[str, Node] = {}
+        self.block_arguments: dict[int, ir.Value] = {}
+        """Of a module for many configurations, the arguments that say the tile sizes of blocks."""
         self.remarks: list[Diagnostic] = []
         """What is to be said of nodes that are lowered in another way than one may expect."""
         self._frames = [_Frame("host", self._kernel_location())]
@@ -88,6 +90,7 @@ class Emitter:
             function = self._function(module)
             with ir.InsertionPoint(self._block):
                 self._read_sizes()
+                self._read_tile_sizes()
                 for position, graph_id in enumerate(self.binding.device_ir.root_ids):
                     self._root(position, graph_id)
                 func.return_([])
@@ -307,6 +310,11 @@ class Emitter:
 
     # --- loops ----------------------------------------------------------------------
 
+    def tile_step(self, block_id: int) -> Size:
+        """The tile size of a block: a number, or the argument that says it."""
+        argument = self.block_arguments.get(block_id)
+        return self.tile_size(block_id) if argument is None else argument
+
     def tile_size(self, block_id: int) -> int:
         """The lanes of a block's tile.
 
@@ -326,7 +334,7 @@ class Emitter:
         index: ir.Value,
         begin: Size,
         end: Size,
-        step: int,
+        step: Size,
         parent: ir.Value | None = None,
         parent_blocks: Sequence[int] = (),
     ) -> None:
@@ -336,9 +344,14 @@ class Emitter:
         """
         if isinstance(index, ir.BlockArgument):
             index.set_location(ir.Location.name(f"tile_{block_id}", ir.Location.current))
-        exact = isinstance(begin, int) and isinstance(end, int) and (end - begin) % step == 0
-        valid: Size = step if exact or step == 1 else self.builder.minimum([step], [(index, -1)], end)
-        loop = TileLoop(block_id, index, begin, end, step, valid, parent, tuple(parent_blocks))
+        if isinstance(step, int):
+            lanes = step
+            exact = isinstance(begin, int) and isinstance(end, int) and (end - begin) % step == 0
+            valid: Size = step if exact or step == 1 else self.builder.minimum([step], [(index, -1)], end)
+        else:
+            lanes = self.tile_size(block_id)
+            valid = arith.minsi(step, self.builder.subtract(end, index))
+        loop = TileLoop(block_id, index, begin, end, step, valid, lanes, parent, tuple(parent_blocks))
         self.loops = {**self.loops, block_id: loop}
 
     # --- arguments --------------------------------------------------------------------
@@ -349,6 +362,15 @@ class Emitter:
             for dim, size in enumerate(map(expression, fake.shape)):
                 if size in self.binding.free and size not in self.symbol_values:
                     self.symbol_values[size] = memref.dim(tensor.value, self.builder.size(dim))
+
+    def _read_tile_sizes(self) -> None:
+        """Take the tile sizes that stay open as arguments; the numbers of the configuration are the largest."""
+        for block_id, said_by in self.binding.open_blocks.items():
+            symbol = self.binding.env.block_sizes[block_id].symbol()
+            if symbol not in self.symbol_values:
+                argument = self.host_scalar(said_by, self.builder.index, f"block_size_{block_id}")
+                self.symbol_values[symbol] = argument
+            self.block_arguments[block_id] = self.symbol_values[symbol]
 
     def _add_tensor(self, fake: Any, written: set[Any]) -> None:
         if fake in self.tensors:
@@ -385,10 +407,10 @@ class Emitter:
         except KeyError:
             raise UnsupportedError(f"{self._kernel_location()}: MLIR has no element type for {dtype}") from None
 
-    def host_scalar(self, host_expression: str, kind: ir.Type) -> ir.Value:
+    def host_scalar(self, host_expression: str, kind: ir.Type, name: str = "") -> ir.Value:
         """A number of the host function, as a trailing argument."""
         if host_expression not in self.scalars:
-            name = self._unique("".join(c if c.isalnum() else "_" for c in host_expression))
+            name = self._unique(name or "".join(c if c.isalnum() else "_" for c in host_expression))
             location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()))
             self.scalars[host_expression] = HostScalar(name, host_expression, self._block.add_argument(kind, location))
         return self.scalars[host_expression].value

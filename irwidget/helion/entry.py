@@ -39,6 +39,9 @@ class HelionOptions:
         read=str,
         flag="--config",
     )
+    open_tiles: bool = option(
+        False, "tile sizes as arguments: one module for all configurations with tiles of at most these sizes"
+    )
 
 
 def _target(name: str, language: str, summary: str, *needs: str) -> Target:
@@ -66,12 +69,13 @@ class _HelionKernel(KernelBegun):
             inputs = inspect.signature(given.obj.fn).bind(*given.inputs, **given.kwargs).args
         except TypeError:
             inputs = given.inputs
-        return bind(given.obj, inputs, given.options.get("config"))
+        options = given.options
+        return bind(given.obj, inputs, options.get("config"), open_tiles=bool(options.get("open_tiles")))
 
     @property
     def _rest(self) -> dict[str, Any]:
         """The options that are left when it has been bound."""
-        return {name: value for name, value in self.given.options.items() if name != "config"}
+        return {name: value for name, value in self.given.options.items() if name not in ("config", "open_tiles")}
 
     def make(self, target: Target, options: Options) -> Made:
         if not helion.is_kernel(self.given.obj):

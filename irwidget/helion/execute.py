@@ -19,9 +19,10 @@ from typing import Any
 import torch
 
 from irwidget.errors import ExportError, PassError, ToolError, UsageError
-from irwidget.helion import private, tools
-from irwidget.helion.binding import check_arguments
+from irwidget.helion import configuration, private, tools
+from irwidget.helion.binding import check_arguments, open_sizes
 from irwidget.helion.bound import Binding
+from irwidget.helion.configuration import Chosen
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.values import HostScalar, HostTensor
 from irwidget.toolchain import locations
@@ -43,19 +44,23 @@ _GRACE = 5.0
 
 @dataclass(frozen=True)
 class Executable:
-    """A kernel ready to run: a module, the pipelines that take it to the LLVM dialect, and what its function takes."""
+    """A kernel ready to run: a module, the steps that take it to the LLVM dialect, and what its function takes."""
 
     name: str
     bytecode: bytes
-    pipelines: Sequence[str]
+    steps: Sequence[Step]
     tensors: Sequence[HostTensor]
     scalars: Sequence[HostScalar]
     opt_level: int = 2
     """How far LLVM optimises: 0 compiles ten times faster, for kernels on little data."""
 
 
-def run(program: Executable, binding: Binding, tensors: Sequence[Any], timeout: float = TIMEOUT) -> Any:
+def run(
+    program: Executable, binding: Binding, tensors: Sequence[Any], timeout: float = TIMEOUT, config: Any = None
+) -> Any:
     """Call Helion's host function with our kernel as the launched one. Returns what the kernel returns.
+
+    With `config`, as this configuration would run, of a module whose tile sizes are open.
 
     Raises:
         UsageError: meta tensors, or shapes that the module is not made for.
@@ -64,11 +69,13 @@ def run(program: Executable, binding: Binding, tensors: Sequence[Any], timeout: 
     """
     arguments = tuple(tensors)
     _check(binding, arguments)
-    host = host_function(binding)
+    chosen = binding.chosen if config is None else configuration.choose(binding.bound, binding.kernel, config)
+    sizes = open_sizes(binding, chosen)
+    host = host_function(binding, chosen)
 
     def launch(_kernel: Any, _grid: Any, *_args: Any, **_options: Any) -> None:
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-        scope = {**frame.f_globals, **frame.f_locals}
+        scope = {**frame.f_globals, **frame.f_locals, **sizes}
         found = [_evaluate(t.expression, scope) for t in program.tensors]
         numbers = [_evaluate(s.expression, scope) for s in program.scalars]
         launch_once(program, found, numbers, timeout)
@@ -77,10 +84,10 @@ def run(program: Executable, binding: Binding, tensors: Sequence[Any], timeout: 
         return host(*arguments, _launcher=launch)
 
 
-def host_function(binding: Binding) -> Callable[..., Any]:
-    """Helion's generated host function for the binding's configuration."""
+def host_function(binding: Binding, chosen: Chosen) -> Callable[..., Any]:
+    """Helion's generated host function for a configuration."""
     try:
-        return private.host_function(binding.bound, binding.config)
+        return private.host_function(binding.bound, chosen.config)
     except Exception as error:
         raise ExportError(
             f"Helion cannot generate the host function of {binding.name}, in which the module runs: "
@@ -210,7 +217,7 @@ def _launch(program: Executable, invocation: Invocation) -> None:
 
 
 def _steps(program: Executable) -> tuple[Step, ...]:
-    """The way to the LLVM dialect; the last two pipelines take tensors to buffers and buffers to LLVM."""
-    *first, to_buffers, to_llvm = (Step("mlir-opt", pipeline) for pipeline in program.pipelines)
+    """The way to the LLVM dialect; the last two steps take tensors to buffers and buffers to LLVM."""
+    *first, to_buffers, to_llvm = program.steps
     narrow, products = Step(tools.NARROW_FLOATS, ""), Step(tools.PRODUCTS, "")
     return (*first, narrow, to_buffers, products, to_llvm, Step("execute", ""))

@@ -31,11 +31,11 @@ class LoopScope(SymbolScope, Protocol):
         """What a bound stands for."""
         ...
 
-    def tile_size(self, block_id: int) -> int:
-        """The lanes of a block's tile."""
+    def tile_step(self, block_id: int) -> Size:
+        """The tile size of a block."""
         ...
 
-    def enter_loop(self, block_id: int, index: ir.Value, begin: Size, end: Size, step: int) -> None:
+    def enter_loop(self, block_id: int, index: ir.Value, begin: Size, end: Size, step: Size) -> None:
         """Note that a tile loop is around what follows."""
         ...
 
@@ -47,7 +47,7 @@ class _Grid:
     blocks: list[int]
     begins: list[Size]
     ends: list[Size]
-    steps: list[int]
+    steps: list[Size]
 
 
 @contextlib.contextmanager
@@ -59,7 +59,7 @@ def tile_loop(emitter: LoopScope, blocks: Sequence[int], ranges: Sequence[LoopRa
         [blocks[i] for i in order],
         [as_index(emitter, emitter.value(ranges[i].begin)) for i in order],
         [as_index(emitter, emitter.value(ranges[i].end)) for i in order],
-        [emitter.tile_size(blocks[i]) for i in order],
+        [emitter.tile_step(blocks[i]) for i in order],
     )
     yield from _persistent(emitter, grid) if configuration.persistent(binding.config) else _flat(emitter, grid)
     emitter.loops = outer
@@ -100,13 +100,13 @@ def _enter(emitter: LoopScope, grid: _Grid, origins: Sequence[ir.Value]) -> None
         emitter.enter_loop(*loop)
 
 
-def _count(emitter: LoopScope, begin: Size, end: Size, step: int) -> Size:
+def _count(emitter: LoopScope, begin: Size, end: Size, step: Size) -> Size:
     """How many tiles a dim has."""
     extent = emitter.builder.subtract(end, begin)
-    if isinstance(extent, int):
+    if isinstance(extent, int) and isinstance(step, int):
         return max(0, -(-extent // step))
     zero = emitter.builder.size(0)
-    return arith.maxsi(zero, arith.ceildivsi(extent, emitter.builder.size(step)))
+    return arith.maxsi(zero, arith.ceildivsi(emitter.builder.size(extent), emitter.builder.size(step)))
 
 
 def _origins(emitter: LoopScope, grid: _Grid, number: ir.Value, counts: list[Size]) -> list[ir.Value]:

@@ -84,7 +84,7 @@ def _turns(loop: TileLoop) -> int:
     Raises:
         UnsupportedError: only run time knows, or the last tile is not whole, which Helion would mask along the new dim.
     """
-    if not isinstance(loop.begin, int) or not isinstance(loop.end, int):
+    if not isinstance(loop.begin, int) or not isinstance(loop.end, int) or not isinstance(loop.step, int):
         raise UnsupportedError("how many tiles there are is known only at run time")
     if loop.ragged:
         raise UnsupportedError("it needs a tile size that divides the loop's extent")

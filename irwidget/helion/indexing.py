@@ -185,7 +185,7 @@ def _tile(emitter: Emitter, block: int, symbol: Any) -> TileIndex:
     if loop is None:
         size = emitter.shape([symbol])[0]
         return TileIndex(None, 0, size, size, symbol)
-    return TileIndex(loop, loop.index, loop.step, loop.valid, symbol)
+    return TileIndex(loop, loop.index, loop.lanes, loop.valid, symbol)
 
 
 def _slice(emitter: Emitter, host: HostTensor, item: slice, dim: int) -> SliceIndex:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UnsupportedError
-from irwidget.helion import pipelines, wide_integers
+from irwidget.helion import extrema, pipelines, wide_integers
 from irwidget.toolchain import locations
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Diagnostic, Failure, Node, Step
@@ -19,9 +19,14 @@ _NODE_OP = re.compile(r'(?:^|= )"?(torch\.(?:aten|prims|operator)[\w.]*)')
 
 def prepared(module: Any, nodes: Mapping[str, Node], aten: str) -> tuple[Any, tuple[Diagnostic, ...]]:
     """A raw module (an operation) as the passes to `aten` take it, and a remark for each node that is changed."""
+    if aten == "linalg-on-tensors":
+        changed = module.clone()
+        extrema.to_linalg(changed)
+        return changed, ()
     if aten != "tosa":
-        return module.operation, ()
-    changed = module.operation.clone()
+        return module, ()
+    changed = module.clone()
+    extrema.to_tosa(changed)
     places = [next(locations.frames(place), None) for place in wide_integers.to_linalg(changed)]
     named = dict.fromkeys(place.name for place in places if place and place.name in nodes)
     said = "of 64-bit integers became linalg: torch-mlir's tosa form adds 32 bits"

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 from irwidget import display
 from irwidget.errors import UsageError, near
-from irwidget.helion import accumulation, execute, legalization, linking, pipelines, triton, triton_lines, verify
 from irwidget.helion import display as printing
+from irwidget.helion import execute, finishing, legalization, linking, pipelines, triton, triton_lines, verify
 from irwidget.helion.binding import bind
 from irwidget.helion.bound import Binding
 from irwidget.helion.check import checked
 from irwidget.helion.emission import emit
 from irwidget.helion.emitter import Emission
-from irwidget.helion.passes import run_steps
+from irwidget.helion.passes import shared_context
+from irwidget.helion.programs import Programs, programs
 from irwidget.lazy import cached_property
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Computed, Diagnostic, Dump, Step, Trace, dump, renumbered
+from irwidget.trace import Computed, Content, Diagnostic, Dump, Step, Trace, dump, renumbered
 
 TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton", "llvm_mlir", "llvm_ir")
 
@@ -36,8 +39,8 @@ class HelionLowering:
     aten: str
     trace: Trace
     """Device IR, normalised nodes, raw module, then one dump per pass."""
-    module: Any
-    """The final module (`torch_mlir.ir` operation)."""
+    bytecode: bytes
+    """The final module, as MLIR bytecode."""
     seconds: dict[str, float]
     """`bind`, `emit` and `passes`."""
 
@@ -45,6 +48,11 @@ class HelionLowering:
     def results(self) -> Mapping[str, Any]:
         """What there is to show beside the trace."""
         return {"kernel": self}
+
+    @cached_property
+    def module(self) -> Any:
+        """The final module (`torch_mlir.ir` operation), in a context of the thread that first looks at it."""
+        return mlir.parse(self.bytecode, shared_context()).operation
 
     @cached_property
     def shown(self) -> printing.AnnotatedText:
@@ -60,6 +68,11 @@ class HelionLowering:
     def links(self) -> tuple[linking.SourceLink, ...]:
         """For each Device IR node: the kernel's line, the node, and the lines of `mlir`."""
         return linking.links(self.emission.nodes.values(), self.shown.nodes)
+
+    @cached_property
+    def programs(self) -> tuple[Programs, ...]:
+        """Which program of the launch computes which tile of each top-level loop: numbers, `text`, and a drawing."""
+        return programs(self.binding)
 
     @property
     def device_ir(self) -> str:
@@ -96,14 +109,19 @@ class HelionLowering:
         steps = _llvm_steps(self, check_bounds=check_bounds)
         return execute.Executable(
             self.binding.name,
-            mlir.bytecode(_AsModule(self.module)),
-            [step.arguments for step in steps],
+            _executable(self),
+            steps,
             self.emission.tensors,
             self.emission.scalars,
         )
 
     def run(
-        self, *tensors: Any, timeout: float = execute.TIMEOUT, opt_level: int = 2, check_bounds: bool = False
+        self,
+        *tensors: Any,
+        timeout: float = execute.TIMEOUT,
+        opt_level: int = 2,
+        check_bounds: bool = False,
+        config: Any = None,
     ) -> Any:
         """Run the module on the CPU inside Helion's generated host function. Returns what the kernel returns.
 
@@ -111,14 +129,17 @@ class HelionLowering:
         `static_shapes=False` takes other sizes, too, where no tile's shape depends
         on them. `opt_level` is LLVM's; 0 compiles ten times faster. With
         `check_bounds`, every access of memory is checked to lie inside its buffer.
+        `config` is another configuration, for a module with `open_tiles`.
 
         Raises:
             UsageError: meta tensors, or shapes that the module is not made for.
             PassError: the module cannot be taken to LLVM.
             ToolError: the kernel crashed, took longer than `timeout` seconds, or left a buffer.
         """
+        if config is not None and not self.binding.open_blocks:
+            raise UsageError("The module is made for one configuration; lower the kernel with open_tiles=True.")
         program = replace(self.program(check_bounds=check_bounds), opt_level=opt_level)
-        return execute.run(program, self.binding, tensors or self.binding.arguments, timeout)
+        return execute.run(program, self.binding, tensors or self.binding.arguments, timeout, config)
 
     def as_raw(self) -> HelionLowering:
         """The same kernel with its ATen nodes as they were imported."""
@@ -155,12 +176,20 @@ def _llvm_steps(lowering: HelionLowering, *, check_bounds: bool = False) -> tupl
     return pipelines.llvm_steps(lowering.aten, deallocate=deallocate, check_bounds=check_bounds)
 
 
+def _executable(lowering: HelionLowering) -> bytes:
+    """The module as the steps to LLVM take it; ATen nodes that are as imported go by linalg."""
+    if lowering.aten != "raw":
+        return lowering.bytecode
+    module, _ = legalization.prepared(lowering.module, lowering.emission.nodes, "linalg-on-tensors")
+    return mlir.bytecode(_AsModule(module))
+
+
 def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
     """From the finished module on to the LLVM dialect, or to LLVM IR."""
     steps = _llvm_steps(lowering)
     if to == "llvm_ir":
         steps = (*steps, Step("mlir-translate", "--mlir-to-llvmir", "translate"))
-    trace = Source(mlir.bytecode(_AsModule(lowering.module))).run(steps, options, target=to)
+    trace = Source(_executable(lowering)).run(steps, options, target=to)
     if trace.failure is not None:
         raise legalization.error_of(trace.failure, f"{lowering.binding.name} does not lower to LLVM")
     return lowering.trace.then(trace)
@@ -171,6 +200,8 @@ def lower_kernel(
     args: Sequence[Any],
     aten: str = "linalg-on-tensors",
     config: Any = None,
+    *,
+    open_tiles: bool = False,
     **options: Any,
 ) -> HelionLowering:
     """Lower a Helion kernel, bound to `args`, to one MLIR module of stock dialects.
@@ -182,6 +213,7 @@ def lower_kernel(
         args: CPU or meta tensors and numbers, as the kernel takes them.
         aten: how ATen nodes end up: `raw`, `linalg-on-tensors`, `tosa` or `stablehlo`.
         config: a `helion.Config`, a dict or text of its fields, or the number of one of the decorator's.
+        open_tiles: make one module for all configurations with tiles of at most these sizes, which are arguments.
         options: `isolate`, `timeout`, `dumps`, `elide` of the pass runner.
 
     Raises:
@@ -192,7 +224,7 @@ def lower_kernel(
     """
     pipelines.check(aten)
     _options(options)
-    return emit_kernel(kernel, args, config).lower(aten, **options)
+    return emit_kernel(kernel, args, config, open_tiles=open_tiles).lower(aten, **options)
 
 
 @dataclass(frozen=True)
@@ -206,22 +238,22 @@ class EmittedKernel:
         """As `lower_kernel`, from here on."""
         pipelines.check(aten)
         started = time.perf_counter()
-        trace, module = _passes(self.binding, self.emission, aten, _options(options))
+        trace, code = _passes(self.binding, self.emission, aten, _options(options))
         passes = time.perf_counter() - started
         seconds = {"bind": self.binding.seconds, "emit": self.emission.seconds, "passes": passes}
-        return _lowering(self.binding, self.emission, aten, trace, module, seconds)
+        return _lowering(self.binding, self.emission, aten, trace, code, seconds)
 
 
-def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None) -> EmittedKernel:
+def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bool = False) -> EmittedKernel:
     """Bind a kernel and emit it, once for several output types. Arguments and errors as `lower_kernel`."""
-    binding = bind(kernel, args, config)
+    binding = bind(kernel, args, config, open_tiles=open_tiles)
     return EmittedKernel(binding, emit(binding))
 
 
 def _lowering(
-    binding: Binding, emission: Emission, aten: str, trace: Trace, module: Any, seconds: dict[str, float]
+    binding: Binding, emission: Emission, aten: str, trace: Trace, code: bytes, seconds: dict[str, float]
 ) -> HelionLowering:
-    lowering = HelionLowering(binding, emission, aten, trace, module, seconds)
+    lowering = HelionLowering(binding, emission, aten, trace, code, seconds)
     named = Computed(lambda: printing.content(lowering.shown, emission.nodes))
     final = Dump(_NAMES.arguments, len(trace.steps), "mlir", named)
     lowering.trace = replace(trace, dumps=(*trace.dumps, final), steps=(*trace.steps, _NAMES))
@@ -236,28 +268,26 @@ def _options(options: dict[str, Any]) -> Options:
     return Options(**options)
 
 
-def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -> tuple[Trace, Any]:
-    """Run the passes to the output type in the worker, then once more here for the module itself.
-
-    What has run through the worker does not crash, so the second run is safe.
-    """
-    raw, wide = legalization.prepared(emission.module, emission.nodes, aten)
-    steps = pipelines.steps(aten)
-    source = Source(mlir.bytecode(_AsModule(raw)), name="import", seconds=emission.seconds)
-    trace = source.run(steps, options, target="helion_mlir")
+def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -> tuple[Trace, bytes]:
+    """Run the passes to the output type. Returns the trace and the module, as bytecode."""
+    raw, wide = legalization.prepared(emission.module.operation, emission.nodes, aten)
+    code = mlir.bytecode(_AsModule(raw))
+    source = Source(code, name="import", seconds=emission.seconds)
+    trace = source.run(_all_steps(aten), options, target="helion_mlir")
     remarks = (*emission.remarks, *wide)
     if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
-        remarks += legalization.taken_to_linalg(source, steps, options, emission.nodes, aten)
-        steps = pipelines.steps(aten, instead=True)
-        trace = source.run(steps, options, target="helion_mlir")
+        remarks += legalization.taken_to_linalg(source, pipelines.steps(aten), options, emission.nodes, aten)
+        trace = source.run(_all_steps(aten, instead=True), options, target="helion_mlir")
     if trace.failure is not None:
         raise legalization.failed(trace.failure, source, options, emission.nodes, aten)
-    module = raw.clone()
-    run_steps(module, steps)
-    left = verify.leftovers(module) if aten != "raw" else []
-    if left:
-        raise legalization.left(module, left, source, options, emission.nodes, aten)
-    done = replace(
+    if aten != "raw":
+        done = finishing.finished(trace.attachments)
+        code = done.bytecode
+        if done.leftovers:
+            module = mlir.parse(code, shared_context()).operation
+            raise legalization.left(module, done.leftovers, source, options, emission.nodes, aten)
+        trace = _finished(trace)
+    return replace(
         trace,
         name=binding.name,
         sources=_sources(binding, emission),
@@ -270,28 +300,24 @@ def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -
         steps=(*_STAGES, *trace.steps),
         diagnostics=(*trace.diagnostics, *remarks),
         tools={**trace.tools, **_versions()},
-        facts={**binding.facts, **trace.facts},
-    )
-    return _accumulated(done, module) if aten == "linalg-on-tensors" else done, module
+        facts={**binding.facts, **{f"grid of {one.name}": one.summary for one in programs(binding)}, **trace.facts},
+    ), code
 
 
-def _accumulated(trace: Trace, module: Any) -> Trace:
-    """Let products of a module start from what they are added to; with a dump where there is such a product."""
-    if not accumulation.fold(module):
-        return trace
-    run_steps(module, (_CLEAN,))
-    text = Computed(lambda: mlir.content(module.get_asm(enable_debug_info=True, large_elements_limit=32)))
-    made = Dump(_ACCUMULATE.arguments, len(trace.steps), "mlir", text)
-    return replace(trace, dumps=(*trace.dumps, made), steps=(*trace.steps, _ACCUMULATE))
+def _all_steps(aten: str, *, instead: bool = False) -> tuple[Step, ...]:
+    last = () if aten == "raw" else (finishing.step(aten),)
+    return (*pipelines.steps(aten, instead=instead), *last)
+
+
+def _finished(trace: Trace) -> Trace:
+    """A trace without what its last step hands over; the step itself is shown where it has changed the module."""
+    last = len(trace.steps) - 1
+    shown = (finishing.ACCUMULATE,) if any(one.step == last for one in trace.dumps) else ()
+    return replace(trace, steps=(*trace.steps[:-1], *shown), attachments=finishing.others(trace.attachments))
 
 
 _NAMES = Step("irwidget", "name-values", "readable names")
 """The last dump: the module with `%t0`, `%blk_arg0`, ... for values and affine maps written out."""
-
-_ACCUMULATE = Step("irwidget", "accumulate", "accumulate products")
-"""Products that are added to something start from it, as `tl.dot(a, b, acc)` does."""
-
-_CLEAN = Step("mlir-opt", "builtin.module(canonicalize,cse)")
 
 _STAGES = (
     Step("helion", "bind", "Device IR"),
@@ -303,7 +329,7 @@ _STAGES = (
 def _stages(binding: Binding, emission: Emission) -> list[Any]:
     normalised = "\n".join(emission.normalised) + "\n"
     return [
-        dump("device-ir", binding.device_ir_text, step=0, language="fx"),
+        Dump("device-ir", 0, "fx", Computed(lambda: Content(binding.device_ir_text))),
         dump("normalise", normalised, step=1, language="fx"),
     ]
 
@@ -315,10 +341,13 @@ def _sources(binding: Binding, emission: Emission) -> dict[str, str]:
     return {**binding.sources, **{file: text for file, text in texts.items() if text}}
 
 
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
+@functools.cache
+def _version(package: str) -> str:
+    return version(package)
 
-    return {name: version(name) for name in ("helion", "torch", "torch-mlir")}
+
+def _versions() -> dict[str, str]:
+    return {name: _version(name) for name in ("helion", "torch", "torch-mlir")}
 
 
 def lower(

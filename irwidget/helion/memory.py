@@ -11,7 +11,7 @@ import torch
 from irwidget.errors import UnsupportedError
 from irwidget.helion.aten import cast
 from irwidget.helion.bindings import arith, bufferization, ir, memref, tensor
-from irwidget.helion.builder import DYNAMIC, Size, at_run_time, static
+from irwidget.helion.builder import DYNAMIC, Size, at_run_time, broadcast_dims, static
 from irwidget.helion.handlers import register_handler
 from irwidget.helion.indexing import (
     NewAxis,
@@ -60,7 +60,10 @@ def _load(emitter: Emitter, node: Any) -> ir.Value:
 def require_host(source: Any) -> HostTensor:
     """What a load, store or atomic addresses. Raises UnsupportedError for what is no tensor of the host function."""
     if isinstance(source, (list, tuple)):
-        raise UnsupportedError("a stack of tensors is read and written by device addresses, which no buffer stands for")
+        raise UnsupportedError(
+            "a stack of tensors is read and written by device addresses, which no buffer stands for; "
+            "pass the tensors as a list and loop over it, or one torch.stack of them"
+        )
     if not isinstance(source, HostTensor):
         raise UnsupportedError("it does not address a tensor of the host function")
     return source
@@ -234,22 +237,14 @@ def gather(emitter: Emitter, host: HostTensor, subscript: Subscript, mask: ir.Va
     zero = builder.constant(0, element)
     tensors = [index for index in subscript.indices if isinstance(index, TensorIndex)]
     inputs: list[tuple[ir.Value, list[int | None]]] = [(t.value, t.dims) for t in tensors]
-    rank = len(subscript.shape)
     if mask is not None:
-        shape = list(mask.type.shape)
-        shift = rank - len(shape)
-        inputs.append(
-            (
-                mask,
-                [None if size == 1 and subscript.shape[shift + d] != 1 else shift + d for d, size in enumerate(shape)],
-            )
-        )
+        inputs.append((mask, broadcast_dims(list(mask.type.shape), subscript.shape)))
     loops = ragged_loops(emitter, subscript.sizes)
     bounds = [extent(emitter, host, dim) for dim in range(len(host.shape))]
 
     def body(args: list[ir.Value], lane: Callable[[int], ir.Value]) -> ir.Value:
         where = positions(emitter, host, subscript, lane, lambda t: args[tensors.index(t)])
-        clamped = [_clamp(emitter, p, bound) for p, bound in zip(where, bounds, strict=True)]
+        clamped = [clamp(emitter, p, bound) for p, bound in zip(where, bounds, strict=True)]
         value = tensor.extract(source, clamped)
         inside = lane_mask(emitter, loops, subscript.sizes, lane)
         inside = slice_mask(emitter, subscript, lane, inside)
@@ -261,7 +256,8 @@ def gather(emitter: Emitter, host: HostTensor, subscript: Subscript, mask: ir.Va
     return builder.generic(inputs, subscript.shape, element, body)
 
 
-def _clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
+def clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
+    """A position as one of 0 to `bound - 1`."""
     builder = emitter.builder
     low = arith.maxsi(position, builder.size(0))
     last = arith.subi(bound, builder.size(1))

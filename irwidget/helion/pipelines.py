@@ -10,6 +10,7 @@ every few passes.
 from __future__ import annotations
 
 from irwidget.errors import UsageError, near
+from irwidget.helion import tools
 from irwidget.trace import Step
 
 ATEN = ("raw", "linalg-on-tensors", "tosa", "stablehlo")
@@ -45,6 +46,8 @@ _TO_LINALG = {
     ),
     "stablehlo": "builtin.module(stablehlo-legalize-to-linalg,canonicalize,cse)",
 }
+
+_REPAIRED = {"tosa": (Step(tools.EXTREMA, ""),)}
 
 _BUFFERS = (
     "builtin.module(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse,"
@@ -133,7 +136,7 @@ def llvm_steps(aten: str, *, deallocate: bool = True, check_bounds: bool = False
     check(aten)
     first = steps("linalg-on-tensors") if aten == "raw" else ()
     if aten in _TO_LINALG:
-        first = (Step("torch-mlir-opt", _TO_LINALG[aten], "to linalg"),)
+        first = (Step("torch-mlir-opt", _TO_LINALG[aten], "to linalg"), *_REPAIRED.get(aten, ()))
     buffers = _BUFFERS if deallocate else _BUFFERS.replace("buffer-deallocation-pipeline,", "")
     llvm = _LLVM.replace("builtin.module(", f"builtin.module({_ASSERT}", 1) if check_bounds else _LLVM
     return (*first, Step("mlir-opt", buffers, "bufferize"), Step("mlir-opt", llvm, "to llvm"))

@@ -262,6 +262,11 @@ def block_behind(env: Any, size: Any) -> int | None:
     return resolve(size)
 
 
+def is_tuned(info: Any) -> bool:
+    """Whether the configuration says a block's size, rather than the kernel or the host."""
+    return type(info.block_size_source).__name__ == "LoopSpecBlockSizeSource"
+
+
 def jagged_parents(env: Any, block_id: int) -> tuple[int, ...]:
     """The blocks whose lanes say how long a `hl.jagged_tile` is; none for other tiles."""
     return tuple(env.jagged_tile_parent_ids.get(block_id, ()))

@@ -50,9 +50,18 @@ _RELATIONS = {
 def scalar(scope: SymbolScope, value: Any) -> Any:
     """A symbolic number as a Python number, or as an SSA value when only run time knows it."""
     number = scope.static(value)
-    if number is not None:
+    if number is not None and not _of_open_tiles(scope, value):
         return number
     return emit(scope, scope.binding.env.specialize_expr(expression(value)))
+
+
+def _of_open_tiles(scope: SymbolScope, value: Any) -> bool:
+    """Whether a number depends on tile sizes that are arguments."""
+    opened = scope.binding.open_blocks
+    if not opened or isinstance(value, (bool, int, float)):
+        return False
+    symbols = {scope.binding.env.block_sizes[block].symbol() for block in opened}
+    return bool(symbols & expression(value).free_symbols)
 
 
 def emit(scope: SymbolScope, expr: Any) -> Any:
@@ -127,11 +136,13 @@ def tile_property(scope: SymbolScope, name: str, block_id: int) -> Any:
         case "TileExtentOrigin":
             return loop.valid
         case "TileIdOrigin":
-            return arith.floordivsi(loop.index, builder.size(loop.step)) if loop.step != 1 else loop.index
+            one = isinstance(loop.step, int) and loop.step == 1
+            return loop.index if one else arith.floordivsi(loop.index, builder.size(loop.step))
         case "TileCountOrigin":
             extent = builder.subtract(loop.end, loop.begin)
-            if isinstance(extent, int):
+            if isinstance(extent, int) and isinstance(loop.step, int):
                 return -(-extent // loop.step)
+            extent = builder.size(extent)
             return arith.ceildivsi(extent, builder.size(loop.step))
         case _:
             raise UnsupportedError(f"{name} has no value in MLIR")

@@ -125,7 +125,7 @@ register_handler("tile_count", _tile_scalar("TileCountOrigin"))
 
 @register_handler("tile_block_size")
 def _tile_block_size(emitter: Emitter, node: Any) -> Any:
-    return emitter.binding.block_sizes[_tile_block(emitter, node)]
+    return emitter.tile_step(_tile_block(emitter, node))
 
 
 @register_handler("tile_index")
@@ -193,7 +193,7 @@ def _padding(emitter: Emitter, block: int | None) -> TileLoop | None:
     if extent is None or size is None or extent == size:
         return None
     zero = emitter.builder.size(0)
-    return TileLoop(block, zero, 0, extent, size, emitter.builder.size(extent))
+    return TileLoop(block, zero, 0, extent, size, emitter.builder.size(extent), size)
 
 
 def slice_mask(
@@ -236,6 +236,8 @@ def lane_mask(
             where = [index(d) for d in parent_dims(emitter, loop, sizes)]
             length = builder.to_index(tensor.extract(loop.parent, where))
             inside = builder.compare("lt", arith.addi(loop.index, index(dim)), length)
+            if loop.open:
+                inside = arith.andi(inside, builder.compare("lt", index(dim), builder.size(loop.step)))
         else:
             inside = builder.compare("lt", index(dim), builder.size(loop.valid))
         mask = builder.conjunction(mask, inside)
@@ -342,13 +344,14 @@ def _barrier(emitter: Emitter, node: Any) -> None:
 
 
 mark_unsupported(
-    "it is written in Triton or in assembly",
+    "it is written in Triton or in assembly; --to helion_triton and what follows it show it, and a rule of your own, "
+    "register_handler, lowers it",
     "inline_asm_elementwise",
     "inline_triton",
     "triton_kernel",
 )
 mark_unsupported(
-    "its values come from the device's random number generator",
+    "its values come from the device's random number generator; hl.rand(shape, seed=...) and hl.randint lower",
     "rand",
     "rand4x",
     "randint",
@@ -362,13 +365,7 @@ mark_unsupported(
     "prims.inductor_random.default",
     "prims.inductor_seed.default",
 )
-mark_unsupported(
-    "quantised loads exist only as hardware instructions",
-    "float4_e2m1fn_x2_to_float32",
-    "load_float4_e2m1fn_x16_to_float16",
-    "load_bfloat16_x16_to_float16",
-)
-mark_unsupported("it reads other tensors through device addresses", "_stack_tensor")
+mark_unsupported("it reads other tensors through device addresses; pass them as a list", "_stack_tensor")
 mark_unsupported(
     "it talks to other devices",
     "remote_barrier",

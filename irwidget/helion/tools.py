@@ -6,8 +6,12 @@ from irwidget.registry import Tool
 
 NARROW_FLOATS = "helion-narrow-floats"
 PRODUCTS = "helion-products"
+EXTREMA = "helion-extrema"
+FINISH = "helion-finish"
 
 TOOLS = (
     Tool(NARROW_FLOATS, "irwidget.helion.narrow_floats:tool", in_pipelines=False, package="torch-mlir"),
+    Tool(EXTREMA, "irwidget.helion.extrema:tool", in_pipelines=False, package="torch-mlir"),
+    Tool(FINISH, "irwidget.helion.finishing:tool", in_pipelines=False, package="torch-mlir"),
     Tool(PRODUCTS, "irwidget.helion.products:tool", in_pipelines=False, package="torch-mlir"),
 )

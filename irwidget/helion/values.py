@@ -19,13 +19,20 @@ class TileLoop:
     """The induction variable: where the tile begins."""
     begin: Size
     end: Size
-    step: int
-    """The tile size."""
+    step: Size
+    """The tile size: where the next tile begins."""
     valid: Size
-    """How many lanes of the tile lie before `end`; the tile size itself where all do."""
+    """How many lanes of the tile exist: those before `end`, at most `step`; `lanes` itself where all do."""
+    lanes: int
+    """The lanes of the tile's type: the tile size, or where that is an argument, the largest that it may be."""
     parent: ir.Value | None = None
     """For a jagged tile: the length of each parent lane."""
     parent_blocks: tuple[int, ...] = ()
+
+    @property
+    def open(self) -> bool:
+        """Whether the tile size is an argument of the function."""
+        return not isinstance(self.step, int)
 
     @property
     def ragged(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irwidget.helion.bindings import arith, ir
-from irwidget.helion.builder import Builder
+from irwidget.helion.builder import Builder, broadcast_dims
 
 _OPS = {f"torch.aten.{name}.{kind}": name for name in ("add", "sub") for kind in ("Tensor", "Scalar")}
 _WIDE = re.compile(r"!torch\.vtensor<\[([\d,]*)\],si64>")
@@ -56,7 +56,7 @@ def _replacement(builder: Builder, operation: Any) -> ir.Value | None:
     build = arith.addi if _OPS[operation.name] == "add" else arith.subi
     operands = [left] if number is not None else [left, right]
     with operation.location, ir.InsertionPoint(operation):
-        inputs = [(_builtin(builder, value), _dims(_shape(value) or (), shape)) for value in operands]
+        inputs = [(_builtin(builder, value), broadcast_dims(_shape(value) or (), shape)) for value in operands]
         scale = builder.constant(factor, builder.i64)
         other = None if number is None else builder.constant(number * factor, builder.i64)
 
@@ -84,8 +84,3 @@ def _number(value: Any) -> int | None:
 def _builtin(builder: Builder, value: ir.Value) -> ir.Value:
     kind = builder.tensor_type(list(_shape(value) or ()), builder.i64)
     return ir.Operation.create("torch_c.to_builtin_tensor", [kind], [value]).result
-
-
-def _dims(own: tuple[int, ...], wanted: tuple[int, ...]) -> list[int | None]:
-    shift = len(wanted) - len(own)
-    return [None if size == 1 and wanted[shift + d] != 1 else shift + d for d, size in enumerate(own)]

@@ -13,7 +13,6 @@ import torch
 from irwidget.errors import UsageError
 from irwidget.helion import emit_kernel, lower_kernel
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Step
 from tests.helion import kernels_idioms as idioms
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
@@ -204,7 +203,6 @@ def test_a_loop_takes_nothing_from_the_stack():
     lowering = lower_kernel(picked, (randn(20, 30), randint(0, 20, 11, 2)))
     assert "memref<?x?x" in lowering.mlir
     program = lowering.program(check_bounds=True)
-    steps = [Step("mlir-opt", pipeline) for pipeline in program.pipelines]
-    text = Source(program.bytecode).run(steps, Options(dumps=False)).dumps[-1].text
+    text = Source(program.bytecode).run(program.steps, Options(dumps=False)).dumps[-1].text
     assert "llvm.func" in text
     assert "llvm.alloca" not in text

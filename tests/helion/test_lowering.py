@@ -298,7 +298,7 @@ def test_an_int8_product_does_not_kill_the_caller():
 def test_a_crash_while_running_does_not_kill_the_caller(matmul):
     program = matmul.program()
     text = program.bytecode
-    broken = lowering_module.execute.Executable("nothing", text, program.pipelines, program.tensors, program.scalars)
+    broken = lowering_module.execute.Executable("nothing", text, program.steps, program.tensors, program.scalars)
     with pytest.raises(ToolError, match="no function @nothing"):
         lowering_module.execute.run(broken, matmul.binding, (X, Y))
 

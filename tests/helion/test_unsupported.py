@@ -9,7 +9,6 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import lower_kernel
-from tests.helion import kernels_idioms as idioms
 from tests.helion import kernels_pointwise as pw
 from tests.helion.cases import difference
 
@@ -60,16 +59,16 @@ def test_what_tosa_lacks_becomes_linalg_and_is_named():
     assert "tosa.exp" in low.mlir
     assert "math.acos" in low.mlir
     assert [str(d).partition("test_unsupported.py:")[2] for d in low.diagnostics] == [
-        "23: remark: aten.acos.default has no tosa form in torch-mlir: it became linalg"
+        "22: remark: aten.acos.default has no tosa form in torch-mlir: it became linalg"
     ]
     assert difference(low.run(X), X.acos() + X.exp()) < 1e-6
 
 
 @pytest.mark.parametrize(("kernel", "x", "aten", "message"), [
     (inverse_error, X, "tosa",
-     r"test_unsupported\.py:31: aten\.erfinv\.default \(node \S+\.erfinv\) cannot be lowered to tosa: .* to: raw\."),
+     r"test_unsupported\.py:30: aten\.erfinv\.default \(node \S+\.erfinv\) cannot be lowered to tosa: .* to: raw\."),
     (products, torch.ones(20, 30, dtype=torch.int32), "tosa",
-     r"test_unsupported\.py:39: aten\.prod\.dim_int .* to tosa: .* to: raw, linalg-on-tensors, stablehlo\."),
+     r"test_unsupported\.py:38: aten\.prod\.dim_int .* to tosa: .* to: raw, linalg-on-tensors, stablehlo\."),
 ])  # fmt: skip
 def test_a_refused_node_is_named_with_the_types_that_take_it(kernel, x, aten: str, message: str):
     with pytest.raises(UnsupportedError, match=message):
@@ -89,13 +88,6 @@ def test_rolled_reductions_are_lowered_at_full_extent():
     assert difference(low.run(opt_level=0), x.softmax(1)) < 1e-6
 
 
-def test_a_scaled_product_of_four_bit_floats_is_refused():
-    packed, scale = torch.zeros(64, 64, dtype=torch.uint8), torch.zeros(64, 2, dtype=torch.uint8)
-    args = (packed, scale, packed, scale, "e2m1", "e2m1")
-    with pytest.raises(UnsupportedError, match=r"dot_scaled \(node .* e2m1 held in torch\.uint8 is for hardware"):
-        lower_kernel(idioms.scaled_matmul, args)
-
-
 @helion.kernel(config=helion.Config(block_sizes=[4]))
 def from_addresses(addresses: torch.Tensor, alike: torch.Tensor) -> torch.Tensor:
     out = torch.empty([addresses.size(0), alike.size(0)], dtype=alike.dtype, device=alike.device)
@@ -105,5 +97,5 @@ def from_addresses(addresses: torch.Tensor, alike: torch.Tensor) -> torch.Tensor
 
 
 def test_a_stack_of_tensors_is_refused_for_its_addresses():
-    with pytest.raises(UnsupportedError, match=r"load .* a stack of tensors is read and written by device addresses"):
+    with pytest.raises(UnsupportedError, match=r"load .* device addresses.* pass the tensors as a list"):
         lower_kernel(from_addresses, (torch.zeros(4, dtype=torch.uint64), torch.zeros(8)))

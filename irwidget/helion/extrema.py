@@ -1,0 +1,110 @@
+"""Maxima and minima of floats as PyTorch has them, NaN and infinities included, where torch-mlir's forms differ.
+
+Its linalg form of `maximum` compares and selects, and loses a NaN on the right; its tosa form of `relu` is a clamp to
+the largest finite number, and the reductions of tosa-to-linalg begin at that number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from irwidget.helion.bindings import arith, ir
+from irwidget.helion.builder import Builder, broadcast_dims
+from irwidget.toolchain.mlir_opt import as_mlir
+from irwidget.toolchain.tool import Pass, Run, State
+from irwidget.trace import Step
+
+_FLOATS = re.compile(r"!torch\.vtensor<\[([\d,]*)\],((?:bf|f)\d+)>")
+_EXTREMA = {"torch.aten.maximum": arith.maximumf, "torch.aten.minimum": arith.minimumf}
+_LARGEST = {"f64": 1.7976931348623157e308, "f32": 3.4028234663852886e38, "f16": 65504.0, "bf16": 3.3895313892515355e38}
+"""The largest finite number of each type."""
+
+
+def to_linalg(module: Any) -> None:
+    """Rewrite maxima and minima of floats in a raw module (an operation) as `arith.maximumf`, in place."""
+    builder = Builder(module.context)
+    for function, operation in _operations(module, _EXTREMA):
+        types = [_shape_and_element(value) for value in (*operation.operands, operation.results[0])]
+        if None in types or len({found[1] for found in types if found}) != 1:
+            continue
+        *operands, (shape, element) = [found for found in types if found]
+        builder.start_function(function.regions[0].blocks[0])
+        with operation.location, ir.InsertionPoint(operation):
+            kind = ir.Type.parse(element, module.context)
+            inputs = [
+                (_builtin(builder, value, own, kind), broadcast_dims(own, shape))
+                for value, (own, _) in zip(operation.operands, operands, strict=True)
+            ]
+            build = _EXTREMA[operation.name]
+            made = builder.generic(inputs, list(shape), kind, lambda values, _, build=build: build(*values))
+            _replace(operation, ir.Operation.create("torch_c.from_builtin_tensor", [operation.results[0].type], [made]))
+
+
+def to_tosa(module: Any) -> None:
+    """Rewrite `relu` of floats in a raw module (an operation) as a maximum, in place."""
+    for _, operation in _operations(module, ("torch.aten.relu",)):
+        result = operation.results[0]
+        if (found := _shape_and_element(result)) is None:
+            continue
+        with operation.location, ir.InsertionPoint(operation):
+            kind = ir.Type.parse(f"!torch.vtensor<[],{found[1]}>", module.context)
+            value = ir.Attribute.parse(f"dense<0.0> : tensor<{found[1]}>", module.context)
+            zero = ir.Operation.create("torch.vtensor.literal", [kind], [], {"value": value}).result
+            _replace(operation, ir.Operation.create("torch.aten.maximum", [result.type], [operation.operands[0], zero]))
+
+
+def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
+    """The step of a pipeline that begins reductions at infinity."""
+    before = as_mlir(run, state, step)
+
+    def apply(_: State) -> State:
+        begin_at_infinity(before.module.operation)
+        return before
+
+    yield Pass("begin-at-infinity", apply)
+
+
+def begin_at_infinity(module: Any) -> None:
+    """Begin the maxima and minima of a module of linalg that begin at the largest finite number at infinity."""
+    for _, reduction in _operations(module, ("linalg.reduce", "linalg.generic")):
+        body = {view.operation.name for view in reduction.regions[0].blocks[0].operations}
+        fill: Any = reduction.operands[len(reduction.operands) - 1].owner
+        if not body & {"arith.maximumf", "arith.minimumf"} or getattr(fill, "name", "") != "linalg.fill":
+            continue
+        constant: Any = fill.operands[0].owner
+        if getattr(constant, "name", "") != "arith.constant":
+            continue
+        kind = constant.results[0].type
+        value = float(ir.FloatAttr(constant.attributes["value"]).value)
+        if abs(value) == _LARGEST.get(str(kind)):
+            with constant.location, ir.InsertionPoint(fill):
+                fill.operands[0] = arith.constant(kind, float("inf") if value > 0 else float("-inf"))
+
+
+def _operations(root: Any, names: Collection[str], function: Any = None) -> Iterator[tuple[Any, Any]]:
+    """The operations of these names, each with the function that it is in."""
+    for region in root.regions:
+        for block in region.blocks:
+            for view in list(block.operations):
+                operation = view.operation
+                if operation.name in names:
+                    yield function, operation
+                else:
+                    yield from _operations(operation, names, operation if operation.name == "func.func" else function)
+
+
+def _shape_and_element(value: Any) -> tuple[tuple[int, ...], str] | None:
+    found = _FLOATS.fullmatch(str(value.type))
+    return None if found is None else (tuple(int(size) for size in found[1].split(",") if size), found[2])
+
+
+def _builtin(builder: Builder, value: ir.Value, shape: tuple[int, ...], element: ir.Type) -> ir.Value:
+    kind = builder.tensor_type(shape, element)
+    return ir.Operation.create("torch_c.to_builtin_tensor", [kind], [value]).result
+
+
+def _replace(operation: Any, by: Any) -> None:
+    operation.results[0].replace_all_uses_with(by.result)
+    operation.erase()
