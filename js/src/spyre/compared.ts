@@ -15,6 +15,8 @@ export function compared(former: SpyreFormer): HTMLElement {
     a === b
       ? h("span", { class: "irw-dim" }, a ?? "")
       : h("span", {}, h("del", {}, a ?? "none"), " → ", h("ins", {}, b ?? "gone"));
+  const time = (one: { us: number | null } | null): string | undefined =>
+    one === null ? undefined : one.us === null ? "not estimated" : String(Number(one.us.toPrecision(4)));
   return h(
     "div",
     {},
@@ -32,13 +34,14 @@ export function compared(former: SpyreFormer): HTMLElement {
     ),
     table(
       "What changed by op",
-      ["op", "splits", "cores", "lies in", "moved"],
+      ["op", "splits", "cores", "lies in", "bytes, each once", "µs, estimated"],
       changed.map(({ op, before, after }) => [
         op,
         pair(before?.splits, after?.splits),
         pair((before && String(before.cores)) || undefined, (after && String(after.cores)) || undefined),
         pair(before?.place, after?.place),
-        pair(before ? bytes(before.moved) : undefined, after ? bytes(after.moved) : undefined),
+        pair(before ? bytes(before.unique) : undefined, after ? bytes(after.unique) : undefined),
+        pair(time(before), time(after)),
       ]),
       "irw-s-left",
     ),

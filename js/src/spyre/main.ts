@@ -16,6 +16,7 @@ import { Ops } from "./ops";
 import { source } from "./source";
 import style from "./style.css?inline";
 import { TensorMap } from "./tensors";
+import { microseconds, Time } from "./time";
 
 type Selected = { op: number; core: number; tensor: string; iteration: number };
 const SELECTED = ["op", "core", "tensor", "iteration"] as const;
@@ -34,6 +35,7 @@ class SpyreView implements View {
   private readonly asker: Asker;
   private readonly state: Watch<Key>;
   private readonly ops = new Ops((op) => this.choose({ op }));
+  private readonly time = new Time((op) => this.choose({ op }));
   private readonly cores = new Cores((core) => this.choose({ core }));
   private readonly code = new Code(() => void this.asker.ask({ kind: "texts" }));
   private readonly sticks = new Sticks();
@@ -124,6 +126,7 @@ class SpyreView implements View {
             ),
             box("Tensors", "tensors", p.tensors),
           ),
+          box("Time, estimated", "time", this.time.element),
           h("div", { class: "irw-s-two" }, box("LX of a core", "lx", p.lx), box("Device memory", "memory", p.memory)),
           box("Ask why", "why", p.why, folded("Change it and compile again", this.form.element)),
           h(
@@ -187,7 +190,8 @@ class SpyreView implements View {
     const after = [...this.element.querySelectorAll<HTMLElement>("[data-key]")].find(
       (one) => one.dataset["key"] === key,
     );
-    (after ?? this.ops.element).focus({ preventScroll: true });
+    if (after) after.focus({ preventScroll: true });
+    else this.ops.focus();
   }
 
   private async load(keys: ReadonlySet<Key>): Promise<void> {
@@ -214,7 +218,8 @@ class SpyreView implements View {
       h("b", { class: "irw-s-name" }, program.name),
       fact("on", plural(program.cores, "core")),
       fact("in", plural(program.kernels.length, "kernel")),
-      fact("moved", bytes(program.moved.device)),
+      fact("about", `${microseconds(program.estimate.us)}, estimated`),
+      fact("touches", `${bytes(program.moved.unique)} of device memory`),
       fact("LX peak", bytes(program.lx.peak)),
       fact("pool", bytes(program.pool.bytes)),
       h("span", { class: "irw-dim" }, program.semantics),
@@ -223,6 +228,7 @@ class SpyreView implements View {
         : []),
     );
     this.ops.draw(program);
+    this.time.draw(program);
     this.beside.hidden = !this.former;
   }
 
@@ -290,6 +296,7 @@ class SpyreView implements View {
   private drawOp(op: SpyreOp, core: number, iteration: number): void {
     const colours = coreColours(op);
     this.ops.select(op.number);
+    this.time.select(op);
     this.cores.draw(this.program, op, colours);
     this.loops.hidden = op.loops.length === 0;
     this.scrub.max = String(iterations(op) - 1);
@@ -392,8 +399,8 @@ class SpyreView implements View {
       n: () => this.choose({ op: Math.min(this.program.ops.length - 1, number + 1) }),
       p: () => this.choose({ op: Math.max(0, number - 1) }),
       c: () => this.cores.focus(this.selected.core),
-      o: () => this.ops.element.focus(),
-      Escape: () => (document.activeElement === this.ops.element ? this.ops.element.blur() : this.ops.element.focus()),
+      o: () => this.ops.focus(),
+      Escape: () => this.ops.focus(true),
     };
     const action = actions[event.key];
     if (!action) return;

@@ -230,7 +230,7 @@ export function deviceMemory(
       ),
     );
   }
-  const moved = `${bytes(op.moved.device)} between device memory and cores in this op, ${bytes(program.moved.device)} in all`;
+  const moved = `This op touches ${bytes(op.moved.unique)} of device memory, each byte once; its cores take and give ${bytes(op.moved.device)}, each for itself.`;
   return h(
     "div",
     {},
