@@ -251,6 +251,10 @@ def signature(op: OpEstimate) -> tuple[object, ...]:
     return (op.func, round(op.us, 6), op.binds, op.cores, op.operations, op.traffic)
 
 
+_WORTH = 12
+"""Ops that are not shown a second time, for a stretch to be folded."""
+
+
 def repeats(signatures: Sequence[object]) -> Iterable[Repeat]:
     """Stretches that come again right after themselves; the one that covers most, then of equals the shortest."""
     places: dict[object, list[int]] = {}
@@ -268,7 +272,7 @@ def repeats(signatures: Sequence[object]) -> Iterable[Repeat]:
                 count += 1
             if count > 1 and length * count > best.length * best.count:
                 best = Repeat(at, length, count)
-        if best.count > 1 and best.length > 1:
+        if (best.count - 1) * best.length >= _WORTH:
             yield best
             at += best.length * best.count
         else:

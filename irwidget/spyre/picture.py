@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,6 +54,7 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
     divisions = {d.op: d for d in program.divisions}
     why = reasons(program)
     ops: list[dict[str, Any]] = []
+    cut: _Cut = {}
     kernels: list[dict[str, Any]] = []
     for step in program.steps:
         if isinstance(step, HostCall):
@@ -63,13 +65,13 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
         for spec in step.specs:
             made = tiled[id(spec)]
             ops.append(
-                _op(program, made, number, positions, files, divisions.get(spec.source))
+                _op(program, made, number, positions, files, divisions.get(spec.source), cut)
                 | {"why": why.get(spec.source, []), "time": time_of(times[spec.source])}
             )
     for i, op in enumerate(ops):
         op["number"] = i
     return {
-        "version": 1,
+        "version": 2,
         "name": program.name,
         "semantics": program.options.semantics,
         "cores": program.options.cores,
@@ -146,6 +148,7 @@ def _op(
     positions: Mapping[str, int],
     files: dict[str, int],
     division: Division | None,
+    cut: _Cut,
 ) -> dict[str, Any]:
     op, spec, plan = made.op, made.spec, made.plan
     mark = "restickify" if spec.op == "ReStickifyOpHBM" else ""
@@ -176,9 +179,9 @@ def _op(
         "unit": "pt" if spec.kind == "matmul" else "sfp",
         "dims": dims,
         "cores": plan.cores,
-        "slices": [[plan.slices[core][plan.labels[d["symbol"]]] for d in dims] for core in range(plan.cores)],
+        "slices": _slices(made, cut),
         "loops": [{"dim": loop.dim, "count": loop.count} for loop in op.loops],
-        "tensors": [_tensor(tensor) for tensor in made.tensors],
+        "tensors": [_tensor(tensor, cut) for tensor in made.tensors],
         "moved": {
             "unique": traffic(made).unique,
             "device": made.moved("hbm", "pool"),
@@ -188,8 +191,24 @@ def _op(
     }
 
 
-def _tensor(tensor: TiledTensor) -> dict[str, Any]:
+_Cut = dict[object, list[Any]]
+"""Tiles and slices that are drawn already: equal ones are one object, which `shared` sends once."""
+
+
+def _slices(made: TiledOp, cut: _Cut) -> list[list[int]]:
+    """For each core, which slice of each dim it has."""
+    plan = made.plan
+    labels = [plan.labels[symbol] for symbol in made.spec.iteration_space]
+    key = (*labels, *plan.splits.items(), *plan.core_order)
+    if key not in cut:
+        cut[key] = [[plan.slices[core][label] for label in labels] for core in range(plan.cores)]
+    return cut[key]
+
+
+def _tensor(tensor: TiledTensor, cut: _Cut) -> dict[str, Any]:
     arg = tensor.arg
+    if id(tensor.tiles) not in cut:
+        cut[id(tensor.tiles)] = [_tile(tile) for tile in tensor.tiles]
     return {
         "name": arg.name,
         "role": "index" if arg.is_index else "in" if arg.is_input else "out",
@@ -199,7 +218,7 @@ def _tensor(tensor: TiledTensor) -> dict[str, Any]:
         "coordinates": [str(c) for c in arg.device_coordinates],
         "advances": list(tensor.advances),
         "shifts": [list(shift) for shift in tensor.shifts],
-        "tiles": [_tile(tile) for tile in tensor.tiles],
+        "tiles": cut[id(tensor.tiles)],
     }
 
 
@@ -351,3 +370,39 @@ def texts(program: SpyreProgram) -> dict[str, Any]:
 
 FILES = 1024
 """SuperDSC files of one kernel that are shown; loops with more iterations repeat themselves but for addresses."""
+
+
+def shared(made: Mapping[str, Any]) -> dict[str, Any]:
+    """A picture as it is sent: tiles and slices that several ops have are in `shared` once, and named by number."""
+    table: list[Any] = []
+    numbers: dict[int, int] = {}
+
+    def number(one: list[Any]) -> int:
+        if id(one) not in numbers:
+            numbers[id(one)] = len(table)
+            table.append(one)
+        return numbers[id(one)]
+
+    ops = [
+        op
+        | {
+            "slices": number(op["slices"]),
+            "tensors": [tensor | {"tiles": number(tensor["tiles"])} for tensor in op["tensors"]],
+        }
+        for op in made["ops"]
+    ]
+    return {**made, "ops": ops, "shared": table}
+
+
+def shared_texts(made: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts as they are sent: SuperDSC files in pieces, each of which is there once."""
+    table: dict[str, int] = {}
+    files = [
+        one | {"text": [table.setdefault(piece, len(table)) for piece in _PIECES.split(one["text"]) if piece]}
+        for one in made["files"]
+    ]
+    return {**made, "files": files, "pieces": list(table)}
+
+
+_PIECES = re.compile(r'(?=\{"nodeType_")|(?="labeledDs_")|(?<=": \{)(?="sdscFoldProps_")|(?="N_")')
+"""Where a SuperDSC file may be cut: its tensors, and what is before and after them."""

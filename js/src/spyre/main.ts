@@ -9,8 +9,8 @@ import { Form } from "./form";
 import { reasons } from "./why";
 import { Code } from "./code";
 import { corePanel, Cores, splits } from "./cores";
-import { bytes, coreColours, slicesOf, iterationOf, iterations, program as read, unpack } from "./data";
-import type { SpyreFormer, SpyreOp, SpyreProgram, SpyreTexts } from "../schema";
+import { bytes, coreColours, slicesOf, iterationOf, iterations, program as read, texts, unpack, whole } from "./data";
+import type { SpyreFormer, SpyreOp, SpyreProgram } from "../schema";
 import { deviceMemory, folded, scratchpad, Sticks } from "./memory";
 import { Ops } from "./ops";
 import { source } from "./source";
@@ -198,8 +198,11 @@ class SpyreView implements View {
     // A closed widget has no data any more.
     if (keys.has("data") && this.program && !(this.model.get("data") as DataView).byteLength) return;
     if (keys.has("data")) this.program = await read(this.model.get("data"));
-    if (keys.has("former")) this.former = await unpack<SpyreFormer>(this.model.get("former"));
-    if (keys.has("texts") || keys.has("data")) this.code.set(await unpack<SpyreTexts>(this.model.get("texts")));
+    if (keys.has("former")) {
+      this.former = await unpack<SpyreFormer>(this.model.get("former"));
+      if (this.former) whole(this.former.picture);
+    }
+    if (keys.has("texts") || keys.has("data")) this.code.set(await texts(this.model.get("texts")));
     if (keys.has("data") || keys.has("former")) {
       this.drawProgram();
       this.shownOp = -1;

@@ -60,7 +60,7 @@ export class Time {
     const legend = PARTS.filter((part) => estimate.bound[part] > 0).map((part) =>
       h(
         "span",
-        { class: "irw-s-key" },
+        { class: "irw-s-bound" },
         h("span", { class: `irw-s-swatch irw-s-part-${part}`, "aria-hidden": "true" }),
         ` ${NAMES[part]} binds ${microseconds(estimate.bound[part])}`,
       ),
@@ -145,7 +145,7 @@ export class Time {
     const ridge = roof.operations / roof.bandwidth;
     const [x0, x1] = range([...points.map(({ time }) => time.intensity), ridge * 4]);
     const [y0, y1] = range([...points.map(({ time }) => time.operations / time.us), roof.operations]);
-    const px = (v: number): number => 40 + (440 * (Math.log10(v) - x0)) / (x1 - x0);
+    const px = (v: number): number => 40 + (425 * (Math.log10(v) - x0)) / (x1 - x0);
     const py = (v: number): number => 170 - (160 * (Math.log10(v) - y0)) / (y1 - y0);
     const picture = svg("svg", {
       viewBox: "0 0 490 200",
