@@ -165,11 +165,14 @@ def estimate_op(made: TiledOp, kernel: int = 0, module: str = "") -> OpEstimate:
     """Estimate one op: the slowest of its parts, as they overlap, and after it the adding up of a split reduction."""
     plan, spec = made.plan, made.spec
     bytes_of = traffic(made)
+    reduced = prod(plan.splits[plan.labels[v]] for v in spec.reduced)
+    results = prod(plan.sizes[d] for d in plan.sizes if plan.tensors[-1].scale.get(d, -1) > 0)
+    partial = made.iterations * timing.PARTIAL.value * results * log2(reduced)
     tile = {d: n // plan.splits[d] for d, n in plan.sizes.items()}
     steps, matmul = made.iterations, spec.kind == "matmul"
     elements = prod(plan.sizes.values())
     again = bytes_of.again
-    pe = sfp = partial = 0.0
+    pe = sfp = 0.0
     if matmul:
         rows, columns, batch = _roles(made)
         rate = timing.BATCHED_MACS if batch >= 4 and plan.cores >= 8 else timing.MACS
@@ -178,9 +181,6 @@ def estimate_op(made: TiledOp, kernel: int = 0, module: str = "") -> OpEstimate:
         area = prod(tile[d] for d in (*rows, *columns))
         over = min(1.5, max(0.0, timing.RESTREAM.value * log2(max(area, 1) / timing.TILE.value)))
         again += int(over * bytes_of.read)
-        reduced = prod(plan.splits[plan.labels[v]] for v in spec.reduced)
-        results = prod(plan.sizes[d] for d in plan.sizes if plan.tensors[-1].scale.get(d, -1) > 0)
-        partial = steps * timing.PARTIAL.value * results * log2(reduced) if reduced > 1 else 0.0
     else:
         widest = max(tensor.arg.format.bytes for tensor in plan.tensors)
         sfp = steps * prod(tile.values()) * widest / (timing.SFP.value * timing.CLOCK.value)

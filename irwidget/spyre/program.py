@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import torch
 
     from irwidget.spyre.estimate import Estimate
+    from irwidget.spyre.search import Search
 
 _EMPTY_CLASSES = {"constant": "SpyreConstantFallback", "fallback": "FallbackKernel", "multi_output": "MultiOutput"}
 
@@ -82,6 +83,12 @@ class SpyreProgram:
         from irwidget.spyre.estimate import estimate
 
         return estimate(self)
+
+    def search(self, **options: Any) -> Search:
+        """Divide the program otherwise: a joint search over splits and LX; see `irwidget.spyre.search.search`."""
+        from irwidget.spyre.search import search
+
+        return search(self, **options)
 
     @property
     def kernels(self) -> tuple[SpyreKernel, ...]:

@@ -92,6 +92,11 @@ def tiled_ops(graph: Graph, kernels: Iterable[SpyreKernel]) -> Iterator[tuple[Sp
             yield kernel, _tiled(graph, by_name[spec.source], spec, kernel.plans[spec.source], known)
 
 
+def tiled_op(graph: Graph, op: Op, spec: OpSpec, plan: SuperDscPlan) -> TiledOp:
+    """One op, cut over the cores."""
+    return _tiled(graph, op, spec, plan, {})
+
+
 _Known = dict[tuple[object, ...], tuple[TensorTile, ...]]
 """Tiles at base 0 by all that decides them: models repeat themselves."""
 

@@ -600,6 +600,27 @@ class SpyreFormer(TypedDict):
     changes: SpyreChanges
 
 
+class SpyrePlan(TypedDict):
+    """One way to divide a program that a search has found and compiled."""
+
+    us: float
+    """Estimated."""
+    lx: int
+    """Bytes of a core's scratchpad at its peak."""
+    today: bool
+    differences: list[str]
+    hints: list[str]
+    divisions: dict[str, dict[str, int]]
+
+
+class SpyreSearch(TypedDict):
+    """What a search has found."""
+
+    method: str
+    proven: bool
+    plans: list[SpyrePlan]
+
+
 class SpyreFile(TypedDict):
     """A SuperDSC file."""
 

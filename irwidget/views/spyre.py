@@ -12,6 +12,7 @@ from irwidget.errors import IRWidgetError, UsageError
 from irwidget.spyre.picture import picture, shared, shared_texts, texts
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.recompile import changes, recompile
+from irwidget.spyre.searched import rows
 from irwidget.views import base, spyre_fallbacks
 from irwidget.views.base import packed
 from irwidget.views.widget import PassDiff
@@ -92,6 +93,10 @@ class SpyreView(base.BundledView):
             kind = content.get("kind")
             if kind == "texts":
                 self.texts = packed(shared_texts(texts(self.program)))
+            elif kind == "search":
+                found = self.program.search()
+                self.send(answer, [packed({"method": found.method, "proven": found.proven, "plans": rows(found)})])
+                return
             elif kind == "recompile":
                 change: Any = content.get("change")
                 if not isinstance(change, dict):

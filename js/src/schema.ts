@@ -542,6 +542,25 @@ export interface SpyreFormer {
   readonly changes: SpyreChanges;
 }
 
+/** One way to divide a program that a search has found and compiled. */
+export interface SpyrePlan {
+  /** Estimated. */
+  readonly us: number;
+  /** Bytes of a core's scratchpad at its peak. */
+  readonly lx: number;
+  readonly today: boolean;
+  readonly differences: readonly string[];
+  readonly hints: readonly string[];
+  readonly divisions: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** What a search has found. */
+export interface SpyreSearch {
+  readonly method: string;
+  readonly proven: boolean;
+  readonly plans: readonly SpyrePlan[];
+}
+
 /** A SuperDSC file. */
 export interface SpyreFile {
   readonly kernel: string;

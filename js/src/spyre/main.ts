@@ -16,6 +16,7 @@ import { Ops } from "./ops";
 import { source } from "./source";
 import style from "./style.css?inline";
 import { TensorMap } from "./tensors";
+import { WhatIf } from "./whatif";
 import { microseconds, Time } from "./time";
 
 type Selected = { op: number; core: number; tensor: string; iteration: number };
@@ -40,6 +41,7 @@ class SpyreView implements View {
   private readonly code = new Code(() => void this.asker.ask({ kind: "texts" }));
   private readonly sticks = new Sticks();
   private readonly form: Form;
+  private readonly whatIf: WhatIf;
   private readonly head = h("div", { class: "irw-s-head" });
   private readonly status = h(
     "div",
@@ -90,6 +92,9 @@ class SpyreView implements View {
       compared: make(),
     };
     this.form = new Form(model.send ? (change) => this.asker.ask({ kind: "recompile", change }) : null);
+    this.whatIf = new WhatIf(model.send ? () => this.asker.request({ kind: "search" }) : null, (divisions) =>
+      this.asker.ask({ kind: "recompile", change: { divisions } }),
+    );
     const box = (title: string, name: string, ...body: Node[]): HTMLElement =>
       h(
         "section",
@@ -128,7 +133,13 @@ class SpyreView implements View {
           ),
           box("Time, estimated", "time", this.time.element),
           h("div", { class: "irw-s-two" }, box("LX of a core", "lx", p.lx), box("Device memory", "memory", p.memory)),
-          box("Ask why", "why", p.why, folded("Change it and compile again", this.form.element)),
+          box(
+            "Ask why",
+            "why",
+            p.why,
+            folded("Change it and compile again", this.form.element),
+            folded("What if it were divided otherwise", this.whatIf.element),
+          ),
           h(
             "div",
             { class: "irw-s-two" },
@@ -232,6 +243,7 @@ class SpyreView implements View {
     );
     this.ops.draw(program);
     this.time.draw(program);
+    this.whatIf.clear();
     this.beside.hidden = !this.former;
   }
 
