@@ -17,7 +17,7 @@ from irwidget.spyre.ir import Buffer, Op
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.options import LAYOUT_SOLVERS, RESTICKIFY_SOLVERS
 from irwidget.spyre.program import SpyreProgram
-from irwidget.spyre.reasons import reasons
+from irwidget.spyre.reasons import in_words, reasons
 from irwidget.spyre.tiles import TensorTile, TiledOp, TiledTensor
 
 CANDIDATES = 8
@@ -303,7 +303,7 @@ def _lx(program: SpyreProgram, positions: Mapping[str, int]) -> dict[str, Any]:
         "whole": max(LX_BYTES, program.options.lx_bytes),
         "peak": peak,
         "blocks": blocks,
-        "missed": [{"name": n, "why": why, "bytes": wanted.get(n, 0)} for n, why in pad.reasons.items()],
+        "missed": [{"name": n, "why": in_words(why), "bytes": wanted.get(n, 0)} for n, why in pad.reasons.items()],
     }
 
 

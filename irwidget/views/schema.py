@@ -593,11 +593,23 @@ class SpyreChanges(TypedDict):
     totals: list[SpyreTotal]
 
 
+class SpyreField(TypedDict):
+    """A field of a SuperDSC file before and after, as text."""
+
+    path: str
+    before: str
+    after: str
+    cores: int
+    """How many cores' values differ; those of the first are given."""
+
+
 class SpyreFormer(TypedDict):
     """The program before it was compiled again, and what changed."""
 
     picture: SpyreProgram
     changes: SpyreChanges
+    fields: dict[str, list[SpyreField]]
+    """Op -> fields of its SuperDSC that differ."""
 
 
 class SpyrePlan(TypedDict):

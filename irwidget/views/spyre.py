@@ -9,6 +9,7 @@ from typing import Any, cast
 import traitlets
 
 from irwidget.errors import IRWidgetError, UsageError
+from irwidget.spyre.comparison import compare, told
 from irwidget.spyre.picture import picture, shared, shared_texts, texts
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.recompile import changes, recompile
@@ -76,7 +77,11 @@ class SpyreView(base.BundledView):
         """
         made = recompile(self.program, change)
         after = picture(made)
-        former = {"picture": shared(self.picture), "changes": changes(self.picture, after)}
+        former = {
+            "picture": shared(self.picture),
+            "changes": changes(self.picture, after),
+            "fields": told(compare(self.program, made)),
+        }
         self.program, self.picture = made, after
         with self.hold_sync():
             self.op = min(self.op, max(len(after["ops"]) - 1, 0))

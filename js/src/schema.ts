@@ -536,10 +536,21 @@ export interface SpyreChanges {
   readonly totals: readonly SpyreTotal[];
 }
 
+/** A field of a SuperDSC file before and after, as text. */
+export interface SpyreField {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+  /** How many cores' values differ; those of the first are given. */
+  readonly cores: number;
+}
+
 /** The program before it was compiled again, and what changed. */
 export interface SpyreFormer {
   readonly picture: SpyreProgram;
   readonly changes: SpyreChanges;
+  /** Op -> fields of its SuperDSC that differ. */
+  readonly fields: Readonly<Record<string, readonly SpyreField[]>>;
 }
 
 /** One way to divide a program that a search has found and compiled. */

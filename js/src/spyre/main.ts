@@ -4,7 +4,7 @@ import { h, OWN_KEYS, plural } from "../dom";
 import { Asker } from "../ask";
 import { type Model, Watch } from "../model";
 import { mounted, type View } from "../mount";
-import { compared } from "./compared";
+import { compared, fields } from "./compared";
 import { Form } from "./form";
 import { reasons } from "./why";
 import { Code } from "./code";
@@ -330,7 +330,11 @@ class SpyreView implements View {
         : [this.legend(op)]),
     );
     if (this.former)
-      this.panel.compared.replaceChildren(compared(this.former), this.sideBySide(this.former, op, core, iteration));
+      this.panel.compared.replaceChildren(
+        compared(this.former),
+        fields(this.former, op),
+        this.sideBySide(this.former, op, core, iteration),
+      );
   }
 
   private mapsOf(program: SpyreProgram, op: SpyreOp, core: number, iteration: number, room: number): TensorMap[] {
