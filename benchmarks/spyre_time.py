@@ -82,7 +82,9 @@ def estimated(point: Point) -> float:
     if point.op == "mm":
         shapes = [sizes[:2], sizes[1:]]
     else:
-        shapes = [sizes, (1, sizes[1])] if point.op == "mulbcast" else [sizes] * (2 if point.op in ("add", "mul") else 1)
+        shapes = (
+            [sizes, (1, sizes[1])] if point.op == "mulbcast" else [sizes] * (2 if point.op in ("add", "mul") else 1)
+        )
     options: dict[str, Any] = {}
     if point.split is not None:
         free = [n for n, size in zip(point.split, (sizes[0], sizes[2], sizes[1]), strict=True) if size > 1]

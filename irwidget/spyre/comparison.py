@@ -34,7 +34,7 @@ class SpyreComparison:
     before: SpyreProgram
     after: SpyreProgram
     fields: Mapping[str, tuple[Field, ...]]
-    """Op ("buf0 = add", the second of a name "buf0 = add (2)") -> fields of its SuperDSC that differ, none for equal ones."""
+    """Op ("buf0 = add", the second of a name "buf0 = add (2)") -> fields of its SuperDSC that differ."""
     gone: tuple[str, ...]
     new: tuple[str, ...]
 

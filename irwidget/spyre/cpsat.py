@@ -55,7 +55,7 @@ def solve(table: Choices, room: int, seconds: float, seed: int) -> tuple[dict[st
 def _alike(
     model: Any, table: Choices, takes: Mapping[tuple[str, int], Any], inside: Mapping[str, Any], name: str
 ) -> list[tuple[Any, int]]:
-    """A buffer in LX is divided by all its users in one of the ways that its maker has; each with its bytes per core."""
+    """The ways that its maker divides a buffer, with their bytes per core: in LX, all its users take the same one."""
     maker = table.makers[name]
     ways = {v.slices[name][0] for v in table.ops[maker] if not v.partial}
     literals: list[tuple[Any, int]] = []

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
-
 Known = dict[tuple[str, int], str]
 """Texts by what they are of, as JSON on one line, and how deep they stand."""
 

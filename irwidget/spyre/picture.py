@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -370,39 +369,3 @@ def texts(program: SpyreProgram) -> dict[str, Any]:
 
 FILES = 1024
 """SuperDSC files of one kernel that are shown; loops with more iterations repeat themselves but for addresses."""
-
-
-def shared(made: Mapping[str, Any]) -> dict[str, Any]:
-    """A picture as it is sent: tiles and slices that several ops have are in `shared` once, and named by number."""
-    table: list[Any] = []
-    numbers: dict[int, int] = {}
-
-    def number(one: list[Any]) -> int:
-        if id(one) not in numbers:
-            numbers[id(one)] = len(table)
-            table.append(one)
-        return numbers[id(one)]
-
-    ops = [
-        op
-        | {
-            "slices": number(op["slices"]),
-            "tensors": [tensor | {"tiles": number(tensor["tiles"])} for tensor in op["tensors"]],
-        }
-        for op in made["ops"]
-    ]
-    return {**made, "ops": ops, "shared": table}
-
-
-def shared_texts(made: Mapping[str, Any]) -> dict[str, Any]:
-    """The texts as they are sent: SuperDSC files in pieces, each of which is there once."""
-    table: dict[str, int] = {}
-    files = [
-        one | {"text": [table.setdefault(piece, len(table)) for piece in _PIECES.split(one["text"]) if piece]}
-        for one in made["files"]
-    ]
-    return {**made, "files": files, "pieces": list(table)}
-
-
-_PIECES = re.compile(r'(?=\{"nodeType_")|(?="labeledDs_")|(?<=": \{)(?="sdscFoldProps_")|(?="N_")')
-"""Where a SuperDSC file may be cut: its tensors, and what is before and after them."""

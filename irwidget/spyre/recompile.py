@@ -158,7 +158,11 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
             for name, x, y in (
                 ("us, estimated", before["estimate"]["us"], after["estimate"]["us"]),
                 ("bytes of device memory, each once per op", before["moved"]["unique"], after["moved"]["unique"]),
-                ("bytes that the cores take and give, each for itself", before["moved"]["device"], after["moved"]["device"]),
+                (
+                    "bytes that the cores take and give, each for itself",
+                    before["moved"]["device"],
+                    after["moved"]["device"],
+                ),
                 ("bytes within LX", before["moved"]["lx"], after["moved"]["lx"]),
                 ("LX peak of a core", before["lx"]["peak"], after["lx"]["peak"]),
                 ("pool bytes", before["pool"]["bytes"], after["pool"]["bytes"]),
@@ -186,7 +190,13 @@ def _said(made: Mapping[str, Any], op: Mapping[str, Any] | None) -> dict[str, An
     splits = " ".join(f"{d['label']}/{d['split']}" for d in op["dims"] if d["split"] > 1)
     place = made["buffers"].get(op["buffer"], {}).get("place", "device memory")
     time = op["time"]
-    return {"splits": splits or "-", "cores": op["cores"], "place": place, "unique": op["moved"]["unique"], "us": time and time["us"]}
+    return {
+        "splits": splits or "-",
+        "cores": op["cores"],
+        "place": place,
+        "unique": op["moved"]["unique"],
+        "us": time and time["us"],
+    }
 
 
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -34,7 +34,7 @@ class Plan:
     lx_peak: int
     """Bytes of a core's scratchpad."""
     divisions: Mapping[str, Mapping[str, int]]
-    """Splits by buffer and loop variable, where they are others than today: `compile(..., divisions=...)` takes them."""
+    """Splits by buffer and loop variable, where they are others than today, as `compile(..., divisions=...)` takes."""
     differences: tuple[str, ...]
     hints: tuple[str, ...]
     """`spyre_hint` lines, for ops whose dims have names; for others, what to name."""
@@ -68,9 +68,9 @@ def search(
     """Search splits and LX residency together, and compile what is found.
 
     `method`: cpsat (OR-Tools; `pip install irwidget[solver]`), annealing (of `steps` steps, repeatable by `seed`), or
-    auto, which is cpsat where it is installed. `seconds` limit each run of cpsat. LX holds what the program's own options let it
-    hold. Raises UsageError for programs of more than 400 ops, for one that does not know what it was compiled from, and
-    for cpsat that is not installed.
+    auto, which is cpsat where it is installed. `seconds` limit each run of cpsat. LX holds what the program's own
+    options let it hold. Raises UsageError for programs of more than 400 ops, for one that does not know what it was
+    compiled from, and for cpsat that is not installed.
     """
     chosen = _method(method)
     if len(program.graph.ops) > OPS:
@@ -147,7 +147,7 @@ def _plan(made: SpyreProgram, wanted: Mapping[str, Mapping[str, int]], before: S
 
 
 def resident(table: Choices, picked: Mapping[str, int], room: int) -> frozenset[str]:
-    """Which buffers lie in LX under a choice: those that all users divide alike, in order of life, while there is room."""
+    """Which buffers lie in LX under a choice: what all users divide alike, in order of life, while there is room."""
     used: dict[int, int] = {}
     found: set[str] = set()
     for name in sorted(table.makers, key=lambda n: (table.lives[n][0], n)):

@@ -28,7 +28,9 @@ def differences(before: SpyreProgram, after: SpyreProgram) -> tuple[str, ...]:
             said.append(f"split {splits(dict(op.splits))} -> {splits(dict(now.splits))}")
         was, is_ = (op.target in made.scratchpad.addresses for made in (before, after))
         if was != is_:
-            said.append("now in LX" if is_ else f"no longer in LX ({after.scratchpad.reasons.get(op.target, 'no plan')})")
+            said.append(
+                "now in LX" if is_ else f"no longer in LX ({after.scratchpad.reasons.get(op.target, 'no plan')})"
+            )
         a, b = old.get(op.name), new.get(now.name)
         if a and b and abs(a.us - b.us) > 1e-6:
             said.append(f"{us(a.us)} -> {us(b.us)}")
@@ -53,7 +55,9 @@ def hints(program: SpyreProgram, wanted: Mapping[str, Mapping[str, int]]) -> tup
         names = dict(op.dims)
         unnamed = [v for v, n in chosen.items() if n > 1 and v not in names]
         if unnamed:
-            lines.append(f"# {place}, {op.target} = {op.func}: name the dims of its inputs first ({', '.join(unnamed)})")
+            lines.append(
+                f"# {place}, {op.target} = {op.func}: name the dims of its inputs first ({', '.join(unnamed)})"
+            )
             continue
         given = ", ".join(f'"{names[v]}": {n}' for v, n in chosen.items() if n > 1)
         lines.append(f"with spyre_hint(work_div={{{given}}}):  # {place}, {op.target} = {op.func}")

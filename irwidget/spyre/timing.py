@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 SWEEP = "torch-spyre pull request 3572 and the sweep of measured kernels behind it"
 DOCS = "torch-spyre's documentation, architecture/spyre_accelerator"
@@ -36,7 +37,9 @@ BATCHED_MACS = Constant(
 FULL_ROWS = Constant("rows of a core that fill the PE array", 64, "rows", "measured", SWEEP)
 FILL = Constant("loss below that, exponent", 0.35, "", "measured", SWEEP)
 TILE = Constant("output tile of a core that accumulates in place", 65536, "elements", "measured", SWEEP)
-RESTREAM = Constant("operands streamed again per doubling above it", 0.45, "of their bytes, at most 1.5", "measured", SWEEP)
+RESTREAM = Constant(
+    "operands streamed again per doubling above it", 0.45, "of their bytes, at most 1.5", "measured", SWEEP
+)
 SHARERS = Constant("cores that one read of an operand serves in a matmul", 8, "cores", "published", DIVISION)
 CLOCK = Constant("clock", 1500, "cycles/us", "assumption", "the peak over 2 corelets x 64 elements x 8 lanes; RaPiD's")
 SFP = Constant("SFP of a core", 128, "bytes/cycle", "assumption", "a stick per cycle; measured: arithmetic is free")
@@ -66,7 +69,7 @@ def stream(kind: str, cores: int) -> float:
     points = list(STREAMS.get(kind, STREAMS["pointwise"]).items())
     if cores <= points[0][0]:
         return points[0][1]
-    for (low, a), (high, b) in zip(points, points[1:], strict=False):
+    for (low, a), (high, b) in pairwise(points):
         if cores <= high:
             return a + (b - a) * (cores - low) / (high - low)
     return points[-1][1]

@@ -1,4 +1,4 @@
-"""What a joint search chooses from: for each op the divisions that it may take, and what each costs (docs/spyre-time.md).
+"""What a joint search chooses from: the divisions that each op may take, and their costs (docs/spyre-time.md).
 
 Costs are those of the estimate, with each operand in device memory or in LX.
 """
@@ -45,7 +45,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Choices:
-    """All that is chosen from: variants by op, the one of today first; LX bytes and life of the buffers that may lie there."""
+    """All that is chosen from: variants by op, the one of today first; the buffers that may lie in LX."""
 
     ops: Mapping[str, tuple[Variant, ...]]
     makers: Mapping[str, str]
@@ -88,7 +88,8 @@ def _variants(
 
 def divisions_of(op: Op, division: Division, cores: int) -> list[dict[str, int]]:
     """The even divisions of an op within the cores, at most one reduction split; none but today's where a span or a
-    coarse loop has decided."""
+    coarse loop has decided.
+    """
     if division.committed or op.kind == "topk" or op.loops:
         return []
     inside = [[d for d in divisors(n) if d <= cores] for n in division.units.values()]
@@ -115,7 +116,7 @@ class _Divided:
         self.least = self.cost(frozenset())
 
     def cost(self, resident: frozenset[str]) -> float:
-        places = {name: ("lx", 0) for name in resident}
+        places = dict.fromkeys(resident, ("lx", 0))
         spec = make_opspec(self.graph, self.op, self.options, places, ())
         return estimate_op(tiled_op(self.graph, self.op, spec, plan(spec))).us
 

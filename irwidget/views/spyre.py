@@ -10,10 +10,11 @@ import traitlets
 
 from irwidget.errors import IRWidgetError, UsageError
 from irwidget.spyre.comparison import compare, told
-from irwidget.spyre.picture import picture, shared, shared_texts, texts
+from irwidget.spyre.picture import picture, texts
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.recompile import changes, recompile
 from irwidget.spyre.searched import rows
+from irwidget.spyre.sent import shared, shared_texts
 from irwidget.views import base, spyre_fallbacks
 from irwidget.views.base import packed
 from irwidget.views.widget import PassDiff

@@ -31,7 +31,7 @@ def test_a_split_is_seen_in_every_field_that_it_decides():
     tile = fields["dscs_.0.add.dataStageParam_.0.ss_.mb_"]
     assert (tile.before, tile.after) == (32, 64)
     address = "dscs_.0.add.scheduleTree_.allocate-Tensor0_hbm.startAddressCoreCorelet_.data_"
-    assert fields[address].before == "8192"  # of core 1, which there is no more
+    assert fields[address].before == "4096"  # of core 1, which there is no more
     assert fields[address].after is None
     assert not any("N_" in path.split(".") for path in fields)
     assert "numCoresUsed_: 2 -> 1" in str(found)

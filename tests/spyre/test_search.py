@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from irwidget import UsageError
-from irwidget.spyre import TensorSpec, compile, search as searching, spyre_hint
+from irwidget.spyre import TensorSpec, compile, spyre_hint
+from irwidget.spyre import search as searching
 from irwidget.spyre.search import OPS
 from irwidget.spyre.variants import choices
 from irwidget.views.spyre import SpyreView

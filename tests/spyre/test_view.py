@@ -13,8 +13,9 @@ import torch.nn.functional as F
 import irwidget
 from irwidget import UsageError
 from irwidget.spyre import TensorSpec, compile, spyre_hint
-from irwidget.spyre.picture import picture, shared, texts
+from irwidget.spyre.picture import picture, texts
 from irwidget.spyre.recompile import changes, recompile
+from irwidget.spyre.sent import shared
 from irwidget.views import spyre_fallbacks
 from irwidget.views.spyre import Lowered, SpyreView, show
 from tests.spyre import models

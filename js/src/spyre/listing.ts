@@ -23,8 +23,7 @@ const COSTS: Readonly<Record<string, (op: SpyreOp) => number>> = {
 /** Whether an op has all words of a search: in OpFunc, buffer, module path, where it lies, what binds it. */
 export function matches(program: SpyreProgram, op: SpyreOp, search: string): boolean {
   const place = program.buffers[op.buffer]?.place ?? "";
-  const kernel = program.kernels[op.kernel]?.name ?? "host";
-  const text = [op.func, op.buffer, op.module, op.aten, place, op.time?.binds ?? "", op.mark, op.unit, kernel];
+  const text = [op.func, op.buffer, op.module, op.aten, place, op.time?.binds ?? "", op.mark, op.unit];
   const said = text.join(" ").toLowerCase();
   return search
     .toLowerCase()
