@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from irwidget.spyre.comparison import compare
     from irwidget.spyre.compiler import compile
     from irwidget.spyre.dynamo import programs
     from irwidget.spyre.hints import declare_tensor_dim, name_tensor_dims, spyre_hint
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from irwidget.spyre.tensorspec import TensorSpec
 
 _HOMES = {
+    "compare": "comparison",
     "compile": "compiler",
     "programs": "dynamo",
     "declare_tensor_dim": "hints",
@@ -32,6 +34,7 @@ __all__ = [
     "SpyreProgram",
     "SpyreSwitches",
     "TensorSpec",
+    "compare",
     "compile",
     "declare_tensor_dim",
     "lower",

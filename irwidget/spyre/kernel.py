@@ -11,7 +11,7 @@ from irwidget.spyre.bundling import KernelBundle
 from irwidget.spyre.ir import Graph, blaming
 from irwidget.spyre.opspec import LoopSpec, OpSpec, make_opspec
 from irwidget.spyre.options import SpyreSwitches
-from irwidget.spyre.superdsc import SuperDscPlan, plan, start_address, superdsc
+from irwidget.spyre.superdsc import SuperDscPlan, plan, start_address, start_addresses, superdsc
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class SpyreKernel:
         ids = {s.address: s.id for s in self.symbols if s.execution == execution.number} if self.symbolic else {}
         found: list[dict[int, str]] = []
         for tensor in made.tensors:
-            per_core = {c: start_address(made, tensor, c, execution.iteration) for c in range(made.cores)}
+            cores = range(made.cores)
+            per_core = dict(zip(cores, start_addresses(made, tensor, cores, execution.iteration), strict=True))
             symbolic = self.symbolic and tensor.arg.allocation[0] != "lx"
             found.append({c: str(ids[a] if symbolic else a) for c, a in per_core.items()})
         return found

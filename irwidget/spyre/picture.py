@@ -8,14 +8,16 @@ from typing import Any
 
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
+from irwidget.spyre.estimate import traffic
+from irwidget.spyre.estimated import drawn, time_of
 from irwidget.spyre.garbage import uncollected
 from irwidget.spyre.hardware import LX_BYTES, MAX_CORES, SEGMENT_BYTES, STICK_BYTES
 from irwidget.spyre.ir import Buffer, Op
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.options import LAYOUT_SOLVERS, RESTICKIFY_SOLVERS
 from irwidget.spyre.program import SpyreProgram
-from irwidget.spyre.reasons import reasons
-from irwidget.spyre.tiles import TensorTile, TiledOp, TiledTensor, tiled_ops
+from irwidget.spyre.reasons import in_words, reasons
+from irwidget.spyre.tiles import TensorTile, TiledOp, TiledTensor
 
 CANDIDATES = 8
 """How many candidates of the cost model are shown."""
@@ -39,31 +41,36 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
     `ops` are in launch order, host calls among them. An op's `tensors` hold its tiles: `box` is first and last of
     each host dim, `address` and `bytes` where it lies, `run` and `repeats` how its bytes repeat from there (count,
     distance), `cores` who touches it. `shifts` and `advances` are what one iteration of each loop adds to boxes and
-    addresses. `step` is the op's position in the loop IR, the time axis of `lx` and `pool`.
+    addresses. `step` is the op's position in the loop IR, the time axis of `lx` and `pool`. `moved` has the bytes of
+    device memory that an op touches, each once (`unique`), and what the cores take and give, each for itself (`device`,
+    `lx`). `time` is an estimate.
     """
     positions = {op.name: i for i, op in enumerate(program.graph.ops)}
     files: dict[str, int] = {}
-    tiled = {id(t.spec): t for _, t in tiled_ops(program.graph, program.kernels)}
+    tiled = {id(t.spec): t for _, t in program.tiled}
+    timed = program.estimate()
+    times = {op.op: op for op in timed.ops}
     divisions = {d.op: d for d in program.divisions}
     why = reasons(program)
     ops: list[dict[str, Any]] = []
+    cut: _Cut = {}
     kernels: list[dict[str, Any]] = []
     for step in program.steps:
         if isinstance(step, HostCall):
             ops.append(_host(program, step, positions, files))
             continue
         number = len(kernels)
-        kernels.append(_kernel(step))
+        kernels.append(_kernel(step) | {"us": round(timed.kernels[number].us, 3)})
         for spec in step.specs:
             made = tiled[id(spec)]
             ops.append(
-                _op(program, made, number, positions, files, divisions.get(spec.source))
-                | {"why": why.get(spec.source, [])}
+                _op(program, made, number, positions, files, divisions.get(spec.source), cut)
+                | {"why": why.get(spec.source, []), "time": time_of(times[spec.source])}
             )
     for i, op in enumerate(ops):
         op["number"] = i
     return {
-        "version": 1,
+        "version": 2,
         "name": program.name,
         "semantics": program.options.semantics,
         "cores": program.options.cores,
@@ -78,7 +85,8 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
         "options": options_of(program),
         "named_dims": dict(program.shared_dims),
         "restickify_cost": program.layouts.cost,
-        "moved": {place: sum(op["moved"][place] for op in ops) for place in ("device", "lx")},
+        "moved": {place: sum(op["moved"][place] for op in ops) for place in ("unique", "device", "lx")},
+        "estimate": drawn(timed, ops),
         "diagnostics": [d.message for d in program.trace.diagnostics],
         "sources": [{"name": name, "text": "".join(linecache.getlines(name))} for name in files],
     }
@@ -114,9 +122,11 @@ def _bare(op: Op, positions: Mapping[str, int], files: dict[str, int], kernel: i
         "slices": [],
         "loops": [],
         "tensors": [],
-        "moved": {"device": 0, "lx": 0},
+        "moved": {"unique": 0, "device": 0, "lx": 0},
         "division": None,
         "why": [],
+        "time": None,
+        "module": op.module,
     }
 
 
@@ -137,6 +147,7 @@ def _op(
     positions: Mapping[str, int],
     files: dict[str, int],
     division: Division | None,
+    cut: _Cut,
 ) -> dict[str, Any]:
     op, spec, plan = made.op, made.spec, made.plan
     mark = "restickify" if spec.op == "ReStickifyOpHBM" else ""
@@ -167,16 +178,36 @@ def _op(
         "unit": "pt" if spec.kind == "matmul" else "sfp",
         "dims": dims,
         "cores": plan.cores,
-        "slices": [[plan.slices[core][plan.labels[d["symbol"]]] for d in dims] for core in range(plan.cores)],
+        "slices": _slices(made, cut),
         "loops": [{"dim": loop.dim, "count": loop.count} for loop in op.loops],
-        "tensors": [_tensor(tensor) for tensor in made.tensors],
-        "moved": {"device": made.moved("hbm", "pool"), "lx": made.moved("lx")},
+        "tensors": [_tensor(tensor, cut) for tensor in made.tensors],
+        "moved": {
+            "unique": traffic(made).unique,
+            "device": made.moved("hbm", "pool"),
+            "lx": made.moved("lx"),
+        },
         "division": _division(division) if division is not None else None,
     }
 
 
-def _tensor(tensor: TiledTensor) -> dict[str, Any]:
+_Cut = dict[object, list[Any]]
+"""Tiles and slices that are drawn already: equal ones are one object, which `shared` sends once."""
+
+
+def _slices(made: TiledOp, cut: _Cut) -> list[list[int]]:
+    """For each core, which slice of each dim it has."""
+    plan = made.plan
+    labels = [plan.labels[symbol] for symbol in made.spec.iteration_space]
+    key = (*labels, *plan.splits.items(), *plan.core_order)
+    if key not in cut:
+        cut[key] = [[plan.slices[core][label] for label in labels] for core in range(plan.cores)]
+    return cut[key]
+
+
+def _tensor(tensor: TiledTensor, cut: _Cut) -> dict[str, Any]:
     arg = tensor.arg
+    if id(tensor.tiles) not in cut:
+        cut[id(tensor.tiles)] = [_tile(tile) for tile in tensor.tiles]
     return {
         "name": arg.name,
         "role": "index" if arg.is_index else "in" if arg.is_input else "out",
@@ -186,7 +217,7 @@ def _tensor(tensor: TiledTensor) -> dict[str, Any]:
         "coordinates": [str(c) for c in arg.device_coordinates],
         "advances": list(tensor.advances),
         "shifts": [list(shift) for shift in tensor.shifts],
-        "tiles": [_tile(tile) for tile in tensor.tiles],
+        "tiles": cut[id(tensor.tiles)],
     }
 
 
@@ -271,7 +302,7 @@ def _lx(program: SpyreProgram, positions: Mapping[str, int]) -> dict[str, Any]:
         "whole": max(LX_BYTES, program.options.lx_bytes),
         "peak": peak,
         "blocks": blocks,
-        "missed": [{"name": n, "why": why, "bytes": wanted.get(n, 0)} for n, why in pad.reasons.items()],
+        "missed": [{"name": n, "why": in_words(why), "bytes": wanted.get(n, 0)} for n, why in pad.reasons.items()],
     }
 
 

@@ -302,7 +302,7 @@ def _add_spec(out: _Lines, kernel: SpyreKernel, spec: OpSpec | LoopSpec, indent:
 def superdscs(steps: Sequence[SpyreKernel | HostCall]) -> Printed:
     """Every SuperDSC file, by kernel and file name."""
     files = {step.name: dict(step.files()) for step in steps if isinstance(step, SpyreKernel)}
-    text = indented({"semantics": SEMANTICS, "kernels": files}) + "\n"
+    text = indented({"semantics": SEMANTICS, "kernels": files}, known={}) + "\n"
     return text, ()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,10 +20,14 @@ from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.pool import Pool
 from irwidget.spyre.restickify import LayoutChoice
 from irwidget.spyre.scratchpad import Scratchpad
+from irwidget.spyre.tiles import TiledOp, tiled_ops
 from irwidget.trace import Trace
 
 if TYPE_CHECKING:
     import torch
+
+    from irwidget.spyre.estimate import Estimate
+    from irwidget.spyre.search import Search
 
 _EMPTY_CLASSES = {"constant": "SpyreConstantFallback", "fallback": "FallbackKernel", "multi_output": "MultiOutput"}
 
@@ -68,6 +72,23 @@ class SpyreProgram:
     def results(self) -> Mapping[str, Any]:
         """What there is to show beside the trace."""
         return {"program": self}
+
+    @cached_property
+    def tiled(self) -> Sequence[tuple[SpyreKernel, TiledOp]]:
+        """The ops of the kernels in launch order, cut over the cores."""
+        return list(tiled_ops(self.graph, self.kernels))
+
+    def estimate(self) -> Estimate:
+        """How long the program takes on the card: an estimate by documented figures, op by op, not a measurement."""
+        from irwidget.spyre.estimate import estimate
+
+        return estimate(self)
+
+    def search(self, **options: Any) -> Search:
+        """Divide the program otherwise: a joint search over splits and LX; see `irwidget.spyre.search.search`."""
+        from irwidget.spyre.search import search
+
+        return search(self, **options)
 
     @property
     def kernels(self) -> tuple[SpyreKernel, ...]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from irwidget.spyre.coordinates import stick_of
 from irwidget.spyre.division import Division
 from irwidget.spyre.ir import Graph, Op, users
+from irwidget.spyre.opfuncs import LX_ATEN_OPS
 from irwidget.spyre.opspec import OpSpec
 from irwidget.spyre.program import SpyreProgram
+from irwidget.spyre.tiles import TiledOp
 
 Reason = dict[str, str]
 """`about`: split, cores, placement or restickify; `text`: the sentence."""
@@ -25,13 +28,41 @@ _SOURCES = {
 def reasons(program: SpyreProgram) -> Mapping[str, list[Reason]]:
     """Op name -> why it is split so, why cores are idle, where its result lies, and what it restickifies."""
     specs = {spec.source: spec for kernel in program.kernels for spec in kernel.specs}
+    labels = {made.op.name: _labels(made) for _, made in program.tiled}
     divisions = {d.op: d for d in program.divisions}
     readers = users(program.graph)
     return {
-        op.name: list(_of(program, op, specs.get(op.name), divisions.get(op.name), readers))
+        op.name: [
+            {"about": one["about"], "text": in_words(one["text"], labels.get(op.name, {}))}
+            for one in _of(program, op, specs.get(op.name), divisions.get(op.name), readers)
+        ]
         for op in program.graph.ops
         if op.computed
     }
+
+
+def _labels(made: TiledOp) -> dict[str, str]:
+    """Loop variable -> the dims of it as the SuperDSC and the view label them, or the user's name."""
+    labels = made.plan.labels
+    found = {v: "/".join(labels[s] for s in parts) for v, parts in made.spec.segments.items()}
+    return {**found, **dict(made.op.dims)}
+
+
+def in_words(text: str, labels: Mapping[str, str] | None = None) -> str:
+    """A sentence without the compiler's own words: loop variables as the view labels them, and what a rule means."""
+
+    def label(found: re.Match[str]) -> str:
+        return (labels or {}).get(found[0], found[0])
+
+    text = re.sub(r"(\w+): (\d+) units, split (\d+)", r"\1: \2 to divide, over \3", text)
+    text = re.sub(r"\bd\d+\b", label, text)
+    text = _NOT_LISTED.sub(rf"it comes from \1; only {_LISTED} may, unless allow_all_ops_in_lx_planning is on", text)
+    return _MISMATCH.sub(r"\2, which makes \1, divides it over the cores in another way", text)
+
+
+_LISTED = ", ".join(sorted(LX_ATEN_OPS))
+_NOT_LISTED = re.compile(r"made by (\w+), which is not in the list of ops that LX planning takes")
+_MISMATCH = re.compile(r"core division mismatch with (\w+) \((\w+)\)")
 
 
 def _of(

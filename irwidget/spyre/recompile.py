@@ -136,7 +136,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], None]] = {
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs between two pictures of a program: options, and splits, placement and bytes moved by op.
+    """What differs between two pictures of a program: options, and splits, placement, bytes and time by op.
 
     Ops are matched by the buffer that they make and what they do.
     """
@@ -156,7 +156,13 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
         "totals": [
             {"name": name, "before": x, "after": y}
             for name, x, y in (
-                ("bytes between device memory and cores", before["moved"]["device"], after["moved"]["device"]),
+                ("us, estimated", before["estimate"]["us"], after["estimate"]["us"]),
+                ("bytes of device memory, each once per op", before["moved"]["unique"], after["moved"]["unique"]),
+                (
+                    "bytes that the cores take and give, each for itself",
+                    before["moved"]["device"],
+                    after["moved"]["device"],
+                ),
                 ("bytes within LX", before["moved"]["lx"], after["moved"]["lx"]),
                 ("LX peak of a core", before["lx"]["peak"], after["lx"]["peak"]),
                 ("pool bytes", before["pool"]["bytes"], after["pool"]["bytes"]),
@@ -183,7 +189,14 @@ def _said(made: Mapping[str, Any], op: Mapping[str, Any] | None) -> dict[str, An
         return None
     splits = " ".join(f"{d['label']}/{d['split']}" for d in op["dims"] if d["split"] > 1)
     place = made["buffers"].get(op["buffer"], {}).get("place", "device memory")
-    return {"splits": splits or "-", "cores": op["cores"], "place": place, "moved": op["moved"]["device"]}
+    time = op["time"]
+    return {
+        "splits": splits or "-",
+        "cores": op["cores"],
+        "place": place,
+        "unique": op["moved"]["unique"],
+        "us": time and time["us"],
+    }
 
 
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, str]]:

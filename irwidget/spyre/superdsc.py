@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -214,26 +214,33 @@ def _slices(core: int, order: Sequence[str], sizes: Mapping[str, int], splits: M
 
 def start_address(made: SuperDscPlan, tensor: LabeledTensor, core: int, iteration: Sequence[int] = ()) -> int:
     """Where a core's slice of a tensor begins, in bytes; the scratchpad has the same address on every core."""
+    return start_addresses(made, tensor, (core,), iteration)[0]
+
+
+def start_addresses(
+    made: SuperDscPlan, tensor: LabeledTensor, cores: Iterable[int], iteration: Sequence[int] = ()
+) -> list[int]:
+    """The same of several cores."""
     arg = tensor.arg
     base = arg.allocation[1] + sum(i * step for i, step in zip(iteration, arg.advances, strict=False))
     if arg.allocation[0] == "lx":
-        return base
-    offset = arg.device_coordinates[-1].offset
-    size = arg.device_size
+        return [base for _ in cores]
+    offset, steps, size = arg.device_coordinates[-1].offset, list[tuple[str, int]](), arg.device_size
     for i, coordinate in enumerate(arg.device_coordinates[:-1]):
         inner = prod(size[i + 1 :])
         offset += coordinate.offset * inner
         if coordinate.indirect:
             # Upstream slices the gathered dim by the index tensor's split, although the index says where to read.
             for label in _index_dims(made.spec, coordinate.indirect, made.labels):
-                offset += made.slices[core][label] * (size[i] * inner // made.splits[label])
+                steps.append((label, size[i] * inner // made.splits[label]))
         for v in coordinate.variables:
             label = made.labels[v]
             split = made.splits[label]
             if split > 1 and tensor.scale.get(label, -1) > 0:
                 units = made.sizes[label] // (arg.eps if v == arg.stick else 1)
-                offset += made.slices[core][label] * (units // split) * inner
-    return base + offset * arg.format.bytes
+                steps.append((label, (units // split) * inner))
+    width, slices = arg.format.bytes, made.slices
+    return [base + width * (offset + sum(slices[core][label] * step for label, step in steps)) for core in cores]
 
 
 def back_gaps(made: SuperDscPlan, tensor: LabeledTensor) -> dict[str, int]:

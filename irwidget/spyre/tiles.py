@@ -92,6 +92,11 @@ def tiled_ops(graph: Graph, kernels: Iterable[SpyreKernel]) -> Iterator[tuple[Sp
             yield kernel, _tiled(graph, by_name[spec.source], spec, kernel.plans[spec.source], known)
 
 
+def tiled_op(graph: Graph, op: Op, spec: OpSpec, plan: SuperDscPlan) -> TiledOp:
+    """One op, cut over the cores."""
+    return _tiled(graph, op, spec, plan, {})
+
+
 _Known = dict[tuple[object, ...], tuple[TensorTile, ...]]
 """Tiles at base 0 by all that decides them: models repeat themselves."""
 
@@ -123,7 +128,9 @@ def _tiled(graph: Graph, op: Op, spec: OpSpec, plan: SuperDscPlan, known: _Known
         )
         if key not in known:
             known[key] = _tiles(buffer, op, plan, tensor, index)
-        tiles = tuple(replace(tile, address=tile.address + base) for tile in known[key]) if base else known[key]
+        if base and (*key, base) not in known:
+            known[*key, base] = tuple(replace(tile, address=tile.address + base) for tile in known[key])
+        tiles = known[*key, base] if base else known[key]
         shifts = tuple(_shift(buffer, index, op, level) for level in range(len(op.loops)))
         tensors.append(TiledTensor(arg, tiles, arg.advances or (0,) * len(op.loops), shifts))
     return TiledOp(op, spec, plan, tuple(tensors))

@@ -212,14 +212,23 @@ def has_graphs(traces: Sequence[Trace]) -> bool:
     return any(name.endswith(".dot") for trace in traces for name in trace.attachments)
 
 
+SPYRE = "spyre front end"
+"""The tool of a lowering for Spyre."""
+_DECIDING = ("work_distribution", "scratchpad_planning")
+
+
 def opening(trace: Trace) -> tuple[int, int]:
     """The two stages that a view opens with: the first wrong pass of a check, the last change, or the only stage twice.
 
-    A Helion kernel's last change only names its values: it opens with the first that a pass made of its MLIR.
+    A Helion kernel's last change only names its values: it opens with the first that a pass made of its MLIR. Of
+    Spyre's passes, those that decide stand side by side: work division and scratchpad.
     """
     before = predecessors(trace.dumps)
     if (wrong := first_wrong(trace)) is not None:
         return max(before[wrong], 0), wrong
+    names = [dump.name for dump in trace.dumps]
+    if SPYRE in trace.tools and all(name in names for name in _DECIDING):
+        return names.index(_DECIDING[0]), names.index(_DECIDING[1])
     language = [dump.language for dump in trace.dumps]
     passes = [i for i, old in enumerate(before) if trace.nodes and language[old] == language[i] == "mlir"]
     right = next(_changes(trace, passes), None)

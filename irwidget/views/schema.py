@@ -295,10 +295,81 @@ class SpyreDivision(TypedDict):
 
 
 class SpyreMoved(TypedDict):
-    """Bytes moved."""
+    """Bytes: of device memory, each once; what all cores take from it and give to it, each for itself; within LX."""
 
+    unique: int
     device: int
     lx: int
+
+
+class SpyreParts(TypedDict):
+    """What an op's time is made of, in us."""
+
+    pe: float
+    sfp: float
+    memory: float
+    lx: float
+    ring: float
+
+
+class SpyreTime(TypedDict):
+    """An estimate of an op's time; us and bytes."""
+
+    us: float
+    parts: SpyreParts
+    binds: Literal["pe", "sfp", "memory", "lx", "ring"]
+    idle: int
+    """Cores of the card's without work."""
+    operations: int
+    intensity: float
+    """Operations per byte of device memory."""
+    read: int
+    written: int
+    again: int
+    """Read from device memory once more, in the model."""
+    shared: int
+    """Read once and handed on to other cores."""
+
+
+class SpyreRepeat(TypedDict):
+    """Equal layers: `count` times `length` ops from number `first`."""
+
+    first: int
+    length: int
+    count: int
+
+
+class SpyreRoof(TypedDict):
+    """The most that device memory (bytes/us) and the PE arrays of all cores (operations/us) do."""
+
+    bandwidth: float
+    operations: float
+
+
+class SpyreConstant(TypedDict):
+    """A figure of the estimate's model, and where it is from."""
+
+    name: str
+    value: float
+    unit: str
+    kind: str
+    source: str
+
+
+class SpyreEstimate(TypedDict):
+    """An estimate of a program's time; us."""
+
+    us: float
+    said: str
+    idle: float
+    """Share of the card's time."""
+    bound: SpyreParts
+    """By what binds."""
+    host_calls: int
+    host_bytes: int
+    repeats: list[SpyreRepeat]
+    roof: SpyreRoof
+    constants: list[SpyreConstant]
 
 
 class SpyreReason(TypedDict):
@@ -341,6 +412,10 @@ class SpyreOp(TypedDict):
     moved: SpyreMoved
     division: SpyreDivision | None
     why: list[SpyreReason]
+    time: SpyreTime | None
+    """None for a host call."""
+    module: str
+    """Path of the nn.Module that called it."""
     reads: NotRequired[list[SpyreRead]]
     """Of a host call, what it reads."""
 
@@ -378,6 +453,8 @@ class SpyreKernel(TypedDict):
     name: str
     pool: bool
     arguments: list[SpyreArgument]
+    us: float
+    """Estimated."""
 
 
 class SpyreBlock(TypedDict):
@@ -466,6 +543,7 @@ class SpyreProgram(TypedDict):
     named_dims: dict[str, int]
     restickify_cost: int
     moved: SpyreMoved
+    estimate: SpyreEstimate
     diagnostics: list[str]
     sources: list[SpyreSource]
 
@@ -476,7 +554,10 @@ class SpyreBrief(TypedDict):
     splits: str
     cores: int
     place: str
-    moved: int
+    unique: int
+    """Bytes of device memory."""
+    us: float | None
+    """Estimated; None for a host call."""
 
 
 class SpyreChangedOp(TypedDict):
@@ -500,8 +581,8 @@ class SpyreTotal(TypedDict):
     """A figure of the program before and after."""
 
     name: str
-    before: int
-    after: int
+    before: float
+    after: float
 
 
 class SpyreChanges(TypedDict):
@@ -512,11 +593,44 @@ class SpyreChanges(TypedDict):
     totals: list[SpyreTotal]
 
 
+class SpyreField(TypedDict):
+    """A field of a SuperDSC file before and after, as text."""
+
+    path: str
+    before: str
+    after: str
+    cores: int
+    """How many cores' values differ; those of the first are given."""
+
+
 class SpyreFormer(TypedDict):
     """The program before it was compiled again, and what changed."""
 
     picture: SpyreProgram
     changes: SpyreChanges
+    fields: dict[str, list[SpyreField]]
+    """Op -> fields of its SuperDSC that differ."""
+
+
+class SpyrePlan(TypedDict):
+    """One way to divide a program that a search has found and compiled."""
+
+    us: float
+    """Estimated."""
+    lx: int
+    """Bytes of a core's scratchpad at its peak."""
+    today: bool
+    differences: list[str]
+    hints: list[str]
+    divisions: dict[str, dict[str, int]]
+
+
+class SpyreSearch(TypedDict):
+    """What a search has found."""
+
+    method: str
+    proven: bool
+    plans: list[SpyrePlan]
 
 
 class SpyreFile(TypedDict):

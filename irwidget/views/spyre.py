@@ -9,9 +9,12 @@ from typing import Any, cast
 import traitlets
 
 from irwidget.errors import IRWidgetError, UsageError
+from irwidget.spyre.comparison import compare, told
 from irwidget.spyre.picture import picture, texts
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.recompile import changes, recompile
+from irwidget.spyre.searched import rows
+from irwidget.spyre.sent import shared, shared_texts
 from irwidget.views import base, spyre_fallbacks
 from irwidget.views.base import packed
 from irwidget.views.widget import PassDiff
@@ -40,7 +43,7 @@ class SpyreView(base.BundledView):
     def __init__(self, program: SpyreProgram, **state: Any) -> None:
         self.program = program
         self.picture = picture(program)
-        super().__init__(data=packed(self.picture), **state)
+        super().__init__(data=packed(shared(self.picture)), **state)
         self.on_msg(self._asked)
 
     @property
@@ -75,14 +78,18 @@ class SpyreView(base.BundledView):
         """
         made = recompile(self.program, change)
         after = picture(made)
-        former = {"picture": self.picture, "changes": changes(self.picture, after)}
+        former = {
+            "picture": shared(self.picture),
+            "changes": changes(self.picture, after),
+            "fields": told(compare(self.program, made)),
+        }
         self.program, self.picture = made, after
         with self.hold_sync():
             self.op = min(self.op, max(len(after["ops"]) - 1, 0))
             self.core = min(self.core, after["cores"] - 1)
             self.tensor = self.tensor if self.tensor in after["buffers"] else ""
             self.iteration = 0
-            self.former, self.texts, self.data = packed(former), b"", packed(after)
+            self.former, self.texts, self.data = packed(former), b"", packed(shared(after))
         return made
 
     def _asked(self, _widget: Any, content: Mapping[str, Any], _buffers: Any) -> None:
@@ -91,7 +98,11 @@ class SpyreView(base.BundledView):
         try:
             kind = content.get("kind")
             if kind == "texts":
-                self.texts = packed(texts(self.program))
+                self.texts = packed(shared_texts(texts(self.program)))
+            elif kind == "search":
+                found = self.program.search()
+                self.send(answer, [packed({"method": found.method, "proven": found.proven, "plans": rows(found)})])
+                return
             elif kind == "recompile":
                 change: Any = content.get("change")
                 if not isinstance(change, dict):
@@ -150,6 +161,6 @@ def state_of(program: SpyreProgram, drawn: Mapping[str, Any]) -> dict[str, Any]:
         "tensor": "",
         "iteration": 0,
         "former": "",
-        "data": base64.b64encode(packed(drawn)).decode(),
-        "texts": base64.b64encode(packed(texts(program))).decode(),
+        "data": base64.b64encode(packed(shared(drawn))).decode(),
+        "texts": base64.b64encode(packed(shared_texts(texts(program)))).decode(),
     }

@@ -30,8 +30,8 @@ class Table:
 
 
 def tables(made: Made) -> list[Table]:
-    """Ops by kernel, splits and tiles of the first ops, LX, device memory, and why."""
-    found = [_ops(made), *_tiles(made), _lx(made), _memory(made), _why(made)]
+    """Ops by kernel, their time, splits and tiles of the first ops, LX, device memory, and why."""
+    found = [_ops(made), _time(made), *_tiles(made), _lx(made), _memory(made), _why(made)]
     return [_capped(table) for table in found]
 
 
@@ -65,7 +65,8 @@ def title(made: Made) -> str:
     ops = f"{len(made['ops'])} op{'s' * (len(made['ops']) != 1)}"
     return (
         f"{made['name']} on {made['cores']} Spyre cores: {kernels}, {ops},"
-        f" {size(made['moved']['device'])} between device memory and cores ({made['semantics']})"
+        f" {size(made['moved']['unique'])} of device memory touched, about {microseconds(made['estimate']['us'])}"
+        f" (an estimate; {made['semantics']})"
     )
 
 
@@ -75,6 +76,38 @@ def size(n: int) -> str:
         if n >= step:
             return f"{n / step:.4g} {unit}"
     return f"{n} B"
+
+
+def microseconds(t: float) -> str:
+    """A time for people."""
+    return f"{t / 1000:.4g} ms" if t >= 1000 else f"{t:.4g} us"
+
+
+def _time(made: Made) -> Table:
+    """Ops by estimated time, equal layers once."""
+    times = [1] * len(made["ops"])
+    for repeat in made["estimate"]["repeats"]:
+        for i in range(repeat["first"], repeat["first"] + repeat["length"] * repeat["count"]):
+            times[i] = repeat["count"] if i < repeat["first"] + repeat["length"] else 0
+    timed = [(op, n) for op, n in zip(made["ops"], times, strict=True) if n and op["time"]]
+    rows = [
+        (
+            str(op["number"]),
+            f"{op['func']} -> {op['buffer']}" + (f" x{n}" if n > 1 else ""),
+            *(f"{t:.4g}" for t in (op["time"]["us"], *op["time"]["parts"].values())),
+            op["time"]["binds"],
+            str(op["time"]["idle"]),
+            size(op["time"]["read"] + op["time"]["written"]),
+            size(op["time"]["again"]),
+        )
+        for op, n in sorted(timed, key=lambda pair: -pair[0]["time"]["us"] * pair[1])
+    ]
+    return Table(
+        "Time, estimated, the slowest first (us)",
+        ("#", "op", "us", *made["estimate"]["bound"], "binds", "idle cores", "bytes, each once", "read again"),
+        rows,
+        (made["estimate"]["said"],),
+    )
 
 
 def spans(box: Sequence[Sequence[int]]) -> str:
@@ -102,13 +135,14 @@ def _ops(made: Made) -> Table:
             op["unit"],
             place(made, op["buffer"]),
             " ".join(filter(None, [op["mark"], _loops(op)])),
-            size(op["moved"]["device"]),
+            size(op["moved"]["unique"]),
+            f"{op['time']['us']:.4g}" if op["time"] else "-",
         )
         for op in made["ops"]
     ]
     return Table(
         "Ops",
-        ("#", "kernel", "op", "makes", "splits", "cores", "unit", "lies in", "", "moved"),
+        ("#", "kernel", "op", "makes", "splits", "cores", "unit", "lies in", "", "bytes", "us"),
         rows,
     )
 

@@ -263,10 +263,75 @@ export interface SpyreDivision {
   readonly units: Readonly<Record<string, number>>;
 }
 
-/** Bytes moved. */
+/** Bytes: of device memory, each once; what all cores take from it and give to it, each for itself; within LX. */
 export interface SpyreMoved {
+  readonly unique: number;
   readonly device: number;
   readonly lx: number;
+}
+
+/** What an op's time is made of, in us. */
+export interface SpyreParts {
+  readonly pe: number;
+  readonly sfp: number;
+  readonly memory: number;
+  readonly lx: number;
+  readonly ring: number;
+}
+
+/** An estimate of an op's time; us and bytes. */
+export interface SpyreTime {
+  readonly us: number;
+  readonly parts: SpyreParts;
+  readonly binds: "pe" | "sfp" | "memory" | "lx" | "ring";
+  /** Cores of the card's without work. */
+  readonly idle: number;
+  readonly operations: number;
+  /** Operations per byte of device memory. */
+  readonly intensity: number;
+  readonly read: number;
+  readonly written: number;
+  /** Read from device memory once more, in the model. */
+  readonly again: number;
+  /** Read once and handed on to other cores. */
+  readonly shared: number;
+}
+
+/** Equal layers: `count` times `length` ops from number `first`. */
+export interface SpyreRepeat {
+  readonly first: number;
+  readonly length: number;
+  readonly count: number;
+}
+
+/** The most that device memory (bytes/us) and the PE arrays of all cores (operations/us) do. */
+export interface SpyreRoof {
+  readonly bandwidth: number;
+  readonly operations: number;
+}
+
+/** A figure of the estimate's model, and where it is from. */
+export interface SpyreConstant {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  readonly kind: string;
+  readonly source: string;
+}
+
+/** An estimate of a program's time; us. */
+export interface SpyreEstimate {
+  readonly us: number;
+  readonly said: string;
+  /** Share of the card's time. */
+  readonly idle: number;
+  /** By what binds. */
+  readonly bound: SpyreParts;
+  readonly host_calls: number;
+  readonly host_bytes: number;
+  readonly repeats: readonly SpyreRepeat[];
+  readonly roof: SpyreRoof;
+  readonly constants: readonly SpyreConstant[];
 }
 
 /** Why something is as it is. */
@@ -306,6 +371,10 @@ export interface SpyreOp {
   readonly moved: SpyreMoved;
   readonly division: SpyreDivision | null;
   readonly why: readonly SpyreReason[];
+  /** None for a host call. */
+  readonly time: SpyreTime | null;
+  /** Path of the nn.Module that called it. */
+  readonly module: string;
   /** Of a host call, what it reads. */
   readonly reads?: readonly SpyreRead[];
 }
@@ -340,6 +409,8 @@ export interface SpyreKernel {
   readonly name: string;
   readonly pool: boolean;
   readonly arguments: readonly SpyreArgument[];
+  /** Estimated. */
+  readonly us: number;
 }
 
 /** A buffer in the scratchpad of every core, from its first step to its last. */
@@ -420,6 +491,7 @@ export interface SpyreProgram {
   readonly named_dims: Readonly<Record<string, number>>;
   readonly restickify_cost: number;
   readonly moved: SpyreMoved;
+  readonly estimate: SpyreEstimate;
   readonly diagnostics: readonly string[];
   readonly sources: readonly SpyreSource[];
 }
@@ -429,7 +501,10 @@ export interface SpyreBrief {
   readonly splits: string;
   readonly cores: number;
   readonly place: string;
-  readonly moved: number;
+  /** Bytes of device memory. */
+  readonly unique: number;
+  /** Estimated; None for a host call. */
+  readonly us: number | null;
 }
 
 /** An op before and after; null where there is none. */
@@ -461,10 +536,40 @@ export interface SpyreChanges {
   readonly totals: readonly SpyreTotal[];
 }
 
+/** A field of a SuperDSC file before and after, as text. */
+export interface SpyreField {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+  /** How many cores' values differ; those of the first are given. */
+  readonly cores: number;
+}
+
 /** The program before it was compiled again, and what changed. */
 export interface SpyreFormer {
   readonly picture: SpyreProgram;
   readonly changes: SpyreChanges;
+  /** Op -> fields of its SuperDSC that differ. */
+  readonly fields: Readonly<Record<string, readonly SpyreField[]>>;
+}
+
+/** One way to divide a program that a search has found and compiled. */
+export interface SpyrePlan {
+  /** Estimated. */
+  readonly us: number;
+  /** Bytes of a core's scratchpad at its peak. */
+  readonly lx: number;
+  readonly today: boolean;
+  readonly differences: readonly string[];
+  readonly hints: readonly string[];
+  readonly divisions: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** What a search has found. */
+export interface SpyreSearch {
+  readonly method: string;
+  readonly proven: boolean;
+  readonly plans: readonly SpyrePlan[];
 }
 
 /** A SuperDSC file. */

@@ -1,3 +1,4 @@
+import { layersOf, listed } from "../src/spyre/listing";
 import { describe, expect, test } from "vitest";
 import { depth } from "../src/spyre/cores";
 import {
@@ -13,7 +14,7 @@ import {
   stickDim,
   tileColour,
 } from "../src/spyre/data";
-import type { SpyreBuffer, SpyreOp, SpyreTensor, SpyreTile } from "../src/schema";
+import type { SpyreBuffer, SpyreOp, SpyreProgram, SpyreTensor, SpyreTile } from "../src/schema";
 import { touched } from "../src/spyre/memory";
 
 const tile = (cores: number[], more: Partial<SpyreTile> = {}): SpyreTile => ({
@@ -201,4 +202,48 @@ test("splits and slices in words", () => {
     "idle",
   ]);
   expect([splitsOf(op({ M: 1 })), span([3, 3]), span([3, 9])]).toEqual(["–", "3", "3–9"]);
+});
+
+describe("the list of ops", () => {
+  const op = (number: number, func: string, us: number): SpyreOp =>
+    ({
+      number,
+      func,
+      buffer: `buf${number}`,
+      module: `layers.${number}`,
+      aten: func,
+      mark: "",
+      unit: "sfp",
+      kernel: 0,
+      time: { us, idle: number, read: us, written: 0, again: 0, binds: "memory" },
+    }) as unknown as SpyreOp;
+  const ops = [op(0, "exp", 1), ...[1, 2, 3].flatMap((i) => [op(2 * i - 1, "add", 3), op(2 * i, "mul", 2)])];
+  const program = {
+    ops,
+    buffers: {},
+    kernels: [{ name: "k" }],
+    estimate: { repeats: [{ first: 1, length: 2, count: 3 }] },
+  } as unknown as SpyreProgram;
+  const numbers = (order: string, search = "", open: number[] = []): (number | string)[] =>
+    listed(program, order, search, new Set(open)).map(({ op, times, layers }) =>
+      layers === undefined ? (times > 1 ? `${op.number}x${times}` : op.number) : `layers ${layers}`,
+    );
+
+  test("folds equal layers, and opens them", () => {
+    expect(numbers("launch")).toEqual([0, 1, 2, "layers 0"]);
+    expect(numbers("launch", "", [0])).toEqual([0, 1, 2, "layers 0", 3, 4, 5, 6]);
+    expect(layersOf(program, 2)).toBe(-1);
+    expect(layersOf(program, 3)).toBe(0);
+  });
+
+  test("sorts by cost, equal layers counted as often as they are", () => {
+    expect(numbers("us")).toEqual(["1x3", "2x3", 0]);
+    expect(numbers("idle")).toEqual(["2x3", "1x3", 0]);
+  });
+
+  test("finds every op that has all the words, in every layer", () => {
+    expect(numbers("launch", "mul")).toEqual([2, 4, 6]);
+    expect(numbers("us", "MUL layers.6")).toEqual([6]);
+    expect(numbers("launch", "nothing")).toEqual([]);
+  });
 });

@@ -222,3 +222,35 @@ def test_the_notebook_compiles_again_and_shares_the_selection(open_notebook):
         }"""
     )
     assert found == "(7, 8, 'buf6 = ReStickifyOpHBM')"
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, -1) + torch.relu(x * x) - torch.exp(x) * torch.sigmoid(x)
+
+
+def test_layers_are_folded_found_and_sorted_by_cost(tab, tmp_path):
+    model = torch.nn.Sequential(*(Layer() for _ in range(4)))
+    shown = Page(tab, tmp_path / "page.html", compile(model, [TensorSpec((256, 512))]))
+    ops = shown.view.get_by_role("listbox", name="Ops").get_by_role("option")
+    whole = len(compile(model, [TensorSpec((256, 512))]).estimate().ops)
+    folded = ops.count()
+    assert folded < whole
+    more = shown.view.get_by_role("button", name="more equal layer")
+    more.click()
+    assert ops.count() == whole
+    shown.view.get_by_role("button", name="fold").click()
+    assert ops.count() == folded
+    shown.view.get_by_role("searchbox").fill("exp layers-are-none")
+    assert ops.count() == 0
+    shown.view.get_by_role("searchbox").fill("sigmoid")
+    assert ops.count() == 4
+    ops.nth(2).click()
+    shown.shown()
+    assert "sigmoid" in shown.view.get_by_role("region", name="Time, estimated").inner_text()
+    shown.view.get_by_role("searchbox").fill("")
+    shown.view.get_by_role("combobox", name="Order of the ops").select_option("us")
+    times = ops.evaluate_all("rows => rows.map(row => row.textContent)")
+    assert "×" in times[0]
+    assert "an estimate" in shown.view.get_by_role("region", name="Time, estimated").inner_text()
+    assert not shown.errors

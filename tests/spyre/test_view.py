@@ -15,6 +15,7 @@ from irwidget import UsageError
 from irwidget.spyre import TensorSpec, compile, spyre_hint
 from irwidget.spyre.picture import picture, texts
 from irwidget.spyre.recompile import changes, recompile
+from irwidget.spyre.sent import shared
 from irwidget.views import spyre_fallbacks
 from irwidget.views.spyre import Lowered, SpyreView, show
 from tests.spyre import models
@@ -216,7 +217,7 @@ def test_changes_name_splits_places_and_bytes(program):
     assert {o["name"] for o in found["options"]} == {"cores", "orders"}
     totals = {t["name"]: t for t in found["totals"]}
     assert totals["elements restickified"]["after"] == 512 * 1024
-    assert totals["bytes between device memory and cores"]["before"] == program_bytes(before)
+    assert totals["bytes that the cores take and give, each for itself"]["before"] == program_bytes(before)
     same = changes(before, before)
     assert not any(row["changed"] for row in same["rows"])
     assert not same["options"]
@@ -232,12 +233,28 @@ def program_bytes(made):
     )
 
 
+def test_what_is_sent_is_the_picture_with_equal_parts_once(program):
+    made = picture(program)
+    sent = json.loads(json.dumps(shared(made)))
+    table = sent.pop("shared")
+    for op in sent["ops"]:
+        op["slices"] = table[op["slices"]]
+        for tensor in op["tensors"]:
+            tensor["tiles"] = table[tensor["tiles"]]
+    assert sent == json.loads(json.dumps(made))
+    assert len(table) < sum(1 + len(op["tensors"]) for op in made["ops"])
+
+
 def test_messages_are_answered_errors_included(program):
     view = SpyreView(program)
     sent = []
     view.send = sent.append
     view._asked(view, {"id": 1, "kind": "texts"}, [])
-    assert unpacked(view.texts) == texts(program)
+    sent_texts = unpacked(view.texts)
+    pieces = sent_texts.pop("pieces")
+    for file in sent_texts["files"]:
+        file["text"] = "".join(pieces[i] for i in file["text"])
+    assert sent_texts == texts(program)
     view._asked(view, {"id": 2, "kind": "recompile", "change": {"cores": 99}}, [])
     view._asked(view, {"id": 3, "kind": "run", "program": "/bin/sh"}, [])
     view._asked(view, {"id": 4, "kind": "recompile", "change": "cores"}, [])

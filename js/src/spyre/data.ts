@@ -1,9 +1,9 @@
 /** What `irwidget.spyre.picture` sends, and what is worked out from it: nothing here draws. */
 
 import { readJson } from "../gzip";
-import type { SpyreBuffer, SpyreOp, SpyreProgram, SpyreTensor, SpyreTile } from "../schema";
+import type { SpyreBuffer, SpyreOp, SpyreProgram, SpyreTensor, SpyreTexts, SpyreTile } from "../schema";
 
-const VERSION = 1;
+const VERSION = 2;
 
 export async function unpack<T>(bytes: unknown): Promise<T | null> {
   const view = bytes as DataView<ArrayBuffer> | Uint8Array<ArrayBuffer> | string | null;
@@ -13,12 +13,38 @@ export async function unpack<T>(bytes: unknown): Promise<T | null> {
   return readJson<T>(view);
 }
 
+/** What is sent of a program: tiles and slices by number, each in `shared` once. */
+interface Sent {
+  readonly shared: readonly unknown[];
+  readonly ops: { slices: unknown; tensors: { tiles: unknown }[] }[];
+}
+
+/** Put what is shared where it belongs. */
+export function whole(made: SpyreProgram): SpyreProgram {
+  const { shared, ops } = made as unknown as Sent;
+  for (const op of ops) {
+    op.slices = shared[op.slices as number];
+    for (const tensor of op.tensors) tensor.tiles = shared[tensor.tiles as number];
+  }
+  return made;
+}
+
+/** The texts, their SuperDSC files put together again. */
+export async function texts(bytes: unknown): Promise<SpyreTexts | null> {
+  const made = await unpack<SpyreTexts>(bytes);
+  if (!made) return null;
+  const { pieces } = made as unknown as { pieces: readonly string[] };
+  for (const file of made.files as unknown as { text: unknown }[])
+    file.text = (file.text as number[]).map((piece) => pieces[piece]).join("");
+  return made;
+}
+
 export async function program(bytes: unknown): Promise<SpyreProgram> {
   const made = await unpack<SpyreProgram>(bytes);
   if (!made) throw new Error("There is no program: run the cell again.");
   if (made.version !== VERSION)
     throw new Error(`This program has format ${made.version} and the view reads ${VERSION}: run the cell again.`);
-  return made;
+  return whole(made);
 }
 
 /** Which iteration of each loop, outermost first, a number among all of them is. */

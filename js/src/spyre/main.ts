@@ -4,18 +4,20 @@ import { h, OWN_KEYS, plural } from "../dom";
 import { Asker } from "../ask";
 import { type Model, Watch } from "../model";
 import { mounted, type View } from "../mount";
-import { compared } from "./compared";
+import { compared, fields } from "./compared";
 import { Form } from "./form";
 import { reasons } from "./why";
 import { Code } from "./code";
 import { corePanel, Cores, splits } from "./cores";
-import { bytes, coreColours, slicesOf, iterationOf, iterations, program as read, unpack } from "./data";
-import type { SpyreFormer, SpyreOp, SpyreProgram, SpyreTexts } from "../schema";
+import { bytes, coreColours, slicesOf, iterationOf, iterations, program as read, texts, unpack, whole } from "./data";
+import type { SpyreFormer, SpyreOp, SpyreProgram } from "../schema";
 import { deviceMemory, folded, scratchpad, Sticks } from "./memory";
 import { Ops } from "./ops";
 import { source } from "./source";
 import style from "./style.css?inline";
 import { TensorMap } from "./tensors";
+import { WhatIf } from "./whatif";
+import { microseconds, Time } from "./time";
 
 type Selected = { op: number; core: number; tensor: string; iteration: number };
 const SELECTED = ["op", "core", "tensor", "iteration"] as const;
@@ -34,10 +36,12 @@ class SpyreView implements View {
   private readonly asker: Asker;
   private readonly state: Watch<Key>;
   private readonly ops = new Ops((op) => this.choose({ op }));
+  private readonly time = new Time((op) => this.choose({ op }));
   private readonly cores = new Cores((core) => this.choose({ core }));
   private readonly code = new Code(() => void this.asker.ask({ kind: "texts" }));
   private readonly sticks = new Sticks();
   private readonly form: Form;
+  private readonly whatIf: WhatIf;
   private readonly head = h("div", { class: "irw-s-head" });
   private readonly status = h(
     "div",
@@ -88,6 +92,9 @@ class SpyreView implements View {
       compared: make(),
     };
     this.form = new Form(model.send ? (change) => this.asker.ask({ kind: "recompile", change }) : null);
+    this.whatIf = new WhatIf(model.send ? () => this.asker.request({ kind: "search" }) : null, (divisions) =>
+      this.asker.ask({ kind: "recompile", change: { divisions } }),
+    );
     const box = (title: string, name: string, ...body: Node[]): HTMLElement =>
       h(
         "section",
@@ -124,8 +131,15 @@ class SpyreView implements View {
             ),
             box("Tensors", "tensors", p.tensors),
           ),
+          box("Time, estimated", "time", this.time.element),
           h("div", { class: "irw-s-two" }, box("LX of a core", "lx", p.lx), box("Device memory", "memory", p.memory)),
-          box("Ask why", "why", p.why, folded("Change it and compile again", this.form.element)),
+          box(
+            "Ask why",
+            "why",
+            p.why,
+            folded("Change it and compile again", this.form.element),
+            folded("What if it were divided otherwise", this.whatIf.element),
+          ),
           h(
             "div",
             { class: "irw-s-two" },
@@ -187,15 +201,19 @@ class SpyreView implements View {
     const after = [...this.element.querySelectorAll<HTMLElement>("[data-key]")].find(
       (one) => one.dataset["key"] === key,
     );
-    (after ?? this.ops.element).focus({ preventScroll: true });
+    if (after) after.focus({ preventScroll: true });
+    else this.ops.focus();
   }
 
   private async load(keys: ReadonlySet<Key>): Promise<void> {
     // A closed widget has no data any more.
     if (keys.has("data") && this.program && !(this.model.get("data") as DataView).byteLength) return;
     if (keys.has("data")) this.program = await read(this.model.get("data"));
-    if (keys.has("former")) this.former = await unpack<SpyreFormer>(this.model.get("former"));
-    if (keys.has("texts") || keys.has("data")) this.code.set(await unpack<SpyreTexts>(this.model.get("texts")));
+    if (keys.has("former")) {
+      this.former = await unpack<SpyreFormer>(this.model.get("former"));
+      if (this.former) whole(this.former.picture);
+    }
+    if (keys.has("texts") || keys.has("data")) this.code.set(await texts(this.model.get("texts")));
     if (keys.has("data") || keys.has("former")) {
       this.drawProgram();
       this.shownOp = -1;
@@ -214,7 +232,8 @@ class SpyreView implements View {
       h("b", { class: "irw-s-name" }, program.name),
       fact("on", plural(program.cores, "core")),
       fact("in", plural(program.kernels.length, "kernel")),
-      fact("moved", bytes(program.moved.device)),
+      fact("about", `${microseconds(program.estimate.us)}, estimated`),
+      fact("touches", `${bytes(program.moved.unique)} of device memory`),
       fact("LX peak", bytes(program.lx.peak)),
       fact("pool", bytes(program.pool.bytes)),
       h("span", { class: "irw-dim" }, program.semantics),
@@ -223,6 +242,8 @@ class SpyreView implements View {
         : []),
     );
     this.ops.draw(program);
+    this.time.draw(program);
+    this.whatIf.clear();
     this.beside.hidden = !this.former;
   }
 
@@ -290,6 +311,7 @@ class SpyreView implements View {
   private drawOp(op: SpyreOp, core: number, iteration: number): void {
     const colours = coreColours(op);
     this.ops.select(op.number);
+    this.time.select(op);
     this.cores.draw(this.program, op, colours);
     this.loops.hidden = op.loops.length === 0;
     this.scrub.max = String(iterations(op) - 1);
@@ -308,7 +330,11 @@ class SpyreView implements View {
         : [this.legend(op)]),
     );
     if (this.former)
-      this.panel.compared.replaceChildren(compared(this.former), this.sideBySide(this.former, op, core, iteration));
+      this.panel.compared.replaceChildren(
+        compared(this.former),
+        fields(this.former, op),
+        this.sideBySide(this.former, op, core, iteration),
+      );
   }
 
   private mapsOf(program: SpyreProgram, op: SpyreOp, core: number, iteration: number, room: number): TensorMap[] {
@@ -392,8 +418,8 @@ class SpyreView implements View {
       n: () => this.choose({ op: Math.min(this.program.ops.length - 1, number + 1) }),
       p: () => this.choose({ op: Math.max(0, number - 1) }),
       c: () => this.cores.focus(this.selected.core),
-      o: () => this.ops.element.focus(),
-      Escape: () => (document.activeElement === this.ops.element ? this.ops.element.blur() : this.ops.element.focus()),
+      o: () => this.ops.focus(),
+      Escape: () => this.ops.focus(true),
     };
     const action = actions[event.key];
     if (!action) return;

@@ -5,6 +5,12 @@ import { table } from "./cores";
 import { at, bytes, elementAt, hex, iterationOf, tileOf } from "./data";
 import type { SpyreOp, SpyreProgram, SpyreTensor } from "../schema";
 
+/** Steps of a program that are drawn at once. */
+const WINDOW = 64;
+/** About how large the picture is, in pixels: for which names there is room. */
+const WIDTH = 420;
+const HEIGHT = 150;
+
 /** Address by step: what lives in every core's LX, and the peak. */
 export function scratchpad(
   program: SpyreProgram,
@@ -22,6 +28,10 @@ export function scratchpad(
         : `peak ${bytes(peak)} of ${bytes(capacity)} (${Math.max(0.1, (100 * peak) / capacity).toFixed(1)} %), the same addresses on every core`,
     ),
   ];
+  // Of a long program, what is around the selected op: more could not be told apart.
+  const span = Math.min(program.steps, WINDOW);
+  const from = Math.max(0, Math.min(program.steps - span, Math.round(op.step - span / 2)));
+  const near = blocks.filter(({ first, last }) => last >= from && first < from + span);
   const top = peak > capacity / 3 ? capacity : peak || 1;
   const picture = h("div", {
     class: "irw-s-lx",
@@ -38,9 +48,14 @@ export function scratchpad(
     picture.append(line);
   }
   const now = h("span", { class: "irw-s-now", title: `step ${op.step}` });
-  place(now, op.step / program.steps, 1 / program.steps);
+  place(now, (op.step - from) / span, 1 / span);
   picture.append(now);
-  for (const block of blocks) {
+  for (const block of near) {
+    const first = Math.max(block.first, from);
+    const wide = (Math.min(block.last + 1, from + span) - first) / span;
+    const high = Math.max(block.bytes / top, 4 / HEIGHT);
+    // A name that does not fit is in the title and in the table.
+    const named = wide * WIDTH > 6 + 6 * block.name.length && high * HEIGHT > 11;
     const element = h(
       "button",
       {
@@ -52,9 +67,9 @@ export function scratchpad(
         title: `${block.name}: ${block.address}–${block.address + block.bytes - 1}, steps ${block.first}–${block.last}${block.in_place ? `, in place of ${block.in_place}` : ""}`,
         click: () => chosen(block.name),
       },
-      block.name,
+      named ? block.name : h("span", { class: "irw-said-only" }, block.name),
     );
-    place(element, block.first / program.steps, (block.last + 1 - block.first) / program.steps);
+    place(element, (first - from) / span, wide);
     element.style.bottom = `${(100 * block.address) / top}%`;
     element.style.height = `max(4px, ${(100 * block.bytes) / top}%)`;
     picture.append(element);
@@ -66,8 +81,8 @@ export function scratchpad(
       h(
         "div",
         { class: "irw-s-axis irw-dim", "aria-hidden": "true" },
-        h("span", {}, "step 0"),
-        h("span", {}, String(program.steps - 1)),
+        h("span", {}, `step ${from}`),
+        h("span", {}, span < program.steps ? `${from + span - 1} of ${program.steps}` : String(program.steps - 1)),
       ),
     );
     out.push(
@@ -230,7 +245,7 @@ export function deviceMemory(
       ),
     );
   }
-  const moved = `${bytes(op.moved.device)} between device memory and cores in this op, ${bytes(program.moved.device)} in all`;
+  const moved = `This op touches ${bytes(op.moved.unique)} of device memory, each byte once; its cores take and give ${bytes(op.moved.device)}, each for itself.`;
   return h(
     "div",
     {},

@@ -1,0 +1,43 @@
+"""A picture and the texts of a program as they are sent: what layers repeat is there once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+def shared(made: Mapping[str, Any]) -> dict[str, Any]:
+    """A picture as it is sent: tiles and slices that several ops have are in `shared` once, and named by number."""
+    table: list[Any] = []
+    numbers: dict[int, int] = {}
+
+    def number(one: list[Any]) -> int:
+        if id(one) not in numbers:
+            numbers[id(one)] = len(table)
+            table.append(one)
+        return numbers[id(one)]
+
+    ops = [
+        op
+        | {
+            "slices": number(op["slices"]),
+            "tensors": [tensor | {"tiles": number(tensor["tiles"])} for tensor in op["tensors"]],
+        }
+        for op in made["ops"]
+    ]
+    return {**made, "ops": ops, "shared": table}
+
+
+def shared_texts(made: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts as they are sent: SuperDSC files in pieces, each of which is there once."""
+    table: dict[str, int] = {}
+    files = [
+        one | {"text": [table.setdefault(piece, len(table)) for piece in _PIECES.split(one["text"]) if piece]}
+        for one in made["files"]
+    ]
+    return {**made, "files": files, "pieces": list(table)}
+
+
+_PIECES = re.compile(r'(?=\{"nodeType_")|(?="labeledDs_")|(?<=": \{)(?="sdscFoldProps_")|(?="N_")')
+"""Where a SuperDSC file may be cut: its tensors, and what is before and after them."""
