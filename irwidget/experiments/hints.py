@@ -20,7 +20,9 @@ def hinted(said: Diagnostic, text: str, trace: Trace) -> Diagnostic:
     """What a parser said of a text, with the names that may have been meant; `trace` has operations in its dumps."""
     close: list[str] = []
     if found := _OPERATION.search(said.message):
-        close = difflib.get_close_matches(found[1], sorted(_operations(found[1], trace)), n=3, cutoff=0.85)
+        dialect, _, name = found[1].partition(".")
+        own = [one.partition(".")[2] for one in sorted(_operations(found[1], trace)) if one.startswith(f"{dialect}.")]
+        close = [f"{dialect}.{one}" for one in difflib.get_close_matches(name, own, n=3, cutoff=0.6)]
     elif (found := _VALUE.search(said.message)) and (name := found[1] or _at(said, text)):
         known = {one[1] for one in _DEFINED.finditer(text) if one[1][0] == name[0]} - {name}
         close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)

@@ -17,6 +17,8 @@ from irwidget.trace import Dump, Step, Trace
 _BODY = re.compile(r"((?:[\w.]+\()*[\w-]+)\{([^{}]*)\}(\)*)")
 """A textual pipeline of one pass that has options: `builtin.module(func.func(canonicalize{top-down=true}))`."""
 _ARGUMENT = "--pass-pipeline="
+_MOST_NAMES = 3
+"""Passes that are named in a title."""
 _EMPTY = "module { func.func @f() { return } }"
 """What a pipeline is run on to see which passes it has."""
 
@@ -156,8 +158,8 @@ def difference(planned: Sequence[Planned], whole: Sequence[Planned]) -> str:
     kept = {(one.of, one.index, one.name): one for one in planned if one.of >= 0}
     gone = [one.name for place, one in before.items() if place not in kept]
     new = [one.name for one in planned if one.of < 0]
-    said = [f"without {', '.join(gone)}"] if gone else []
-    said += [f"with {', '.join(new)}"] if new else []
+    said = [f"without {_named(gone)}"] if gone else []
+    said += [f"with {_named(new)}"] if new else []
     for place, one in kept.items():
         if place in before and before[place] != one:
             was = before[place].options
@@ -166,3 +168,7 @@ def difference(planned: Sequence[Planned], whole: Sequence[Planned]) -> str:
     if not said and [*kept] != [*before]:
         said.append("passes in another order")
     return "; ".join(said)
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} passes"

@@ -295,7 +295,9 @@ class Experiments:
         except LoweringInterrupted as stopped:
             lowering, state, message = stopped.lowering, "stopped", "Stopped"
         except IRWidgetError as error:
-            lowering, state, message = error.lowering, "failed", str(error)
+            lowering, state = error.lowering, "failed"
+            failure = lowering.trace.failure if lowering is not None else None
+            message = failure.message if failure else str(error)
         except BaseException as error:  # the page must not wait for ever
             state, message = "failed", f"{type(error).__name__}: {error}"
         with self._lock:

@@ -82,7 +82,10 @@ def test_the_parser_answers_with_line_and_column(linalg):
     assert linalg.edit(-1).problems() == ()
     (said,) = linalg.edit(-1, text.replace("tensor.empty", "tensor.emty", 1)).problems()
     line = next(i for i, one in enumerate(text.splitlines(), 1) if "tensor.empty" in one)
-    assert (said.location.line, said.message) == (line, "custom op 'tensor.emty' is unknown. Did you mean tensor.empty?")
+    assert (said.location.line, said.message) == (
+        line,
+        "custom op 'tensor.emty' is unknown. Did you mean tensor.empty?",
+    )
 
 
 def test_passes_are_left_out_moved_and_replaced(linalg):
