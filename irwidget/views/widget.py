@@ -317,7 +317,7 @@ class PassDiff(base.BundledView):
             wanted = self._on_screen()
             awaited = packer.lacks(wanted) and all(packer.traces[i].dumps[j].ready for i, j in wanted)
             if late and (awaited or time.monotonic() - sent > _PARTLY):
-                packer.add_nearest(wanted)
+                _ = packer.add(wanted) if awaited else packer.add_nearest(wanted)
                 chosen = self._give(packer, chosen)
                 sent = time.monotonic()
         while packer.add_nearest(self._on_screen()):

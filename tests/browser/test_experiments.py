@@ -32,7 +32,7 @@ LATE = 90_000
 def notebook(open_notebook):
     opened = open_notebook(CELL)
     opened.run_all()
-    opened.viewer()
+    opened.page.locator(".irw[data-ready]").wait_for(timeout=LATE)
     return opened
 
 
@@ -92,8 +92,8 @@ def test_the_parser_answers_and_what_is_edited_goes_on_beside_the_original(noteb
     row.locator(".irw-exp-said", has_text="the results differ").wait_for(timeout=LATE)
     titles = [title.split("\n")[:2] for title in view.locator(".irw-title").all_inner_texts()]
     assert titles == [["6", "mlir-to-llvmir"], ["4", "mlir-to-llvmir"]]
-    assert "sub i32" in view.locator(".irw-pane").nth(1).inner_text()
-    assert "mul i32" in view.locator(".irw-pane").nth(0).inner_text()
+    assert "sub i32" in view.locator(".irw-panes .irw-new").last.inner_text()
+    assert "mul i32" in view.locator(".irw-panes .irw-gone").last.inner_text()
     facts = view.locator(".irw-exp-outcome tbody tr").all_inner_texts()
     assert facts[0].split("\t") == ["check", "not computed", "not computed"]
     assert facts[2].split("\t") == ["operations", "3", "3"]
@@ -173,7 +173,7 @@ def test_the_notebook_keeps_them_and_the_next_kernel_runs_them_again(notebook, v
     saved = page.locator(".irw[data-timeline]")
     saved.wait_for(timeout=LATE)
     experiment(saved, "<b>mine</b>", "done").locator(".irw-exp-name").click()
-    assert "sub i32" in saved.locator(".irw-pane").nth(1).inner_text()
+    assert "sub i32" in saved.locator(".irw-panes .irw-new").last.inner_text()
     assert saved.get_by_role("button", name="Edit", exact=True).count() == 0, "nobody is there to run it"
     page.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=LATE)
     page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
@@ -181,5 +181,5 @@ def test_the_notebook_keeps_them_and_the_next_kernel_runs_them_again(notebook, v
     row = experiment(fresh, "<b>mine</b>", "kept")
     row.get_by_role("button", name="Run").click()
     experiment(fresh, "<b>mine</b>", "done")
-    assert "sub i32" in fresh.locator(".irw-pane").nth(1).inner_text()
+    assert "sub i32" in fresh.locator(".irw-panes .irw-new").last.inner_text()
     page.close()
