@@ -17,7 +17,7 @@ import { files, type Painter, painterOf } from "./files";
 import { mounted, type View } from "./mount";
 import { Ops, type Shown as OpsShown } from "./ops/main";
 import { type NotedLine, Notes } from "./notes";
-import { absent, facts, failure, operations, title } from "./panels";
+import { facts, failure, operations, title } from "./panels";
 import { type Reader, Search } from "./searching";
 import { coming, statusOf } from "./status";
 import style from "./style.css?inline";
@@ -25,7 +25,7 @@ import { Toolbar } from "./toolbar";
 import { Tracing } from "./tracing";
 import { Unpacker } from "./unpack";
 import { banner } from "./verdict";
-import { copyText, saveText } from "./export";
+import { copyDump, saveDump } from "./taking";
 
 /** Pixels of two panes below which one column is easier to read. */
 const ROOM_FOR_TWO = 800;
@@ -84,14 +84,8 @@ export class Viewer implements View {
       tab: this.asker && (() => void this.beyond.openTab()),
       full: () => void this.beyond.fullScreen(),
       last: () => void this.beyond.compareWithLast(),
-      copy: () =>
-        void this.take((text) =>
-          copyText(text).then((done) => (done ? "Copied" : "The browser did not allow copying")),
-        ),
-      save: () =>
-        void this.take((text) =>
-          saveText(`${this.trace.name || "lowering"}-${this.right.label}`, this.right.language, text),
-        ),
+      copy: () => void copyDump(this),
+      save: () => saveDump(this),
       help: () => this.dialogs.help(),
       leave: () => this.focus(),
     });
@@ -324,13 +318,11 @@ export class Viewer implements View {
   private drawPanes(): void {
     const { store } = this;
     const [left, right] = [store.get("left"), store.get("right")];
-    const titles = [`${left} ${this.left.label}`, `${right} ${this.right.label}`] as const;
-    const blame = store.get("blame") ? this.tracing.blame() : undefined;
     this.compare.show({
       left: this.left,
       right: this.right,
-      titles,
-      blame,
+      titles: [`${left} ${this.left.label}`, `${right} ${this.right.label}`],
+      blame: store.get("blame") ? this.tracing.blame() : undefined,
       note: this.notes.all.length > 0 ? (spot) => this.notes.on(this.analysis, this.lineOf(spot)) : undefined,
       ignoreRenumbering: store.get("ignore_renumbering"),
       symbol: store.get("symbol"),
@@ -489,16 +481,6 @@ export class Viewer implements View {
   /** What each pass costs. */
   costTable(): void {
     this.dialogs.costTable(this.analysis, this.trace, (stage) => this.goStage(stage));
-  }
-
-  /** Hand the text on the right to the reader, if it is here. */
-  private async take(give: (text: string) => Promise<string> | string): Promise<void> {
-    const { right } = this;
-    this.say(
-      right.ready
-        ? await give(Array.from(right.lines, (id) => this.analysis.text(id)).join("\n") + "\n")
-        : absent(right, right),
-    );
   }
 
   close(): void {

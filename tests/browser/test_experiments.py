@@ -113,13 +113,13 @@ def test_a_pass_is_left_out_moved_and_given_options(notebook, view):
     plan.get_by_role("button", name="cse earlier").click()
     plan.locator("li", has_text="canonicalize").locator("summary").click()
     plan.get_by_label("max-iterations").fill("1")
-    plan.get_by_label("Run reconcile-unrealized-casts").uncheck()
+    plan.get_by_label("Run convert-func-to-llvm").uncheck()
     assert plan.locator("b").inner_text() == "5 of 6 passes to run"
     view.get_by_role("button", name="Go on").click()
-    row = experiment(view, "without reconcile-unrealized-casts; canonicalize with max-iterations=1", "failed")
-    assert "LLVM Translation failed" in row.locator(".irw-exp-said").inner_text()
+    row = experiment(view, "without convert-func-to-llvm; canonicalize with max-iterations=1", "failed")
+    assert "func.func" in row.locator(".irw-exp-said").inner_text()
     view.locator(".irw-failure", has_text="mlir-to-llvmir").wait_for(timeout=LATE)
-    assert evaluate(notebook.page, "[one['place'] for one in w.experiments[-1]['passes']]") == "[1, 0, 2, 3, 5]"
+    assert evaluate(notebook.page, "[one['place'] for one in w.experiments[-1]['passes']]") == "[1, 0, 2, 4, 5]"
 
 
 def test_what_does_not_parse_fails_as_a_lowering_does_and_is_mended_from_there(notebook, view):

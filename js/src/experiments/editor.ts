@@ -122,6 +122,7 @@ export class Editor {
         this.name,
         h("label", { title: "Execute both, and compare with eager PyTorch" }, this.check, " Check"),
         h("span", { class: "irw-space" }),
+        button("Start over", "The dump's own text, and the passes as the lowering ran them", () => this.restart()),
         this.run,
         button("Close", "Back to the diff; what is written stays until the cell runs again (Esc)", hooks.cancel),
       ),
@@ -161,6 +162,12 @@ export class Editor {
   /** The text as it is now. */
   get text(): string {
     return this.view.state.doc.toString();
+  }
+
+  private restart(): void {
+    this.plan.reset();
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: this.of.text } });
+    this.focus();
   }
 
   private key(event: KeyboardEvent): void {

@@ -8,6 +8,7 @@ import { copyText, saveFile } from "../export";
 import type { Model, Store } from "../model";
 import { asked, KEEP_EXPERIMENTS, RECALL_EXPERIMENTS } from "../outside";
 import type { ArrangedPass, Experiment, Plan, Problem } from "../schema";
+import { textOf } from "../taking";
 import { Editor } from "./editor";
 import { cellOf, callOf } from "./code";
 import { Tree } from "./tree";
@@ -167,23 +168,27 @@ export class Experiments {
     if (!this.live) return this.view.say("Only a view with a kernel, of what was lowered there, can be edited");
     if (!shown || !EDITABLE.has(shown.language) || !shown.ready)
       return this.view.say(`Nothing here parses ${shown?.language ?? "this"}: edit a dump of MLIR or of LLVM IR`);
-    const draft = this.drafts.get(`${trace} ${stage}`) ?? this.text(shown);
+    const draft = this.drafts.get(this.at(trace, stage)) ?? textOf(this.view.lines, shown);
     await this.open({ trace, stage, draft, passes: null, name: "", check: false });
   }
 
   /** Open what an experiment was made of. */
   private async reopen(one: Experiment): Promise<void> {
     const trace = this.beside(one);
-    const before = this.view.traces[trace]?.stages[one.stage];
-    if (!before) return this.view.say("Run what it starts from first");
-    const lines = Array.from(before.lines, (id) => this.view.lines.text(id));
-    if (one.edit) lines.splice(one.edit.first, one.edit.gone, ...one.edit.lines);
-    const draft = `${lines.join("\n")}\n`;
+    const draft = this.textOf(one);
+    if (draft === null) return this.view.say("Run what it starts from first");
     await this.open({ trace, stage: one.stage, draft, passes: one.passes, name: "", check: one.check });
   }
 
-  private text(stage: Stage): string {
-    return `${Array.from(stage.lines, (id) => this.view.lines.text(id)).join("\n")}\n`;
+  /** The experiment that a lowering of the view is of; 0 for what they start from. */
+  private idOf(trace: number): number {
+    return this.all.find((one) => one.trace === trace)?.id ?? 0;
+  }
+
+  /** Names a dump, also when the lowerings of the view are counted anew. */
+  private at(trace: number, stage: number): string {
+    const id = this.idOf(trace);
+    return `${id > 0 ? `experiment ${id}` : trace} ${stage}`;
   }
 
   private async open({ trace, stage, draft, passes, name, check }: Opened): Promise<void> {
@@ -195,17 +200,20 @@ export class Experiments {
     const title = `Edit ${stage} ${shown.label}`;
     main.dataset["editing"] = "true";
     this.editor?.close();
-    const text = this.text(shown);
+    const text = textOf(this.view.lines, shown);
+    const id = this.idOf(trace);
+    /** The dump that is edited, where it is now. */
+    const here = () => ({ trace: id ? (this.all.find((one) => one.id === id)?.trace ?? -1) : trace, stage });
     const editor = new Editor(
       main,
       this.root,
       { title, text, draft, language: shown.language, plan, passes, name, check },
       {
-        problems: (now) => this.data<readonly Problem[]>({ do: "problems", trace, stage, text: now }),
+        problems: (now) => this.data<readonly Problem[]>({ do: "problems", ...here(), text: now }),
         go: async (edited) => {
-          const wrong = await this.asker!.ask({ kind: "experiments", do: "go", trace, stage, ...edited });
+          const wrong = await this.asker!.ask({ kind: "experiments", do: "go", ...here(), ...edited });
           if (!wrong && this.editor === editor) {
-            this.drafts.delete(`${trace} ${stage}`);
+            this.drafts.delete(editor.element.dataset["at"]!);
             this.close(false);
           }
           return wrong;
@@ -213,8 +221,7 @@ export class Experiments {
         cancel: () => this.close(),
       },
     );
-    editor.element.dataset["at"] = `${trace} ${stage}`;
-    editor.element.dataset["was"] = text === draft ? "same" : "other";
+    editor.element.dataset["at"] = this.at(trace, stage);
     this.editor = editor;
     editor.focus();
   }

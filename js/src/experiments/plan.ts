@@ -32,17 +32,7 @@ export class PassPlan {
       .map(({ place, options }) => row(place, options));
     for (const place of passes.keys())
       if (!this.rows.some((one) => one.place === place)) this.rows.splice(place, 0, row(place, {}, false));
-    const reset = h(
-      "button",
-      { type: "button", title: "All passes, as the lowering ran them", ...OWN_KEYS, click: () => this.reset() },
-      "Reset",
-    );
-    this.element = h(
-      "aside",
-      { class: "irw-plan", "aria-label": "Passes to run" },
-      h("div", { class: "irw-plan-top" }, this.head, reset),
-      this.list,
-    );
+    this.element = h("aside", { class: "irw-plan", "aria-label": "Passes to run" }, this.head, this.list);
     this.draw();
   }
 
@@ -52,7 +42,8 @@ export class PassPlan {
     return same ? null : this.rows.filter(({ on }) => on).map(({ place, options }) => ({ place, options }));
   }
 
-  private reset(): void {
+  /** All passes, as the lowering ran them. */
+  reset(): void {
     this.rows = this.passes.map((_, place) => ({ place, on: true, options: {}, open: false }));
     this.draw();
   }

@@ -138,7 +138,6 @@ export class Tree {
 
   private rename(one: Experiment): void {
     this.renaming = one.id;
-    this.list.querySelectorAll<HTMLElement>(`[data-experiment="${one.id}"][data-does="show"]`);
     this.drawAgain();
     this.list.querySelector<HTMLInputElement>("input")?.select();
   }
