@@ -144,7 +144,8 @@ class Experiment(Generic[_Lowering]):
         """
         options = replace(self.options, stop=stop, progress=progress)
         options = replace(options, timeout=timeout) if timeout is not None else options
-        steps = self.steps
+        wanted = self.steps
+        steps = wanted or raw_text.checks(self.text, self._before)
         if self._left_out and (reader := next((step for step in steps if step.tool == "mlir-translate"), None)):
             raise UsageError(f"{self._left_out}, which {reader} needs: {_IN_FULL}")
         with failures.limited(options):
@@ -153,8 +154,13 @@ class Experiment(Generic[_Lowering]):
                 trace = source.run(steps, options, target=self.original.trace.target)
             except Interrupted as interrupted:
                 raise failures.interrupted(self._made(interrupted.trace)) from None
+            if not wanted and not trace.failure:  # what has only read the text is no pass
+                trace = replace(trace, dumps=trace.dumps[:1], steps=())
             made = failures.finished(self._made(trace))
-            return self._made(replace(trace, check=self._verdict(made.trace, options, source))) if check else made
+            if not check:
+                return made
+            with failures.keeping(made):
+                return self._made(replace(trace, check=self._verdict(made.trace, options, source)))
 
     def _verdict(self, trace: Trace, options: Options, source: Source) -> Verdict:
         if self.judge is None:

@@ -138,6 +138,7 @@ def test_what_does_not_parse_fails_as_a_lowering_does_and_is_mended_from_there(n
 
 @needs_axe
 def test_everything_keeps_its_keys_and_axe_is_content(notebook, view):
+    view.locator(".irw-bar select").first.select_option("0")
     edit(view, 0)
     view.locator(".irw-plan summary").first.click()
     loose = view.evaluate(
@@ -158,7 +159,7 @@ def test_everything_keeps_its_keys_and_axe_is_content(notebook, view):
 def test_the_notebook_keeps_them_and_the_next_kernel_runs_them_again(notebook, view):
     row = experiment(view, "a difference", "done")
     row.get_by_role("button", name="Rename").click()
-    view.get_by_label("Name of the experiment").fill("<b>mine</b>")
+    view.get_by_label("New name").fill("<b>mine</b>")
     notebook.page.keyboard.press("Enter")
     experiment(view, "<b>mine</b>", "done")
     notebook.page.wait_for_timeout(1500)

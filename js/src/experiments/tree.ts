@@ -155,7 +155,7 @@ export class Tree {
   }
 
   private field(one: Experiment): HTMLElement {
-    const field = h("input", { type: "text", "aria-label": "Name of the experiment", ...OWN_KEYS });
+    const field = h("input", { type: "text", "aria-label": "New name", ...OWN_KEYS });
     field.value = one.name;
     const done = (keep: boolean): void => {
       if (this.renaming !== one.id) return;
