@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,15 @@ def libraries() -> Path:
     import torch_mlir  # pyright: ignore[reportMissingImports]
 
     return Path(next(iter(torch_mlir.__path__))) / "_mlir_libs"
+
+
+@cache
+def operations(dialect: str) -> frozenset[str]:
+    """The operations of one of MLIR's dialects, as the bindings in the wheel name them; none of another's."""
+    file = libraries().parent / "dialects" / f"_{dialect}_ops_gen.py"
+    if not dialect.isidentifier() or not file.is_file():
+        return frozenset()
+    return frozenset(re.findall(r'OPERATION_NAME = "([\w.]+)"', file.read_text(encoding="utf-8")))
 
 
 @cache

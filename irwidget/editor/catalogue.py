@@ -22,33 +22,16 @@ from typing import Any
 from irwidget import registry
 from irwidget.errors import ToolError, UsageError, near
 from irwidget.registry import imported
-from irwidget.toolchain import processes
+from irwidget.toolchain import option_values, processes
 
 USER_TOOL = "user-tool"
 
-_REACHES_OUT = re.compile(
-    r"librar|path|file|dir(ectory)?$|toolkit|cmd|command|plugin|script|link|pipeline|^opts$|^l$|^config$|url|host-?name"
-)
-"""Options that name files, folders or programs: never offered to a page."""
 _NOT_OFFERED = re.compile(
     r"test-.*|gpu-module-to-binary|gpu-lower-to-.*|view-op-graph|snapshot-op-locations|location-snapshot"
 )
 """Passes that write files or start programs."""
 _TORCH = re.compile(r"torch|stablehlo|chlo|vhlo|refback|tm-?tensor")
 _KINDS = {"int": "integer", "uint": "integer", "long": "integer", "ulong": "integer", "number": "number"}
-_VALUES = {
-    "flag": re.compile(r"true|false"),
-    "integer": re.compile(r"-?\d{1,18}"),
-    "number": re.compile(r"-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?"),
-    "text": re.compile(r"[A-Za-z0-9_+*.,:@-]{1,200}"),
-}
-_WORDS = {
-    "flag": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "text": "letters, digits and _+*.,:@-",
-}
-"""What a value may be; text has nothing that could end an option, a pass or a word, and names no path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +50,8 @@ class CataloguedOption:
         if self.kind == "choice":
             if value not in self.choices:
                 raise UsageError(f"{self.name} is one of {', '.join(self.choices)}, not {value!r}")
-        elif not _VALUES[self.kind].fullmatch(value) or ".." in value:
-            raise UsageError(f"{self.name} wants {_WORDS[self.kind]}, not {value!r}")
+        else:
+            option_values.check(self.name, self.kind, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +247,7 @@ def _with_defaults(told: CataloguedPass, printed: str) -> CataloguedPass:
     defaults = dict(pair.split("=", 1) for pair in body[1].split() if "=" in pair) if body else {}
     options = {option.name: option for option in told.options}
     for name, default in defaults.items():
-        before = options.get(name) or CataloguedOption(name, _kind_of(default))
+        before = options.get(name) or CataloguedOption(name, option_values.kind_of(default))
         options[name] = CataloguedOption(name, before.kind, default, before.choices, before.help)
     # MLIR rewords what it prints, so an option that only --help has may be an older MLIR's.
     return CataloguedPass(
@@ -273,15 +256,9 @@ def _with_defaults(told: CataloguedPass, printed: str) -> CataloguedPass:
         tuple(
             option
             for option in sorted(options.values(), key=lambda one: one.name)
-            if not _REACHES_OUT.search(option.name) and option.kind != "filename"
+            if not option_values.REACHES_OUT.search(option.name) and option.kind != "filename"
         ),
     )
-
-
-def _kind_of(value: str) -> str:
-    if value in ("true", "false"):
-        return "flag"
-    return "integer" if re.fullmatch(r"-?\d+", value) else "text"
 
 
 _TRIPLES = ("nvptx64-nvidia-cuda", "amdgcn-amd-amdhsa", "spirv64-unknown-unknown", "x86_64-unknown-linux-gnu")

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from irwidget import failures, pipelines
 from irwidget.errors import UsageError
-from irwidget.experiments import passes
+from irwidget.experiments import files, hints, passes
 from irwidget.experiments.passes import Planned
 from irwidget.frontends import raw_text
-from irwidget.toolchain.run import Interrupted, Options, Source
+from irwidget.toolchain.run import Interrupted, Options, Progress, Source
 from irwidget.trace import Diagnostic, Failure, Step, Trace, Verdict, not_checked, syntax
 
-Judge = Callable[[Trace, Options, Source], Verdict]
-"""The verdict on what was made of a source, held against the object that the original lowering is of."""
+Judge = Callable[[Trace, Options, Source | None], Verdict]
+"""The verdict on what was made of a source, or of the object itself, held against what the original lowering is of."""
 _Lowering = TypeVar("_Lowering", bound=failures.Held)
+_OF_A_LAUNCH = ("arch", "specialization", "grid", "launched_at", "signature")
+"""Facts of how a kernel is launched, which no pass finds out: they are those of the original."""
 _IN_FULL = "lower with elide=False (--no-elide), and edit that"
-_SUFFIXES = {"llvm": "ll", "ptx": "ptx", "amdgcn": "s"}
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,22 @@ class Experiment(Generic[_Lowering]):
         place = len(rest.passes) if before is None else passes.find(rest.passes, before)
         return replace(rest, passes=(*rest.passes[:place], one, *rest.passes[place:]))
 
+    def arranged(self, order: Sequence[tuple[int, Mapping[str, str]]]) -> Experiment[_Lowering]:
+        """The same with these of its passes in this order: of each its position in `passes`, and options to change.
+
+        `experiment.arranged([(0, {}), (2, {"max-iterations": "1"})])`. Raises UsageError for a position that there is
+        not or that comes twice, and for an option that the pass does not have.
+        """
+        places = [place for place, _ in order]
+        if len(set(places)) < len(places) or not all(0 <= place < len(self.passes) for place in places):
+            raise UsageError(f"{len(self.passes)} passes come after the dump, each at most once: not {places}")
+        return replace(
+            self,
+            passes=tuple(
+                self.passes[place].changed(options) if options else self.passes[place] for place, options in order
+            ),
+        )
+
     def _own(self, pipeline: str) -> list[Planned]:
         steps = pipelines.parse(pipeline)
         pipelines.check(steps, self.options)
@@ -89,48 +106,61 @@ class Experiment(Generic[_Lowering]):
         return pipelines.text(self.steps)
 
     def problems(self) -> tuple[Diagnostic, ...]:
-        """What the parser and the verifier say of the text; empty when they take it.
+        """What the parser and the verifier say of the text, with names near to one that they do not know.
 
-        Text of a language that nothing here reads is not looked at.
+        Empty when they take it. Text of a language that nothing here reads is not looked at: see `read`.
         """
-        trace = self._source().run(raw_text.checks(self.text), self.options)
-        return (_said(trace.failure),) if trace.failure else ()
+        trace = self._source().run(raw_text.checks(self.text, self._before), self.options)
+        return (hints.hinted(_said(trace.failure), self.text, self.original.trace),) if trace.failure else ()
+
+    @property
+    def read(self) -> bool:
+        """Whether something here parses and verifies text of this dump's language."""
+        return self.original.trace.dumps[self.index].language in ("mlir", "llvm")
+
+    @property
+    def _before(self) -> str:
+        return self.original.trace.dumps[self.index].text
 
     def save(self, folder: str | Path) -> Path:
-        """Write the text and the command that runs the passes on it; the path of the text.
-
-        `run.sh` beside it takes irwidget's command line, whose pipeline is that of the tools themselves.
-        """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        suffix = _SUFFIXES.get(self.original.trace.dumps[self.index].language, "mlir")
-        text = folder / f"edited.{suffix}"
-        text.write_text(self.text, encoding="utf-8")
-        words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
-        words += ["--pipeline", self.pipeline] if self.pipeline else []
-        (folder / "run.sh").write_text(f'cd "$(dirname "$0")"\n{shlex.join(words)}\n', encoding="utf-8")
-        return text
+        """Write the text and the commands that run the passes on it; the path of the text. See `files`."""
+        return files.save(self, Path(folder))
 
     # Running
 
-    def run(self, *, check: bool = False, timeout: float | None = None) -> _Lowering:
+    def run(
+        self,
+        *,
+        check: bool = False,
+        timeout: float | None = None,
+        stop: threading.Event | None = None,
+        progress: Progress | None = None,
+    ) -> _Lowering:
         """Run the passes; the result shows itself beside the original.
 
+        `stop`, set on another thread, ends it as Ctrl-C does; `progress` is called as each pass begins.
         `check=True` executes it and compares it as the original would be; a lowering that was loaded from a file is
         *not checked*. Raises what `irwidget.lower` raises; dumps before a failure are in its `lowering`.
         """
-        options = replace(self.options, timeout=timeout) if timeout is not None else self.options
-        steps = self.steps
+        options = replace(self.options, stop=stop, progress=progress)
+        options = replace(options, timeout=timeout) if timeout is not None else options
+        wanted = self.steps
+        steps = wanted or raw_text.checks(self.text, self._before)
         if self._left_out and (reader := next((step for step in steps if step.tool == "mlir-translate"), None)):
             raise UsageError(f"{self._left_out}, which {reader} needs: {_IN_FULL}")
         with failures.limited(options):
             source = self._source()
             try:
                 trace = source.run(steps, options, target=self.original.trace.target)
-            except Interrupted as stop:
-                raise failures.interrupted(self._made(stop.trace)) from None
+            except Interrupted as interrupted:
+                raise failures.interrupted(self._made(interrupted.trace)) from None
+            if not wanted and not trace.failure:  # what has only read the text is no pass
+                trace = replace(trace, dumps=trace.dumps[:1], steps=())
             made = failures.finished(self._made(trace))
-            return self._made(replace(trace, check=self._verdict(made.trace, options, source))) if check else made
+            if not check:
+                return made
+            with failures.keeping(made):
+                return self._made(replace(trace, check=self._verdict(made.trace, options, source)))
 
     def _verdict(self, trace: Trace, options: Options, source: Source) -> Verdict:
         if self.judge is None:
@@ -146,30 +176,32 @@ class Experiment(Generic[_Lowering]):
         return f"This text leaves out the values of {', '.join(names)}" if names else ""
 
     def _source(self) -> Source:
-        source = raw_text.source(self.text, self.steps)
-        source.name = f"{self.original.trace.dumps[self.index].name}{' (edited)' if self._is_edited else ''}"
+        source = raw_text.source(self.text, self.steps, self._before)
+        source.name = f"{self.original.trace.dumps[self.index].name}{' (edited)' if self.is_edited else ''}"
         return source
 
     @property
-    def _is_edited(self) -> bool:
-        return self.text != self.original.trace.dumps[self.index].text
+    def is_edited(self) -> bool:
+        """Whether the text is another one than the dump's."""
+        return self.text != self._before
 
     def _made(self, trace: Trace) -> _Lowering:
         before = self.original.trace
-        named = replace(trace, name=f"{before.name}: {self.name or self._says}", sources=before.sources)
+        launched = {name: before.facts[name] for name in _OF_A_LAUNCH if name in before.facts}
+        named = replace(
+            trace,
+            name=f"{before.name}: {self.name or self.says}",
+            sources=before.sources,
+            facts={**launched, **trace.facts},
+        )
         return self.make(named, {"original": self.original, "edited": self.index})
 
     @property
-    def _says(self) -> str:
+    def says(self) -> str:
         """What was changed, in short."""
-        whole = passes.after(self.original.trace, self.index, self.options)
-        gone = [one.name for one in whole if one not in self.passes]
-        new = [one.name for one in self.passes if one not in whole]
-        said = [f"dump {self.index} edited"] if self._is_edited else []
-        said += [f"without {', '.join(gone)}"] if gone else []
-        said += [f"with {', '.join(new)}"] if new else []
-        moved = not gone and not new and self.passes != whole
-        return "; ".join([*said, *(["passes in another order"] if moved else [])]) or "run again"
+        said = [f"dump {self.index} edited"] if self.is_edited else []
+        said += [passes.difference(self.passes, passes.after(self.original.trace, self.index, self.options))]
+        return "; ".join(filter(None, said)) or "run again"
 
 
 def _said(failure: Failure) -> Diagnostic:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from irwidget import pipelines
 from irwidget.errors import UsageError, near
+from irwidget.toolchain import option_values
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Step, Trace
 
+_BODY = re.compile(r"((?:[\w.]+\()*[\w-]+)\{([^{}]*)\}(\)*)")
+"""A textual pipeline of one pass that has options: `builtin.module(func.func(canonicalize{top-down=true}))`."""
+_ARGUMENT = "--pass-pipeline="
+_MOST_NAMES = 3
+"""Passes that are named in a title."""
 _EMPTY = "module { func.func @f() { return } }"
 """What a pipeline is run on to see which passes it has."""
 
@@ -26,6 +34,27 @@ class Planned:
     """The step of the original lowering that it is a part of; -1 for one of the user's own."""
     index: int = -1
     """The dump that it left in the original lowering; -1 for none."""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options that `changed` takes, with their values: none that names a file, a program or other passes."""
+        found = _BODY.fullmatch(textual(self.step.arguments))
+        pairs = (pair.partition("=") for pair in (found[2] or "").split()) if found else ()
+        return {
+            name: value for name, sign, value in pairs if sign and value and not option_values.REACHES_OUT.search(name)
+        }
+
+    def changed(self, options: Mapping[str, str]) -> Planned:
+        """The same pass with other values of some of its options. Raises UsageError."""
+        now = self.options
+        body = self.step.arguments
+        for name, value in options.items():
+            if name not in now:
+                has = near(name, now) if now else "It has none."
+                raise UsageError(f"{self.name} has no option {name!r} to set here. {has}")
+            option_values.check(name, option_values.kind_of(now[name]), value)
+            body = re.sub(rf"(?<=[{{ ]){re.escape(name)}=[^\s{{}}]*", f"{name}={value}", body, count=1)
+        return replace(self, step=replace(self.step, arguments=body))
 
 
 def after(trace: Trace, index: int, options: Options) -> tuple[Planned, ...]:
@@ -79,6 +108,12 @@ def _planned(dumps: Sequence[tuple[int, Dump]], step: Step, number: int) -> list
     return parts
 
 
+def textual(arguments: str) -> str:
+    """The textual pipeline of a tool's arguments, where these are nothing else."""
+    words = shlex.split(arguments)
+    return words[0].removeprefix(_ARGUMENT) if len(words) == 1 and words[0].startswith(_ARGUMENT) else arguments
+
+
 def _not_here(trace: Trace, index: int) -> str:
     step = trace.dumps[index].step
     others = [i for i, dump in enumerate(trace.dumps) if dump.step != step or i + 1 == len(trace.dumps)]
@@ -115,3 +150,25 @@ def find(planned: Sequence[Planned], which: str | int) -> int:
         raise UsageError(f"No pass {which!r} comes after the edited dump. {near(str(which), known)}")
     numbers = ", ".join(str(planned[i].index) for i in places)
     raise UsageError(f"{which!r} runs {len(places)} times: say which by the number of its dump, one of {numbers}")
+
+
+def difference(planned: Sequence[Planned], whole: Sequence[Planned]) -> str:
+    """What is other in some passes than in those of the lowering, in short; "" for nothing."""
+    before = {(one.of, one.index, one.name): one for one in whole if one.of >= 0}
+    kept = {(one.of, one.index, one.name): one for one in planned if one.of >= 0}
+    gone = [one.name for place, one in before.items() if place not in kept]
+    new = [one.name for one in planned if one.of < 0]
+    said = [f"without {_named(gone)}"] if gone else []
+    said += [f"with {_named(new)}"] if new else []
+    for place, one in kept.items():
+        if place in before and before[place] != one:
+            was = before[place].options
+            values = " ".join(f"{name}={value}" for name, value in one.options.items() if was.get(name) != value)
+            said.append(f"{one.name} with {values}")
+    if not said and [*kept] != [*before]:
+        said.append("passes in another order")
+    return "; ".join(said)
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} passes"

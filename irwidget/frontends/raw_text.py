@@ -16,8 +16,11 @@ _CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", 
 _UNKNOWN = ("text", "json")
 
 
-def source(text: str, steps: Sequence[Step] = ()) -> Source:
-    """IR text to start from, for these steps. Raises UsageError when it is empty, or not Unicode."""
+def source(text: str, steps: Sequence[Step] = (), like: str = "") -> Source:
+    """IR text to start from, for these steps. Raises UsageError when it is empty, or not Unicode.
+
+    Text that nothing tells the language of is in that of the first step, or, without one, in that of the text `like`.
+    """
     text = without_mark(text)
     if not text.strip():
         raise UsageError("There is no IR: the text is empty")
@@ -25,12 +28,16 @@ def source(text: str, steps: Sequence[Step] = ()) -> Source:
     language = detect(text)
     if language in _UNKNOWN and steps and (tool := tools.get(steps[0].tool)):
         language = tool.reads or language  # with a typo at its start, most often
+    elif language in _UNKNOWN and like:
+        language = detect(like)
     return Source(text, language, name="input")
 
 
-def checks(text: str) -> tuple[Step, ...]:
-    """The steps that verify text before it is shown as it is."""
+def checks(text: str, like: str = "") -> tuple[Step, ...]:
+    """The steps that verify text before it is shown as it is; text that nothing tells the language of is as `like`."""
     language = detect(text)
+    if language in _UNKNOWN and like:
+        language = detect(like)
     if language == "triton" and importlib.util.find_spec("triton") is None:
         return ()
     return _CHECKS.get(language, ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irwidget.trace import Trace
 from irwidget.views import base
@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
 
 def show(
-    traces: Sequence[Trace], *, programs: Sequence[SpyreProgram] = (), key: str | None = None
+    traces: Sequence[Trace],
+    *,
+    programs: Sequence[SpyreProgram] = (),
+    key: str | None = None,
+    lowerings: Sequence[Any] = (),
 ) -> PassDiff | KernelView | Lowered:
     """Make the view of one or several lowerings: their passes, below the programs or the links of a Helion kernel.
 
-    `key` names the cell that shows it: showing again with the same key closes the view before.
+    `lowerings` are what the traces are of, where their dumps can be edited. `key` names the cell that shows it:
+    showing again with the same key closes the view before.
     """
     if programs:
         from irwidget.views.spyre import Lowered, SpyreView  # sympy and all of Spyre
@@ -30,4 +35,4 @@ def show(
         from irwidget.views.helion import KernelView
 
         return base.replace(key, KernelView(traces, keep=True))
-    return base.replace(key, PassDiff(traces, keep=True))
+    return base.replace(key, PassDiff(traces, keep=True, lowerings=lowerings))

@@ -39,16 +39,16 @@ def page(
     traces: Sequence[Trace],
     title: str = "",
     programs: Sequence[SpyreProgram] = (),
-    notes: Sequence[Mapping[str, Any]] = (),
+    kept: Mapping[str, Any] | None = None,
 ) -> str:
     """An HTML page that shows lowerings, and programs for Spyre above them, exactly as the widgets do.
 
-    `notes` are those of a view, `PassDiff.notes`.
+    `kept` is what a view keeps, by the names of its traits: `PassDiff.notes`, `PassDiff.experiments`.
 
     Waits for dumps that are still on their way; those that will never come, the page says so of.
     """
     title = title or "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in traces)
-    shown, needed = _shown(traces, programs, notes)
+    shown, needed = _shown(traces, programs, kept)
     return document("\n".join([tag("h1", title), *shown]), title, needed)
 
 
@@ -71,7 +71,7 @@ def story(parts: Sequence[Told], title: str) -> str:
 
 
 def _shown(
-    traces: Sequence[Trace], programs: Sequence[SpyreProgram] = (), notes: Sequence[Mapping[str, Any]] = ()
+    traces: Sequence[Trace], programs: Sequence[SpyreProgram] = (), kept: Mapping[str, Any] | None = None
 ) -> tuple[list[str], list[str]]:
     """The places of the views of some lowerings, and which code they need. Waits for the texts."""
     for trace in traces:
@@ -81,7 +81,7 @@ def _shown(
     linked = [trace for trace in traces if trace.nodes]
     views = [_spyre(program) for program in programs]
     views += [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
-    views += [view({**state_of(traces), "notes": [*notes]}, fallbacks.html(traces))] if traces else []
+    views += [view({**state_of(traces), **(kept or {})}, fallbacks.html(traces))] if traces else []
     needed = {"viewer": traces, "spyre": programs, "helion": linked, "graph": has_graphs(traces)}
     return views, [name for name, why in needed.items() if why]
 

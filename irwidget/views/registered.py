@@ -16,12 +16,12 @@ def programs_of(results: Sequence[Any]) -> list[Any]:
 
 
 def _show(results: Sequence[Any], key: str | None) -> Any:
-    return views.show([one.trace for one in results], programs=programs_of(results), key=key)
+    return views.show([one.trace for one in results], programs=programs_of(results), key=key, lowerings=results)
 
 
 def _page(results: Sequence[Any], title: str) -> str:
-    notes: Sequence[Any] = getattr(results[0], "notes", ())  # of a view that asks for its page
-    return views.page([one.trace for one in results], title, programs_of(results), notes)
+    kept = {name: [*getattr(results[0], name, ())] for name in ("notes", "experiments")}  # of a view that asks
+    return views.page([one.trace for one in results], title, programs_of(results), kept)
 
 
 def _text(results: Sequence[Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,12 +13,15 @@ import anywidget
 import traitlets
 
 from irwidget import display
-from irwidget.errors import IRWidgetError, UsageError
+from irwidget.errors import UsageError
 from irwidget.journal import Journal
 from irwidget.trace import Dump, Trace, predecessors, reading
 from irwidget.views import base, fallbacks
+from irwidget.views.answering import answer
 from irwidget.views.bundle import bundle
+from irwidget.views.experimenting import Experiments
 from irwidget.views.packing import Packer, has_graphs, letters, opening, pack, repeated, settled
+from irwidget.views.schema import Experiment
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
@@ -80,12 +83,18 @@ class PassDiff(base.BundledView):
     """Whether what the cell made the last time is kept, to compare with."""
     inside = traitlets.List().tag(sync=True)
     """For each lowering the stages that are made of passes which Python could run one by one."""
+    experiments = traitlets.List().tag(sync=True)
+    """Lowerings that go on from an edited dump, or with other passes, each as `irwidget.views.schema.Experiment`."""
+    editable = traitlets.Bool(False).tag(sync=True)
+    """Whether dumps can be edited here: there is a kernel, and what was lowered."""
     data = traitlets.Bytes().tag(sync=True)
     graph = anywidget.WidgetTrait().tag(sync=True)
     """The code that draws graphs; only there when the lowering has left some."""
 
-    def __init__(self, traces: Sequence[Trace], *, keep: bool = False, **state: Any) -> None:
-        """`keep`: whether `irwidget.recent()` lists it."""
+    def __init__(
+        self, traces: Sequence[Trace], *, keep: bool = False, lowerings: Sequence[Any] = (), **state: Any
+    ) -> None:
+        """`keep`: whether `irwidget.recent()` lists it; `lowerings`: what the traces are of, which has `edit`."""
         self._keep = keep
         self._packed = b""
         """All of it, packed; empty until then."""
@@ -94,6 +103,8 @@ class PassDiff(base.BundledView):
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces: tuple[Trace, ...] = tuple(traces)
+        editable = len(lowerings) == len(traces) and all(hasattr(one, "edit") for one in lowerings)
+        self._experimenting = Experiments(self, lowerings if editable else ())
         left, right = self._opened = opening(traces[0])
         """Where the view has opened."""
         packer = self._packer(self.traces)
@@ -101,7 +112,7 @@ class PassDiff(base.BundledView):
         packer.add(shown if letters(traces, _AT_ONCE) > _AT_ONCE else None)
         super().__init__(
             data=packer.data, graph=bundle("graph") if has_graphs(traces) else None, inside=_inside(traces),
-            **{"left": left, "right": right} | state,
+            editable=editable, **{"left": left, "right": right} | state,
         )  # fmt: skip
         self.on_msg(self._asked)
         if packer.complete:
@@ -149,7 +160,7 @@ class PassDiff(base.BundledView):
         if not isinstance(before, PassDiff) or not before.traces:
             return
         with self.hold_sync():
-            for name in (*(_plain().keys() - {"trace", "against", "left", "right", "last"}), "notes"):
+            for name in (*(_plain().keys() - {"trace", "against", "left", "right", "last", "editable"}), "notes"):
                 setattr(self, name, getattr(before, name))
             if _named(self.traces) != _named(before.traces[: len(self.traces)]):
                 return
@@ -157,6 +168,7 @@ class PassDiff(base.BundledView):
                 self._before, self.last = before._packed, True
             if (before.left, before.right) != opening(before.traces[before.trace]) and before.trace < len(self.traces):
                 self._open_at(before)
+            self._experimenting.recall(before.experiments)
 
     def _open_at(self, before: PassDiff) -> None:
         """Show the passes that another view shows, where this one has them."""
@@ -183,6 +195,30 @@ class PassDiff(base.BundledView):
             self.last = False
             self.against = 1
             self.left = name.index(beside) if beside in name else len(name) - 1
+
+    def put(self, traces: tuple[Trace, ...], at: tuple[int, int, int, int] | None) -> None:
+        """Show other lowerings; `at`: which, which beside it, the dump of that one and of the first.
+
+        Without `at` the reader stays where he is, as far as that is still there.
+        """
+        if self.comm is None:
+            return
+        stays = max(self.trace, self.against) < len(traces)
+        trace, against, left, right = at or (self.trace, self.against, self.left, self.right)
+        if not stays and at is None:
+            (left, right), trace, against = opening(traces[0]), 0, -1
+        packer = self._packer(traces)
+        packer.add({(trace if against < 0 else against, left), (trace, right)})
+        self.traces = traces
+        with self.hold_sync():
+            self.inside, self.data = _inside(traces), packer.data
+            self.trace, self.against, self.left, self.right = trace, against, left, right
+        threading.Thread(target=self._fill, args=(packer, (-1, -1)), daemon=True).start()
+
+    def tell(self, experiments: list[Experiment]) -> None:
+        """Have the page know of the experiments as they are now."""
+        if self.comm is not None:
+            self.experiments = experiments
 
     def _show_instead(self, traces: tuple[Trace, ...]) -> None:
         """Pack other lowerings, and send them."""
@@ -228,12 +264,13 @@ class PassDiff(base.BundledView):
             raise base.Omitted(f"The notebook keeps lowerings of up to {fallbacks.LARGE:,} lines")
         state = {name: getattr(self, name) for name in _plain()}
         data = self._packed or pack(self.traces)
-        state |= {"graph": None, "last": False, "notes": self.notes}
+        state |= {"graph": None, "last": False, "editable": False, "notes": self.notes, "experiments": self.experiments}
         return [{"bundle": self._code, "state": state, "data": data}]
 
     def page(self) -> bytes:
         """The view as an offline page, with its notes; UTF-8."""
-        results = [SimpleNamespace(trace=trace, results={}, notes=self.notes) for trace in self.traces]
+        said = {"notes": self.notes, "experiments": self.experiments}
+        results = [SimpleNamespace(trace=trace, results={}, **said) for trace in self.traces]
         title = "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in self.traces)
         return display.page(results, title).encode()
 
@@ -241,26 +278,15 @@ class PassDiff(base.BundledView):
         """A message from the page: on a thread of its own, so that the kernel stays free."""
         match content:
             case {"id": int(number), "kind": "inside", "trace": int(trace), "stage": int(stage)}:
-                self._answer(number, lambda: self.open_inside(trace, stage))
+                answer(self, number, lambda: self.open_inside(trace, stage))
             case {"id": int(number), "kind": "last"}:
-                self._answer(number, self.compare_with_last)
+                answer(self, number, self.compare_with_last)
             case {"id": int(number), "kind": "page"}:
-                self._answer(number, self.page)
+                answer(self, number, self.page)
+            case {"id": int(number), "kind": "experiments"}:
+                answer(self, number, lambda: self._experimenting.answer(content))
             case _:
                 pass
-
-    def _answer(self, number: int, do: Callable[[], bytes | None]) -> None:
-        threading.Thread(target=self._do, args=(number, do), daemon=True).start()
-
-    def _do(self, number: int, do: Callable[[], bytes | None]) -> None:
-        try:
-            made = do()
-        except IRWidgetError as error:
-            self.send({"id": number, "error": str(error)})
-        except Exception as error:  # a defect of ours must not leave the page without an answer
-            self.send({"id": number, "error": f"{type(error).__name__}: {error}"})
-        else:
-            self.send({"id": number}, [made] if made else None)
 
     def _fill(self, packer: Packer, chosen: tuple[int, int]) -> None:
         """Send the rest: what was too much to be packed at once, and the dumps that are still on their way.
@@ -291,7 +317,7 @@ class PassDiff(base.BundledView):
             wanted = self._on_screen()
             awaited = packer.lacks(wanted) and all(packer.traces[i].dumps[j].ready for i, j in wanted)
             if late and (awaited or time.monotonic() - sent > _PARTLY):
-                packer.add_nearest(wanted)
+                _ = packer.add(wanted) if awaited else packer.add_nearest(wanted)
                 chosen = self._give(packer, chosen)
                 sent = time.monotonic()
         while packer.add_nearest(self._on_screen()):
@@ -325,6 +351,7 @@ class PassDiff(base.BundledView):
     def close(self) -> None:
         """Take the view off the page and let go of the dumps; IPython's `Out` may keep the object itself."""
         super().close()
+        self._experimenting.stop()
         self.traces, self._packed, self._before = (), b"", b""
         self.set_trait("data", b"")
 

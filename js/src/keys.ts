@@ -67,8 +67,9 @@ function letter(viewer: Viewer, key: string): boolean {
     o: () => store.set({ ops: !store.get("ops") }),
     e: () => viewer.costTable(),
     m: () => viewer.note(),
+    x: () => void viewer.experiments.edit(),
     t: () => store.set({ by_time: !store.get("by_time") }),
-    "?": () => viewer.help(),
+    "?": () => viewer.dialogs.help(),
   };
   const action = actions[key];
   action?.();

@@ -7,9 +7,10 @@
  */
 
 import type { Host, Render } from "./mount";
-import { INTERRUPT, KEEP, RECALL } from "./outside";
+import { INTERRUPT, KEEP, KEEP_EXPERIMENTS, RECALL, RECALL_EXPERIMENTS } from "./outside";
 import { ARRIVED } from "./links";
-import type { Note } from "./schema";
+import { type Kept, withExperiments } from "./keeping";
+import type { Experiment, Note } from "./schema";
 import { PageModel } from "./pagemodel";
 
 const OURS = "application/vnd.irwidget+json";
@@ -28,6 +29,8 @@ interface Saved {
   readonly omitted?: string;
   /** What was written on a view that is not kept. */
   readonly notes?: readonly Note[];
+  /** What was tried in it. */
+  readonly experiments?: readonly Experiment[];
 }
 
 // Of JupyterLab, only what is used here.
@@ -94,6 +97,9 @@ async function drawn(saved: Saved, place: HTMLElement): Promise<() => void> {
 /** Notes by the cell whose views they are on: when it runs again, its new view takes them up. */
 const notesOf = new WeakMap<Element, readonly Note[]>();
 
+/** Experiments by the cell whose views they are of. */
+const experimentsOf = new WeakMap<Element, readonly Experiment[]>();
+
 /** What a notebook keeps of views, with other notes; `number` says on which view they are. */
 function withNotes(saved: Saved, number: number, notes: readonly Note[]): Saved {
   if (!saved.views?.[number]) return { ...saved, notes };
@@ -128,6 +134,18 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
         this.keep(event.target, (event as CustomEvent<readonly Note[]>).detail);
         event.preventDefault();
       });
+      this.node.addEventListener(KEEP_EXPERIMENTS, (event) => {
+        const { detail } = event as CustomEvent<Kept>;
+        experimentsOf.set(this.cell, detail.experiments);
+        this.set(withExperiments(this.saved, this.numberOf(event.target), detail));
+        event.preventDefault();
+      });
+      this.node.addEventListener(RECALL_EXPERIMENTS, (event) => {
+        const known = experimentsOf.get(this.cell);
+        if (!known?.length) return;
+        event.preventDefault();
+        (event as CustomEvent<(experiments: readonly Experiment[]) => void>).detail(known);
+      });
       this.node.addEventListener(RECALL, (event) => {
         const known = notesOf.get(this.cell);
         if (!known?.length) return;
@@ -143,11 +161,20 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
 
     /** Write notes into the notebook, beside the view that they are on. */
     private keep(view: EventTarget | null, notes: readonly Note[]): void {
-      if (!this.model) return;
-      const number = [...this.node.querySelectorAll(".irw")].indexOf(view as Element);
-      const saved = withNotes(this.model.data[OURS] as Saved, number, notes);
       notesOf.set(this.cell, notes);
-      this.model.setData({ data: { ...this.model.data, [OURS]: saved } });
+      this.set(withNotes(this.saved, this.numberOf(view), notes));
+    }
+
+    private get saved(): Saved {
+      return (this.model?.data[OURS] ?? {}) as Saved;
+    }
+
+    private numberOf(view: EventTarget | null): number {
+      return [...this.node.querySelectorAll(".irw")].indexOf(view as Element);
+    }
+
+    private set(saved: Saved): void {
+      this.model?.setData({ data: { ...this.model.data, [OURS]: saved } });
     }
 
     async renderModel(model: MimeModel): Promise<void> {
@@ -200,6 +227,8 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
         if (saved.views?.length) {
           const notes = saved.views.flatMap(({ state }) => (state["notes"] as Note[] | undefined) ?? []);
           if (notes.length > 0) notesOf.set(this.cell, notes);
+          const tried = saved.views.flatMap(({ state }) => (state["experiments"] as Experiment[] | undefined) ?? []);
+          if (tried.length > 0) experimentsOf.set(this.cell, tried);
           const stop = await drawn(saved, this.place);
           if (this.drawing) this.stop = stop;
           else stop();
@@ -212,8 +241,12 @@ function renderer(LuminoPanel: new () => LuminoWidget) {
       this.place.replaceChildren(
         note(`${saved.omitted ?? "The view cannot be drawn"}. Run the cell for all of it.`),
         ...(saved.notes ?? []).map((one) => note(`✎ ${one.pass}:${one.line}  ${one.text.trim()}  ${one.note}`)),
+        ...(saved.experiments ?? []).map((one) =>
+          note(`Experiment “${one.name}”, from dump ${one.stage} ${one.after}`),
+        ),
       );
       if (saved.notes) notesOf.set(this.cell, saved.notes);
+      if (saved.experiments) experimentsOf.set(this.cell, saved.experiments);
       const fallback = this.rendermime.createRenderer("text/html");
       this.addWidget(fallback);
       this.stop = () => {

@@ -1,6 +1,6 @@
 /** The state that the page and Python share. */
 
-import type { Note } from "./schema";
+import type { Experiment, Note } from "./schema";
 
 /** What every host of widgets offers (the anywidget front-end module interface). */
 export interface Model {
@@ -46,6 +46,8 @@ export interface State {
   ops: boolean;
   /** What the reader has written on lines. */
   notes: readonly Note[];
+  /** Lowerings that go on from edited dumps; Python says which there are. */
+  experiments: readonly Experiment[];
 }
 
 const KEYS: readonly (keyof State)[] = [
@@ -68,6 +70,7 @@ const KEYS: readonly (keyof State)[] = [
   "rail",
   "ops",
   "notes",
+  "experiments",
 ];
 
 /** Sets keys of a model, and tells of changes once per turn, whoever made them. */

@@ -9,6 +9,12 @@ export const KEEP = "irwidget-keep";
 /** Give back the notes that were kept of a view that stood here before; `detail` is a function that takes them. */
 export const RECALL = "irwidget-recall";
 
+/** Keep the experiments of a view with the document; `detail` has them, and `data`, the dumps of all of the view. */
+export const KEEP_EXPERIMENTS = "irwidget-keep-experiments";
+
+/** Give back the experiments of a view that stood here before; `detail` is a function that takes them. */
+export const RECALL_EXPERIMENTS = "irwidget-recall-experiments";
+
 /** Save the page with the notes in it. */
 export const SAVE = "irwidget-save";
 

@@ -157,6 +157,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["r", "the list of passes as a narrow rail"],
   ["e", "what each pass costs: time, memory, copies, arithmetic"],
   ["m", "write a note on the line; all notes"],
+  ["x", "edit the dump or the passes after it, and go on"],
   ["t", "the slowest passes first"],
   ["Esc", "back to the list, then to the notebook"],
 ];

@@ -6,7 +6,9 @@ import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
 import { counterpart, type Dumps, nameOf, type Stage, stageAt, type Trace } from "./dumps";
 import { Asker } from "./ask";
+import { Dialogs } from "./dialogs";
 import { h, OWN_KEYS } from "./dom";
+import { Experiments } from "./experiments/main";
 import { Inside } from "./inside";
 import { onKey } from "./keys";
 import { Passes } from "./passes";
@@ -14,9 +16,8 @@ import { type Changes, type Model, Store } from "./model";
 import { files, type Painter, painterOf } from "./files";
 import { mounted, type View } from "./mount";
 import { Ops, type Shown as OpsShown } from "./ops/main";
-import { costs } from "./ops/table";
 import { type NotedLine, Notes } from "./notes";
-import { absent, facts, failure, help, operations, title } from "./panels";
+import { facts, failure, operations, title } from "./panels";
 import { type Reader, Search } from "./searching";
 import { coming, statusOf } from "./status";
 import style from "./style.css?inline";
@@ -24,7 +25,7 @@ import { Toolbar } from "./toolbar";
 import { Tracing } from "./tracing";
 import { Unpacker } from "./unpack";
 import { banner } from "./verdict";
-import { copyText, saveText } from "./export";
+import { copyDump, saveDump } from "./taking";
 
 /** Pixels of two panes below which one column is easier to read. */
 const ROOM_FOR_TWO = 800;
@@ -37,7 +38,7 @@ export class Viewer implements View {
   compare!: Compare;
   private readonly head = h("div", { class: "irw-head" });
   private readonly titles = h("div", { class: "irw-titles" });
-  private readonly main: HTMLElement;
+  readonly main: HTMLElement;
   private readonly status = h("div", { class: "irw-status", role: "status" });
   private readonly operations: HTMLDetailsElement;
   private readonly stops: (() => void)[] = [];
@@ -53,11 +54,15 @@ export class Viewer implements View {
   /** Whether choosing a pass leaves the left side alone. */
   pinned = false;
   private closed = false;
+  /** Whether stages are set together with their lowerings. */
+  private exact = false;
   private readonly unpacker = new Unpacker();
   /** Dumps are taken up one after the other. */
   private opening: Promise<void> = Promise.resolve();
 
   readonly inside: Inside;
+  readonly experiments: Experiments;
+  readonly dialogs = new Dialogs(() => this.element);
   private readonly notes: Notes;
   private readonly ops: Ops;
 
@@ -79,27 +84,22 @@ export class Viewer implements View {
       tab: this.asker && (() => void this.beyond.openTab()),
       full: () => void this.beyond.fullScreen(),
       last: () => void this.beyond.compareWithLast(),
-      copy: () =>
-        void this.take((text) =>
-          copyText(text).then((done) => (done ? "Copied" : "The browser did not allow copying")),
-        ),
-      save: () =>
-        void this.take((text) =>
-          saveText(`${this.trace.name || "lowering"}-${this.right.label}`, this.right.language, text),
-        ),
-      help: () => this.help(),
-      leave: () => this.passes.list.element.focus(),
+      copy: () => void copyDump(this),
+      save: () => saveDump(this),
+      help: () => this.dialogs.help(),
+      leave: () => this.focus(),
     });
     this.passes = new Passes(this.store, this, (stage, extend) => {
       if (!extend) this.pinned = false;
       this.choose(stage, extend ? "left" : "both");
       if (extend) this.pinned = true;
     });
+    this.experiments = new Experiments(model, this.store, root, this);
     this.operations = h("details", { class: "irw-counts", toggle: () => this.drawOperations() });
     this.main = h("div", { class: "irw-main" }, this.titles);
     this.ops = new Ops({
       reveal: (side, line) => void this.compare.reveal({ side, line }, "center"),
-      open: (dialog) => this.openDialog(dialog),
+      open: this.dialogs.open,
     });
     this.element = h(
       "div",
@@ -111,13 +111,14 @@ export class Viewer implements View {
       },
       this.head,
       this.toolbar.element,
+      this.experiments.element,
       h("div", { class: "irw-body" }, this.passes.element, this.passes.bar, this.main, this.ops.panel.element),
       this.status,
       this.operations,
     );
     this.notes = new Notes(this.element, this.store, {
       go: ({ trace, stage, line }) => this.goTo(trace, stage, line),
-      open: (dialog) => this.openDialog(dialog),
+      open: this.dialogs.open,
       say: (text) => this.say(text),
     });
   }
@@ -128,6 +129,7 @@ export class Viewer implements View {
     observer.observe(this.main);
     this.stops.push(() => observer.disconnect(), this.beyond.followLinks());
     this.notes.recall();
+    this.experiments.recall();
   }
 
   /** How much room there is. */
@@ -227,6 +229,12 @@ export class Viewer implements View {
     return stageAt(this.trace, this.store.get("right"));
   }
 
+  /** Show a stage beside the one that it is compared with, whatever was held on the left. */
+  private goStage(stage: number): void {
+    this.pinned = false;
+    this.choose(stage, "both");
+  }
+
   /** Show a stage: with its predecessor, or as one side of a comparison. */
   choose(stage: number, which: "both" | "left" | "right"): void {
     const index = Math.min(Math.max(stage, 0), this.trace.stages.length - 1);
@@ -256,8 +264,10 @@ export class Viewer implements View {
 
   private async changed(keys: Changes): Promise<void> {
     if (this.closed || !this.analysis) return;
+    if (keys.has("experiments")) this.experiments.changed();
     if (keys.has("data")) return this.open();
-    if (keys.has("trace") || keys.has("against")) {
+    if (this.exact) this.exact = false;
+    else if (keys.has("trace") || keys.has("against")) {
       const right = Math.min(this.store.get("right"), this.trace.stages.length - 1);
       this.store.set({ symbol: "", right, left: this.pinned ? this.store.get("left") : this.beside(right) });
       this.fillTimeline();
@@ -266,7 +276,8 @@ export class Viewer implements View {
     if (only("query", "search_case", "search_word", "search_regex")) {
       this.search();
       this.toolbar.draw();
-    } else if (only("passes", "by_time", "rail")) this.passes.draw();
+    } else if (only("experiments")) return;
+    else if (only("passes", "by_time", "rail")) this.passes.draw();
     else if (only("ops")) {
       this.toolbar.draw();
       this.drawOps();
@@ -276,6 +287,7 @@ export class Viewer implements View {
   private draw(): void {
     const { store } = this;
     this.drawHead();
+    this.experiments.draw();
     this.toolbar.traces(this.analysis.dumps.traces.map(nameOf), store.get("trace"), store.get("against"));
     const names = new Set(
       [...this.analysis.segments(this.left), ...this.analysis.segments(this.right)].map(({ name }) => name),
@@ -297,25 +309,20 @@ export class Viewer implements View {
     if (this.headOf === trace) return;
     this.headOf = trace;
     const line = facts(trace);
-    const show = (stage: number): void => {
-      this.pinned = false;
-      this.choose(stage, "both");
-    };
-    const left = files(trace.attachments, this.painter, (dialog) => this.openDialog(dialog));
+    const left = files(trace.attachments, this.painter, this.dialogs.open);
     if (left) line.append(left);
+    const show = (stage: number): void => this.goStage(stage);
     this.head.replaceChildren(line, ...[banner(trace, show), failure(trace)].filter((box) => box !== null));
   }
 
   private drawPanes(): void {
     const { store } = this;
     const [left, right] = [store.get("left"), store.get("right")];
-    const titles = [`${left} ${this.left.label}`, `${right} ${this.right.label}`] as const;
-    const blame = store.get("blame") ? this.tracing.blame() : undefined;
     this.compare.show({
       left: this.left,
       right: this.right,
-      titles,
-      blame,
+      titles: [`${left} ${this.left.label}`, `${right} ${this.right.label}`],
+      blame: store.get("blame") ? this.tracing.blame() : undefined,
       note: this.notes.all.length > 0 ? (spot) => this.notes.on(this.analysis, this.lineOf(spot)) : undefined,
       ignoreRenumbering: store.get("ignore_renumbering"),
       symbol: store.get("symbol"),
@@ -329,8 +336,13 @@ export class Viewer implements View {
     const of = this.leftTrace === this.trace ? ["", ""] : [nameOf(this.leftTrace), nameOf(this.trace)];
     this.titles.replaceChildren(
       ...(mode === "alone" || mode === "absent" ? [] : [title("left", left, this.left, of[0]!)]),
-      title("right", right, this.right, of[1]!, ...(this.inside.there ? [this.inside.button()] : [])),
+      title("right", right, this.right, of[1]!, ...this.buttons()),
     );
+  }
+
+  /** What can be done with the stage on the right. */
+  private buttons(): HTMLElement[] {
+    return [...(this.inside.there ? [this.inside.button()] : []), ...this.experiments.buttons(this.right)];
   }
 
   private drawStatus(): void {
@@ -412,6 +424,22 @@ export class Viewer implements View {
     queueMicrotask(() => this.compare.reveal({ side: "right", line }, "focus"));
   }
 
+  /** Show a stage of a lowering beside one of another; `against` is -1 for the same. */
+  pair(trace: number, against: number, left: number, right: number): void {
+    this.pinned = false;
+    this.exact = true;
+    this.store.set({ trace, against, left, right, symbol: "" });
+    queueMicrotask(() => (this.exact = false));
+  }
+
+  get lines(): Analysis {
+    return this.analysis;
+  }
+
+  focus(): void {
+    this.passes.list.element.focus();
+  }
+
   /** Of a side the lowering and the number of its stage. */
   of(side: "left" | "right"): { readonly trace: Trace; readonly stage: number } {
     return { trace: side === "left" ? this.leftTrace : this.trace, stage: this.store.get(side) };
@@ -452,37 +480,7 @@ export class Viewer implements View {
 
   /** What each pass costs. */
   costTable(): void {
-    const dialog = h("dialog", { class: "irw-graph", "aria-label": "What each pass costs", ...OWN_KEYS });
-    const shut = (): void => dialog.close();
-    const go = (stage: number): void => {
-      shut();
-      this.pinned = false;
-      this.choose(stage, "both");
-    };
-    dialog.append(costs(this.analysis, this.trace, go, shut));
-    this.openDialog(dialog);
-  }
-
-  help(): void {
-    const dialog = help(() => dialog.close());
-    this.openDialog(dialog);
-  }
-
-  private openDialog(dialog: HTMLDialogElement): void {
-    this.element.querySelector("dialog")?.remove();
-    dialog.addEventListener("close", () => dialog.remove()); // The browser has given the focus back, and it may have moved on.
-    this.element.append(dialog);
-    dialog.showModal();
-  }
-
-  /** Hand the text on the right to the reader, if it is here. */
-  private async take(give: (text: string) => Promise<string> | string): Promise<void> {
-    const { right } = this;
-    this.say(
-      right.ready
-        ? await give(Array.from(right.lines, (id) => this.analysis.text(id)).join("\n") + "\n")
-        : absent(right, right),
-    );
+    this.dialogs.costTable(this.analysis, this.trace, (stage) => this.goStage(stage));
   }
 
   close(): void {
@@ -491,6 +489,7 @@ export class Viewer implements View {
     for (const stop of this.stops) stop();
     this.store.close();
     this.inside.close();
+    this.experiments.end();
     this.asker?.close();
     this.compare?.destroy();
     this.tracing?.close();

@@ -82,7 +82,10 @@ def test_the_parser_answers_with_line_and_column(linalg):
     assert linalg.edit(-1).problems() == ()
     (said,) = linalg.edit(-1, text.replace("tensor.empty", "tensor.emty", 1)).problems()
     line = next(i for i, one in enumerate(text.splitlines(), 1) if "tensor.empty" in one)
-    assert (said.location.line, said.message) == (line, "custom op 'tensor.emty' is unknown")
+    assert (said.location.line, said.message) == (
+        line,
+        "custom op 'tensor.emty' is unknown. Did you mean tensor.empty?",
+    )
 
 
 def test_passes_are_left_out_moved_and_replaced(linalg):
@@ -124,6 +127,85 @@ def test_llvm_ir_is_edited_too():
     new = low.edit(0, LLVM.replace("sub i32 %a, %b", "mul i32 %a, 8")).run()
     assert "shl i32 %a, 3" in new.text
     assert irwidget.compare(low, new).costs["operations"] == (2, 2)
+
+
+def test_text_after_which_nothing_runs_is_read_all_the_same():
+    low = irwidget.lower(LLVM, to="raw_ir", pipeline="opt -O1")
+    again = low.edit(-1).run()
+    assert [dump.text for dump in again.dumps] == [low.text]
+    wrong = low.text.replace("ret i32", "rte i32")
+    with pytest.raises(PassError, match="expected instruction opcode"):
+        low.edit(-1, wrong).run()
+    (said,) = low.edit(-1, wrong).problems()
+    assert said.message == "expected instruction opcode"
+    (said,) = low.edit(-1, low.text.replace("define i32", "defne i32")).problems()
+    assert "expected top-level entity" in said.message, "also where nothing tells the language any more"
+    (said,) = low.edit(0, LLVM.replace("add i32 %x", "add i32 %xx")).problems()
+    assert said.message == "use of undefined value '%xx'. Did you mean %x?"
+
+
+def test_all_of_what_runs_is_said_at_once(linalg):
+    start = linalg.edit(len(linalg.dumps) - 4)
+    names = [one.name for one in start.passes]
+    assert names == [
+        "canonicalize", "torch-finalizing-backend-type-conversion", "torch-verify-linalg-on-tensors-backend-contract"
+    ]  # fmt: skip
+    assert start.passes[0].options["max-iterations"] == "10"
+    other = start.arranged([(1, {}), (0, {"max-iterations": "1"})])
+    assert other.says == f"without {names[2]}; canonicalize with max-iterations=1"
+    made = other.run()
+    assert [dump.name for dump in made.dumps[1:]] == [names[1], names[0]]
+    assert "max-iterations=1 " in f"{made.dumps[2].options} "
+    assert start.arranged([(1, {}), (0, {}), (2, {})]).says == "passes in another order"
+    assert start.arranged([(0, {}), (1, {}), (2, {})]).steps == start.steps
+    for order, says in (
+        ([(0, {}), (0, {})], "each at most once"),
+        ([(3, {})], "each at most once"),
+        ([(0, {"max-iterations": "many"})], "max-iterations wants a whole number, not 'many'"),
+        ([(0, {"max-itertions": "1"})], "Did you mean max-iterations"),
+        ([(1, {"a": "1"})], "It has none"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            start.arranged(order)
+
+
+PROGRAM = """
+import sys
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+sys.path.insert(0, {root!r})
+from tests.triton.kernels import add_kernel
+names = {{"a_ptr": "*fp32", "b_ptr": "*fp32", "sum_ptr": "*fp32", "length": "i32", "BLOCK": "constexpr"}}
+made = compile(ASTSource(add_kernel, signature=names, constexprs={{(4,): 128}}), target=GPUTarget("cuda", 80, 32))
+print([op for op in ("add.f32", "sub.f32") if op in made.asm["ptx"].replace(".rn", "")])
+"""
+
+
+def test_triton_itself_compiles_what_was_edited(tmp_path):
+    pytest.importorskip("triton")
+    from tests.triton.kernels import add_kernel
+
+    low = irwidget.lower(add_kernel, "*fp32", "*fp32", "*fp32", "i32", 128, to="triton_gpu_ir", arch="sm_80")
+    text = low.text.replace("arith.addf", "arith.subf")
+    changed = low.edit(-1, text).run()
+    about = ("arch", "grid", "signature", "specialization", "launched_at")
+    assert [changed.trace.facts[name] for name in about] == [low.trace.facts[name] for name in about]
+    low.edit(-1, text).save(tmp_path)
+    assert (tmp_path / "add_kernel.ttgir").read_text() == text
+    root = str(Path(__file__).parents[2])
+    (tmp_path / "program.py").write_text(PROGRAM.format(root=root))
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "TRITON_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    ran = subprocess.run(
+        ["sh", "override.sh", "program.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    said = [line for line in ran.stdout.splitlines() if line.startswith("[")]
+    assert said == ["['add.f32']", "['sub.f32']"]
+    middle = next(i for i, dump in enumerate(low.dumps) if dump.name == "tritongpu-coalesce")
+    low.edit(middle).save(tmp_path / "middle")
+    assert not (tmp_path / "middle/override.sh").exists(), "Triton takes what a stage ends with, nothing in between"
 
 
 def test_a_step_that_cannot_be_begun_in_its_middle_is_named():

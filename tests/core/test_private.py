@@ -147,6 +147,8 @@ def test_torch_mlirs_tables_and_libraries_are_there():
     with mlir.new_context(), mlir.ir.Location.unknown():
         assert str(fx_importer.create_mlir_tensor_type(torch.ones(2, 3))) == "tensor<2x3xf32>"
     assert list(private_torch_mlir.libraries().glob("libTorchMLIRAggregateCAPI*"))
+    assert {"arith.addi", "arith.cmpf"} < private_torch_mlir.operations("arith")
+    assert private_torch_mlir.operations("../arith") == private_torch_mlir.operations("nothing") == frozenset()
     mlir.passmanager.PassManager.parse("builtin.module(stablehlo-legalize-to-linalg)", context=mlir.new_context())
 
 

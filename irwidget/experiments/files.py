@@ -1,0 +1,99 @@
+"""An experiment as files: its text, and the commands that run the passes on it, ours and those of the tools."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from irwidget import pipelines
+from irwidget.experiments.passes import Planned, textual
+
+if TYPE_CHECKING:
+    from irwidget.experiments.experiment import Experiment
+
+_SUFFIXES = {"llvm": "ll", "ptx": "ptx", "amdgcn": "s"}
+_PROGRAMS = {"torch-mlir-opt", "mlir-opt", "triton-opt", "mlir-translate", "opt", "llc"}
+"""Tools that are programs of the same name, which read a file and take `-o`."""
+_LEAVES = {"mlir-translate": "ll", "opt": "ll", "llc": "s"}
+_STAGES = ("ttir", "ttgir")
+"""The stages of Triton whose IR it takes from a folder instead of its own."""
+_KERNEL = re.compile(r"tt\.func public @([\w$.]+)")
+
+
+def save(experiment: Experiment[Any], folder: Path) -> Path:
+    """Write into a folder, made if need be; the path of the text.
+
+    `run.sh` takes irwidget's command line, whose pipeline is that of the tools; `tools.sh` the programs themselves,
+    which must be installed. Of a Triton kernel between its stages, `override.sh PROGRAM` has Triton itself compile the
+    text in place of its own IR.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    suffix = _SUFFIXES.get(experiment.original.trace.dumps[experiment.index].language, "mlir")
+    text = folder / f"edited.{suffix}"
+    text.write_text(experiment.text, encoding="utf-8")
+    words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
+    words += ["--pipeline", experiment.pipeline] if experiment.pipeline else []
+    _script(folder / "run.sh", [shlex.join(words)])
+    _script(folder / "tools.sh", ["set -e", *_commands(experiment.passes, text.name)])
+    if triton := _override(experiment):
+        name, ir = triton
+        (folder / name).write_text(ir, encoding="utf-8")
+        _script(folder / "override.sh", _OVERRIDE.format(name=shlex.quote(name)).splitlines())
+    return text
+
+
+_OVERRIDE = """\
+# Usage: sh override.sh my_program.py. The first run tells the folder that Triton looks in, the second compiles {name}.
+# Launch with the options that the kernel was lowered with; an autotuned one takes triton.Config(..., ir_override=...).
+set -e
+here=$PWD
+TRITON_ALWAYS_COMPILE=1 TRITON_KERNEL_DUMP=1 TRITON_DUMP_DIR="$here/dump" python "$1"
+for dumped in dump/*/{name}; do
+  mkdir -p "override/$(basename "$(dirname "$dumped")")"
+  cp {name} "override/$(basename "$(dirname "$dumped")")/"
+done
+TRITON_ALWAYS_COMPILE=1 TRITON_KERNEL_OVERRIDE=1 TRITON_OVERRIDE_DIR="$here/override" python "$1\""""
+
+
+def _script(path: Path, lines: Sequence[str]) -> None:
+    path.write_text("\n".join(['cd "$(dirname "$0")"', *lines, ""]), encoding="utf-8")
+
+
+def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
+    """The programs in order, each on the file that the one before has left; those that are none, as a comment."""
+    for number, (_, group) in enumerate(groupby(planned, key=_together), 1):
+        passes = list(group)
+        tool = passes[0].step.tool
+        if tool not in _PROGRAMS:
+            yield f"# {pipelines.command(passes[0].step)}: no program does this; run.sh does"
+            yield "exit 1"
+            return
+        after = f"{number}.{_LEAVES.get(tool, 'mlir')}"
+        bodies = [re.fullmatch(r"builtin\.module\((.*)\)", textual(one.step.arguments), re.DOTALL) for one in passes]
+        if all(bodies):
+            inner = ",".join(body[1] for body in bodies if body)
+            words = f"{tool} --pass-pipeline={shlex.quote(f'builtin.module({inner})')}"
+        else:
+            words = pipelines.command(passes[0].step)
+        yield f"{words}{' -S' if tool == 'opt' else ''} {before} -o {after}"
+        before = after
+
+
+def _together(one: Planned) -> tuple[str, object]:
+    """What passes that one command runs have in common."""
+    return one.step.tool, "" if textual(one.step.arguments).startswith("builtin.module(") else id(one)
+
+
+def _override(experiment: Experiment[Any]) -> tuple[str, str] | None:
+    """The file that Triton takes in place of its own, and its text; None where that is no stage's end."""
+    trace = experiment.original.trace
+    dump = trace.dumps[experiment.index]
+    step, kernel = trace.step_of(dump), _KERNEL.search(experiment.text)
+    ends = experiment.index + 1 == len(trace.dumps) or trace.dumps[experiment.index + 1].step != dump.step
+    if step is None or kernel is None or step.tool != "triton" or str(step) not in _STAGES or not ends:
+        return None
+    return f"{kernel[1]}.{step}", experiment.text

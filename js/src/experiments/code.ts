@@ -1,0 +1,25 @@
+/** An experiment as code that runs it by itself: a cell, a call. */
+
+import type { Experiment } from "../schema";
+
+/** A word of a line of options: in quotes, where it has more than letters. */
+function quoted(text: string): string {
+  return /^[\w.=-]+$/.test(text) ? text : `"${text.replace(/[\\"]/g, "\\$&")}"`;
+}
+
+/** A cell that runs the passes on the text. */
+export function cellOf({ pipeline }: Experiment, text: string): string {
+  return `%%lower --to raw_ir${pipeline ? ` --pipeline ${quoted(pipeline)}` : ""}\n${text}`;
+}
+
+/** A string of Python on lines of its own. */
+function python(text: string): string {
+  const raw = !text.includes('"""') && !text.endsWith("\\") && !text.endsWith('"');
+  return raw ? `r"""\\\n${text}"""`.replace('r"""\\\n', 'r"""') : JSON.stringify(text);
+}
+
+/** A call that runs the passes on the text. */
+export function callOf({ pipeline }: Experiment, text: string): string {
+  const options = pipeline ? `, pipeline=${JSON.stringify(pipeline)}` : "";
+  return `import irwidget\n\nirwidget.lower(${python(text)}, to="raw_ir"${options})\n`;
+}
