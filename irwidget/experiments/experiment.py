@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from irwidget import failures, pipelines
+from irwidget import failures, output, pipelines
 from irwidget.errors import UsageError
 from irwidget.experiments import passes
 from irwidget.experiments.passes import Planned
@@ -54,17 +54,25 @@ class Experiment(Generic[_Lowering]):
         return replace(self, passes=(*self.passes[:place], *self.passes[place + 1 :]))
 
     def replaced(self, which: str | int, pipeline: str) -> Experiment[_Lowering]:
-        """The same with a custom pipeline in place of a pass: another one, or the same with other options."""
+        """The same with a custom pipeline in place of a pass: another one, or the same with other options.
+
+        Raises UsageError when there is no such pass, or the pipeline is none; ToolError and LoweringInterrupted where a
+        program had to be asked.
+        """
         place = passes.find(self.passes, which)
         return replace(self, passes=(*self.passes[:place], *self._own(pipeline), *self.passes[place + 1 :]))
 
     def inserted(self, pipeline: str, *, before: str | int | None = None) -> Experiment[_Lowering]:
-        """The same with a custom pipeline before a pass; at the end without one."""
+        """The same with a custom pipeline before a pass; at the end without one.
+
+        Raises UsageError when there is no such pass, or the pipeline is none; ToolError and LoweringInterrupted where a
+        program had to be asked.
+        """
         place = len(self.passes) if before is None else passes.find(self.passes, before)
         return replace(self, passes=(*self.passes[:place], *self._own(pipeline), *self.passes[place:]))
 
     def moved(self, which: str | int, *, before: str | int | None = None) -> Experiment[_Lowering]:
-        """The same with a pass before another one; at the end without one."""
+        """The same with a pass before another one; at the end without one. Raises UsageError when there is none."""
         one = self.passes[passes.find(self.passes, which)]
         rest = self.without(which)
         place = len(rest.passes) if before is None else passes.find(rest.passes, before)
@@ -79,7 +87,7 @@ class Experiment(Generic[_Lowering]):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What runs, as a lowering has it."""
+        """What runs, as a lowering has it. Raises UsageError for passes that no tool runs in that order."""
         whole = passes.after(self.original.trace, self.index, self.options)
         return passes.steps_of(self.passes, self.original.trace, whole)
 
@@ -91,7 +99,7 @@ class Experiment(Generic[_Lowering]):
     def problems(self) -> tuple[Diagnostic, ...]:
         """What the parser and the verifier say of the text; empty when they take it.
 
-        Text of a language that nothing here reads is not looked at.
+        Text of a language that nothing here reads is not looked at. Raises UsageError for text that is no Unicode.
         """
         trace = self._source().run(raw_text.checks(self.text), self.options)
         return (_said(trace.failure),) if trace.failure else ()
@@ -99,16 +107,15 @@ class Experiment(Generic[_Lowering]):
     def save(self, folder: str | Path) -> Path:
         """Write the text and the command that runs the passes on it; the path of the text.
 
-        `run.sh` beside it takes irwidget's command line, whose pipeline is that of the tools themselves.
+        `run.sh` beside it takes irwidget's command line, whose pipeline is that of the tools themselves. Raises
+        UsageError when they cannot be written.
         """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = output.folder(folder)
         suffix = _SUFFIXES.get(self.original.trace.dumps[self.index].language, "mlir")
-        text = folder / f"edited.{suffix}"
-        text.write_text(self.text, encoding="utf-8")
+        text = output.write(folder / f"edited.{suffix}", self.text)
         words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
         words += ["--pipeline", self.pipeline] if self.pipeline else []
-        (folder / "run.sh").write_text(f'cd "$(dirname "$0")"\n{shlex.join(words)}\n', encoding="utf-8")
+        output.write(folder / "run.sh", f'cd "$(dirname "$0")"\n{shlex.join(words)}\n')
         return text
 
     # Running
@@ -117,7 +124,8 @@ class Experiment(Generic[_Lowering]):
         """Run the passes; the result shows itself beside the original.
 
         `check=True` executes it and compares it as the original would be; a lowering that was loaded from a file is
-        *not checked*. Raises what `irwidget.lower` raises; dumps before a failure are in its `lowering`.
+        *not checked*. Raises what `irwidget.lower` raises, LoweringInterrupted, and UsageError where dumps lack the
+        values that a pass needs; dumps before a failure are in its `lowering`.
         """
         options = replace(self.options, timeout=timeout) if timeout is not None else self.options
         steps = self.steps
