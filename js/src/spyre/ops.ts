@@ -10,7 +10,7 @@ const MARKS: Record<string, string> = {
   substitute: "⌂ host, here only",
 };
 
-export class Ops {
+export class OpList {
   readonly element: HTMLElement;
   private rows: HTMLElement[] = [];
   private program!: SpyreProgram;
