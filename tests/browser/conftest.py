@@ -16,6 +16,9 @@ except ImportError:
 
 from tests.browser.labserver import CHROMIUM, FLAGS, Server
 
+PATIENCE = 90_000
+"""Milliseconds that are waited for what should be there at once: the machine may have other work."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
@@ -40,6 +43,7 @@ def chromium() -> Iterator[sync_api.Browser]:
 def tab(chromium: sync_api.Browser) -> Iterator[sync_api.Page]:
     """A page for all tests of a file, to open offline pages in."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    page.set_default_timeout(PATIENCE)
     yield page
     page.close()
 
@@ -63,7 +67,7 @@ class Notebook:
 
     def run_all(self) -> None:
         """Run all cells; what to wait for is for the test to say."""
-        self.page.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=60_000)
+        self.page.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=90_000)
         self.page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
 
     def save(self) -> str:
@@ -74,7 +78,7 @@ class Notebook:
     def viewer(self, nth: int = 0) -> sync_api.Locator:
         """A view, once it has painted."""
         view = self.page.locator(".irw").nth(nth)
-        view.and_(self.page.locator("[data-ready]")).wait_for(timeout=30_000)
+        view.and_(self.page.locator("[data-ready]")).wait_for(timeout=90_000)
         return view
 
 
@@ -92,11 +96,12 @@ def open_notebook(server: Server, chromium: sync_api.Browser) -> Iterator[Callab
         nbformat.write(notebook, path)
         if not contexts:
             contexts.append(chromium.new_context(viewport={"width": 1500, "height": 950}))
+            contexts[0].set_default_timeout(PATIENCE)
         page = contexts[0].new_page()
         route = f"lab/workspaces/{path.stem}/tree/{path.name}?reset" if app == "lab" else f"notebooks/{path.name}"
         page.goto(f"{server.url}/{route}")
-        page.wait_for_function("window.jupyterapp !== undefined", timeout=60_000)
-        page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+        page.wait_for_function("window.jupyterapp !== undefined", timeout=90_000)
+        page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=90_000)
         return Notebook(page, path)
 
     yield make

@@ -106,3 +106,11 @@ def evaluate(page: Page, expression: str) -> str:
         }""",
         expression,
     )
+
+
+def eventually(page: Page, expression: str, value: str) -> None:
+    """Wait until Python in the kernel of the open notebook has this value, as `repr` writes it."""
+    until = time.monotonic() + 90
+    while (found := evaluate(page, expression)) != value:
+        assert time.monotonic() < until, found
+        page.wait_for_timeout(40)

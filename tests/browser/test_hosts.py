@@ -69,7 +69,7 @@ def test_marimo(marimo, chromium):
     page = chromium.new_page(viewport={"width": 1500, "height": 950})
     page.goto(marimo)
     view = page.locator(".irw[data-timeline]")
-    view.wait_for(timeout=60_000)
+    view.wait_for(timeout=90_000)
     assert view.evaluate("view => view.getRootNode() instanceof ShadowRoot")
     assert view.locator(".irw-pane .cm-line.irw-gone").count() > 0
     assert view.locator(".irw-pane .cm-line").first.evaluate("line => getComputedStyle(line).fontFamily").count("mono")

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.browser import labserver
 from tests.browser.labserver import SHOW, evaluate
 
 SUM = """define i32 @sum(i32 %n) {
@@ -46,11 +47,7 @@ def python(notebook, expression: str) -> str:
 
 
 def eventually(notebook, expression: str, value: str) -> None:
-    for _ in range(50):
-        if (found := python(notebook, expression)) == value:
-            return
-        notebook.page.wait_for_timeout(40)
-    assert found == value
+    labserver.eventually(notebook.page, expression, value)
 
 
 def titles(view) -> list[str]:
@@ -160,9 +157,9 @@ def test_a_reload_restores_the_view_and_the_selection(notebook):
     eventually(notebook, "w.right", "10")
     notebook.save()
     notebook.page.reload()
-    notebook.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady", timeout=60_000)
+    notebook.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext?.isReady", timeout=90_000)
     live = notebook.page.locator(".irw[data-ready]", has=notebook.page.get_by_role("button", name="Tab", exact=True))
-    live.wait_for(timeout=60_000)
+    live.wait_for(timeout=90_000)
     assert titles(live) == ["9", "10"]
     assert notebook.page.locator(".irw").count() == 1, "what the file holds has made room for it"
 
@@ -282,7 +279,7 @@ def test_the_passes_inside_a_step_of_llvm_open_when_asked(several):
     view = several.viewer(1)
     view.locator("[data-stage='1']").click()
     view.get_by_role("button", name="Passes inside").click()
-    view.locator(".irw-row").nth(3).wait_for(timeout=30_000)
+    view.locator(".irw-row").nth(3).wait_for(timeout=90_000)
     assert view.get_by_role("button", name="Passes inside").count() == 0
     assert python(several, "v.stages()[-1]") == "'default<O2>'"
     assert titles(view)[1] == "1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from irwidget import views
-from tests.browser.labserver import SHOW, evaluate
+from tests.browser.labserver import SHOW, eventually
 from tests.views.lowerings import lower
 
 CELL = SHOW + "w = views.show([lower()], key='a'); w"
@@ -32,10 +32,15 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     page.locator("a", has_text="look").click()
     view.locator("[data-stage='13'][aria-selected='true']").wait_for()
     text = write(view, 3, "why twice?")
-    assert evaluate(page, "[one['note'] for one in w.notes]") == "['why twice?']"
-    page.wait_for_timeout(300)
-    (output,) = (one for one in json.loads(opened.save())["cells"][0]["outputs"] if "data" in one)
-    (kept,) = output["data"]["application/vnd.irwidget+json"]["views"][0]["state"]["notes"]
+    eventually(page, "[one['note'] for one in w.notes]", "['why twice?']")
+    kept = None
+    for _ in range(300):
+        (output,) = (one for one in json.loads(opened.save())["cells"][0]["outputs"] if "data" in one)
+        if notes := output["data"]["application/vnd.irwidget+json"]["views"][0]["state"]["notes"]:
+            (kept,) = notes
+            break
+        page.wait_for_timeout(300)
+    assert kept
     assert (kept["note"], kept["text"].strip()) == ("why twice?", text)
 
     page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
@@ -43,15 +48,15 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     server = page.url.split("/lab")[0]
     again.goto(f"{server}/lab/workspaces/{opened.path.stem}-again/tree/{opened.path.name}#pass=13&line=2")
     saved = again.locator(".irw[data-timeline]")
-    saved.wait_for(timeout=60_000)
+    saved.wait_for(timeout=90_000)
     assert saved.get_by_role("button", name="Notes (1)").count() == 1
     saved.locator("[data-stage='13'][aria-selected='true']").wait_for()
-    again.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=60_000)
+    again.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=90_000)
     again.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
     fresh = again.locator(".irw", has=again.get_by_role("button", name="Tab", exact=True))
-    fresh.wait_for(timeout=60_000)  # a new kernel's, which knows of no notes
+    fresh.wait_for(timeout=90_000)  # a new kernel's, which knows of no notes
     fresh.get_by_role("button", name="Notes (1)").wait_for()
-    assert evaluate(again, "[one['note'] for one in w.notes]") == "['why twice?']"
+    eventually(again, "[one['note'] for one in w.notes]", "['why twice?']")
     again.close()
 
 

@@ -22,13 +22,13 @@ def test_progress_says_what_goes_on_and_stops_during_the_export(open_notebook):
     page = notebook.page
     bar = page.locator(".irw-progress")
     stop = bar.get_by_role("button", name="Stop")
-    bar.locator(".irw-phases li", has_text="torch.export").first.wait_for(timeout=60_000)
-    page.locator(".irw-list").wait_for(timeout=30_000)  # the view has taken the place of the progress
+    bar.locator(".irw-phases li", has_text="torch.export").first.wait_for(timeout=90_000)
+    page.locator(".irw-list").wait_for(timeout=90_000)  # the view has taken the place of the progress
     assert page.locator(".jp-Cell").nth(1).locator(".irw-progress").count() == 0
     last = page.locator(".jp-Cell").nth(3)
-    last.locator("[aria-current]", has_text="torch.export").wait_for(timeout=30_000)
+    last.locator("[aria-current]", has_text="torch.export").wait_for(timeout=90_000)
     stop.click()
-    last.locator(".jp-OutputArea", has_text="interrupted").wait_for(timeout=10_000)
+    last.locator(".jp-OutputArea", has_text="interrupted").wait_for(timeout=90_000)
     page.wait_for_function("!document.querySelector('.irw-progress')")
     assert evaluate(page, "wait") == "90"  # the kernel lives
     assert "ended without a result" in last.inner_text()

@@ -17,7 +17,7 @@ def test_a_click_opens_the_pass_diff_in_a_notebook(open_notebook):
     opened = open_notebook(SWEEP + "result")
     opened.run_all()
     page = opened.page
-    page.locator(".irw-w-cell[data-status='ok']").click(timeout=60_000)
+    page.locator(".irw-w-cell[data-status='ok']").click(timeout=90_000)
     page.locator(".irw-w-diff .irw .cm-line", has_text="arith.addf").first.wait_for()
     page.locator(".irw-w .irw-query").first.fill("bad")
     page.locator(".irw-w-cell[data-status='ok']").wait_for(state="hidden")
