@@ -10,7 +10,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help lab test check format lint coverage exhaustive mutants demo notebooks gallery docs dist ranges soak report venv system js js-dev mutants-js lock clean
+.PHONY: help lab test check format lint coverage exhaustive mutants unit browser-unit changed demo notebooks gallery docs dist ranges soak report venv system js js-dev mutants-js lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -100,16 +100,18 @@ CHANGED = $(shell { git diff --name-only --diff-filter=d HEAD; git ls-files --ot
 	| grep -E '^(irwidget|benchmarks)/.*\.pyi?$$')
 
 check: venv js/node_modules ## format, lint, unit tests, types of changed files: before each commit
-	@$(MAKE) --no-print-directory -j 2 changed quick
+	@$(MAKE) --no-print-directory -j 2 unit browser-unit changed
 
 changed: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(if $(CHANGED),$(BIN)/pyright $(CHANGED),@echo "no Python has changed since the last commit: no types to check")
 
-quick: venv js/node_modules
-	npm --prefix js run --silent check
+unit: venv
 	$(BIN)/python -m pytest -q -p no:cacheprovider $(UNIT) -k "$(BRIEF)"
+
+browser-unit: venv js/node_modules
+	npm --prefix js run --silent check
 
 exhaustive: venv ## the tests with every row of their large tables
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --exhaustive tests

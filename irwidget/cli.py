@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irwidget import arguments, display, reports, terminal
+from irwidget import arguments, display, output, reports, terminal
 from irwidget.cells import AlreadyShown
 from irwidget.errors import IRWidgetError, UsageError, near
 
@@ -103,11 +103,16 @@ def _file(parsed: argparse.Namespace, command: str) -> Path:
     if len(parsed.names) != 1:
         raise UsageError(f"{command} takes one file")
     path = Path(parsed.names[0])
-    if not path.is_file():
+    try:
+        if path.is_file():
+            return path
+        if path.exists():
+            raise UsageError(f"{path} is no file")
         folder = path.parent if path.parent.is_dir() else Path()
         close = near(path.name, [one.name for one in folder.iterdir()])
-        raise UsageError(f"There is no file {path}. {close if close.startswith('Did') else ''}".rstrip())
-    return path
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    raise UsageError(f"There is no file {path}. {close if close.startswith('Did') else ''}".rstrip())
 
 
 def _export(words: list[str]) -> None:
@@ -119,7 +124,7 @@ def _export(words: list[str]) -> None:
         return
     path = _file(parsed, "irwidget export")
     target = Path(parsed.html or path.with_suffix(".html").name)
-    target.write_text(notebooks.page(path), encoding="utf-8")
+    output.write(target, notebooks.page(path))
     print(f"wrote {target} ({target.stat().st_size / 2**20:.1f} MB)")
 
 
@@ -314,10 +319,7 @@ def _write(text: str, path: str) -> None:
     if path == "-":
         sys.stdout.write(text)
         return
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    output.write(path, text)
 
 
 if __name__ == "__main__":

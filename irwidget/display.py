@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from irwidget import private_ipython
+from irwidget import output, private_ipython
 from irwidget.registry import View, views
 
 
@@ -46,7 +46,7 @@ def page(results: Sequence[Any], title: str, path: str | Path | None = None) -> 
     """The same as one offline page; written to `path` when given."""
     made = view_of(results).page(results, title)
     if path is not None:
-        Path(path).write_text(made, encoding="utf-8")
+        output.write(path, made)
     return made
 
 

@@ -6,7 +6,6 @@ where a lowering had already begun, the part of it that succeeded.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -110,6 +109,8 @@ class LoweringInterrupted(KeyboardInterrupt):
 
 def near(word: str, known: Iterable[str]) -> str:
     """Suggest known words for a mistyped one, as the end of an error message."""
+    import difflib
+
     known = list(known)
     close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
     if close:

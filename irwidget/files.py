@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import UsageError
+from irwidget.toolchain.language import binary
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,11 @@ class FileShell:
 def read(path: Path) -> str:
     """The text of a file. Raises UsageError when it cannot be read, or is no text."""
     try:
-        return path.read_text(encoding="utf-8")
+        data = path.read_bytes()
+        if what := binary(data):
+            raise UsageError(f"{path} is {what}")
+        return data.decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no text: byte {error.start} is not UTF-8") from None
+        raise UsageError(f"{path} is no text: byte {error.start} is not UTF-8. Save it as UTF-8") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {os.strerror(error.errno) if error.errno else error}") from None

@@ -16,6 +16,7 @@ from irwidget.readers import log as logs
 from irwidget.readers.base import Reader, ReaderInput
 from irwidget.registry import readers
 from irwidget.result import Lowering, save
+from irwidget.toolchain.language import binary
 from irwidget.trace import Trace
 
 STDIN = "-"
@@ -33,11 +34,14 @@ class Opened(list[Lowering]):
 
     @property
     def text(self) -> str:
-        """What a terminal shows."""
+        """What a terminal shows. Raises UsageError where a lowering names a view that is not installed."""
         return display.text(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """All of it as one interactive page that needs no kernel and no network; written to `path` when given."""
+        """All of it as one interactive page that needs no kernel and no network; written to `path` when given.
+
+        Raises UsageError when it cannot be written.
+        """
         return display.page(self, self.name, path)
 
     def save(self, path: str | Path) -> Path:
@@ -134,6 +138,8 @@ def _chosen(given: ReaderInput, format: str | None) -> Reader:
     for reader in readers:
         if readers.ask(reader, lambda one: _recognises(one, given), False):
             return reader
+    if given.log is not None and (what := binary(given.log.head)):
+        raise UsageError(f"{given.name} is {what}, and no dump that a reader knows. {_known()}")
     raise UsageError(f"{given.name} is no dump that a reader knows; format= names one. {_known()}")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irwidget import display, layouts, triton_schedule
+from irwidget import display, layouts, output, triton_schedule
 from irwidget.errors import UsageError
 from irwidget.experiments import experiment
 from irwidget.experiments.experiment import Experiment, Judge
@@ -173,7 +173,9 @@ class Lowering:
 
     def layout(self, what: str | int, dump: int | Dump | None = None) -> Layout:
         """The layout of one tensor of a dump: `what` is a value (`"%acc"`), a type as the dump writes it, or a line
-        (from 1). `.owners(i, j)`, `.table("bank")`; `irwidget.layouts.movement` of two. Raises as `layouts`.
+        (from 1). `.owners(i, j)`, `.table("bank")`; `irwidget.layouts.movement` of two.
+
+        Raises UsageError where there is no such layout, ToolError without Triton.
         """
         return layouts.of(self.trace, dump)[what]
 
@@ -211,17 +213,19 @@ class Lowering:
     def save(self, path: str | Path) -> Path:
         """Write the final IR to a file; all of the lowering, exactly, when the file's name ends in `.irtrace`.
 
-        `irwidget.load` reads the latter. Waits for dumps that are on their way. Raises UsageError when an .irtrace file
-        cannot be written; then what was there before is still there.
+        `irwidget.load` reads the latter. Waits for dumps that are on their way. Raises UsageError when the file
+        cannot be written; what was there before an .irtrace file is then still there.
         """
         path = Path(path)
         if path.suffix == file.SUFFIX:
             return file.write([self.trace], path)
-        path.write_text(self.text, encoding="utf-8")
-        return path
+        return output.write(path, self.text)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """One interactive page that needs no kernel and no network; written to `path` when given."""
+        """One interactive page that needs no kernel and no network; written to `path` when given.
+
+        Raises UsageError when it cannot be written.
+        """
         return display.page([self], f"{self.name}: {self.target}", path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -255,5 +259,6 @@ def save(lowerings: Sequence[Lowering], path: str | Path) -> Path:
     """Keep all of several lowerings in one .irtrace file. Raises UsageError for another ending, as `Lowering.save`."""
     path = Path(path)
     if path.suffix != file.SUFFIX:
-        raise UsageError(f"Lowerings are kept in {file.SUFFIX} files: {path.with_suffix(file.SUFFIX)}, say, not {path}")
+        where = path.with_suffix(file.SUFFIX) if path.name else f"x{file.SUFFIX}"
+        raise UsageError(f"Lowerings are kept in {file.SUFFIX} files: {where}, say, not {path}")
     return file.write([lowering.trace for lowering in lowerings], path)

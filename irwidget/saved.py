@@ -29,7 +29,9 @@ def load(path: str | os.PathLike[str], number: int | None = None, *, most: int =
 
 
 def load_all(path: str | os.PathLike[str], *, most: int = reading.MOST) -> list[Lowering]:
-    """Every lowering that a file holds; otherwise as `load`."""
+    """Every lowering that a file holds; otherwise as `load`. Raises UsageError as it does."""
+    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"load takes the path of an .irtrace file, not a {type(path).__name__}")
     made: list[Lowering] = []
     for trace in reading.read(os.fspath(path), most).traces:
         low = Lowering(trace)

@@ -68,6 +68,8 @@ class Pipeline(base.BundledView):
 
     The traits can be set from Python and observed; they change on another thread while the pipeline runs. A page
     cannot set any of them: it asks, and each request is checked.
+
+    Raises UsageError for what cannot be lowered or is no pipeline, and LoweringInterrupted for Ctrl-C in the export.
     """
 
     _code = "pipeline"
@@ -280,13 +282,16 @@ class Pipeline(base.BundledView):
     def run(self, upto: int | None = None) -> Lowering:
         """Run the pipeline, or its first steps up to index `upto`, and return what it made.
 
-        Raises what `irwidget.lower` raises; Ctrl-C stops the run.
+        Raises what `irwidget.lower` raises, and UsageError when it runs already; Ctrl-C stops the run.
         """
         self.start(upto)
         return self.wait()
 
     def wait(self, timeout: float | None = None) -> Lowering:
-        """Wait for the run under way, at most `timeout` seconds (TimeoutError). Raises what ended it early."""
+        """Wait for the run under way, at most `timeout` seconds.
+
+        Raises what ended it early, UsageError when nothing has run, and TimeoutError.
+        """
         over = self._over  # not Thread.join: interrupted, it takes the thread for ended
         try:
             while not over.wait(0.1 if timeout is None else min(timeout, 0.1)):

@@ -117,7 +117,10 @@ class Comparison:
         return f"{said}; {end[self.ends_the_same]}{values}"
 
     def to_html(self, path: Any = None) -> str:
-        """One offline page with both, opened at the first difference; written to `path` when given."""
+        """One offline page with both, opened at the first difference; written to `path` when given.
+
+        Raises UsageError when it cannot be written.
+        """
         return display.page([self], f"{self.left.trace.name} and {self.right.trace.name}", path)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:

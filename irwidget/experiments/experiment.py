@@ -55,17 +55,25 @@ class Experiment(Generic[_Lowering]):
         return replace(self, passes=(*self.passes[:place], *self.passes[place + 1 :]))
 
     def replaced(self, which: str | int, pipeline: str) -> Experiment[_Lowering]:
-        """The same with a custom pipeline in place of a pass: another one, or the same with other options."""
+        """The same with a custom pipeline in place of a pass: another one, or the same with other options.
+
+        Raises UsageError when there is no such pass, or the pipeline is none; ToolError and LoweringInterrupted where a
+        program had to be asked.
+        """
         place = passes.find(self.passes, which)
         return replace(self, passes=(*self.passes[:place], *self._own(pipeline), *self.passes[place + 1 :]))
 
     def inserted(self, pipeline: str, *, before: str | int | None = None) -> Experiment[_Lowering]:
-        """The same with a custom pipeline before a pass; at the end without one."""
+        """The same with a custom pipeline before a pass; at the end without one.
+
+        Raises UsageError when there is no such pass, or the pipeline is none; ToolError and LoweringInterrupted where a
+        program had to be asked.
+        """
         place = len(self.passes) if before is None else passes.find(self.passes, before)
         return replace(self, passes=(*self.passes[:place], *self._own(pipeline), *self.passes[place:]))
 
     def moved(self, which: str | int, *, before: str | int | None = None) -> Experiment[_Lowering]:
-        """The same with a pass before another one; at the end without one."""
+        """The same with a pass before another one; at the end without one. Raises UsageError when there is none."""
         one = self.passes[passes.find(self.passes, which)]
         rest = self.without(which)
         place = len(rest.passes) if before is None else passes.find(rest.passes, before)
@@ -96,7 +104,7 @@ class Experiment(Generic[_Lowering]):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What runs, as a lowering has it."""
+        """What runs, as a lowering has it. Raises UsageError for passes that no tool runs in that order."""
         whole = passes.after(self.original.trace, self.index, self.options)
         return passes.steps_of(self.passes, self.original.trace, whole)
 
@@ -108,7 +116,8 @@ class Experiment(Generic[_Lowering]):
     def problems(self) -> tuple[Diagnostic, ...]:
         """What the parser and the verifier say of the text, with names near to one that they do not know.
 
-        Empty when they take it. Text of a language that nothing here reads is not looked at: see `read`.
+        Empty when they take it. Text of a language that nothing here reads is not looked at: see `read`. Raises
+        UsageError for text that is no Unicode.
         """
         trace = self._source().run(raw_text.checks(self.text, self._before), self.options)
         return (hints.hinted(_said(trace.failure), self.text, self.original.trace),) if trace.failure else ()
@@ -123,7 +132,10 @@ class Experiment(Generic[_Lowering]):
         return self.original.trace.dumps[self.index].text
 
     def save(self, folder: str | Path) -> Path:
-        """Write the text and the commands that run the passes on it; the path of the text. See `files`."""
+        """Write the text and the commands that run the passes on it; the path of the text. See `files`.
+
+        Raises UsageError when they cannot be written.
+        """
         return files.save(self, Path(folder))
 
     # Running
@@ -140,7 +152,8 @@ class Experiment(Generic[_Lowering]):
 
         `stop`, set on another thread, ends it as Ctrl-C does; `progress` is called as each pass begins.
         `check=True` executes it and compares it as the original would be; a lowering that was loaded from a file is
-        *not checked*. Raises what `irwidget.lower` raises; dumps before a failure are in its `lowering`.
+        *not checked*. Raises what `irwidget.lower` raises, LoweringInterrupted, and UsageError where dumps lack the
+        values that a pass needs; dumps before a failure are in its `lowering`.
         """
         options = replace(self.options, stop=stop, progress=progress)
         options = replace(options, timeout=timeout) if timeout is not None else options

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irwidget import pipelines
+from irwidget import output, pipelines
 from irwidget.experiments.passes import Planned, textual
 
 if TYPE_CHECKING:
@@ -29,19 +29,18 @@ def save(experiment: Experiment[Any], folder: Path) -> Path:
 
     `run.sh` takes irwidget's command line, whose pipeline is that of the tools; `tools.sh` the programs themselves,
     which must be installed. Of a Triton kernel between its stages, `override.sh PROGRAM` has Triton itself compile the
-    text in place of its own IR.
+    text in place of its own IR. Raises UsageError when they cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = output.folder(folder)
     suffix = _SUFFIXES.get(experiment.original.trace.dumps[experiment.index].language, "mlir")
-    text = folder / f"edited.{suffix}"
-    text.write_text(experiment.text, encoding="utf-8")
+    text = output.write(folder / f"edited.{suffix}", experiment.text)
     words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
     words += ["--pipeline", experiment.pipeline] if experiment.pipeline else []
     _script(folder / "run.sh", [shlex.join(words)])
     _script(folder / "tools.sh", ["set -e", *_commands(experiment.passes, text.name)])
     if triton := _override(experiment):
         name, ir = triton
-        (folder / name).write_text(ir, encoding="utf-8")
+        output.write(folder / name, ir)
         _script(folder / "override.sh", _OVERRIDE.format(name=shlex.quote(name)).splitlines())
     return text
 
@@ -60,7 +59,7 @@ TRITON_ALWAYS_COMPILE=1 TRITON_KERNEL_OVERRIDE=1 TRITON_OVERRIDE_DIR="$here/over
 
 
 def _script(path: Path, lines: Sequence[str]) -> None:
-    path.write_text("\n".join(['cd "$(dirname "$0")"', *lines, ""]), encoding="utf-8")
+    output.write(path, "\n".join(['cd "$(dirname "$0")"', *lines, ""]))
 
 
 def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:

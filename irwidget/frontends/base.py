@@ -207,6 +207,10 @@ class KernelBegun(Begun):
         return {}
 
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
+        """Lower by `make`, and go on with `extra`.
+
+        Raises Interrupted, and UsageError where no text is left to go on from.
+        """
         try:
             with bounded(f"the front end of {self.front_end.name.capitalize()}"):
                 made = self.make(target, options)

@@ -9,6 +9,7 @@ from irwidget.frontends import raw_text
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made, run
 from irwidget.frontends.cell import Call, Candidate, NotebookCell
 from irwidget.registry import Target
+from irwidget.toolchain.language import binary
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Dump, Step, Trace, Verdict, not_checked
 
@@ -30,7 +31,8 @@ class _Text(Begun):
         given: Any = self.given.obj
         text: Any = given.text if isinstance(given, Dump) else given
         if not isinstance(text, str):
-            raise UsageError(f"raw_ir starts from IR text, not from a {type(text).__name__}")
+            what = binary(bytes(text)) if isinstance(text, bytes | bytearray) else ""
+            raise UsageError(f"raw_ir starts from IR text, not from {what or f'a {type(text).__name__}'}")
         steps = extra or raw_text.checks(text)
         frame = Trace("", (), name=self.given.called, diagnostics=raw_text.remarks(text, steps))
         return Made(run(raw_text.source(text, steps), steps, target.name, options, frame))

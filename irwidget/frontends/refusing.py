@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from irwidget.errors import ExportError
 from irwidget.frontends.places import node_lines, quote
-from irwidget.private_torch import pytree
 from irwidget.toolchain.locations import is_user_file
 
 if TYPE_CHECKING:
@@ -44,6 +41,10 @@ def _line(node: Node) -> Any:
 
 def check_layouts(program: ExportedProgram, name: str) -> None:
     """Raise ExportError for sparse tensors."""
+    import torch
+
+    from irwidget.private_torch import pytree
+
     for node in program.graph.nodes:
         for value in pytree.tree_leaves(node.meta.get("val")):
             if isinstance(value, torch.Tensor) and value.layout != torch.strided:

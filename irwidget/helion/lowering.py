@@ -105,7 +105,7 @@ class HelionLowering:
         return None
 
     def program(self, *, check_bounds: bool = False) -> execute.Executable:
-        """The module with what it takes to run it."""
+        """The module with what it takes to run it. Raises UsageError where it cannot be taken to LLVM."""
         steps = _llvm_steps(self, check_bounds=check_bounds)
         return execute.Executable(
             self.binding.name,
@@ -133,6 +133,7 @@ class HelionLowering:
 
         Raises:
             UsageError: meta tensors, or shapes that the module is not made for.
+            ExportError: Helion cannot take the arguments.
             PassError: the module cannot be taken to LLVM.
             ToolError: the kernel crashed, took longer than `timeout` seconds, or left a buffer.
         """
@@ -146,7 +147,10 @@ class HelionLowering:
         return EmittedKernel(self.binding, self.emission).lower("raw", dumps=False)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """One interactive page that needs no kernel and no network; written to `path` when given."""
+        """One interactive page that needs no kernel and no network; written to `path` when given.
+
+        Raises UsageError when it cannot be written.
+        """
         return display.page([self], f"{self.trace.name}: {self.trace.target}", path)
 
     def display(self) -> None:

@@ -37,7 +37,10 @@ class Layouts:
 
     @cached_property
     def conversions(self) -> Sequence[tuple[int, str, Movement]]:
-        """Each operation that moves a tensor: its line (from 1), its name, and what Triton does for it."""
+        """Each operation that moves a tensor: its line (from 1), its name, and what Triton does for it.
+
+        Raises ToolError without Triton, UsageError for a GPU that it does not know.
+        """
         pairs = {(one.source.text, one.result.text): one for one in self.moves}
         known = self.by_type
         arch = str(self.trace.facts.get("arch", "")) or arch_of(next(iter(known.values()))) if known else ""
@@ -70,7 +73,10 @@ class Layouts:
         raise UsageError(f"{self.dump.name} has no tensor {what!r} with a layout. {near(what, names)}")
 
     def to_html(self, path: Any = None) -> str:
-        """One interactive page that needs no kernel and no network; written to `path` when given."""
+        """One interactive page that needs no kernel and no network; written to `path` when given.
+
+        Raises UsageError when it cannot be written.
+        """
         return display.page([self], f"{self.trace.name}: layouts after {self.dump.name}", path)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:

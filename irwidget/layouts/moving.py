@@ -45,7 +45,8 @@ class Movement:
     def wavefronts(self) -> tuple[int, int] | None:
         """How often the block goes to shared memory, and how often without bank conflicts. None: not counted.
 
-        Counted on NVIDIA's GPUs only, of every thread's address in Triton's own code.
+        Counted on NVIDIA's GPUs only, of every thread's address in Triton's own code. Raises UsageError for a GPU that
+        Triton does not know.
         """
         if self.code is None or find(self.arch).backend != "cuda":
             return None
@@ -121,7 +122,8 @@ def movements(pairs: Sequence[tuple[Layout, Layout]], arch: str, *, seconds: flo
 def movement(source: Layout, result: Layout, arch: str = "") -> Movement:
     """From one layout of a tensor to another: in registers both, or one in shared memory (a load or a store).
 
-    Raises UsageError when they are not of one shape and type of element.
+    Raises UsageError when they are not of one shape and type of element, UnsupportedError when both are of memory, and
+    ToolError without Triton.
     """
     if (source.type.shape, source.type.element) != (result.type.shape, result.type.element):
         raise UsageError(f"{source.type.text} and {result.type.text} are not of one shape and type")

@@ -41,6 +41,8 @@ def spyre_hint(
 
     Used inside the function that is compiled. `tiles` and `num_tiles_per_dim` are other names of
     `slices`; one scope tiles one dim, nested scopes make nested loops. Values are positive integers.
+
+    Raises UsageError for several dims in one scope, UnsupportedError for other values.
     """
     loops = dict(slices or tiles or num_tiles_per_dim or {})
     if len(loops) > 1:

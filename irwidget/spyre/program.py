@@ -154,7 +154,10 @@ class SpyreProgram:
         return entry
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """One interactive page with the program and its passes, without kernel and network; written to `path`."""
+        """One interactive page with the program and its passes, without kernel and network; written to `path`.
+
+        Raises UsageError when it cannot be written.
+        """
         return display.page([self], f"{self.name} for Spyre", path)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

@@ -62,7 +62,7 @@ class Sweep:
 
     @property
     def table(self) -> Any:
-        """A pyarrow.Table, a row per cell, with the columns of the Parquet file."""
+        """A pyarrow.Table, a row per cell, with the columns of the Parquet file. Raises ToolError without pyarrow."""
         return table(self.cells)
 
     def to_pandas(self) -> Any:
@@ -95,7 +95,10 @@ class Sweep:
         return SweepComparison(before, self)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """One offline page: the heat map, its filter, and the pass diff of each cell; written to `path` when given."""
+        """One offline page: the heat map, its filter, and the pass diff of each cell; written to `path` when given.
+
+        Raises UsageError when it cannot be written.
+        """
         return display.page([self], f"Sweep: {self.summary}", path)
 
     def _repr_mimebundle_(self, **_: Any) -> Any:
@@ -177,7 +180,7 @@ class SweepComparison:
 def load(path: str | Path) -> Sweep:
     """The sweep that a Parquet file holds, also one that was stopped in the middle.
 
-    Raises UsageError when there is no such file.
+    Raises UsageError when there is no such file, ToolError when it cannot be read.
     """
     store = Store(path)
     if not store.cells:

@@ -41,6 +41,25 @@ def require_unicode(text: str) -> None:
         raise UsageError(f"Line {line} of the IR has a character that is not Unicode: {text[error.start]!a}") from None
 
 
+_BINARY = (
+    (b"BC\xc0\xde", "LLVM bitcode: llvm-dis makes text of it"),
+    (b"\xde\xc0\x17\x0b", "LLVM bitcode: llvm-dis makes text of it"),
+    (b"ML\xefR", "MLIR bytecode: mlir-opt makes text of it"),
+    (b"\x03\x02#\x07", "SPIR-V: spirv-dis makes text of it"),
+    (b"\x7fELF", "an ELF file, machine code: objdump -d makes text of it"),
+    (b"\x1f\x8b", "packed by gzip: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "packed by zstd: unpack it first"),
+    (b"PK\x03\x04", "a zip file: unpack it first"),
+    (b"\xff\xfe", "text in UTF-16: save it as UTF-8"),
+    (b"\xfe\xff", "text in UTF-16: save it as UTF-8"),
+)
+
+
+def binary(data: bytes) -> str:
+    """What bytes are that are no text of ours, by how they begin, and what makes text of them; empty when unknown."""
+    return next((what for sign, what in _BINARY if data.startswith(sign)), "")
+
+
 _COMMENT = re.compile(r"\s*(?://|;)[^\n]*\n|\s+")
 _MARK = "\ufeff"
 """What editors of other systems put first, the byte order mark: no language has it."""

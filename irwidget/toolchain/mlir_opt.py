@@ -78,7 +78,8 @@ def as_mlir(run: Run, state: State, step: Step) -> MlirState:
         return state
     if isinstance(state, TextState) and state.language == "mlir":
         return parsed(run, step.tool, state.text)
-    raise refuse(step, f"{step.tool} reads MLIR, but it was given {state.language}")
+    given = "that of Triton, which triton-opt reads" if state.language == "mlir" else state.language
+    raise refuse(step, f"{step.tool} reads MLIR, but it was given {given}")
 
 
 def parsed(run: Run, tool: str, text: str) -> MlirState:

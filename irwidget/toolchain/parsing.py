@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from irwidget.trace import Diagnostic, Location
 
+_BRACKET = re.compile(r"->|[][(){}<>]")
 INPUT = "<input>"
 """The file of locations in a text that has none."""
 _WIDTH = 100
 """Characters of a line that are shown around the place: a line may have megabytes."""
+_LONG = 2000
+"""Characters of a message that are shown."""
 
 
 def told(text: str, message: str, line: int, column: int) -> str:
@@ -22,6 +26,20 @@ def told(text: str, message: str, line: int, column: int) -> str:
     shown = "".join(char if char.isprintable() else " " if char == "\t" else "\ufffd" for char in code[start:][:_WIDTH])
     caret = " " * (column - 1 - start) + "^"
     return f"{message}\n  at line {line}, column {column}:\n    {shown}\n    {caret}"
+
+
+def deepest(text: str) -> int:
+    """How many brackets of a text are open at once, at most; arrows do not close any."""
+    depth = most = 0
+    for found in _BRACKET.finditer(text):
+        depth = depth + 1 if found[0] in "([{<" else max(0, depth - (found[0] != "->"))
+        most = max(most, depth)
+    return most
+
+
+def shortened(message: str) -> str:
+    """A message without the middle of what it quotes: a name, or a line of a text, may have megabytes."""
+    return message if len(message) <= _LONG else f"{message[: _LONG // 2]} ... {message[-_LONG // 2 :]}"
 
 
 def in_bytes(text: str, line: int, column: int) -> int:
@@ -42,5 +60,5 @@ def placed(text: str, diagnostic: Diagnostic, buffer: str) -> Diagnostic:
 def explained(text: str, diagnostic: Diagnostic) -> str:
     """The message of a diagnostic, with the line that it is about if it is one of the text's."""
     place = diagnostic.location
-    message = diagnostic.message.strip()
+    message = shortened(diagnostic.message.strip())
     return told(text, message, place.line, place.column) if place and place.file == INPUT else message

@@ -15,6 +15,7 @@ from irwidget.lazy import cached_property
 from irwidget.toolchain import budget, client, events
 from irwidget.toolchain.budget import Budget, TimeIsUp
 from irwidget.toolchain.lock import versions
+from irwidget.toolchain.parsing import deepest
 from irwidget.toolchain.streams import Local, Stream, next_event
 from irwidget.toolchain.texts import StreamedTexts
 from irwidget.toolchain.tool import WorkerSession
@@ -59,6 +60,8 @@ class Options:
     """Set from another thread, it ends the run as Ctrl-C does, within a tenth of a second."""
 
 
+_DEEP = 1000
+"""Levels of nesting from which on a crash may be the end of a stack."""
 _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory")
 
 
@@ -293,7 +296,15 @@ class _Execution:
         self.crashed = True
         client.warm()  # so that the next cell need not wait for it
         began = not isinstance(stream, client.Job) or stream.began
-        return self._failed("crashed" if began else "did not run", f"the worker {how}")
+        return self._failed("crashed" if began else "did not run", f"the worker {how}{self._nested(how)}")
+
+    def _nested(self, how: str) -> str:
+        """What may have ended the stack of a parser or a pass, which call themselves for each level."""
+        text = self.source.data
+        depth = deepest(text) if "SIGSEGV" in how and isinstance(text, str) else 0
+        if depth < _DEEP:
+            return ""
+        return f"; the IR has {depth} brackets open at once, perhaps more than a stack holds: nest it less deeply"
 
     def _failed(self, verb: str, detail: str) -> events.Failed:
         current = self.begun[-1].started if self.begun and self.begun[-1].ended is None else None

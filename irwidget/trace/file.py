@@ -84,8 +84,8 @@ def write(traces: Sequence[Trace], path: str | Path) -> Path:
         except BaseException:
             Path(fresh).unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise UsageError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
     return path
 
 

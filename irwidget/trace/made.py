@@ -41,7 +41,7 @@ class ContentCache:
             return found
 
     def text(self, index: int) -> str:
-        """The text. Raises as `content`."""
+        """The text. Raises ToolError where it will never come, and what making it raises."""
         return self.content(index).text
 
     def ready(self, index: int) -> bool:
@@ -49,5 +49,5 @@ class ContentCache:
         return index not in self._lost
 
     def arrived(self, index: int) -> str | None:
-        """The text; None where it will never come. Raises what making it raises."""
+        """The text; None where it will never come. Raises what making it raises, a ToolError for one."""
         return None if index in self._lost else self.content(index).text

@@ -2,7 +2,7 @@
 
 import type { Model } from "./model";
 
-interface Answer {
+interface Reply {
   readonly id?: number;
   readonly error?: string;
 }
@@ -27,7 +27,7 @@ export class Asker {
     model.on("msg:custom", this.heard);
   }
 
-  private readonly heard = (answer: Answer, buffers: readonly DataView<ArrayBuffer>[] = []): void => {
+  private readonly heard = (answer: Reply, buffers: readonly DataView<ArrayBuffer>[] = []): void => {
     const done = this.open.get(answer?.id ?? -1);
     if (!done) return;
     this.open.delete(answer.id!);

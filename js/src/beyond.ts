@@ -4,12 +4,12 @@ import type { Asker } from "./ask";
 import type { Compare } from "./compare";
 import type { Trace } from "./dumps";
 import { copyText } from "./export";
-import { ARRIVED, fragmentOf, type Place, placeOf } from "./links";
+import { ARRIVED, fragmentOf, type LinkedPlace, placeOf } from "./links";
 import type { Store } from "./model";
 import type { Reader } from "./searching";
 
 /** What is asked of the view. */
-export interface Shown {
+export interface BeyondView {
   readonly element: HTMLElement;
   readonly store: Store;
   readonly compare: Compare;
@@ -21,7 +21,7 @@ export interface Shown {
 export class Beyond {
   /** `asker`: null where there is no kernel. */
   constructor(
-    private readonly view: Shown,
+    private readonly view: BeyondView,
     private readonly asker: Asker | null,
   ) {}
 
@@ -50,7 +50,7 @@ export class Beyond {
   }
 
   /** The place that the reader is at. */
-  private get place(): Place {
+  private get place(): LinkedPlace {
     const { trace, stage, line } = this.view.reader;
     const left = this.view.store.get("left");
     const before = trace.stages[stage]?.before;
@@ -58,7 +58,7 @@ export class Beyond {
   }
 
   /** To a place that a link names; whether it is one of this view's lowerings. */
-  private go(place: Place | null): boolean {
+  private go(place: LinkedPlace | null): boolean {
     if (!place) return false;
     const { traces, store, compare } = this.view;
     const trace = place.lowering ? traces.findIndex(({ name }) => name === place.lowering) : 0;

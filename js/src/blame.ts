@@ -98,7 +98,7 @@ export function noEarlier({ stages }: Trace, stage: number): string {
 /** For a line of a side the stage that last changed it; null where that is not known yet. */
 export type Blamed = (side: "left" | "right", line: number) => { readonly stage: number; readonly name: string } | null;
 
-interface Shown {
+interface BlamedSide {
   readonly trace: Trace;
   readonly stage: number;
 }
@@ -115,17 +115,17 @@ export class Blames {
     return blame;
   }
 
-  known(sides: Readonly<Record<"left" | "right", Shown>>): boolean {
+  known(sides: Readonly<Record<"left" | "right", BlamedSide>>): boolean {
     return Object.values(sides).every(({ trace, stage }) => this.of(trace).at(stage));
   }
 
   /** Whether all of it could be computed before it was no longer wanted. */
-  async compute(sides: Readonly<Record<"left" | "right", Shown>>, alive: () => boolean): Promise<boolean> {
+  async compute(sides: Readonly<Record<"left" | "right", BlamedSide>>, alive: () => boolean): Promise<boolean> {
     await Promise.all(Object.values(sides).map(({ trace, stage }) => this.of(trace).compute(stage, alive)));
     return alive() && this.known(sides);
   }
 
-  last({ trace, stage }: Shown, line: number): ReturnType<Blamed> {
+  last({ trace, stage }: BlamedSide, line: number): ReturnType<Blamed> {
     const last = this.of(trace).at(stage)?.[line];
     return last === undefined || last < 0 ? null : { stage: last, name: trace.stages[last]!.label };
   }

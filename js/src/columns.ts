@@ -37,15 +37,15 @@ export function factsOf(sections: ReadonlyMap<string, Uint8Array>): () => Facts 
 }
 
 /** The numbers of a column, one after the other. */
-type Column = () => number;
+type NextNumber = () => number;
 
-function numbers(sections: ReadonlyMap<string, Uint8Array>, name: string): Column {
+function numbers(sections: ReadonlyMap<string, Uint8Array>, name: string): NextNumber {
   const values = varints(sections.get(name) ?? new Uint8Array(0));
   let at = 0;
   return () => values[at++] ?? 0;
 }
 
-function extents(column: Column): Extent[] {
+function extents(column: NextNumber): Extent[] {
   let end = 0;
   return Array.from({ length: column() }, () => {
     const from = end + column();
@@ -53,12 +53,12 @@ function extents(column: Column): Extent[] {
   });
 }
 
-function extent(column: Column): Extent | null {
+function extent(column: NextNumber): Extent | null {
   const from = column() - 1;
   return from < 0 ? null : { from, to: from + column() };
 }
 
-function operation(column: Column): Operation | null {
+function operation(column: NextNumber): Operation | null {
   const found = extent(column);
   return found && { ...found, dialect: DIALECTS[column()] ?? "" };
 }

@@ -2,7 +2,7 @@
 
 import { h, OWN_KEYS, plural, thousands } from "./dom";
 import type { Attachment } from "./dumps";
-import type { Answer } from "./graph";
+import type { Drawn } from "./graph";
 import { readCode } from "./gzip";
 import type { Model } from "./model";
 import type { Host } from "./mount";
@@ -22,8 +22,8 @@ export class Painter {
     this.code ??= this.load().then((code) => URL.createObjectURL(code));
     const worker = new Worker(await this.code);
     try {
-      const answer = await new Promise<Answer>((resolve, reject) => {
-        worker.onmessage = ({ data }: MessageEvent<Answer>) => resolve(data);
+      const answer = await new Promise<Drawn>((resolve, reject) => {
+        worker.onmessage = ({ data }: MessageEvent<Drawn>) => resolve(data);
         worker.onerror = ({ message }) => reject(new Error(message || "The page does not allow workers."));
         signal.addEventListener("abort", () => reject(new Error("closed")));
         setTimeout(

@@ -5,9 +5,9 @@
 
 import { instance } from "@viz-js/viz";
 
-export type Answer = { svg: string } | { error: string };
+export type Drawn = { svg: string } | { error: string };
 
-const scope = self as unknown as { onmessage: unknown; postMessage(answer: Answer): void };
+const scope = self as unknown as { onmessage: unknown; postMessage(answer: Drawn): void };
 const graphviz = instance();
 
 scope.onmessage = async ({ data }: MessageEvent<string>): Promise<void> => {

@@ -3,7 +3,7 @@
 /** Under which name the page keeps the fragment that it was opened with, where its address has lost it since. */
 export const ARRIVED = Symbol.for("irwidget.arrived");
 
-export interface Place {
+export interface LinkedPlace {
   /** The name of the lowering; "" for the first. */
   readonly lowering: string;
   readonly pass: number;
@@ -13,7 +13,7 @@ export interface Place {
   readonly line: number;
 }
 
-export function fragmentOf({ lowering, pass, left, line }: Place): string {
+export function fragmentOf({ lowering, pass, left, line }: LinkedPlace): string {
   const given = new URLSearchParams();
   if (lowering) given.set("lowering", lowering);
   given.set("pass", String(pass));
@@ -23,7 +23,7 @@ export function fragmentOf({ lowering, pass, left, line }: Place): string {
 }
 
 /** The place that a fragment names; null when it names none. */
-export function placeOf(fragment: string): Place | null {
+export function placeOf(fragment: string): LinkedPlace | null {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const number = (name: string, none: number): number => {
     const text = given.get(name);

@@ -5,11 +5,11 @@ import type { Analysis } from "./analysis";
 import type { Segment } from "./diff";
 import type { Stage } from "./dumps";
 import { nameAt, nameBeside } from "./names";
-import { type Marks, type Name, NO_MARKS } from "./overlay";
+import { type Marks, type LookedAt, NO_MARKS } from "./overlay";
 import type { Pane } from "./pane";
 
 /** What is asked of the panes. */
-export interface Shown {
+export interface NamingView {
   readonly panes: readonly [Pane, Pane];
   readonly active: Pane;
   readonly mode: "absent" | "alone" | "split" | "unified" | "linked";
@@ -32,7 +32,7 @@ export class Naming {
 
   constructor(
     private readonly analysis: Analysis,
-    private readonly shown: Shown,
+    private readonly shown: NamingView,
   ) {}
 
   /** The marks of a text that nobody has pointed into yet. */
@@ -105,7 +105,7 @@ export class Naming {
   }
 
   /** The same name in the other pane, in the function of the same name. */
-  private mirrored(name: Name, pane: Pane): Name | null {
+  private mirrored(name: LookedAt, pane: Pane): LookedAt | null {
     const { stages, mode, panes, parts } = this.shown;
     if (!stages || mode !== "split") return name;
     if (!this.beside) return null;

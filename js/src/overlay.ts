@@ -15,7 +15,7 @@ import { differingWords } from "./worddiff";
 import { matcher, NO_QUERY, type Query, sameQuery } from "./query";
 
 /** A name that is looked at, in the lines in which it means the same thing. */
-export interface Name {
+export interface LookedAt {
   readonly name: string;
   readonly from: number;
   readonly to: number;
@@ -23,7 +23,7 @@ export interface Name {
 
 export interface Marks {
   readonly query: Query;
-  readonly name: Name | null;
+  readonly name: LookedAt | null;
   /** Lines that are linked with what the reader points at elsewhere. */
   readonly linked: ReadonlySet<number>;
   /** Whether words are marked in changed lines. */

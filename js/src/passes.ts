@@ -15,7 +15,7 @@ const ROOM = 760;
 const TURN = 12;
 
 /** What is asked of the view. */
-export interface Shown {
+export interface PassesView {
   readonly element: HTMLElement;
   /** For each stage, on how many lines a text was found. */
   readonly hits: readonly number[];
@@ -40,7 +40,7 @@ export class Passes {
 
   constructor(
     private readonly store: Store,
-    private readonly shown: Shown,
+    private readonly shown: PassesView,
     choose: ListHooks["choose"],
   ) {
     this.list = new PassList({

@@ -48,7 +48,7 @@ function valuesOf({ text, results }: Name): string[] {
 }
 
 /** The names of one text: what they are in the other, and which have been defined so far. */
-class Side {
+class SideNames {
   readonly other = new Map<string, string>();
   readonly defined = new Set<string>();
   /** Referred to before they are defined, as labels are. */
@@ -62,8 +62,8 @@ class Side {
 }
 
 class Renaming {
-  private readonly old = new Side();
-  private readonly new = new Side();
+  private readonly old = new SideNames();
+  private readonly new = new SideNames();
 
   /** Whether two lines that are equal without their names can be one; takes note of the names. */
   take(old: Line | null, fresh: Line | null): boolean {
@@ -128,7 +128,7 @@ class Renaming {
   }
 }
 
-function unbind(here: Side, there: Side, name: string): void {
+function unbind(here: SideNames, there: SideNames, name: string): void {
   const other = here.other.get(name);
   here.other.delete(name);
   if (other !== undefined) there.other.delete(other);

@@ -9,7 +9,7 @@ import { absent } from "./panels";
 import { SourcePane } from "./source";
 
 /** What is asked of the view. */
-export interface Shown {
+export interface TracingView {
   readonly element: HTMLElement;
   readonly compare: Compare;
   readonly left: Stage;
@@ -31,7 +31,7 @@ export class Tracing {
 
   constructor(
     private readonly analysis: Analysis,
-    private readonly shown: Shown,
+    private readonly shown: TracingView,
     root: Document | ShadowRoot,
   ) {
     this.source = new SourcePane(analysis.dumps, root, (file, line) => this.fromSource(file, line));

@@ -16,6 +16,9 @@ except ImportError:
 
 from tests.browser.labserver import CHROMIUM, FLAGS, Server
 
+PATIENCE = 90_000
+"""Milliseconds that are waited for what should be there at once: the machine may have other work."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
@@ -40,7 +43,7 @@ def chromium() -> Iterator[sync_api.Browser]:
 def tab(chromium: sync_api.Browser) -> Iterator[sync_api.Page]:
     """A page for all tests of a file, to open offline pages in."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900})
-    page.set_default_timeout(90_000)
+    page.set_default_timeout(PATIENCE)
     yield page
     page.close()
 
@@ -93,7 +96,7 @@ def open_notebook(server: Server, chromium: sync_api.Browser) -> Iterator[Callab
         nbformat.write(notebook, path)
         if not contexts:
             contexts.append(chromium.new_context(viewport={"width": 1500, "height": 950}))
-            contexts[0].set_default_timeout(90_000)  # beside other work a kernel may take its time
+            contexts[0].set_default_timeout(PATIENCE)
         page = contexts[0].new_page()
         route = f"lab/workspaces/{path.stem}/tree/{path.name}?reset" if app == "lab" else f"notebooks/{path.name}"
         page.goto(f"{server.url}/{route}")

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playwright.sync_api import Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -97,14 +95,6 @@ class Server:
         self.log.close()
 
 
-def eventually(read: Callable[[], object], wanted: object, seconds: float = 90) -> None:
-    """Assert that `read()` becomes what is wanted: the browser and a kernel tell each other in their own time."""
-    end = time.monotonic() + seconds
-    while (found := read()) != wanted and time.monotonic() < end:
-        time.sleep(0.2)
-    assert found == wanted
-
-
 def evaluate(page: Page, expression: str) -> str:
     """Evaluate Python in the kernel of the open notebook, without a cell; the value's `repr`, or the error."""
     return page.evaluate(
@@ -116,3 +106,11 @@ def evaluate(page: Page, expression: str) -> str:
         }""",
         expression,
     )
+
+
+def eventually(page: Page, expression: str, value: str) -> None:
+    """Wait until Python in the kernel of the open notebook has this value, as `repr` writes it."""
+    until = time.monotonic() + 90
+    while (found := evaluate(page, expression)) != value:
+        assert time.monotonic() < until, found
+        page.wait_for_timeout(40)

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.browser import labserver
 from tests.browser.labserver import SHOW, evaluate
 
 SUM = """define i32 @sum(i32 %n) {
@@ -33,6 +34,8 @@ VIEW = "w = views.show([lower()], key='a'); w.layout_mode = 'split'; w"
 @pytest.fixture(scope="module")
 def notebook(open_notebook):
     opened = open_notebook(SHOW + VIEW, "import ipywidgets")
+    opened.asked = []
+    opened.page.on("request", lambda request: opened.asked.append(request.url))
     opened.run_all()
     opened.viewer()
     return opened
@@ -44,11 +47,7 @@ def python(notebook, expression: str) -> str:
 
 
 def eventually(notebook, expression: str, value: str) -> None:
-    for _ in range(50):
-        if (found := python(notebook, expression)) == value:
-            return
-        notebook.page.wait_for_timeout(40)
-    assert found == value
+    labserver.eventually(notebook.page, expression, value)
 
 
 def titles(view) -> list[str]:
@@ -173,13 +172,19 @@ def test_the_theme_is_followed(notebook):
         view.and_(notebook.page.locator(f"[data-theme={expected}]")).wait_for()
 
 
-def test_nothing_was_asked_of_the_network(open_notebook):
-    opened = open_notebook(SHOW + VIEW)
-    asked: list[str] = []
-    opened.page.on("request", lambda request: asked.append(request.url))
-    opened.run_all()
-    opened.viewer()
-    assert [url for url in asked if not re.match(r"(https?|ws)://127\.0\.0\.1|blob:|data:", url)] == []
+def test_what_is_saved_has_both_fallbacks(notebook):
+    data = json.loads(notebook.save())["cells"][0]["outputs"][0]["data"]
+    assert data.keys() == {
+        "application/vnd.jupyter.widget-view+json", "application/vnd.irwidget+json", "text/html", "text/plain"
+    }  # fmt: skip
+    assert "one-shot-bufferize" in "".join(data["text/html"])
+    assert "one-shot-bufferize" in "".join(data["text/plain"])
+
+
+def test_nothing_was_asked_of_the_network(notebook):
+    """By all that is done above."""
+    assert notebook.asked
+    assert [url for url in notebook.asked if not re.match(r"(https?|ws)://127\.0\.0\.1|blob:|data:", url)] == []
 
 
 LATE = """
@@ -234,19 +239,6 @@ def test_notebook_7(open_notebook):
     eventually(opened, "w.right", "0")
 
 
-def test_what_is_saved_has_both_fallbacks(open_notebook):
-    opened = open_notebook(SHOW + VIEW)
-    opened.run_all()
-    opened.viewer()
-    saved = json.loads(opened.save())
-    data = saved["cells"][0]["outputs"][0]["data"]
-    assert data.keys() == {
-        "application/vnd.jupyter.widget-view+json", "application/vnd.irwidget+json", "text/html", "text/plain"
-    }  # fmt: skip
-    assert "one-shot-bufferize" in "".join(data["text/html"])
-    assert "one-shot-bufferize" in "".join(data["text/plain"])
-
-
 GRAPH = """
 import dataclasses
 shown = dataclasses.replace(lower(), attachments={"a.dot": b'digraph { a -> b [label="an edge"] }'})
@@ -254,16 +246,24 @@ views.show([shown], key='g')
 """
 
 
-def test_a_graph_is_drawn_in_lab(open_notebook):
-    opened = open_notebook(SHOW + GRAPH)
+@pytest.fixture(scope="module")
+def several(open_notebook):
+    """A view of a graph, and one of LLVM's passes, of one notebook."""
+    lowered = f"import irwidget\nlow = irwidget.lower({SUM!r}, to='raw_ir', pipeline='opt -O2')"
+    opened = open_notebook(SHOW + GRAPH, lowered, "v = views.show([low.trace]); v")
     opened.run_all()
-    view = opened.viewer()
+    opened.viewer(1)
+    return opened
+
+
+def test_a_graph_is_drawn_in_lab(several):
+    view, cells = several.viewer(), several.page.locator(".jp-Cell").count()
     view.get_by_text("1 file").click()
     view.get_by_role("button", name="Draw a.dot").click()
     view.locator("dialog[data-drawn]").wait_for(timeout=90_000)
     assert "an edge" in view.locator("dialog svg").text_content()
-    opened.page.keyboard.press("Escape")
-    assert opened.page.locator(".jp-Cell").count() == 1
+    several.page.keyboard.press("Escape")
+    assert several.page.locator(".jp-Cell").count() == cells
 
 
 LARGE = """
@@ -275,18 +275,13 @@ w
 """
 
 
-def test_the_passes_inside_a_step_of_llvm_open_when_asked(open_notebook):
-    opened = open_notebook(
-        "import irwidget\nlow = irwidget.lower(TEXT, to='raw_ir', pipeline='opt -O2')".replace("TEXT", repr(SUM)),
-        "from irwidget import views; v = views.show([low.trace]); v",
-    )
-    opened.run_all()
-    view = opened.viewer()
+def test_the_passes_inside_a_step_of_llvm_open_when_asked(several):
+    view = several.viewer(1)
     view.locator("[data-stage='1']").click()
     view.get_by_role("button", name="Passes inside").click()
     view.locator(".irw-row").nth(3).wait_for(timeout=90_000)
     assert view.get_by_role("button", name="Passes inside").count() == 0
-    assert python(opened, "v.stages()[-1]") == "'default<O2>'"
+    assert python(several, "v.stages()[-1]") == "'default<O2>'"
     assert titles(view)[1] == "1"
 
 

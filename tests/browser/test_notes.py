@@ -5,19 +5,11 @@ from __future__ import annotations
 import json
 
 from irwidget import views
-from tests.browser.labserver import SHOW, evaluate, eventually
+from tests.browser.labserver import SHOW, eventually
 from tests.views.lowerings import lower
 
 CELL = SHOW + "w = views.show([lower()], key='a'); w"
 LINK = "from IPython.display import Markdown\nMarkdown('[look](#lowering=model&pass=13&line=9)')"
-
-NOTES = "[one['note'] for one in w.notes]"
-
-
-def saved_notes(opened):
-    """The notes in the notebook's file."""
-    (output,) = (one for one in json.loads(opened.save())["cells"][0]["outputs"] if "data" in one)
-    return output["data"]["application/vnd.irwidget+json"]["views"][0]["state"].get("notes", [])
 
 
 def write(view, line: int, words: str) -> str:
@@ -40,8 +32,16 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     page.locator("a", has_text="look").click()
     view.locator("[data-stage='13'][aria-selected='true']").wait_for()
     text = write(view, 3, "why twice?")
-    eventually(lambda: evaluate(page, NOTES), "['why twice?']")
-    eventually(lambda: [(kept["note"], kept["text"].strip()) for kept in saved_notes(opened)], [("why twice?", text)])
+    eventually(page, "[one['note'] for one in w.notes]", "['why twice?']")
+    kept = None
+    for _ in range(300):
+        (output,) = (one for one in json.loads(opened.save())["cells"][0]["outputs"] if "data" in one)
+        if notes := output["data"]["application/vnd.irwidget+json"]["views"][0]["state"]["notes"]:
+            (kept,) = notes
+            break
+        page.wait_for_timeout(300)
+    assert kept
+    assert (kept["note"], kept["text"].strip()) == ("why twice?", text)
 
     page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
     again = page.context.new_page()
@@ -56,7 +56,7 @@ def test_a_note_is_kept_in_the_notebook_and_by_the_next_run(open_notebook):
     fresh = again.locator(".irw", has=again.get_by_role("button", name="Tab", exact=True))
     fresh.wait_for(timeout=90_000)  # a new kernel's, which knows of no notes
     fresh.get_by_role("button", name="Notes (1)").wait_for()
-    eventually(lambda: evaluate(again, NOTES), "['why twice?']")
+    eventually(again, "[one['note'] for one in w.notes]", "['why twice?']")
     again.close()
 
 

@@ -28,11 +28,36 @@ def reopened(opened, app: str):
     return page
 
 
-@pytest.mark.parametrize("app", ["lab", "notebooks"])
-def test_a_view_comes_back_alive(open_notebook, app):
-    opened = open_notebook(CELL, app=app)
+@pytest.fixture(scope="module")
+def shown(open_notebook):
+    """In JupyterLab, with its kernel."""
+    opened = open_notebook(CELL)
     opened.run_all()
     opened.viewer()
+    return opened
+
+
+def test_with_its_kernel_the_widget_itself_is_shown_once(shown):
+    view = shown.viewer()
+    shown.page.wait_for_timeout(1500)
+    assert shown.page.locator(".irw").count() == 1
+    assert view.get_by_role("button", name="Tab", exact=True).count() == 1
+
+
+def test_the_file_keeps_what_is_needed_and_no_more(shown):
+    data = json.loads(shown.save())["cells"][0]["outputs"][0]["data"]
+    kept = data["application/vnd.irwidget+json"]
+    assert [view["bundle"] for view in kept["views"]] == ["viewer"]
+    assert len(json.dumps(kept)) < 20_000
+
+
+@pytest.mark.parametrize("app", ["lab", "notebooks"])
+def test_a_view_comes_back_alive(open_notebook, shown, app):
+    """The first ends the kernel of what is shown."""
+    opened = shown if app == "lab" else open_notebook(CELL, app=app)
+    if app != "lab":
+        opened.run_all()
+        opened.viewer()
     page = reopened(opened, app)
     view = page.locator(".irw[data-timeline]")
     view.wait_for(timeout=90_000)
@@ -44,15 +69,6 @@ def test_a_view_comes_back_alive(open_notebook, app):
     view.locator(".irw-found", has_text="first in").wait_for()
     assert view.get_by_role("button", name="Tab", exact=True).count() == 0, "nobody is there to make a page"
     page.close()
-
-
-def test_with_its_kernel_the_widget_itself_is_shown_once(open_notebook):
-    opened = open_notebook(CELL)
-    opened.run_all()
-    view = opened.viewer()
-    opened.page.wait_for_timeout(1500)
-    assert opened.page.locator(".irw").count() == 1
-    assert view.get_by_role("button", name="Tab", exact=True).count() == 1
 
 
 def test_of_what_is_too_large_the_summary_comes_back_and_says_why(open_notebook):
@@ -67,13 +83,3 @@ def test_of_what_is_too_large_the_summary_comes_back_and_says_why(open_notebook)
     assert "one-shot-bufferize" in page.locator(".jp-OutputArea").inner_text()
     assert page.locator(".irw").count() == 0
     page.close()
-
-
-def test_the_file_keeps_what_is_needed_and_no_more(open_notebook):
-    opened = open_notebook(CELL)
-    opened.run_all()
-    opened.viewer()
-    data = json.loads(opened.save())["cells"][0]["outputs"][0]["data"]
-    kept = data["application/vnd.irwidget+json"]
-    assert [view["bundle"] for view in kept["views"]] == ["viewer"]
-    assert len(json.dumps(kept)) < 20_000

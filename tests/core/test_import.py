@@ -26,6 +26,13 @@ def test_the_worker_needs_no_torch():
     assert "torch" not in loaded
 
 
+def test_ir_text_is_lowered_without_torch(tmp_path):
+    (tmp_path / "a.mlir").write_text("module {\n}\n")
+    loaded = _modules_after(f"from irwidget import cli\ncli.main(['lower', {str(tmp_path / 'a.mlir')!r}, '--json'])")
+    assert "irwidget.frontends.pytorch" in loaded  # its IR types are options that the command line has
+    assert not loaded & {"torch", "triton", "helion", "IPython"}
+
+
 ROOT = Path(irwidget.__file__).parent
 MODULES = {
     ".".join(("irwidget", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path

@@ -56,9 +56,9 @@ def test_anothers_time_out_is_not_mine(pool, mlp):
 
 
 def test_a_jobs_time_begins_when_it_begins(pool, mlp):
-    slow = pool.submit(_raw, "user-tool sh -c 'sleep 4; cat'")
+    slow = pool.submit(_raw, "user-tool sh -c 'sleep 3.5; cat'")
     _began()
-    queued = [pool.submit(_raw, "user-tool sh -c 'sleep 1; cat'", timeout=3) for _ in range(3)]
+    queued = [pool.submit(_raw, "user-tool sh -c 'sleep 0.2; cat'", timeout=3) for _ in range(3)]
     assert [low.result(60).failure for low in (slow, *queued)] == [None] * 4
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import helion
@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from irwidget.helion import emit_kernel
+from tests.sampling import one_of
 
 FLOATS = torch.linspace(-3, 3, 50)
 OTHERS = torch.linspace(2, -2, 50) + 0.01
@@ -37,7 +38,18 @@ def check(f: Callable[..., Any], x: torch.Tensor, y: torch.Tensor, aten: tuple[s
         torch.testing.assert_close(actual, expected.expand(50), rtol=2e-6, atol=1e-6, equal_nan=True, msg=form)
 
 
-ALL = ("linalg-on-tensors", "tosa", "stablehlo")
+FORMS = ("linalg-on-tensors", "tosa", "stablehlo")
+
+
+def rows(ops: Iterable[str], dtypes: Iterable[torch.dtype] = (torch.float32,)) -> Iterator[Any]:
+    """Every run has each op in linalg and in one of the others; all of a row come of one kernel."""
+    for name in ops:
+        for dtype in dtypes:
+            chosen = FORMS[0], one_of(FORMS[1:], f"{name} {dtype}")
+            left = tuple(form for form in FORMS if form not in chosen)
+            yield pytest.param(name, dtype, chosen, id=f"{name}-{dtype}")
+            yield pytest.param(name, dtype, left, id=f"{name}-{dtype}-{left[0]}", marks=pytest.mark.exhaustive)
+
 
 FLOAT_OPS: dict[str, Callable[..., Any]] = {
     "reciprocal": lambda x, y: torch.reciprocal(x),
@@ -85,29 +97,25 @@ WHOLE: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", FLOAT_OPS)
-def test_floats(name):
-    check(FLOAT_OPS[name], FLOATS, OTHERS, ALL)
+@pytest.mark.parametrize(("name", "dtype", "forms"), [*rows(FLOAT_OPS)])
+def test_floats(name, dtype, forms):
+    check(FLOAT_OPS[name], FLOATS, OTHERS, forms)
 
 
-@pytest.mark.parametrize("name", INTEGER_OPS)
-def test_integers(name):
-    check(INTEGER_OPS[name], INTEGERS, DIVISORS, ALL)
+@pytest.mark.parametrize(
+    ("name", "dtype", "forms"),
+    [*rows(INTEGER_OPS, [torch.int32]), *rows(["floor", "remainder", "negative"], [torch.int8, torch.int64])],
+)
+def test_integers(name, dtype, forms):
+    check(INTEGER_OPS[name], INTEGERS.to(dtype), DIVISORS.to(dtype), forms)
 
 
-@pytest.mark.parametrize("name", ["floor", "remainder", "negative"])
-@pytest.mark.parametrize("dtype", [torch.int8, torch.int64], ids=str)
-def test_narrow_and_wide_integers(name, dtype):
-    check(INTEGER_OPS[name], INTEGERS.to(dtype), DIVISORS.to(dtype), ALL)
+@pytest.mark.parametrize(("name", "dtype", "forms"), [*rows(BYTE_OPS, [torch.uint8])])
+def test_bytes(name, dtype, forms):
+    check(BYTE_OPS[name], BYTES, BYTES.flip(0), forms)
 
 
-@pytest.mark.parametrize("name", BYTE_OPS)
-def test_bytes(name):
-    check(BYTE_OPS[name], BYTES, BYTES.flip(0), ALL)
-
-
-@pytest.mark.parametrize("name", WHOLE)
-@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8], ids=str)
-def test_reductions_of_bytes(name, dtype):
+@pytest.mark.parametrize(("name", "dtype", "forms"), [*rows(WHOLE, [torch.int8, torch.uint8])])
+def test_reductions_of_bytes(name, dtype, forms):
     values = (BYTES - 3).to(dtype)
-    check(WHOLE[name], values[:50], values[:50], ALL, block=64)
+    check(WHOLE[name], values[:50], values[:50], forms, block=64)

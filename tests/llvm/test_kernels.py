@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 
@@ -24,6 +25,11 @@ ENTRY = {
 TOUCHES_MEMORY = re.compile(r"^\s*(?:%[\w:, %]+ = )?(memref\.(?:store|copy)|cf\.assert|scf\.parallel)\b", re.M)
 
 
+@functools.cache
+def lowered(program: str, target: str) -> irwidget.Lowering:
+    return lower(named(program), target, kernels=True)
+
+
 def kernels(lowering: irwidget.Lowering) -> dict[str, str]:
     return {dump.scope.kernel: dump.text for dump in lowering.dumps if dump.name == "codegen"}
 
@@ -43,7 +49,7 @@ def assert_valid(target: str, lowering: irwidget.Lowering) -> None:
     "program", [pytest.param(p.name, marks=[] if p.name in QUICK else pytest.mark.exhaustive) for p in PROGRAMS]
 )
 def test_every_kernel_is_valid_and_complete(program: str, target: str) -> None:
-    lowering = lower(named(program), target, kernels=True)
+    lowering = lowered(program, target)
     assert_valid(target, lowering)
     outlined = next(dump for dump in lowering.dumps if dump.name == "gpu-kernel-outlining")
     assert not TOUCHES_MEMORY.search(outlined.text.split("gpu.module")[0])
@@ -189,7 +195,7 @@ TIMES = 20
 
 @pytest.mark.parametrize("target", ENTRY)
 def test_the_same_ir_becomes_the_same_code_twenty_times_in_one_process(target: str) -> None:
-    lowering = lower(named("gelu"), target, kernels=True)
+    lowering = lowered("gelu", target)
     settings = llvm.settings("llc", lowering.steps[-1].arguments)
     optimized = {dump.scope.kernel: dump.text for dump in lowering.dumps if dump.name == "default<O2>"}
     assert len(optimized) >= 5

@@ -230,3 +230,20 @@ def test_long_answers_end_and_say_where_to_go_on():
     assert seen == [f"{i + 1}: %{i} = arith.constant {i} : i32" for i in range(5000)]
     long = Questions(Trace("raw_ir", (dump("input", "x" * 10**6 + "\n", step=-1),)))
     assert long.text("0")["items"] == [f"1: {'x' * 400}... (1000000 characters)"]
+
+
+@pytest.mark.parametrize(
+    ("items", "most", "shown"),
+    [
+        (["ab", "cd", "ef"], 8, 2),  # two letters more for each, of JSON
+        (["ab", "cd", "ef"], 11, 2),
+        (["ab", "cd", "ef"], 12, 3),
+        ([["a"], "b"], 6, 1),  # what is no text counts as JSON
+        (["c" * 99, "d"], 8, 1),  # there is always one
+        (["x" * 2998, "x" * 2998], bounds.MOST, 2),
+        (["x" * 2998, "x" * 2999], bounds.MOST, 1),
+    ],
+)
+def test_as_many_items_are_shown_as_fit(items, most, shown):
+    more = {"next": shown} if shown < len(items) else {}
+    assert bounds.part(items, most=most) == {"items": items[:shown], "total": len(items), **more}

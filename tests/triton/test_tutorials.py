@@ -1,5 +1,6 @@
 """Triton's tutorial kernels, unmodified, on a machine without a GPU."""
 
+import functools
 import os
 
 import pytest
@@ -22,6 +23,7 @@ KERNELS = {
 ARCHS = ["sm_80", "sm_90", "gfx942"]
 
 
+@functools.cache
 def lowered(name, arch, to):
     launches = frontend.capture(TUTORIALS[name], arch)
     assert launches.diagnostics == []

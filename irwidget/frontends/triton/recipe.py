@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from irwidget import output
 from irwidget.errors import UnsupportedError
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.specialization import Specialization
@@ -64,11 +65,11 @@ class Recipe:
         zeros. Written to `path` when given.
 
         Raises UnsupportedError for what no file can say: a kernel whose source is not there, an argument or a global
-        that is an object of the user's own.
+        that is an object of the user's own; UsageError when the file cannot be written.
         """
         text = _File(self.launch, self.special).text()
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            output.write(path, text)
         return text
 
 

@@ -4,7 +4,7 @@ import { freshId, h } from "../dom";
 import { colourOf, colours } from "../colours";
 import type { Band } from "./ties";
 
-export interface Row {
+export interface ColumnRow {
   readonly text: string;
   /** What stands before the text: a line number, or nothing. */
   readonly number: string;
@@ -34,7 +34,7 @@ export class Column {
   readonly element: HTMLElement;
   private readonly list: HTMLElement;
   private readonly heading = h("div", { class: "irw-k-title" });
-  private rows: readonly Row[] = [];
+  private rows: readonly ColumnRow[] = [];
   private elements: HTMLElement[] = [];
   /** The rows of each node. */
   private places = new Map<number, number[]>();
@@ -69,7 +69,7 @@ export class Column {
     );
   }
 
-  show(rows: readonly Row[], language: string): void {
+  show(rows: readonly ColumnRow[], language: string): void {
     const key = this.rows[this.at]?.nodes[0];
     this.rows = rows;
     const coloured = rows.length <= MANY;
@@ -204,7 +204,7 @@ export class Column {
   }
 }
 
-function rowElement(row: Row, language: string): HTMLElement {
+function rowElement(row: ColumnRow, language: string): HTMLElement {
   const code = h("span", { class: "irw-k-code" });
   code.append(...(row.quiet || !language ? [row.text] : coloured(row.text, language)));
   if (row.indent > 0) code.style.marginLeft = `${row.indent * 2}ch`;

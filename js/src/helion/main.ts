@@ -4,7 +4,7 @@ import { h, OWN_KEYS } from "../dom";
 import { readJson } from "../gzip";
 import { type Model, Watch } from "../model";
 import { mounted, type View } from "../mount";
-import { Column, type Row } from "./column";
+import { Column, type ColumnRow } from "./column";
 import { absent, describe, linesOf } from "./data";
 import type { LinkedKernel, LinkedStage } from "../schema";
 import { inPlace } from "./inplace";
@@ -181,7 +181,7 @@ class KernelLinks implements View {
       nodeRows(kernel, (node) => this.hidden(node)),
       "python",
     );
-    const code = stage.lines.map((id, i): Row => {
+    const code = stage.lines.map((id, i): ColumnRow => {
       const owner = stage.owners[i]!;
       return {
         text: kernel.table[id]!,
@@ -249,8 +249,8 @@ class KernelLinks implements View {
   }
 }
 
-function sourceRows(kernel: LinkedKernel): Row[] {
-  const rows: Row[] = [];
+function sourceRows(kernel: LinkedKernel): ColumnRow[] {
+  const rows: ColumnRow[] = [];
   let [file, before] = [kernel.source[0]?.[0], (kernel.source[0]?.[1] ?? 1) - 1];
   for (const [row, [from, line, text]] of kernel.source.entries()) {
     if (from !== file || line !== before + 1)
@@ -262,8 +262,8 @@ function sourceRows(kernel: LinkedKernel): Row[] {
   return rows;
 }
 
-function nodeRows(kernel: LinkedKernel, hidden: (node: number) => boolean): Row[] {
-  const rows: Row[] = [];
+function nodeRows(kernel: LinkedKernel, hidden: (node: number) => boolean): ColumnRow[] {
+  const rows: ColumnRow[] = [];
   let before = "";
   let depth = 0;
   for (const [i, node] of kernel.nodes.entries()) {

@@ -15,7 +15,7 @@ export interface Tie {
 }
 
 /** Drawn between two neighbours. */
-interface Gap {
+interface TieGap {
   readonly left: Element;
   readonly right: Element;
   readonly ties: readonly Tie[];
@@ -32,7 +32,7 @@ export class Ties {
   /** `gaps` says what to draw, in the page's pixels; asked again whenever something moves in `body`. */
   constructor(
     private readonly body: HTMLElement,
-    private readonly gaps: () => readonly Gap[],
+    private readonly gaps: () => readonly TieGap[],
   ) {
     this.element.classList.add("irw-k-ties");
     this.element.setAttribute("aria-hidden", "true");

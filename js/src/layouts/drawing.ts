@@ -1,7 +1,7 @@
 /** A tensor as a grid of cells, coloured by who owns them. */
 
 import { h } from "../dom";
-import type { Linear, Place } from "./linear";
+import type { Linear, ElementPlace } from "./linear";
 
 const ROOM = 480;
 const MOST = 128;
@@ -58,7 +58,7 @@ export class Grid {
     context: CanvasRenderingContext2D,
     row: number,
     column: number,
-    mine: Place | undefined,
+    mine: ElementPlace | undefined,
     dark: boolean,
   ): void {
     const linear = this.linear!;
@@ -118,7 +118,7 @@ export class Grid {
 }
 
 /** Whether two places are of one thread, or of one bank. */
-function same(linear: Linear, a: Place, b: Place): boolean {
+function same(linear: Linear, a: ElementPlace, b: ElementPlace): boolean {
   const keys = linear.layout.memory === "shared" ? ["bank"] : linear.layout.memory ? ["row"] : ["thread", "block"];
   return keys.every((key) => a[key] === b[key]);
 }

@@ -7,12 +7,12 @@ const BANKS = 32;
 const BANK_BYTES = 4;
 
 /** A place of the hardware: `register`, `lane`, `warp`, `block`; `offset` and what follows from it; `row`, `col`. */
-export type Place = Readonly<Record<string, number>>;
+export type ElementPlace = Readonly<Record<string, number>>;
 
 export class Linear {
   readonly names: readonly string[];
   /** For each element, row-major, the places that hold it. */
-  private readonly owners: Place[][];
+  private readonly owners: ElementPlace[][];
 
   constructor(readonly layout: TensorLayout) {
     this.names = Object.keys(layout.bases);
@@ -41,7 +41,7 @@ export class Linear {
   }
 
   /** Every place that holds an element; the lowest block, warp, lane and register first. */
-  at(element: readonly number[]): readonly Place[] {
+  at(element: readonly number[]): readonly ElementPlace[] {
     return this.owners[this.index(element)] ?? [];
   }
 
@@ -51,7 +51,7 @@ export class Linear {
     return this.layout.memory ? ["row", "col"] : ["warp", "thread", "lane", "register", "block"];
   }
 
-  private placed(place: Record<string, number>): Place {
+  private placed(place: Record<string, number>): ElementPlace {
     if (this.layout.memory === "shared") {
       const linear = place["offset"]!;
       let offset = linear;
@@ -66,7 +66,7 @@ export class Linear {
 }
 
 /** A place in words. */
-export function told(layout: TensorLayout, place: Place): string {
+export function told(layout: TensorLayout, place: ElementPlace): string {
   const words =
     layout.memory === "shared"
       ? ["offset", "byte", "bank"]

@@ -26,7 +26,7 @@ export interface Compared {
   readonly hunks: readonly Hunk[];
 }
 
-interface Side {
+interface ChangedSide {
   readonly line: number;
   readonly op: string;
   readonly text: string;
@@ -40,9 +40,9 @@ interface Side {
  * places. All others are removed and added.
  */
 export function changes(analysis: Analysis, { left, right, parts, hunks }: Compared): OpChange[] {
-  const side = (stage: Stage, first: number, from: (hunk: Hunk) => Extent): Side[] =>
+  const side = (stage: Stage, first: number, from: (hunk: Hunk) => Extent): ChangedSide[] =>
     hunks.flatMap((hunk, number) => {
-      const found: Side[] = [];
+      const found: ChangedSide[] = [];
       for (let line = first + from(hunk).from; line < first + from(hunk).to; line++) {
         const id = stage.lines[line]!;
         const op = analysis.operationOf(id, stage.syntax);
@@ -54,7 +54,7 @@ export function changes(analysis: Analysis, { left, right, parts, hunks }: Compa
   const now = new Set(side(right, parts[1].from, ({ b0, b1 }) => ({ from: b0, to: b1 })));
   const found: OpChange[] = [];
   // Where there are more on one side than on the other, nothing says which became which.
-  const pair = (key: (one: Side) => string, kind: "changed" | "moved"): void => {
+  const pair = (key: (one: ChangedSide) => string, kind: "changed" | "moved"): void => {
     const [before, after] = [grouped(old, key), grouped(now, key)];
     for (const [name, olds] of before) {
       const news = after.get(name) ?? [];
@@ -80,8 +80,8 @@ function place({ before, after }: OpChange): number {
   return after >= 0 ? after : before;
 }
 
-function grouped(sides: Iterable<Side>, key: (one: Side) => string): Map<string, Side[]> {
-  const groups = new Map<string, Side[]>();
+function grouped(sides: Iterable<ChangedSide>, key: (one: ChangedSide) => string): Map<string, ChangedSide[]> {
+  const groups = new Map<string, ChangedSide[]>();
   for (const one of sides) {
     const group = groups.get(key(one));
     if (group) group.push(one);

@@ -7,7 +7,7 @@ import { h, OWN_KEYS, thousands } from "../dom";
 import { milliseconds } from "../list";
 import { type Cost, costOf } from "./costs";
 
-interface Row {
+interface OpRow {
   readonly stage: number;
   readonly values: readonly (number | null)[];
   readonly texts: readonly string[];
@@ -36,11 +36,11 @@ export function costs(analysis: Analysis, trace: Trace, go: (stage: number) => v
       h("button", { type: "button", ...OWN_KEYS, click: () => sort(i) }, name),
     ),
   );
-  const rows = (): Row[] => trace.stages.map((_, i) => row(trace, i, all, known));
+  const rows = (): OpRow[] => trace.stages.map((_, i) => row(trace, i, all, known));
   const draw = (): void => {
     const order = rows();
     if (by >= 0) {
-      const value = ({ values, stage }: Row): number => (by === 0 ? stage : (values[by] ?? -1));
+      const value = ({ values, stage }: OpRow): number => (by === 0 ? stage : (values[by] ?? -1));
       order.sort((a, b) => (down ? value(b) - value(a) : value(a) - value(b)) || a.stage - b.stage);
     }
     for (const [i, head] of heads.entries())
@@ -90,7 +90,7 @@ async function count(
   draw();
 }
 
-function row({ stages }: Trace, i: number, all: number, known: readonly (Cost | null)[]): Row {
+function row({ stages }: Trace, i: number, all: number, known: readonly (Cost | null)[]): OpRow {
   const stage = stages[i]!;
   const cost = known[i] ?? null;
   const before = stages[stage.before];
@@ -128,7 +128,7 @@ function row({ stages }: Trace, i: number, all: number, known: readonly (Cost | 
   };
 }
 
-function line({ stage, texts }: Row, go: (stage: number) => void): HTMLElement {
+function line({ stage, texts }: OpRow, go: (stage: number) => void): HTMLElement {
   const [name, ...others] = texts;
   const button = h("button", { type: "button", ...OWN_KEYS, click: () => go(stage) }, name!);
   return h("tr", {}, h("th", { scope: "row" }, button), ...others.map((text) => h("td", {}, text)));

@@ -4,9 +4,9 @@ import { readJson } from "../gzip";
 import type { OfferedPass, PipelineStep } from "../schema";
 
 /** Tool -> its passes, by name. */
-export type Passes = ReadonlyMap<string, ReadonlyMap<string, OfferedPass>>;
+export type OfferedPasses = ReadonlyMap<string, ReadonlyMap<string, OfferedPass>>;
 
-export async function unpackPasses(data: DataView<ArrayBuffer> | null): Promise<Passes> {
+export async function unpackPasses(data: DataView<ArrayBuffer> | null): Promise<OfferedPasses> {
   if (!data || data.byteLength === 0) return new Map();
   const tools = await readJson<Record<string, OfferedPass[]>>(data);
   return new Map(

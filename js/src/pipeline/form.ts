@@ -2,7 +2,7 @@
 
 import { freshId, h, OWN_KEYS } from "../dom";
 import { Combobox } from "./combobox";
-import type { Passes } from "./data";
+import type { OfferedPasses } from "./data";
 import type { OfferedPass, PassOption, PipelineStep } from "../schema";
 
 export interface Filled {
@@ -22,7 +22,7 @@ export class StepForm {
   private values: Readonly<Record<string, string>>;
 
   constructor(
-    private readonly passes: Passes,
+    private readonly passes: OfferedPasses,
     step: PipelineStep | null,
     tool: string,
     done: { submit: (filled: Filled) => void; cancel: () => void; problem: (text: string) => void },

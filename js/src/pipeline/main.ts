@@ -7,13 +7,13 @@ import { type Host, mounted, type View } from "../mount";
 import { copyText } from "../export";
 import { Asker } from "../ask";
 import { Chips } from "./chips";
-import { duration, type Passes, unpackPasses } from "./data";
+import { duration, type OfferedPasses, unpackPasses } from "./data";
 import type { PipelineStep } from "../schema";
 import { type Filled, StepForm } from "./form";
 import style from "./style.css?inline";
 
 const TRAITS = ["name", "target", "targets", "steps", "route", "status", "message", "magic", "call"] as const;
-type Key = (typeof TRAITS)[number] | "passes" | "diff";
+type PipelineTrait = (typeof TRAITS)[number] | "passes" | "diff";
 const KEYS: readonly (readonly [string, string])[] = [
   ["← →", "step"],
   ["Shift+← Shift+→", "move the step"],
@@ -46,8 +46,8 @@ class PipelineEditor implements View {
   private readonly problem = h("div", { class: "irw-pl-problem", role: "alert", hidden: true });
   private readonly panel = h("div", { class: "irw-pl-panel" });
   private readonly lines = h("div", { class: "irw-pl-lines" });
-  private readonly state: Watch<Key>;
-  private passes: Passes = new Map();
+  private readonly state: Watch<PipelineTrait>;
+  private passes: OfferedPasses = new Map();
   private form: StepForm | null = null;
   private mode: Mode = "look";
   private selected = -1;
@@ -64,7 +64,7 @@ class PipelineEditor implements View {
     host: Host,
   ) {
     this.diff = new Embedded("irw-pl-diff", host);
-    this.state = new Watch<Key>(model, [...TRAITS, "passes", "diff"], (keys) => {
+    this.state = new Watch<PipelineTrait>(model, [...TRAITS, "passes", "diff"], (keys) => {
       if (keys.has("passes")) void this.takePasses();
       if (keys.has("diff")) this.showDiff();
       if (TRAITS.some((trait) => keys.has(trait))) this.draw();

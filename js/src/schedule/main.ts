@@ -8,12 +8,12 @@ import type { Schedule, ScheduleLaunch, ScheduleMemory } from "../schema";
 import style from "./style.css?inline";
 
 const VERSION = 1;
-type Key = "launch" | "other" | "data";
+type ScheduleTrait = "launch" | "other" | "data";
 
 class ScheduleView implements View {
   readonly element: HTMLElement;
   private schedule!: Schedule;
-  private readonly state: Watch<Key>;
+  private readonly state: Watch<ScheduleTrait>;
   private readonly head = h("div", { class: "irw-facts irw-c-head" });
   private readonly list = h("div", {
     class: "irw-c-list",
@@ -27,7 +27,7 @@ class ScheduleView implements View {
   private boxes: HTMLElement[] = [];
 
   constructor(private readonly model: Model) {
-    this.state = new Watch<Key>(model, ["launch", "other", "data"], (keys) => {
+    this.state = new Watch<ScheduleTrait>(model, ["launch", "other", "data"], (keys) => {
       if (keys.has("data")) void this.load();
       else if (this.schedule) this.draw();
     });
@@ -72,7 +72,7 @@ class ScheduleView implements View {
   }
 
   private get selected(): { launch: number; other: number } {
-    const within = (key: Key, least: number): number =>
+    const within = (key: ScheduleTrait, least: number): number =>
       Math.max(least, Math.min(Number(this.model.get(key)), this.schedule.launches.length - 1));
     return { launch: within("launch", 0), other: within("other", -1) };
   }

@@ -4,14 +4,14 @@ import { h, OWN_KEYS, plural } from "../dom";
 import { iterationOf } from "./data";
 import type { SpyreOp, SpyreTexts } from "../schema";
 
-type Form = "OpSpec" | "SuperDSC" | "bundle.mlir";
+type CodeKind = "OpSpec" | "SuperDSC" | "bundle.mlir";
 type Path = readonly string[];
-const FORMS: readonly Form[] = ["OpSpec", "SuperDSC", "bundle.mlir"];
+const FORMS: readonly CodeKind[] = ["OpSpec", "SuperDSC", "bundle.mlir"];
 const DEEP = 3;
 
 export class Code {
   readonly element: HTMLElement;
-  private form: Form = "SuperDSC";
+  private form: CodeKind = "SuperDSC";
   private texts: SpyreTexts | null = null;
   private readonly body = h("div", {
     class: "irw-s-code",
@@ -20,7 +20,7 @@ export class Code {
     tabindex: 0,
     ...OWN_KEYS,
   });
-  private readonly buttons: Map<Form, HTMLButtonElement>;
+  private readonly buttons: Map<CodeKind, HTMLButtonElement>;
   private readonly search: HTMLInputElement;
   private readonly found = h("span", { class: "irw-found", role: "status" });
   private readonly file = h("span", { class: "irw-dim" });
@@ -66,7 +66,7 @@ export class Code {
     this.draw();
   }
 
-  private show(form: Form): void {
+  private show(form: CodeKind): void {
     this.form = form;
     this.draw();
   }

@@ -12,7 +12,7 @@ import { corePanel, Cores, splits } from "./cores";
 import { bytes, coreColours, slicesOf, iterationOf, iterations, program as read, texts, unpack, whole } from "./data";
 import type { SpyreFormer, SpyreOp, SpyreProgram } from "../schema";
 import { deviceMemory, folded, scratchpad, Sticks } from "./memory";
-import { Ops } from "./ops";
+import { OpList } from "./ops";
 import { source } from "./source";
 import style from "./style.css?inline";
 import { TensorMap } from "./tensors";
@@ -35,7 +35,7 @@ class SpyreView implements View {
   private later = 0;
   private readonly asker: Asker;
   private readonly state: Watch<Key>;
-  private readonly ops = new Ops((op) => this.choose({ op }));
+  private readonly ops = new OpList((op) => this.choose({ op }));
   private readonly time = new Time((op) => this.choose({ op }));
   private readonly cores = new Cores((core) => this.choose({ core }));
   private readonly code = new Code(() => void this.asker.ask({ kind: "texts" }));

@@ -12,7 +12,7 @@ const MARKS: Record<string, string> = {
   substitute: "⌂ host, here only",
 };
 
-export class Ops {
+export class OpList {
   readonly element: HTMLElement;
   private readonly list: HTMLElement;
   private rows = new Map<number, HTMLElement>();
