@@ -286,8 +286,8 @@ def _trace(call: _Call, fakes: list[torch.Tensor], mode: FakeTensorMode) -> torc
             place = _where_raised(error, call.obj)
             if type(error).__name__ in _OF_VALUES:
                 raise UnsupportedError(
-                    f"Spyre backend does not support: {getattr(error, 'func', error)}: what comes out of it, or how much"
-                    " of it, depends on values, and a program for Spyre is fixed before it has any."
+                    f"Spyre backend does not support: {getattr(error, 'func', error)}: what comes out of it, or how"
+                    " much of it, depends on values, and a program for Spyre is fixed before it has any."
                     f' torch.compile(..., backend="irwidget_spyre") cuts the program there.{place}'
                 ) from error
             raise ExportError(f"tracing for Spyre failed: {type(error).__name__}: {error}{place}") from error
