@@ -26,6 +26,7 @@ from irwidget.private_torch import (
     make_fx,
     pytree,
 )
+from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.options import SpyreSwitches
@@ -334,7 +335,7 @@ def _drop_unused(captured: CapturedGraph) -> CapturedGraph:
 
 def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.GraphModule:
     """The graph over the device's operators: our decompositions applied, views explicit."""
-    graph = captured.graph
+    graph = fuse_attention(captured.graph)
     _note_filled_clones(graph)
     mode = _fake_mode(captured)
     interpreter = _Stepper(graph)
