@@ -11,7 +11,7 @@ from math import inf
 from typing import Literal
 
 from irwidget.errors import UnsupportedError
-from irwidget.spyre.coordinates import Stick, device_coordinates, stick_of
+from irwidget.spyre.coordinates import Stick, device_coordinates, lane, stick_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import device_format
 from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
@@ -80,6 +80,8 @@ class _Rules:
         if op.rule == "layernormnorm":
             last = self._last_variable()
             return LayoutRule("FixedInOut", (default,), (last, None, None, last, last))
+        if op.is_mutation:
+            self._check_copy()
         if op.rule == "copy_back" and self._dense():
             return LayoutRule("AllSame", self.layouts[op.target])
         if op.is_mutation:
@@ -100,6 +102,19 @@ class _Rules:
         if len(self.reads) == 1 and op.kind == "pointwise" and op.rule == "same":
             return LayoutRule("AllSame", self._single())
         return LayoutRule("AllSame", self._several())
+
+    def _check_copy(self) -> None:
+        """What is copied into a part of a tensor stays inside of the stick that it begins in, on both sides."""
+        sides = [(self.op.target, self.op.write, layout) for layout in self.layouts[self.op.target]]
+        sides += [(r.buffer, r.index, layout) for r in self.reads for layout in self.layouts[r.buffer]]
+        for name, index, layout in sides:
+            eps = layout.elements_per_stick
+            stick = stick_of(device_coordinates(layout, index, self.space), eps)
+            extent = min(self.space[stick.variable], eps) if stick.variable is not None else 1
+            if stick.offset and (stick.offset + extent > eps or stick.offset != lane(layout, index.offset)):
+                raise self._no_layout(
+                    f"a copy of a part that begins {index.offset} elements into {name}, inside a stick of {eps}"
+                )
 
     def _dense(self) -> bool:
         return all(layout.stride_map[-1] > 0 for r in self.reads for layout in self.layouts[r.buffer])

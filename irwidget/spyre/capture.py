@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+import traceback
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import torch.fx.traceback as fx_traceback
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
 
-from irwidget.errors import ExportError, IRWidgetError, UsageError
+from irwidget.errors import ExportError, IRWidgetError, UnsupportedError, UsageError
 from irwidget.private_torch import (
     AutoDispatchBelowAutograd,
     FakeTensorMode,
@@ -25,6 +26,7 @@ from irwidget.private_torch import (
     make_fx,
     pytree,
 )
+from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
 from irwidget.spyre.hints import active_hints, fresh_hints
 from irwidget.spyre.options import SpyreSwitches
@@ -75,18 +77,26 @@ _module_path: ContextVar[str] = ContextVar("module_path", default="")
 class Replayed:
     """A graph that Dynamo has captured, called node by node under each node's own line and module."""
 
+    line: tuple[str, int] = ("", 0)
+    """The user's line of the node that was called last."""
+
     def __init__(self, module: torch.fx.GraphModule) -> None:
         self.module = module
 
     def __call__(self, *args: Any) -> Any:
-        return _Replay(self.module).run(*args)
+        return _Replay(self).run(*args)
 
 
 class _Replay(torch.fx.Interpreter):
     extra_traceback = False
 
+    def __init__(self, of: Replayed) -> None:
+        super().__init__(of.module)
+        self.of = of
+
     def run_node(self, n: torch.fx.Node) -> Any:
-        token = _replaying.set((_line_of(n), _path_of(n)))
+        self.of.line = _line_of(n)
+        token = _replaying.set((self.of.line, _path_of(n)))
         try:
             return super().run_node(n)
         finally:
@@ -140,11 +150,26 @@ def _following_modules(root: Any) -> Generator[None]:
 def _user_line() -> tuple[str, int]:
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
-        path = frame.f_code.co_filename
-        if "/torch/" not in path and "/irwidget/spyre/" not in path and "/contextlib" not in path:
-            return path, frame.f_lineno
+        if _of_user(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return "", 0
+
+
+def _of_user(path: str) -> bool:
+    return "/torch/" not in path and "/irwidget/spyre/" not in path and "/contextlib" not in path
+
+
+def _where_raised(error: BaseException, obj: Any) -> str:
+    """The user's line that a function failed at while it was traced."""
+    if isinstance(obj, Replayed):
+        return _at(obj.line)
+    frames = [(f.f_code.co_filename, line) for f, line in traceback.walk_tb(error.__traceback__)]
+    return _at(next((place for place in reversed(frames) if _of_user(place[0])), ("", 0)))
+
+
+def _at(line: tuple[str, int]) -> str:
+    return f"\n  at {line[0]}:{line[1]}" if line[0] else ""
 
 
 def capture(obj: Any, inputs: Any, options: SpyreSwitches) -> CapturedGraph:
@@ -244,7 +269,11 @@ class _Call:
         return [*outputs, *flat]
 
 
-def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
+_OF_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")
+"""What fake tensors raise for an op that would have to look at values."""
+
+
+def _trace(call: _Call, fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
     functional = dispatch_functionalize(call, mode=FunctionalTensorMode(pre_dispatch=True, export=True))
     with ExitStack() as stack:
         for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, warnings.catch_warnings()):
@@ -255,7 +284,14 @@ def _trace(call: Callable[..., Any], fakes: list[torch.Tensor], mode: FakeTensor
         except IRWidgetError:
             raise
         except Exception as error:
-            raise ExportError(f"tracing for Spyre failed: {type(error).__name__}: {error}") from error
+            place = _where_raised(error, call.obj)
+            if type(error).__name__ in _OF_VALUES:
+                raise UnsupportedError(
+                    f"Spyre backend does not support: {getattr(error, 'func', error)}: what comes out of it, or how"
+                    " much of it, depends on values, and a program for Spyre is fixed before it has any."
+                    f' torch.compile(..., backend="irwidget_spyre") cuts the program there.{place}'
+                ) from error
+            raise ExportError(f"tracing for Spyre failed: {type(error).__name__}: {error}{place}") from error
 
 
 def _keep_mutations(graph: torch.fx.GraphModule, count: int) -> list[int]:
@@ -299,7 +335,7 @@ def _drop_unused(captured: CapturedGraph) -> CapturedGraph:
 
 def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.GraphModule:
     """The graph over the device's operators: our decompositions applied, views explicit."""
-    graph = captured.graph
+    graph = fuse_attention(captured.graph)
     _note_filled_clones(graph)
     mode = _fake_mode(captured)
     interpreter = _Stepper(graph)
@@ -307,19 +343,28 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
     with ExitStack() as stack:
         for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, AutoDispatchBelowAutograd()):
             stack.enter_context(context)
+        table = decomposition_table(options.host_for_refused)
         try:
-            made = make_fx(interpreter.run, decomposition_table=decomposition_table(options.host_for_refused))(
-                *captured.fakes
-            )
+            made = make_fx(interpreter.run, decomposition_table=table)(*captured.fakes)
+            if any(_writes(node) for node in made.graph.nodes):  # a decomposition of PyTorch's own may write in place
+                interpreter = _Stepper(made)
+                interpreter.extra_traceback = False
+                functional = dispatch_functionalize(interpreter.run, mode=FunctionalTensorMode())
+                made = make_fx(functional, decomposition_table=table)(*captured.fakes)
         except IRWidgetError as error:
-            raise type(error)(f"{error}{_place(interpreter)}") from error.__cause__
+            raise type(error)(f"{error}{_at(interpreter.line)}") from error.__cause__
         except Exception as error:
-            raise ExportError(f"decomposing for Spyre failed: {error}{_place(interpreter)}") from error
+            raise ExportError(f"decomposing for Spyre failed: {error}{_at(interpreter.line)}") from error
     made.graph.eliminate_dead_code()
     for i, node in enumerate(n for n in made.graph.nodes if n.op == "placeholder"):
         node.name = node.target = captured.inputs[i].name
     made.recompile()
     return made
+
+
+def _writes(node: torch.fx.Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and bool(schema.is_mutable)
 
 
 def _note_filled_clones(graph: torch.fx.GraphModule) -> None:
@@ -340,10 +385,6 @@ class _Stepper(torch.fx.Interpreter):
     def run_node(self, n: torch.fx.Node) -> Any:
         self.line = (n.meta.get("custom") or {}).get("line", ("", 0))
         return super().run_node(n)
-
-
-def _place(interpreter: _Stepper) -> str:
-    return f"\n  at {interpreter.line[0]}:{interpreter.line[1]}" if interpreter.line[0] else ""
 
 
 def _fake_mode(captured: CapturedGraph) -> FakeTensorMode:

@@ -68,6 +68,8 @@ def device_coordinates(
             part = index.offset % upper if upper < inf else index.offset
             if stride[d] <= index.offset:
                 offsets[d] = int(part) // stride[d]
+        if not offsets[-1]:
+            offsets[-1] = lane(layout, index.offset)
     wraps = dict(index.wraps)
     for variable, step in index.steps:
         wrap = wraps.get(variable, 0)
@@ -98,6 +100,17 @@ def device_coordinates(
 def _next_stride(layout: DeviceLayout, dims: list[int], dim: int) -> float:
     """The smallest stride above that of `dim`."""
     return min((layout.stride_map[i] for i in dims if layout.stride_map[i] > layout.stride_map[dim]), default=inf)
+
+
+def lane(layout: DeviceLayout, offset: int) -> int:
+    """Where in its stick an offset lies: also where rows are no whole sticks, so that strides do not divide."""
+    stride = layout.stride_map
+    if stride[-1] <= 0:
+        return 0
+    outer = [s for s, n in zip(stride[:-1], layout.device_size, strict=False) if n > 1 and s > stride[-1]]
+    for step in sorted(outer, reverse=True):
+        offset %= step
+    return offset // stride[-1]
 
 
 def _term(variable: str, step: int, limit: int, stride: int, upper: float) -> Term:

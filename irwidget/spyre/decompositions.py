@@ -219,6 +219,8 @@ def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
 def _vector_norm(x: Tensor, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     if dtype not in (None, x.dtype):
         return NotImplemented
+    if not x.dim():
+        return torch.ne(x, 0.0).to(x.dtype) if order == 0 else torch.abs(x)
     dims: Any = list(range(x.dim())) if dim in (None, []) else dim
     if order in (math.inf, -math.inf):
         return (torch.amax if order > 0 else torch.amin)(torch.abs(x), dims, keepdim)
@@ -442,7 +444,7 @@ def _arithmetic(name: str) -> Callable[..., Any]:
     def decompose(a: Tensor, b: Any, *, alpha: float = 1) -> Any:
         if not isinstance(a, torch.Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
             return NotImplemented
-        if a.dtype == torch.int64 and (not isinstance(b, torch.Tensor) or b.dtype == torch.int64):
+        if a.dtype == torch.int64 and (b.dtype == torch.int64 if isinstance(b, torch.Tensor) else isinstance(b, int)):
             return _through_float(op, a, b * alpha if alpha != 1 else b)
         if alpha == 1:
             return NotImplemented

@@ -23,7 +23,7 @@ from irwidget.spyre.formats import dtype_name
 from irwidget.spyre.ir import Buffer, BufferView, External, Graph
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layout import row_major
-from irwidget.spyre.memory import CoreTile, DeviceMemory, Integers, Space, TileError
+from irwidget.spyre.memory import CoreTile, DeviceMemory, Integers, Place, Region, Space, TileError
 from irwidget.spyre.opspec import OpSpec, TensorArg
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.pool import Pool
@@ -66,14 +66,15 @@ class _Run:
         self.program, self.rounding = program, rounding
         self.graph = program.graph
         self.memory = DeviceMemory(program.options.lx_bytes)
-        self.memory.pool.grow(program.pool.bytes)
+        unit = min((b.device.format.bytes for b in self.graph.buffers.values() if b.layout is not None), default=1)
+        self.memory.pool = Space("the pool", program.pool.bytes, unit)
         used = [
             program.scratchpad.addresses[n] + b.size
             for n, b in program.scratchpad.blocks.items()
             if n in program.scratchpad.addresses
         ]
         for core in range(program.options.cores):
-            self.memory.scratchpads[core] = Space(f"LX of core {core}", max(used, default=0))
+            self.memory.scratchpads[core] = Space(f"LX of core {core}", max(used, default=0), unit)
 
     def run(self, tensors: Sequence[Any]) -> Any:
         values = self._inputs(tensors)
@@ -118,27 +119,34 @@ class _Run:
 
     # -- host and device ---------------------------------------------------------------------------
 
-    def _addresses(self, buffer: Buffer) -> Integers:
-        """Byte address of each host element, over the host dims."""
+    def _region(self, buffer: Buffer) -> Region:
+        """Where each host element lies, over the host dims of more than one element."""
         ranges = ranges_of(buffer.size)
         layout = buffer.device
         coordinates = device_coordinates(layout, index_of(buffer.size, buffer.stride), dict(ranges))
-        at = np.zeros((1,) * len(ranges), np.int64)
-        for coordinate, step in zip(coordinates, row_major(layout.device_size), strict=True):
-            for axis, (v, n) in enumerate(ranges):
-                for term in coordinate.terms:
-                    if term.var == v:
-                        at = at + _along(_values(term, 0, n) * step, axis, len(ranges))
-        return (at * layout.format.bytes).reshape(buffer.size)
+        axes: list[Integers] = []
+        for v, n in ranges:
+            terms = [
+                _values(term, 0, n) * step
+                for coordinate, step in zip(coordinates, row_major(layout.device_size), strict=True)
+                for term in coordinate.terms
+                if term.var == v
+            ]
+            axes.append(sum(terms, np.zeros(n, np.int64)) * layout.format.bytes)
+        return Region(0, tuple(axes))
+
+    def _allocate(self, buffer: Buffer) -> Space:
+        exact = not buffer.dtype.startswith(("float", "bfloat", "bool"))
+        self.memory.allocate(buffer.name, buffer.device.bytes, buffer.device.format.bytes, exact)
+        return self.memory.tensors[buffer.name]
 
     def _store(self, buffer: Buffer, value: torch.Tensor) -> None:
         """Copy a host tensor to the device."""
-        self.memory.allocate(buffer.name, buffer.device.bytes)
-        space = self.memory.tensors[buffer.name]
-        values = value.detach().to(torch.float64).cpu().numpy().reshape(buffer.size)
+        space, at = self._allocate(buffer), self._region(buffer)
+        wide = torch.float64 if space.values.dtype == np.float64 else torch.float32
         space.write(
-            self._addresses(buffer),
-            values,
+            at,
+            value.detach().to(wide).cpu().numpy().reshape(at.shape),
             self.memory.owner(buffer.name),
             self.memory.next_epoch(),
             f"the copy of {buffer.name} to the device",
@@ -149,11 +157,11 @@ class _Run:
         buffer = self.graph.buffers[view.buffer]
         space = self.memory.tensors[view.buffer]
         what = f"the copy of {buffer.name} to the host"
-        values = space.read(self._addresses(buffer), self.memory.owner(buffer.name), what)
+        values = space.read(self._region(buffer), self.memory.owner(buffer.name), what)
         length = 1 + sum((n - 1) * s for n, s in zip(buffer.size, buffer.stride, strict=True) if n)
         storage = torch.zeros(max(length, 1), dtype=torch.float64)
         if all(buffer.size):
-            whole = torch.from_numpy(np.ascontiguousarray(values)).reshape(buffer.size)
+            whole = torch.from_numpy(values).reshape(buffer.size)
             torch.as_strided(storage, buffer.size, buffer.stride).copy_(whole)
         made = torch.as_strided(storage, view.size, view.stride, view.offset)
         dtype = getattr(torch, view.dtype)
@@ -188,17 +196,17 @@ class _Run:
 
     def _kernel(self, kernel: SpyreKernel) -> None:
         for name in kernel.arguments:
-            self.memory.allocate(name, self.graph.buffers[name].device.bytes)
+            self._allocate(self.graph.buffers[name])
         for spec, iteration in kernel.unrolled:
             _OpRun(self, kernel, spec, iteration).run()
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a core's tile of an argument lies: byte addresses over the axes of the op's symbols."""
+class _TilePlace:
+    """Where a core's tile of an argument lies, over the axes of the op's symbols."""
 
     space: Space
-    at: Integers
+    at: Place
 
 
 class _OpRun:
@@ -241,15 +249,16 @@ class _OpRun:
 
     # -- addresses ---------------------------------------------------------------------------------
 
-    def _place(self, arg: TensorArg, tile: CoreTile, gathered: dict[str, np.ndarray[Any, Any]] | None = None) -> _Place:
+    def _place(
+        self, arg: TensorArg, tile: CoreTile, gathered: dict[str, np.ndarray[Any, Any]] | None = None
+    ) -> _TilePlace:
         size, coordinates = arg.memory or (arg.device_size, arg.device_coordinates)
         local = arg.allocation[0] == "lx"
         strides = row_major(self._local_size(size, coordinates) if local else size)
-        at: Any = np.zeros((1,) * len(self.symbols), np.int64)
+        axes = [np.zeros(1, np.int64) for _ in self.symbols]
+        base, chosen = 0, None
         for d, coordinate in enumerate(coordinates):
-            part: Any = np.full((1,) * len(self.symbols), coordinate.offset, np.int64)
-            if coordinate.indirect:
-                part = part + (gathered or {})[coordinate.indirect]
+            low = high = coordinate.offset
             for term in coordinate.terms:
                 if term.var not in self.axes:
                     continue
@@ -257,17 +266,26 @@ class _OpRun:
                 values = _values(term, start, stop)
                 if local and d < len(coordinates) - 1:
                     values = values - term.at(start)
-                part = part + _along(values, self.axes[term.var], len(self.symbols))
-            if int(part.min()) < 0 or int(part.max()) >= size[d]:
+                low, high = low + int(values.min()), high + int(values.max())
+                axis = self.axes[term.var]
+                axes[axis] = axes[axis] + values * strides[d]
+            if coordinate.indirect:
+                picked = (gathered or {})[coordinate.indirect]
+                low, high = low + int(picked.min()), high + int(picked.max())
+                chosen = picked * strides[d]
+            if low < 0 or high >= size[d]:
                 raise TileError(
-                    f"{self.what}: a tile of core {tile.core} leaves {arg.name} in device dim {d}:"
-                    f" {int(part.max())} of {size[d]}"
+                    f"{self.what}: a tile of core {tile.core} leaves {arg.name} in device dim {d}: {high} of {size[d]}"
                 )
-            at = at + part * strides[d]
-        base = 0 if arg.allocation[0] == "hbm" else arg.allocation[1]
-        base += sum(i * step for i, step in zip(self.iteration, arg.advances, strict=False))
+            base += coordinate.offset * strides[d]
+        width = arg.format.bytes
+        at: Place = Region(base * width, tuple(axis * width for axis in axes))
+        if chosen is not None:
+            at = at.addresses() + chosen * width
+        start = 0 if arg.allocation[0] == "hbm" else arg.allocation[1]
+        start += sum(i * step for i, step in zip(self.iteration, arg.advances, strict=False))
         space = self.memory.space(arg.allocation[0], arg.name, tile.core)
-        place = _Place(space, base + at * arg.format.bytes)
+        place = _TilePlace(space, _further(at, start))
         self._check_start(arg, tile, place)
         return place
 
@@ -280,14 +298,14 @@ class _OpRun:
             made.append(n)
         return (*made, size[-1])
 
-    def _check_start(self, arg: TensorArg, tile: CoreTile, place: _Place) -> None:
+    def _check_start(self, arg: TensorArg, tile: CoreTile, place: _TilePlace) -> None:
         """The SuperDSC's start address is where the tile begins."""
         if arg.memory is not None or any(c.indirect for c in arg.device_coordinates):
             return
         tensor = next(t for t in self.plan.tensors if t.arg is arg)
         base = arg.allocation[1] if arg.allocation[0] == "hbm" else 0
         said = start_address(self.plan, tensor, tile.core, self.iteration) - base
-        found = int(place.at.flat[0])
+        found = place.at.first if isinstance(place.at, Region) else int(place.at.flat[0])
         if said != found:
             raise TileError(
                 f"{self.what}: the SuperDSC starts {arg.name} of core {tile.core} at {said}, its tile begins at {found}"
@@ -297,8 +315,9 @@ class _OpRun:
         self, arg: TensorArg, tile: CoreTile, gathered: dict[str, Any] | None = None, lane: int = 0
     ) -> torch.Tensor:
         place = self._place(arg, tile, gathered)
-        at = place.at + lane * arg.format.bytes
-        values = place.space.read(at, self.memory.owner(arg.name), f"core {tile.core} in {self.what}")
+        values = place.space.read(
+            _further(place.at, lane * arg.format.bytes), self.memory.owner(arg.name), f"core {tile.core} in {self.what}"
+        )
         return torch.from_numpy(values)
 
     # -- arithmetic --------------------------------------------------------------------------------
@@ -372,15 +391,16 @@ class _OpRun:
         owner = self.memory.owner(out.name)
         if self.spec.op == "exx2":
             for lane in range(2):
-                at = place.at + lane * out.format.bytes
-                place.space.write(at, result[..., lane].numpy(), owner, epoch, self.what)
+                place.space.write(
+                    _further(place.at, lane * out.format.bytes), result[..., lane].numpy(), owner, epoch, self.what
+                )
             return
         if out.dtype == "bool":
             result = (result != 0).double()
         if self.whole.rounding and out.device_dtype == "SEN169_FP16":
             result = semantics.round_dl16(result)
-        values = np.broadcast_to(result.double().numpy(), place.at.shape)
-        place.space.write(place.at, values, owner, epoch, f"core {tile.core} in {self.what}")
+        values = result if place.space.values.dtype == np.float32 else result.double()
+        place.space.write(place.at, values.numpy(), owner, epoch, f"core {tile.core} in {self.what}")
 
 
 def _values(term: Any, start: int, stop: int) -> Integers:
@@ -390,7 +410,6 @@ def _values(term: Any, start: int, stop: int) -> Integers:
     return term.num * (values // term.den)
 
 
-def _along(values: Integers, axis: int, rank: int) -> Integers:
-    shape = [1] * rank
-    shape[axis] = len(values)
-    return values.reshape(shape)
+def _further(at: Place, by: int) -> Place:
+    """The same addresses, so many bytes further."""
+    return at.moved(by) if isinstance(at, Region) else at + by

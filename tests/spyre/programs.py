@@ -223,6 +223,10 @@ MOVES = {
     "twice inside sticks": of(lambda a: a[:, 32:96] + a[:, 32:96], (128, 256)),
     "pad": of(lambda a: F.pad(a, (0, 28, 3, 2)), (25, 100)),
     "row slice": of(lambda a: a[64:192] + 1, (256, 128)),
+    "slice inside the sticks of ragged rows": of(lambda a: a[:, 1:, 28:60] + 1, (64, 8, 100)),
+    "attention written by hand": of(
+        lambda q, k, v: torch.softmax(q @ k.mT / 8, -1) @ v, *[(1, 2, 64, 64)] * 2, (1, 2, 64, 128)
+    ),
     "stick slice": of(lambda a: a[:, 64:128] * 2, (64, 256)),
     "strided rows": of(lambda a: a[::2] * 2, (64, 128)),
     "selected": of(lambda a: a[3] * a[5], (8, 64, 128)),

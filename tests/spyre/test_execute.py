@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from irwidget import IRWidgetError, UnsupportedError, UsageError
 from irwidget.spyre import TensorSpec, compile
-from irwidget.spyre.memory import Space, TileError
+from irwidget.spyre.memory import Region, Space, TileError
 from tests.spyre import models
 
 
@@ -119,6 +120,48 @@ def test_gathers_and_integers():
     check(lambda w, i: F.embedding(i, w), half(100, 128), torch.randint(0, 100, (4, 8)))
     check(lambda a: a * 2 + 1, torch.randint(0, 9, (64,)))
     check(torch.logical_not, torch.randn(32, 128) > 0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda a: torch.softmax(a @ a.mT / 8, -1) @ a, id="mT, divided"),
+        pytest.param(lambda a: (torch.matmul(a, a.transpose(2, 3)) * 0.125).softmax(dim=-1) @ a, id="transposed"),
+        pytest.param(lambda a: ((a @ a.permute(0, 1, 3, 2)) / 8).softmax(3) @ a, id="permuted"),
+    ],
+)
+def test_an_attention_written_by_hand_is_an_attention(function):
+    x = half(1, 2, 16, 64)
+    whole = compile(lambda a: F.scaled_dot_product_attention(a, a, a), [x])
+    program = check(function, x)
+    assert [kernel.specs for kernel in program.kernels] == [kernel.specs for kernel in whole.kernels]
+    captured = next(dump.text for dump in program.trace.dumps if dump.name == "capture")
+    assert "softmax" in captured
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda a: torch.softmax(a @ a.mT / 8 + a[..., :1], -1) @ a, id="masked"),
+        pytest.param(lambda a: torch.softmax(a @ a.mT / 8, -2) @ a, id="over the rows"),
+        pytest.param(lambda a: torch.softmax(a @ a / 8, -1) @ a, id="not transposed"),
+        pytest.param(lambda a: (lambda w: (w @ a, w))(torch.softmax(a @ a.mT / 8, -1)), id="weights are returned"),
+    ],
+)
+def test_what_is_not_inductors_pattern_stays(function):
+    program = check(function, half(1, 2, 64, 64))
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs].count("mul") == 1
+
+
+def test_integers_and_floats():
+    numbers = torch.arange(64)
+    for function in (lambda a: a + 2.5, lambda a: a * 2.5, lambda a: 2.5 - a, lambda a: a * 2):
+        check(function, numbers)
+
+
+def test_a_norm_of_no_dims():
+    x = torch.tensor(-2.0).half()
+    check(lambda a: (a.norm(), torch.linalg.vector_norm(a, 0), torch.linalg.vector_norm(a, dim=0, keepdim=True)), x)
 
 
 def test_assignment_inside_the_function():
@@ -238,6 +281,34 @@ class TestMemory:
     def test_leaving_the_tensor(self):
         with pytest.raises(TileError, match="leaves"):
             Space("x", 8).read(torch.tensor([9]).numpy(), 1, "core 0")
+
+    @pytest.mark.parametrize(
+        "axes",
+        [
+            [[0, 2, 4, 6]],
+            [[0, 2, 128, 130, 256, 258]],
+            [[0, 2, 128, 130, 256]],
+            [[0, 600], [0, 2, 4]],
+            [[4, 2, 0], [0]],
+        ],
+        ids=["row", "sticks", "a last stick that is not full", "two axes", "backwards"],
+    )
+    def test_a_region_is_its_addresses(self, axes):
+        region = Region(16, tuple(np.array(axis) for axis in axes))
+        given = np.arange(region.addresses().size, dtype=np.float64).reshape(region.shape) + 1
+        for written, read in ((region, region.addresses()), (region.addresses(), region)):
+            space = Space("x", 1024, unit=2)
+            space.write(written, given, 1, 1, "a")
+            np.testing.assert_array_equal(space.read(read, 1, "b"), given)
+            assert np.count_nonzero(space.values) == given.size
+            with pytest.raises(TileError, match="nobody wrote"):
+                space.read(region.moved(300), 1, "b")
+            with pytest.raises(TileError, match="overwritten"):
+                space.read(region, 2, "b")
+            with pytest.raises(TileError, match="two cores"):
+                space.write(region, given, 1, 1, "a")
+            with pytest.raises(TileError, match="leaves"):
+                space.read(region.moved(1020), 1, "b")
 
     def test_a_wrong_plan_does_not_pass(self):
         """Two buffers in the same place of the scratchpad while both are live."""

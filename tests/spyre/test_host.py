@@ -28,7 +28,7 @@ def equal_to_eager(function, *inputs: torch.Tensor, **options) -> spyre.SpyrePro
     for a, b in zip([*_flat(got), *mine], [*_flat(want), *eager], strict=True):
         assert a.dtype == b.dtype
         assert a.shape == b.shape
-        torch.testing.assert_close(a.double(), b.double(), rtol=2e-3, atol=2e-3)
+        torch.testing.assert_close(a.double(), b.double(), rtol=2e-3, atol=2e-3, equal_nan=True)
     return program
 
 
@@ -95,6 +95,64 @@ def test_what_is_refused_runs_on_the_host_where_that_is_asked_for():
     assert "the front end refuses it" in note.message
     assert note.location is not None
     assert note.location.file == __file__
+
+
+def assigned(a, b):
+    a = a.clone()
+    a[1:3, 28:60] = b
+    return a
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes"),
+    [
+        (lambda a: a[1:, 28:60] + 1, [(4, 100)]),
+        (lambda a: a[1:, 28:92].sum(1), [(5, 100)]),
+        (lambda a, b: a[1:, 28:92] @ b, [(5, 100), (64, 64)]),
+        (lambda a, b: torch.cat([a, b]), [(3, 65), (5, 65)]),
+        (lambda a, b: torch.cat([a[1:, 28:92], b]), [(4, 100), (2, 64)]),
+        (lambda a: nn.functional.pad(a, (28, 5, 1, 0)), [(3, 67)]),
+        (lambda a: nn.functional.pad(a, (0, 95, 2, 0)), [(3, 5)]),
+        (assigned, [(4, 100), (2, 32)]),
+    ],
+    ids=["add", "sum", "matmul", "cat of rows", "cat of a slice", "pad", "pad to ragged rows", "assigned"],
+)
+def test_what_begins_inside_a_stick_is_refused_or_right_on_the_host(function, sizes):
+    """Of ragged rows, a start that is whole sticks into the tensor (128 of rows of 100) may be inside a stick."""
+    with pytest.raises(UnsupportedError, match="no supported output layout|cannot be restickified"):
+        compile(function, [half(*size) for size in sizes])
+    assert on_host(equal_to_eager(function, *(half(*size) for size in sizes), host_for_refused=True))
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes"),
+    [
+        (lambda a: a[:, 1:, 28:60] + 1, [(64, 8, 100)]),
+        (lambda a: a[:, 1:, 28:60].sum(-1), [(64, 8, 100)]),
+        (lambda a, b: torch.cat([a[1:, 28:60], b]), [(4, 100), (2, 32)]),
+        (lambda a, b: torch.cat([a, b], 1), [(3, 32), (3, 16)]),
+        (lambda a: nn.functional.pad(a, (3, 1)), [(4, 60)]),
+    ],
+    ids=["add", "sum", "cat of a slice", "cat inside a stick", "pad inside a stick"],
+)
+def test_what_begins_inside_a_stick_and_can_be_moved_runs_on_the_device(function, sizes):
+    assert on_host(equal_to_eager(function, *(half(*size) for size in sizes))) == []
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_a_decomposition_that_writes_in_place_keeps_what_it_wrote(dim):
+    x = half(8, 64)
+    x[::3, ::5] = torch.nan
+    program = equal_to_eager(lambda a: torch.nanmean(a, dim), x, host_for_refused=True)
+    assert not [n for n in program.captured.graph.graph.nodes if str(n.target).endswith("_.default")]
+
+
+@pytest.mark.parametrize(
+    "function", [torch.nonzero, lambda a: a[a > 0], lambda a: a * a.sum().item(), lambda a: a + 1 if a.sum() > 0 else a]
+)
+def test_what_depends_on_values_is_refused_at_the_users_line(function):
+    with pytest.raises(UnsupportedError, match=rf"depends on values[^\n]*\n  at {__file__}:\d+"):
+        compile(function if function is not torch.nonzero else lambda a: torch.nonzero(a), [half(8)])
 
 
 # -- repeats, empty tensors, casts -----------------------------------------------------------------
