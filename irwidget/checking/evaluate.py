@@ -97,10 +97,12 @@ class Wide(Interpreter):
         return _widened(super().get_attr(target, args, kwargs))
 
     def run_node(self, n: Node) -> Any:
-        if n.op != "call_function" or not isinstance(n.target, OpOverload):
+        if n.op != "call_function":
             return super().run_node(n)
         args, kwargs = self.fetch_args_kwargs_from_env(n)
-        noisy = self._random is not None and self._rounds.get(n.name, True)
+        if not isinstance(n.target, OpOverload):
+            return n.target(*pytree.tree_map(self._inside, args), **kwargs)  # pyright: ignore[reportCallIssue]  # callable
+        noisy = self._random is not None and self._rounds.get(n.name, _name(n) not in _EXACT)
         eps = _eps(n)
         growth = _growth(n, args) if noisy else 0.0
         if noisy and eps:
@@ -115,6 +117,14 @@ class Wide(Interpreter):
             [self._shaken(leaf, _epsilon(dtype) * growth, unit) for leaf, dtype in zip(leaves, wanted, strict=True)],
             spec,
         )
+
+    def _inside(self, leaf: Any) -> Any:
+        """A graph that an operation runs, a branch or the body of a loop, as something that runs it in this way."""
+        if not isinstance(leaf, torch.fx.GraphModule):
+            return leaf
+        inner = Wide(leaf, {})
+        inner._random = self._random
+        return lambda *operands: inner.run(*operands, enable_io_processing=False)
 
     def _shaken(self, leaf: Any, amount: float, least: float = 0.0) -> Any:
         """Every element off by a random part, up to `amount`, of itself or, if that is more, of `least`."""

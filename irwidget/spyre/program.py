@@ -68,6 +68,12 @@ class SpyreProgram:
     """Named dims and their sizes."""
     origin: CompiledFrom | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        ops = sum(len(step.specs) for step in self.steps if isinstance(step, SpyreKernel))
+        calls = sum(isinstance(step, HostCall) for step in self.steps)
+        kernels = f"{len(self.steps) - calls} kernels of {ops} ops"
+        return f"<SpyreProgram {self.name}: {kernels}, {calls} host calls, {self.options.cores} cores>"
+
     @property
     def results(self) -> Mapping[str, Any]:
         """What there is to show beside the trace."""

@@ -26,6 +26,17 @@ class Cond(nn.Module):
         return torch.cond(x.sum() > 0, lambda x: self.one(x).relu(), lambda x: self.other(x) - 1, (x,))
 
 
+class Minus(nn.Module):
+    """One branch of `Cond`, by itself."""
+
+    def __init__(self, other: nn.Linear) -> None:
+        super().__init__()
+        self.other = other
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.other(x) - 1
+
+
 class While(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5 + 1), (torch.tensor(0), x))
@@ -103,3 +114,15 @@ def test_a_loop_that_begins_with_a_python_number_is_refused_with_the_next_step()
 
     with pytest.raises(ExportError, match=r"while_loop begins with 0: begin with torch.tensor\(0\)"):
         irwidget.lower(counted, torch.ones(3), to="linalg_on_tensors_mlir", timeout=60)
+
+
+def test_what_rounds_in_a_branch_is_allowed_to() -> None:
+    """As much as where it stands by itself, with the same values."""
+    model, inputs = Cond().eval(), (-torch.ones(3, 4),)
+    allowed: list[torch.Tensor] = []
+    for one in (model, Minus(model.other)):
+        program = expected.ExportedCopy.of(export.export(one.eval(), inputs))
+        found = expected.expect(one, inputs, {}, program, seconds=60).cases[0].results[0].allowed
+        assert found is not None
+        allowed.append(found)
+    assert (allowed[0] > allowed[1] / 4).all()
