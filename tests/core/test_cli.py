@@ -224,7 +224,8 @@ TTIR = "module {\n  tt.func public @k(%a: !tt.ptr<f32>) {\n    tt.return\n  }\n}
         ("a.mlir", "module {\n  retrn\n}\n", "", 1, "a.mlir -> raw_ir", "at line 2, column 3"),
         ("a.mlir", "module {\n}\n", "--to tosa_mlir", 2, "", "IR text starts at raw_ir"),
         ("a.txt", "print('module {}')", "--from python --to raw_ir", 0, "IR -> raw_ir", ""),
-        ("a.mlir", b"\xff\xfe", "", 2, "", "a.mlir is no text: byte 0 is not UTF-8"),
+        ("a.mlir", b"\xff", "", 2, "", "a.mlir is no text: byte 0 is not UTF-8"),
+        ("a.mlir", b"\xff\xfe", "", 2, "", "a.mlir is text in UTF-16: save it as UTF-8"),
     ],
 )
 def test_a_file_of_ir_is_lowered(name, text, words, code, printed, said, tmp_path, monkeypatch, capsys):

@@ -93,6 +93,7 @@ def copies() -> SimpleQueue[Path]:
         for name in filter(None, names.split("\0")):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
+        (folder / "js/node_modules").symlink_to(ROOT / "js/node_modules")  # what bundles the browser's code for a test
         free.put(folder)
     return free
 
