@@ -124,7 +124,7 @@ class Experiment(Generic[_Lowering]):
 
     def save(self, folder: str | Path) -> Path:
         """Write the text and the commands that run the passes on it; the path of the text. See `files`."""
-        return files.save(self, Path(folder))
+        return files.save(Path(folder), self.text, self.passes, self.pipeline, self.original.trace, self.index)
 
     # Running
 
