@@ -27,6 +27,7 @@ LIMIT = 3600
 COMMANDS = {
     "lower": ["-m", "benchmarks.lower"],
     "targets": ["-m", "benchmarks.targets"],
+    "experiments": ["-m", "benchmarks.experiments"],
     "weights": ["-m", "benchmarks.weights"],
     "triton": ["-m", "benchmarks.triton"],
     "helion": ["benchmarks/helion.py"],
@@ -42,6 +43,7 @@ COMMANDS = {
 }
 QUICK = {
     "lower": ["--rounds", "1"],
+    "experiments": ["--rounds", "1"],
     "triton": ["--rounds", "1", "--runs", "1"],
     "weights": ["--rounds", "1", "--gigabytes", "0.25"],
     "viewer": ["--sizes", "1k", "--no-rerun"],

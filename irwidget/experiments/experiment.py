@@ -136,7 +136,7 @@ class Experiment(Generic[_Lowering]):
 
         Raises UsageError when they cannot be written.
         """
-        return files.save(self, Path(folder))
+        return files.save(Path(folder), self.text, self.passes, self.pipeline, self.original.trace, self.index)
 
     # Running
 

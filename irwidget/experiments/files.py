@@ -7,13 +7,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from irwidget import output, pipelines
 from irwidget.experiments.passes import Planned, textual
-
-if TYPE_CHECKING:
-    from irwidget.experiments.experiment import Experiment
+from irwidget.trace import Trace
 
 _SUFFIXES = {"llvm": "ll", "ptx": "ptx", "amdgcn": "s"}
 _PROGRAMS = {"torch-mlir-opt", "mlir-opt", "triton-opt", "mlir-translate", "opt", "llc"}
@@ -24,21 +21,21 @@ _STAGES = ("ttir", "ttgir")
 _KERNEL = re.compile(r"tt\.func public @([\w$.]+)")
 
 
-def save(experiment: Experiment[Any], folder: Path) -> Path:
-    """Write into a folder, made if need be; the path of the text.
+def save(folder: Path, edited: str, planned: Sequence[Planned], pipeline: str, trace: Trace, index: int) -> Path:
+    """Write into a folder, made if need be; the path of the text, which stands for dump `index` of the trace.
 
     `run.sh` takes irwidget's command line, whose pipeline is that of the tools; `tools.sh` the programs themselves,
     which must be installed. Of a Triton kernel between its stages, `override.sh PROGRAM` has Triton itself compile the
     text in place of its own IR. Raises UsageError when they cannot be written.
     """
     folder = output.folder(folder)
-    suffix = _SUFFIXES.get(experiment.original.trace.dumps[experiment.index].language, "mlir")
-    text = output.write(folder / f"edited.{suffix}", experiment.text)
+    suffix = _SUFFIXES.get(trace.dumps[index].language, "mlir")
+    text = output.write(folder / f"edited.{suffix}", edited)
     words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
-    words += ["--pipeline", experiment.pipeline] if experiment.pipeline else []
+    words += ["--pipeline", pipeline] if pipeline else []
     _script(folder / "run.sh", [shlex.join(words)])
-    _script(folder / "tools.sh", ["set -e", *_commands(experiment.passes, text.name)])
-    if triton := _override(experiment):
+    _script(folder / "tools.sh", ["set -e", *_commands(planned, text.name)])
+    if triton := _override(edited, trace, index):
         name, ir = triton
         output.write(folder / name, ir)
         _script(folder / "override.sh", _OVERRIDE.format(name=shlex.quote(name)).splitlines())
@@ -87,12 +84,11 @@ def _together(one: Planned) -> tuple[str, object]:
     return one.step.tool, "" if textual(one.step.arguments).startswith("builtin.module(") else id(one)
 
 
-def _override(experiment: Experiment[Any]) -> tuple[str, str] | None:
+def _override(edited: str, trace: Trace, index: int) -> tuple[str, str] | None:
     """The file that Triton takes in place of its own, and its text; None where that is no stage's end."""
-    trace = experiment.original.trace
-    dump = trace.dumps[experiment.index]
-    step, kernel = trace.step_of(dump), _KERNEL.search(experiment.text)
-    ends = experiment.index + 1 == len(trace.dumps) or trace.dumps[experiment.index + 1].step != dump.step
+    dump = trace.dumps[index]
+    step, kernel = trace.step_of(dump), _KERNEL.search(edited)
+    ends = index + 1 == len(trace.dumps) or trace.dumps[index + 1].step != dump.step
     if step is None or kernel is None or step.tool != "triton" or str(step) not in _STAGES or not ends:
         return None
-    return f"{kernel[1]}.{step}", experiment.text
+    return f"{kernel[1]}.{step}", edited

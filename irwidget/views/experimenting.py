@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.experiments import outcome
-from irwidget.experiments.comparison import compare
+from irwidget.experiments.comparison import PassPair, compare
 from irwidget.experiments.experiment import Experiment
 from irwidget.experiments.passes import Planned
 from irwidget.toolchain.events import PassStarted
@@ -323,7 +323,7 @@ class Experiments:
             comparison = compare(original, lowering)
             found: schema.ExperimentOutcome = {
                 "summary": comparison.summary,
-                "passes": [(one.name, _number(one.left), _number(one.right), one.state) for one in comparison.passes],
+                "passes": [_compared(one) for one in comparison.passes],
                 "facts": outcome.facts(comparison, checks),
             }
         except IRWidgetError as error:
@@ -361,8 +361,9 @@ def _planned(one: Planned) -> schema.PlannedPass:
     return {"name": one.name, "step": one.step.tool, "stage": one.index, "options": one.options}
 
 
-def _number(dump: int | None) -> int:
-    return -1 if dump is None else dump
+def _compared(pair: PassPair) -> schema.ComparedPass:
+    left, right = (-1 if number is None else number for number in (pair.left, pair.right))
+    return {"name": pair.name, "left": left, "right": right, "state": pair.state}
 
 
 def _digest(text: str) -> str:

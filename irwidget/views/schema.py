@@ -165,12 +165,22 @@ class Problem(TypedDict):
     message: str
 
 
+class ComparedPass(TypedDict):
+    """A pass of an experiment or of what it starts from."""
+
+    name: str
+    left: int
+    """The dump of what it starts from; -1 for none."""
+    right: int
+    """That of the experiment."""
+    state: Literal["same", "differs", "only left", "only right", "not compared"]
+
+
 class ExperimentOutcome(TypedDict):
     """An experiment beside the lowering that it starts from."""
 
     summary: str
-    passes: list[tuple[str, int, int, Literal["same", "differs", "only left", "only right", "not compared"]]]
-    """Name, the dump of the lowering, that of the experiment (-1 for none), and how they compare."""
+    passes: list[ComparedPass]
     facts: list[tuple[str, str, str]]
     """Name and both values; what was not computed says so."""
 

@@ -100,11 +100,11 @@ class PassDiff(base.BundledView):
         """All of it, packed; empty until then."""
         self._before = b""
         """What the cell showed before, packed."""
+        editable = len(lowerings) == len(traces) and all(hasattr(one, "edit") for one in lowerings)
+        self._experimenting = Experiments(self, lowerings if editable else ())
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces: tuple[Trace, ...] = tuple(traces)
-        editable = len(lowerings) == len(traces) and all(hasattr(one, "edit") for one in lowerings)
-        self._experimenting = Experiments(self, lowerings if editable else ())
         left, right = self._opened = opening(traces[0])
         """Where the view has opened."""
         packer = self._packer(self.traces)

@@ -144,16 +144,20 @@ export interface Problem {
   readonly message: string;
 }
 
+/** A pass of an experiment or of what it starts from. */
+export interface ComparedPass {
+  readonly name: string;
+  /** The dump of what it starts from; -1 for none. */
+  readonly left: number;
+  /** That of the experiment. */
+  readonly right: number;
+  readonly state: "same" | "differs" | "only left" | "only right" | "not compared";
+}
+
 /** An experiment beside the lowering that it starts from. */
 export interface ExperimentOutcome {
   readonly summary: string;
-  /** Name, the dump of the lowering, that of the experiment (-1 for none), and how they compare. */
-  readonly passes: readonly (readonly [
-    string,
-    number,
-    number,
-    "same" | "differs" | "only left" | "only right" | "not compared",
-  ])[];
+  readonly passes: readonly ComparedPass[];
   /** Name and both values; what was not computed says so. */
   readonly facts: readonly (readonly [string, string, string])[];
 }

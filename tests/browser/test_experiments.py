@@ -130,7 +130,8 @@ def test_what_does_not_parse_fails_as_a_lowering_does_and_is_mended_from_there(n
     view.get_by_role("button", name="Go on").click()
     row = experiment(view, "dump 6 edited", "failed")
     view.locator(".irw-failure").wait_for(timeout=LATE)
-    row.get_by_role("button", name="Edit").click()
+    row.get_by_role("button", name="Edit", exact=True).click()
+    view.locator(".irw-edit[data-checked=true]").wait_for(timeout=LATE)
     assert "rte i32" in view.locator(".irw-edit .cm-content").inner_text()
     view.page.keyboard.press("Escape")
     view.locator(".irw-edit").wait_for(state="detached")
@@ -152,13 +153,13 @@ def test_everything_keeps_its_keys_and_axe_is_content(notebook, view):
         notebook.page.evaluate(change, f"JupyterLab {theme}")
         view.and_(notebook.page.locator(f"[data-theme={theme.lower()}]")).wait_for(timeout=LATE)
         assert violations(notebook.page, ".irw") == [], theme
-    view.page.keyboard.press("Escape")
-    view.get_by_role("button", name="Close").click()
+    view.locator(".irw-edit").get_by_role("button", name="Close").click()
+    view.locator(".irw-edit").wait_for(state="detached")
 
 
 def test_the_notebook_keeps_them_and_the_next_kernel_runs_them_again(notebook, view):
     row = experiment(view, "a difference", "done")
-    row.get_by_role("button", name="Rename").click()
+    row.get_by_role("button", name="Rename", exact=True).click()
     view.get_by_label("New name").fill("<b>mine</b>")
     notebook.page.keyboard.press("Enter")
     experiment(view, "<b>mine</b>", "done")
@@ -180,7 +181,7 @@ def test_the_notebook_keeps_them_and_the_next_kernel_runs_them_again(notebook, v
     page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
     fresh = page.locator(".irw", has=page.get_by_role("button", name="Tab", exact=True))
     row = experiment(fresh, "<b>mine</b>", "kept")
-    row.get_by_role("button", name="Run").click()
+    row.get_by_role("button", name="Run", exact=True).click()
     experiment(fresh, "<b>mine</b>", "done")
     assert "sub i32" in fresh.locator(".irw-panes .irw-new").last.inner_text()
     page.close()

@@ -138,7 +138,7 @@ def test_text_after_which_nothing_runs_is_read_all_the_same():
         low.edit(-1, wrong).run()
     (said,) = low.edit(-1, wrong).problems()
     assert said.message == "expected instruction opcode"
-    (said,) = low.edit(-1, low.text.replace("define i32", "defne i32")).problems()
+    (said,) = low.edit(-1, LLVM.replace("define i32", "defne i32")).problems()
     assert "expected top-level entity" in said.message, "also where nothing tells the language any more"
     (said,) = low.edit(0, LLVM.replace("add i32 %x", "add i32 %xx")).problems()
     assert said.message == "use of undefined value '%xx'. Did you mean %x?"

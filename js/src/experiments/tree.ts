@@ -186,7 +186,7 @@ export class Tree {
         h("td", {}, right),
       ),
     );
-    const each = passes.map(([name, left, right, state]) =>
+    const each = passes.map(({ name, left, right, state }) =>
       h(
         "li",
         {},
