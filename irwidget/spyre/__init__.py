@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from irwidget.spyre.hints import declare_tensor_dim, name_tensor_dims, spyre_hint
     from irwidget.spyre.options import SpyreSwitches
     from irwidget.spyre.program import SpyreProgram
+    from irwidget.spyre.searching import search
     from irwidget.spyre.targets import lower
     from irwidget.spyre.tensorspec import TensorSpec
 
@@ -26,6 +27,7 @@ _HOMES = {
     "spyre_hint": "hints",
     "SpyreSwitches": "options",
     "SpyreProgram": "program",
+    "search": "searching",
     "lower": "targets",
     "TensorSpec": "tensorspec",
 }
@@ -40,6 +42,7 @@ __all__ = [
     "lower",
     "name_tensor_dims",
     "programs",
+    "search",
     "spyre_hint",
 ]
 

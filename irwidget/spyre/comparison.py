@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from irwidget.spyre.estimated import us
-
-if TYPE_CHECKING:
-    from irwidget.spyre.program import SpyreProgram
+from irwidget.spyre.program import SpyreProgram
+from irwidget.spyre.timed import us
 
 FIELDS = 24
 """Fields of an op that the text spells out."""

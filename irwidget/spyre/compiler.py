@@ -96,7 +96,9 @@ def compile(
     """
     given = make_options(cores, options)
     label = name or getattr(fn, "__name__", type(fn).__name__)
-    return replace(_ProgramCompilation(given, label).run(fn, inputs), origin=CompiledFrom(fn, described(inputs)))
+    return replace(
+        _ProgramCompilation(given, label).run(fn, inputs), origin=CompiledFrom(fn, described(inputs), compile)
+    )
 
 
 class _ProgramCompilation:

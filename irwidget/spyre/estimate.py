@@ -2,156 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil, log2, prod
-from typing import TYPE_CHECKING, Literal
+from typing import Protocol
 
-from irwidget.errors import UsageError, near
 from irwidget.spyre import timing
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.hardware import MAX_CORES
+from irwidget.spyre.ir import Graph
+from irwidget.spyre.kernel import SpyreKernel
+from irwidget.spyre.layers import repeats
+from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.tiles import TiledOp, TiledTensor
-
-if TYPE_CHECKING:
-    from irwidget.spyre.program import SpyreProgram
-
-PARTS = ("pe", "sfp", "memory", "lx", "ring")
-"""What an op's time is made of: matrix unit, vector unit, device memory, scratchpad, ring between the cores."""
-Part = Literal["pe", "sfp", "memory", "lx", "ring"]
+from irwidget.spyre.timed import Estimate, KernelEstimate, OpEstimate, Part, Traffic
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """The bytes of one op, over all iterations of its loops."""
-
-    read: int
-    """Of device memory, each byte once."""
-    written: int
-    again: int
-    """Read from device memory once more, or oftener: in the model, not counted anywhere."""
-    shared: int
-    """Read once and handed on over the ring to other cores that want the same."""
-    taken: int
-    """What all cores together take from device memory and give to it, each core for itself."""
-    lx: int
-    """Within the scratchpads, likewise."""
+class Compiled(Protocol):
+    """What is looked at of a program."""
 
     @property
-    def unique(self) -> int:
-        """Bytes of device memory that the op touches, each once."""
-        return self.read + self.written
-
-
-@dataclass(frozen=True, slots=True)
-class OpEstimate:
-    """One op: microseconds, and what they are made of."""
-
-    op: str
-    buffer: str
-    func: str
-    kernel: int
-    module: str
-    us: float
-    pe: float
-    sfp: float
-    memory: float
-    lx: float
-    ring: float
-    binds: Part
-    cores: int
-    idle: int
-    """Cores of the card's that have nothing to do."""
-    operations: int
-    """Multiplications and additions of matmuls; elements of other ops."""
-    traffic: Traffic
-
+    def name(self) -> str: ...
     @property
-    def intensity(self) -> float:
-        """Operations per byte of device memory; 0 for an op that does not touch it."""
-        touched = self.traffic.unique + self.traffic.again
-        return self.operations / touched if touched else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class KernelEstimate:
-    """One kernel: its ops one after the other."""
-
-    name: str
-    us: float
-    ops: tuple[OpEstimate, ...]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A whole program, in microseconds of the device; an estimate, not a measurement.
-
-    Ops run one after the other. What the host does and copies is not in it.
-    """
-
-    name: str
-    cores: int
-    semantics: str
-    kernels: tuple[KernelEstimate, ...]
-    host_calls: int
-    host_bytes: int
-    """Copied between host and device for them, counted but not timed."""
-    repeats: tuple[Repeat, ...] = field(default=())
-
+    def options(self) -> SpyreSwitches: ...
     @property
-    def us(self) -> float:
-        return sum(kernel.us for kernel in self.kernels)
-
+    def graph(self) -> Graph: ...
     @property
-    def ops(self) -> tuple[OpEstimate, ...]:
-        """In launch order."""
-        return tuple(op for kernel in self.kernels for op in kernel.ops)
-
-    @property
-    def idle(self) -> float:
-        """The share of all cores' time in which they have nothing to do."""
-        whole = sum(op.us for op in self.ops) * MAX_CORES
-        return sum(op.us * op.idle for op in self.ops) / whole if whole else 0.0
-
-    def bound(self) -> dict[str, float]:
-        """Microseconds by what binds them."""
-        return {part: sum(op.us for op in self.ops if op.binds == part) for part in PARTS}
-
-    def sorted(self, by: str = "us", search: str = "") -> list[OpEstimate]:
-        """Ops, the largest of `by` first: us, idle, intensity, a part, or a field of the traffic.
-
-        `search` keeps the ops that have this text in buffer, OpFunc, module path or what binds them. Raises UsageError
-        for another `by`.
-        """
-        known = ("us", "idle", "intensity", *PARTS, "unique", *Traffic.__dataclass_fields__)
-        if by not in known:
-            raise UsageError(f"the estimate cannot be sorted by {by!r}. {near(by, known)}")
-        found = [op for op in self.ops if search in f"{op.buffer} {op.func} {op.module} {op.binds}"]
-        return sorted(found, key=lambda op: getattr(op, by, None) or getattr(op.traffic, by, 0) or 0, reverse=True)
-
-    def __str__(self) -> str:
-        from irwidget.spyre.estimated import text
-
-        return text(self)
+    def steps(self) -> Sequence[SpyreKernel | HostCall]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """Ops that are the same again and again, layers of a model: `count` times `length` ops from number `first`."""
-
-    first: int
-    length: int
-    count: int
-
-
-def estimate(program: SpyreProgram) -> Estimate:
-    """Estimate the time of a program's kernels and ops."""
+def estimate(program: Compiled, tiled: Sequence[tuple[SpyreKernel, TiledOp]]) -> Estimate:
+    """Estimate the time of a program's kernels and ops; `tiled` are its ops, cut over the cores."""
     kernels: list[KernelEstimate] = []
     modules = {op.name: op.module for op in program.graph.ops}
     by_kernel: dict[str, list[TiledOp]] = {}
-    for kernel, made in program.tiled:
+    for kernel, made in tiled:
         by_kernel.setdefault(kernel.name, []).append(made)
-    for number, kernel in enumerate(program.kernels):
+    for number, kernel in enumerate(step for step in program.steps if isinstance(step, SpyreKernel)):
         ops = tuple(estimate_op(made, number, modules[made.op.name]) for made in by_kernel.get(kernel.name, ()))
         kernels.append(KernelEstimate(kernel.name, sum(op.us for op in ops), ops))
     host = [step for step in program.steps if isinstance(step, HostCall)]
@@ -243,37 +130,6 @@ def _distinct(tensor: TiledTensor, made: TiledOp) -> tuple[int, int]:
     return min(sum(tile.bytes for tile in tensor.tiles) * passes, whole), passes
 
 
-# -- equal layers ----------------------------------------------------------------------------------
-
-
 def signature(op: OpEstimate) -> tuple[object, ...]:
     """What two equal ops of two layers have in common."""
     return (op.func, round(op.us, 6), op.binds, op.cores, op.operations, op.traffic)
-
-
-_WORTH = 12
-"""Ops that are not shown a second time, for a stretch to be folded."""
-
-
-def repeats(signatures: Sequence[object]) -> Iterable[Repeat]:
-    """Stretches that come again right after themselves; the one that covers most, then of equals the shortest."""
-    places: dict[object, list[int]] = {}
-    for i, one in enumerate(signatures):
-        places.setdefault(one, []).append(i)
-    at = 0
-    while at < len(signatures):
-        best = Repeat(at, 1, 1)
-        for other in places[signatures[at]]:
-            length = other - at
-            if length <= 0 or at + 2 * length > len(signatures):
-                continue
-            count = 1
-            while signatures[at : at + length] == signatures[at + count * length : at + (count + 1) * length]:
-                count += 1
-            if count > 1 and length * count > best.length * best.count:
-                best = Repeat(at, length, count)
-        if (best.count - 1) * best.length >= _WORTH:
-            yield best
-            at += best.length * best.count
-        else:
-            at += 1

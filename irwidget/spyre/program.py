@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from irwidget.lazy import cached_property
 from irwidget.spyre.bundlemlir import bundle_mlir
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
+from irwidget.spyre.estimate import estimate
 from irwidget.spyre.host import host_module
 from irwidget.spyre.ir import Graph, Op
 from irwidget.spyre.kernel import Execution, SpyreKernel
@@ -21,13 +22,11 @@ from irwidget.spyre.pool import Pool
 from irwidget.spyre.restickify import LayoutChoice
 from irwidget.spyre.scratchpad import Scratchpad
 from irwidget.spyre.tiles import TiledOp, tiled_ops
+from irwidget.spyre.timed import Estimate
 from irwidget.trace import Trace
 
 if TYPE_CHECKING:
     import torch
-
-    from irwidget.spyre.estimate import Estimate
-    from irwidget.spyre.search import Search
 
 _EMPTY_CLASSES = {"constant": "SpyreConstantFallback", "fallback": "FallbackKernel", "multi_output": "MultiOutput"}
 
@@ -39,6 +38,8 @@ class CompiledFrom:
     function: Any
     inputs: Any
     """With TensorSpecs in place of tensors: no data is kept alive."""
+    again: Callable[..., SpyreProgram]
+    """Compiles a function with inputs and options: what made the program."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +87,7 @@ class SpyreProgram:
 
     def estimate(self) -> Estimate:
         """How long the program takes on the card: an estimate by documented figures, op by op, not a measurement."""
-        from irwidget.spyre.estimate import estimate
-
-        return estimate(self)
-
-    def search(self, **options: Any) -> Search:
-        """Divide the program otherwise: a joint search over splits and LX; see `irwidget.spyre.search.search`."""
-        from irwidget.spyre.search import search
-
-        return search(self, **options)
+        return estimate(self, self.tiled)
 
     @property
     def kernels(self) -> tuple[SpyreKernel, ...]:

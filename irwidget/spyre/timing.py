@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+PARTS = ("pe", "sfp", "memory", "lx", "ring")
+"""What an op's time is made of: matrix unit, vector unit, device memory, scratchpad, ring between the cores."""
+
 SWEEP = "torch-spyre pull request 3572 and the sweep of measured kernels behind it"
 DOCS = "torch-spyre's documentation, architecture/spyre_accelerator"
 DIVISION = "torch-spyre's work division, its constants for matmuls (June 2026)"

@@ -9,19 +9,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, product
 from math import prod
-from typing import TYPE_CHECKING
 
 from irwidget.spyre.division import Division, divisors
 from irwidget.spyre.estimate import estimate_op
 from irwidget.spyre.ir import Graph, Op, users
 from irwidget.spyre.opspec import make_opspec
 from irwidget.spyre.options import SpyreSwitches
+from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.scratchpad import Slicing, slicing, slicing_reads
 from irwidget.spyre.superdsc import plan
 from irwidget.spyre.tiles import tiled_op
-
-if TYPE_CHECKING:
-    from irwidget.spyre.program import SpyreProgram
 
 TRIED = 48
 """Divisions of an op that are estimated at most, those on the most cores first."""

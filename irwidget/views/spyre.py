@@ -13,7 +13,7 @@ from irwidget.spyre.comparison import compare, told
 from irwidget.spyre.picture import picture, texts
 from irwidget.spyre.program import SpyreProgram
 from irwidget.spyre.recompile import changes, recompile
-from irwidget.spyre.searched import rows
+from irwidget.spyre.searching import rows, search
 from irwidget.spyre.sent import shared, shared_texts
 from irwidget.views import base, spyre_fallbacks
 from irwidget.views.base import packed
@@ -100,7 +100,7 @@ class SpyreView(base.BundledView):
             if kind == "texts":
                 self.texts = packed(shared_texts(texts(self.program)))
             elif kind == "search":
-                found = self.program.search()
+                found = search(self.program)
                 self.send(answer, [packed({"method": found.method, "proven": found.proven, "plans": rows(found)})])
                 return
             elif kind == "recompile":

@@ -10,8 +10,9 @@ import torch
 from benchmarks import spyre_time
 from irwidget import UsageError
 from irwidget.spyre import TensorSpec, compile, timing
-from irwidget.spyre.estimate import PARTS, Repeat, repeats
+from irwidget.spyre.layers import Repeat, repeats
 from irwidget.spyre.picture import picture
+from irwidget.spyre.timing import PARTS
 from tests.spyre.models import LlamaBlock, rope
 
 KIB = 1 << 10

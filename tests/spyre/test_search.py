@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from irwidget import UsageError
-from irwidget.spyre import TensorSpec, compile, spyre_hint
-from irwidget.spyre import search as searching
-from irwidget.spyre.search import OPS
+from irwidget.spyre import TensorSpec, compile, search, searching, spyre_hint
+from irwidget.spyre.searching import OPS
 from irwidget.spyre.variants import choices
 from irwidget.views.spyre import SpyreView
 from tests.spyre.test_view import unpacked
@@ -29,7 +28,7 @@ def program():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_search_finds_the_split_that_keeps_a_softmax_in_lx(program, method):
-    found = program.search(method=method, steps=1000)
+    found = search(program, method=method, steps=1000)
     assert found.method == method
     assert found.today.us == program.estimate().us
     assert found.best.us < 0.5 * found.today.us
@@ -42,7 +41,7 @@ def test_a_search_finds_the_split_that_keeps_a_softmax_in_lx(program, method):
     assert peaks == sorted(peaks, reverse=True)
     assert found.front[-1].lx_peak == 0
     assert "compile(..., divisions=" in str(found)
-    again = program.search(method=method, steps=1000)
+    again = search(program, method=method, steps=1000)
     assert [(p.us, p.divisions, p.hints) for p in again.front] == [(p.us, p.divisions, p.hints) for p in found.front]
 
 
@@ -58,7 +57,7 @@ def test_the_choices_cost_what_the_program_is_estimated_to_cost(program):
 
 
 def test_the_hints_of_a_plan_give_the_plan(program):
-    best = program.search(method="annealing", steps=1000).best
+    best = search(program, method="annealing", steps=1000).best
     hint = next(line for line in best.hints if "buf3 = sum" in line)
     given = eval(hint.partition("work_div=")[2].partition(")")[0])  # of our own making
     assert set(given) <= {"M", "N"}
@@ -78,20 +77,20 @@ def test_where_nothing_is_faster_today_stays():
         return a @ b
 
     program = compile(matmul, [TensorSpec((512, 1024)), TensorSpec((1024, 2048))])
-    found = program.search(method="annealing", steps=300)
+    found = search(program, method="annealing", steps=300)
     assert found.best is found.today
     assert "Nothing that was tried is estimated faster" in str(found)
 
 
 def test_what_a_search_refuses(program, monkeypatch):
     with pytest.raises(UsageError, match="method='magic' is not known"):
-        program.search(method="magic")
+        search(program, method="magic")
     monkeypatch.setattr(searching, "_solver", lambda: False)
     with pytest.raises(UsageError, match="needs OR-Tools"):
-        program.search(method="cpsat")
+        search(program, method="cpsat")
     monkeypatch.setattr(searching, "OPS", 2)
     with pytest.raises(UsageError, match="Search one layer"):
-        program.search()
+        search(program)
     assert OPS == 400
 
 

@@ -73,16 +73,22 @@ def test_the_steps_and_passes_of_a_pipeline():
 
 def test_a_program_for_spyre():
     from irwidget.spyre import TensorSpec
+    from irwidget.spyre.comparison import compare, told
     from irwidget.spyre.picture import picture, texts
     from irwidget.spyre.recompile import changes, recompile
+    from irwidget.spyre.searching import rows, search
 
     def attention(x, w):
         return torch.softmax(x @ w, -1)
 
     program = irwidget.spyre.compile(attention, [TensorSpec((256, 512)), TensorSpec((512, 1024))])
-    made, again = picture(program), picture(recompile(program, {"cores": 8}))
+    other = recompile(program, {"cores": 8})
+    made, again = picture(program), picture(other)
     conform(json.loads(json.dumps(made)), schema.SpyreProgram)
-    conform(json.loads(json.dumps({"picture": made, "changes": changes(made, again)})), schema.SpyreFormer)
+    former = {"picture": made, "changes": changes(made, again), "fields": told(compare(program, other))}
+    conform(json.loads(json.dumps(former)), schema.SpyreFormer)
+    found = rows(search(program, method="annealing", steps=50))
+    conform(json.loads(json.dumps({"method": "annealing", "proven": False, "plans": found})), schema.SpyreSearch)
     conform(json.loads(json.dumps(texts(program))), schema.SpyreTexts)
 
 

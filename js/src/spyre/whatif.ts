@@ -24,7 +24,9 @@ export class WhatIf {
     this.element = h(
       "div",
       { class: "irw-s-whatif" },
-      ask ? this.go : h("p", { class: "irw-dim" }, "A search needs a kernel: program.search() in the notebook."),
+      ask
+        ? this.go
+        : h("p", { class: "irw-dim" }, "A search needs a kernel: irwidget.spyre.search(program) in the notebook."),
       this.said,
     );
   }

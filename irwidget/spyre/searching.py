@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from math import exp
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from irwidget.errors import UsageError
+from irwidget.spyre.options import SpyreSwitches
+from irwidget.spyre.plans import differences, hints
+from irwidget.spyre.program import SpyreProgram
+from irwidget.spyre.timed import us
 from irwidget.spyre.variants import Choices, choices
-
-if TYPE_CHECKING:
-    from irwidget.spyre.program import SpyreProgram
 
 CHANGE = 0.001
 """What a change of an op costs in us, so that of equals the nearer to today is taken."""
@@ -57,8 +58,6 @@ class Search:
         return min((self.today, *self.front), key=lambda plan: (plan.us, plan.lx_peak))
 
     def __str__(self) -> str:
-        from irwidget.spyre.searched import text
-
         return text(self)
 
 
@@ -120,24 +119,17 @@ def _front(plans: Sequence[Plan]) -> tuple[Plan, ...]:
 
 def _compiled(program: SpyreProgram, table: Choices, picked: Mapping[str, int], room: int) -> Plan:
     """Compile the choice: what the search hoped for counts for nothing, what the compiler then places does."""
-    from dataclasses import fields
-
-    from irwidget.spyre.compiler import compile
-    from irwidget.spyre.options import SpyreSwitches
-
     targets = {op.name: op.target for op in program.graph.ops}
     wanted = {targets[op]: dict(table.ops[op][i].splits) for op, i in picked.items() if i}
     options: dict[str, Any] = {f.name: getattr(program.options, f.name) for f in fields(SpyreSwitches)}
     options |= {"lx_bytes": max(room, 128), "lx_planning": program.options.lx_planning and room > 0}
     options |= {"divisions": {**program.options.divisions, **wanted}, "co_optimizing_lx_planning": False}
     assert program.origin is not None
-    made = compile(program.origin.function, program.origin.inputs, name=program.name, **options)
+    made = program.origin.again(program.origin.function, program.origin.inputs, name=program.name, **options)
     return _plan(made, wanted, program)
 
 
 def _plan(made: SpyreProgram, wanted: Mapping[str, Mapping[str, int]], before: SpyreProgram) -> Plan:
-    from irwidget.spyre.searched import differences, hints
-
     pad = made.scratchpad
     peak = max((address + pad.blocks[name].size for name, address in pad.addresses.items()), default=0)
     return Plan(made, made.estimate().us, peak, wanted, differences(before, made), hints(made, wanted))
@@ -216,3 +208,47 @@ def _around(table: Choices, op: str) -> list[str]:
         if op in several:
             found += [one for one in several if one != op and len(table.ops[one]) > 1]
     return list(dict.fromkeys(found))
+
+
+# -- in words ---------------------------------------------------------------------------------------
+
+
+def text(made: Search) -> str:
+    """The front, what its fastest plan changes, and what to paste."""
+    how = "CP-SAT" if made.method == "cpsat" else f"annealing, seed {made.seed}"
+    sure = ", proven the best of its model" if made.proven else ""
+    rows = [("estimated", "LX peak", "ops divided otherwise", "")]
+    rows += [
+        (us(p.us), f"{p.lx_peak:,} B", str(len(p.divisions)), "today" if p is made.today else "") for p in made.front
+    ]
+    if made.today not in made.front:
+        rows.append((us(made.today.us), f"{made.today.lx_peak:,} B", "0", "today"))
+    best = made.best
+    lines = [f"{made.today.program.name}: time against LX, estimated ({how}{sure})", *_aligned(rows), ""]
+    if best is made.today:
+        return "\n".join([*lines, "Nothing that was tried is estimated faster than today's plan."]) + "\n"
+    lines += ["The fastest, against today:", *(f"  {line}" for line in best.differences), ""]
+    lines += ["Hints:", *(f"  {line}" for line in best.hints), ""]
+    given = {name: {v: n for v, n in made.items() if n > 1} for name, made in best.divisions.items()}
+    return "\n".join([*lines, f"Without hints: irwidget.spyre.compile(..., divisions={given})"]) + "\n"
+
+
+def rows(made: Search) -> list[dict[str, Any]]:
+    """The plans for the view, the fastest first, today's among them."""
+    plans = made.front if made.today in made.front else (*made.front, made.today)
+    return [
+        {
+            "us": round(plan.us, 3),
+            "lx": plan.lx_peak,
+            "today": plan is made.today,
+            "differences": list(plan.differences),
+            "hints": list(plan.hints),
+            "divisions": {name: dict(splits) for name, splits in plan.divisions.items()},
+        }
+        for plan in plans
+    ]
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
