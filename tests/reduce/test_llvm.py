@@ -1,7 +1,8 @@
 """LLVM IR made small: how it is taken apart, and what is left."""
 
-import irwidget
 import pytest
+
+import irwidget
 from irwidget import IRWidgetError, UsageError
 from irwidget.reducing import lines, llvm, llvm_text
 from irwidget.reducing.engine import Plain
@@ -104,7 +105,8 @@ def test_nothing_more_can_go():
 
 def test_a_crash_of_a_back_end_becomes_small_and_the_kernel_lives():
     adds = "".join(f"  %x{i} = add i32 %{f'x{i - 1}' if i else 'a'}, %b\n" for i in range(60))
-    text = f"define i32 @f(i32 %a, i32 %b, ptr %p) {{\n{adds}  indirectbr ptr %p, [label %next]\nnext:\n  ret i32 %x9\n}}\n"
+    ends = "  indirectbr ptr %p, [label %next]\nnext:\n  ret i32 %x9\n}\n"
+    text = f"define i32 @f(i32 %a, i32 %b, ptr %p) {{\n{adds}{ends}"
     with pytest.raises(IRWidgetError) as raised:
         irwidget.lower(text, to="raw_ir", pipeline="opt -passes=instsimplify | llc -mtriple=nvptx64")
     low = raised.value.lowering
@@ -123,7 +125,7 @@ def test_a_crash_of_a_back_end_becomes_small_and_the_kernel_lives():
 
 def test_a_predicate_of_what_is_left_after_optimising():
     low = irwidget.lower(LOOP, to="raw_ir", pipeline="opt -O1")
-    reduced = low.reduce(lambda text: "extractelement" in text or "float" in text and "store" in text)
+    reduced = low.reduce(lambda text: "extractelement" in text or ("float" in text and "store" in text))
     assert reduced.operations <= 3
     with pytest.raises(UsageError, match="The predicate does not hold"):
         low.reduce(lambda text: "fdiv" in text)
@@ -151,7 +153,7 @@ def test_a_message_has_its_class_and_nothing_of_one_program():
     def kind(said):
         return kind_of(Failure(0, "codegen", said, kind="tool"))
 
-    one = "llc: pass codegen crashed (the worker was killed by SIGABRT: LLVM ERROR: Cannot select: t46: ch = brind t15, t6)"
+    one = "llc: pass codegen crashed (the worker was killed by SIGABRT: Cannot select: t46: ch = brind t15, t6)"
     assert kind(one) == kind(one.replace("t46", "t5").replace("t15, t6", "t0, t4"))
     assert kind(one) != kind(one.replace("brind", "br_cc"))
     assert kind(one.replace("brind", "AtomicLoadNand<(load 4)>")) != kind(one.replace("brind", "AtomicLoad<(load 4)>"))
