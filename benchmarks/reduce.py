@@ -68,7 +68,7 @@ def llvm_reduce(case: Case, reduced: Reduced, folder: Path) -> tuple[int, float]
     tool, *arguments = case.how[0].split(" | ")[-1].split()
     source, script, out = folder / "input.ll", folder / "test.sh", folder / "out.ll"
     source.write_text(case.text)
-    command = f"/usr/lib/llvm-22/bin/{tool} {' '.join(arguments)} -o - $1"
+    command = f"/usr/lib/llvm-22/bin/{tool} {' '.join(arguments)}{' -S' if tool == 'opt' else ''} -o - $1"
     word = _telling(reduced.message) if case.predicate is None else case.left
     script.write_text(f"#!/bin/sh\n{command} 2>&1 | tr -d \\' | grep -qF -- '{word}'\n")
     script.chmod(0o755)
