@@ -160,3 +160,14 @@ def test_a_message_has_its_class_and_nothing_of_one_program():
     error = "error: <unknown>:0:0: in function main { ptr } (ptr, i64): stack arguments are not supported"
     assert kind(error) == kind(error.replace("main { ptr } (ptr, i64)", "f void (i32)"))
     assert kind(error) != kind(error.replace("stack arguments", "variable arguments"))
+
+
+def test_phis_forget_the_blocks_that_do_not_lead_to_them_any_more():
+    function = next(item for item in llvm_text.read(LOOP) if not isinstance(item, str))
+    entry, *others = function.blocks
+    made = llvm_text.with_blocks(function, [llvm_text.Block(entry.label, (*entry.lines[:-1], "br label %v9")), *others])
+    assert [block.label for block in made.blocks] == ["v2", "v9"]
+    assert made.blocks[1].lines == ("%v10 = phi i32 [ 1, %v2 ]", "ret i32 %v10")
+    whole = llvm_text.merged(made)
+    assert [block.lines[-1] for block in whole.blocks] == ["ret i32 1"]
+    assert verified(f"declare i32 @other(i32, ...)\n{whole.text()}") is None
