@@ -68,13 +68,14 @@ def of_lowering(
     progress: programs.Progress | None,
 ) -> Reduced:
     """The smallest program that fails as a lowering did. Raises UsageError for an object that no file can say."""
-    words = _words(target.name, asked, begun.given.options)
+    written = "recipe" in low.results
+    words = _words(target.name, asked, begun.given.options, of_launch=written)
     failure, verdict = low.trace.failure, low.trace.check
     wanted = failing.kind_of(failure) if failure else failing.of_verdict(verdict) if verdict else None
     how: dict[str, Any] = {"wanted": wanted, "seconds": seconds, "progress": progress}
     if asked.timeout:
         how["each"] = asked.timeout
-    if "recipe" in low.results:
+    if written:
         return programs.reduce(programs.of_file(low.results["recipe"].reproducer()), words, predicate, **how)
     return programs.reduce(programs.of_graph(_graph(begun.given, target)), words, predicate, **how)
 
@@ -91,8 +92,13 @@ def _graph(given: Given, target: Target) -> Program:
     return exported.program(export.traced(given.obj, given.inputs, given.kwargs, None, given.called))
 
 
-def _words(to: str, asked: LowerOptions, target_options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The options as the command line has them. Raises UsageError for one that no word can say."""
+def _words(
+    to: str, asked: LowerOptions, target_options: Mapping[str, Any], *, of_launch: bool = False
+) -> tuple[str, ...]:
+    """The options as the command line has them; `of_launch` leaves out what the file's own launch says.
+
+    Raises UsageError for one that no word can say.
+    """
     words = ["--to", to]
     known = described(LowerOptions)
     for name in ("pipeline", "external", "route", "check", "elide"):  # the others say how it runs
@@ -102,6 +108,8 @@ def _words(to: str, asked: LowerOptions, target_options: Mapping[str, Any]) -> t
     own = described(target.options) if target else {}
     for name, value in target_options.items():
         option = own.get(name)
+        if of_launch and (option is None or name in ("grid", "signature", "config", "run")):
+            continue
         if option is None or not option.flag:
             raise UsageError(f"{name} cannot be said on a command line, by which each candidate is lowered")
         if value != option.default:

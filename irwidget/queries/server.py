@@ -134,7 +134,7 @@ def tools(session: Session) -> list[Callable[..., Answer]]:
         return session.compare(left, right)
 
     def reduce(lowering: str, seconds: float = 60.0) -> Answer:
-        """The smallest MLIR on which a failed lowering still fails in the same way, with a report to paste."""
+        """The smallest IR on which a failed lowering still fails in the same way, with a report to paste."""
         return session.reduce(lowering, seconds)
 
     return [

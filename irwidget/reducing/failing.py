@@ -13,6 +13,7 @@ _VARIES = re.compile(
 )
 """What a message has of one program rather than of its kind: names, numbers, types, files."""
 
+_LIMIT = re.compile(r"timed out \(.*")
 _BROKEN = "input module is broken"
 _SIGNATURE = re.compile(r"in function \S+ [^\n]*\)(?=: )")
 """How LLVM's back ends name a function: with the types of its arguments."""
@@ -62,6 +63,7 @@ def timed_out(kind: Kind | None) -> bool:
 
 def _kind(kind: str, pass_name: str, message: str) -> Kind:
     said = _SIGNATURE.sub("in function", message.strip().split("\n")[0])
+    said = _LIMIT.sub("timed out", said)
     named = _OPERATION.search(said)
     head = said.partition(": %")[0].partition(': "')[0]
     return Kind(kind, pass_name, named[1] if named else "", " ".join(_VARIES.sub(" ", head).split()))

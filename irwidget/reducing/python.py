@@ -111,10 +111,13 @@ def _taken(source: str, fails: Test[str]) -> Iterator[str]:
 
 
 def _unwrapped(source: str, fails: Test[str]) -> Iterator[str]:
-    """With the body of a loop, a branch or a context in place of it."""
+    """With the body of a loop, a branch or a context in place of it; with a value in place of its assignment."""
 
     def edit(tree: ast.Module, number: int) -> bool:
         body, one = _statements(tree)[number]
+        if isinstance(one, ast.Assign | ast.AugAssign):
+            body[body.index(one)] = ast.Expr(one.value)
+            return True
         inner = [*getattr(one, "body", []), *getattr(one, "orelse", [])]
         if isinstance(one, _DEFINES) or not inner:
             return False
@@ -126,8 +129,9 @@ def _unwrapped(source: str, fails: Test[str]) -> Iterator[str]:
         return True
 
     def changes(source: str) -> list[Change[str]]:
-        compound = [n for n, (_, one) in enumerate(_statements(_tree(source))) if hasattr(one, "body")]
-        return [partial(_edited, source, partial(edit, number=number)) for number in compound]
+        found = enumerate(_statements(_tree(source)))
+        numbers = [n for n, (_, one) in found if hasattr(one, "body") or isinstance(one, ast.Assign | ast.AugAssign)]
+        return [partial(_edited, source, partial(edit, number=number)) for number in numbers]
 
     return engine.each(source, fails, changes)
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from irwidget.errors import UsageError
+from irwidget.errors import ToolError, UsageError
 from irwidget.reducing.engine import Test
 from irwidget.reducing.failing import Kind
 from irwidget.reducing.pool import Pool
@@ -100,13 +100,13 @@ def run(
 ) -> tuple[_T, bool]:
     """The smallest program, and whether nothing more can be taken out; `smaller` is told of each on the way.
 
-    Stops when time is up, and at an interrupt, with the best so far.
+    Stops when time is up, at an interrupt, and where no process is left to try anything, with the best so far.
     """
     try:
         for found in ways(best, search):
             best = found
             smaller(best)
-    except (TimeIsUp, KeyboardInterrupt):
+    except (TimeIsUp, KeyboardInterrupt, ToolError):
         return best, False
     return best, True
 

@@ -12,7 +12,9 @@ def test_there_are_fifteen_of_each_kind():
     assert len({(case.kind, case.name) for case in CASES}) == 60
 
 
-@pytest.mark.parametrize("case", sampled(CASES, 2, name=lambda case: f"{case.kind} {case.name}"), ids=str)
+@pytest.mark.parametrize(
+    "case", sampled(CASES, 2, name=lambda case: f"{case.kind} {case.name}"), ids=lambda case: f"{case.kind} {case.name}"
+)
 def test_it_becomes_small(case):
     reduced = reduce(case)
     assert same(case, reduced), reduced.report

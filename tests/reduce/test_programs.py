@@ -44,7 +44,7 @@ def test_what_is_left_of_a_graph_is_a_graph():
 
     def holds(tried):
         assert graph.shaped(tried) is not None, tried.text
-        return "eigh" in tried.text
+        return ".linalg_eigh.default(" in tried.text
 
     *_, best = graph.smaller(program, Plain(holds))
     assert [node.function for node in best.nodes] == ["torch.ops.aten.linalg_eigh.default", "operator.getitem"]
@@ -59,9 +59,9 @@ def test_a_model_that_cannot_be_lowered_becomes_small():
     assert "linalg_eigh" in reduced.text
     assert "Linear" not in reduced.text
     assert "--to linalg_on_tensors_mlir" in reduced.report
+    namespace = {}
+    exec(reduced.text.replace("irwidget.explore(", "found = ("), namespace)
     with pytest.raises(ExportError, match="linalg_eigh"):
-        namespace = {}
-        exec(reduced.text.replace("irwidget.explore(", "found = ("), namespace)
         irwidget.lower(*namespace["found"], to="linalg_on_tensors_mlir")
 
 
@@ -111,22 +111,16 @@ def test_statements_parameters_and_expressions_go():
     normal = python.normal(SOURCE)
     *_, best = python.smaller(normal, Plain(holds))
     assert best == "def wanted():\n    max()\n"
-    assert python.count(normal) == 9
+    assert python.count(normal) == 10
     assert python.count(best) == 1
 
 
 def test_a_parameter_goes_with_what_is_given_for_it():
     source = "def f(a, b):\n    return b\nf[4](1, b=f(2, 3))\n"
 
-    def holds(text):
-        namespace = {}
-        return (
-            "f[4](" in text and "return b" in text and "(a" not in text and compile(text, "", "exec") and not namespace
-        )
-
-    *_, best = python.smaller(source, Plain(holds))
-    assert "def f(b)" in best or "def f()" in best
-    assert "1, " not in best
+    texts = list(python.smaller(source, Plain(lambda text: text == source or ("return b" in text and "f[4](" in text))))
+    assert any("def f(b)" in text or "def f()" in text for text in texts)
+    assert all(not ("def f(b)" in text and "f[4](1, b" in text) for text in texts)
 
 
 KERNEL = """\
@@ -165,12 +159,9 @@ def test_a_triton_kernel_in_a_file_becomes_small(tmp_path, capsys):
 
 def test_what_the_command_line_says_no_to(tmp_path, capsys):
     path = tmp_path / "fine.py"
-    path.write_text("import torch\nimport irwidget\nirwidget.explore(torch.nn.ReLU(), torch.ones(2))\n")
-    assert cli.main(["reduce", str(path), "--to", "linalg_on_tensors_mlir"]) == 2
-    assert "The lowering is complete" in capsys.readouterr().err
+    path.write_text("import torch\nimport irwidget\nraise ValueError(1)\n")
     assert cli.main(["reduce", str(path)]) == 2
     assert "a Python file and --to TYPE" in capsys.readouterr().err
-    path.write_text("import torch\nraise ValueError(1)\n")
     assert cli.main(["reduce", str(path), "--to", "linalg_on_tensors_mlir"]) == 2
     assert "The file itself ends with an error" in capsys.readouterr().err
 
@@ -179,8 +170,8 @@ def test_nothing_of_ours_outlives_a_reduction():
     """Neither processes nor threads."""
     script = (
         "import threading, irwidget\n"
-        "low = irwidget.lower('func.func @f(%a: i32) -> i32 {\\n  %b = arith.muli %a, %a : i32\\n  return %b : i32\\n}',"
-        " to='raw_ir', pipeline='mlir-opt --cse')\n"
+        "text = 'func.func @f(%a: i32) -> i32 {\\n  %b = arith.muli %a, %a : i32\\n  return %b : i32\\n}'\n"
+        "low = irwidget.lower(text, to='raw_ir', pipeline='mlir-opt --cse')\n"
         "assert low.reduce(lambda text: 'muli' in text).operations <= 3\n"
         "print([one.name for one in threading.enumerate() if 'try' in one.name])\n"
     )
