@@ -102,6 +102,14 @@ class _Replay(torch.fx.Interpreter):
         finally:
             _replaying.reset(token)
 
+    def fetch_args_kwargs_from_env(self, n: torch.fx.Node) -> tuple[Any, Any]:
+        """Tensors without values are on another device than those that stand for them here."""
+        given = super().fetch_args_kwargs_from_env(n)
+        return pytree.tree_map(lambda value: _HOST if isinstance(value, torch.device) else value, given)
+
+
+_HOST = torch.device("cpu")
+
 
 def _line_of(node: torch.fx.Node) -> tuple[str, int]:
     """The innermost line of the stack that Dynamo saw."""

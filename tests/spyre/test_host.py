@@ -318,11 +318,28 @@ def test_gradients_are_those_of_eager():
         torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-4)
 
 
+def test_a_model_without_values_is_compiled_and_gives_none():
+    def shifted(x):
+        return x + torch.arange(x.shape[-1], device=x.device)
+
+    net = nn.Sequential(nn.Embedding(100, 64), nn.Linear(64, 128), nn.GELU()).half().to("meta").requires_grad_(False)
+    before = len(spyre.programs())
+    made = torch.compile(lambda i: shifted(net(i)), backend="irwidget_spyre")(torch.zeros(2, 4, device="meta").long())
+    assert made.is_meta
+    assert (made.shape, made.dtype) == ((2, 4, 128), torch.float16)
+    (program,) = spyre.programs()[before:]
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs].count("batchmatmul") == 1
+    assert "embedding" in on_host(program)
+
+
 def test_ops_know_the_users_line_and_module_through_dynamo_and_without():
     net = Net().half().requires_grad_(False)
     x = half(8, 64)
     torch.compile(net, backend="irwidget_spyre")(x)
-    for program in (spyre.programs()[-1], compile(net, [x])):
+    both = (spyre.programs()[-1], compile(net, [x]))
+    first, second = ([spec.op for kernel in program.kernels for spec in kernel.specs] for program in both)
+    assert first == second  # also the layouts of the weights of linear layers, which cost a restickify each
+    for program in both:
         matmuls = [op for op in program.graph.ops if op.kind == "matmul"]
         assert [op.module for op in matmuls] == ["first", "last"]
         (erf,) = [op for op in program.graph.ops if op.func == "erf" and op.kind == "fallback"]
