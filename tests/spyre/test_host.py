@@ -293,6 +293,26 @@ def test_a_scaled_matmul_of_float8():
     torch.testing.assert_close(program.run(a, b, *scales).float(), want, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize("out", [None, torch.float16, torch.bfloat16, torch.float32])
+def test_the_dtype_of_a_scaled_matmul(out):
+    a, b = half(8, 64).to(torch.float8_e4m3fn), half(64, 64).to(torch.float8_e4m3fn).t()
+    one = torch.tensor(1.0)
+
+    def scaled(a, b, s, t):
+        return torch._scaled_mm(a, b, scale_a=s, scale_b=t, out_dtype=out).float()
+
+    got, want = compile(scaled, [a, b, one, one]).run(a, b, one, one), scaled(a, b, one, one)
+    torch.testing.assert_close(got, want, rtol=0.13 if out is None else 1e-2, atol=2e-2)
+
+
+def test_what_is_quantized_is_rounded():
+    equal_to_eager(lambda a: a.to(torch.float8_e4m3fn).half() * 2, half(4, 128))
+
+
+def test_a_constant_that_is_cast():
+    equal_to_eager(lambda a: a * torch.tensor(1.5).half(), half(4, 64))
+
+
 # -- Dynamo ----------------------------------------------------------------------------------------
 
 
