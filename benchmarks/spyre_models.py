@@ -1,15 +1,18 @@
 """Whole models for Spyre: `torch.compile(model, backend="irwidget_spyre")` of tiny Hugging Face configurations.
 
     python benchmarks/spyre_models.py [llama granite gpt2 mixtral bert vit whisper]
+    python benchmarks/spyre_models.py --full [llama ...]
 
 Needs transformers, which irwidget does not. Prints per model how far the result is from eager's, how many ops run on
-the device and which on the host, and the same of one decoding step with the key-value cache of the first.
+the device and which on the host, and the same of one decoding step with the key-value cache of the first. `--full`
+compiles the configuration that transformers has by default (Llama: 7B), with weights and inputs that have no values.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -39,6 +42,30 @@ WHISPER: dict[str, Any] = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+
+
+def full(name: str, tokens: int = 128) -> tuple[Any, dict[str, Any]]:
+    """The model at its default size on the meta device, and its inputs by name."""
+    import transformers as hf  # pyright: ignore[reportMissingImports]
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder  # pyright: ignore
+
+    h: Any = hf
+    ids = {"input_ids": torch.zeros((1, tokens), dtype=torch.int64, device="meta"), "use_cache": False}
+    made: dict[str, Any] = {
+        "llama": lambda: (h.LlamaForCausalLM(h.LlamaConfig()), ids),
+        "granite": lambda: (h.GraniteForCausalLM(h.GraniteConfig()), ids),
+        "gpt2": lambda: (h.GPT2LMHeadModel(h.GPT2Config()), ids),
+        "mixtral": lambda: (h.MixtralForCausalLM(h.MixtralConfig()), ids),
+        "bert": lambda: (h.BertModel(h.BertConfig()), ids),
+        "vit": lambda: (h.ViTModel(h.ViTConfig()), {"pixel_values": torch.empty(1, 3, 224, 224, device="meta").half()}),
+        "whisper": lambda: (
+            WhisperEncoder(h.WhisperConfig()),
+            {"input_features": torch.empty(1, 80, 3000, device="meta").half()},
+        ),
+    }
+    with torch.device("meta"):
+        net, inputs = made[name]()
+    return net.eval().half(), inputs
 
 
 def model(name: str) -> tuple[Any, dict[str, torch.Tensor]]:
@@ -73,6 +100,26 @@ def _result(output: Any) -> torch.Tensor:
     return output.logits if hasattr(output, "logits") else output.last_hidden_state
 
 
+def _ops(programs: Sequence[spyre.SpyreProgram]) -> str:
+    hosts = [step.op.func for program in programs for step in program.steps if isinstance(step, HostCall)]
+    ops = sum(len(kernel.specs) for program in programs for kernel in program.kernels)
+    return f"{len(programs)} graphs, {ops} ops, {len(hosts)} on the host ({', '.join(sorted(set(hosts)))})"
+
+
+@torch.no_grad()
+def compiled(name: str) -> str:
+    """One line about a model at full size."""
+    torch.compiler.reset()
+    forget_programs()
+    net, inputs = full(name)
+    begun, processor = time.perf_counter(), time.process_time()
+    made: Any = torch.compile(net, backend=irwidget_spyre)
+    made(**inputs)
+    seconds, processor = time.perf_counter() - begun, time.process_time() - processor
+    size = sum(p.numel() for p in net.parameters()) / 1e9
+    return f"{name:8} {size:.2f} billion weights, {_ops(spyre.programs())}, {seconds:.0f} s ({processor:.0f} s of CPU)"
+
+
 @torch.no_grad()
 def measure(name: str) -> str:
     """One line about a model."""
@@ -87,10 +134,7 @@ def measure(name: str) -> str:
     seconds = time.perf_counter() - begun
     found = spyre.programs()
     away = float((_result(got).float() - _result(want).float()).abs().max())
-    hosts = [step.op.func for program in found for step in program.steps if isinstance(step, HostCall)]
-    ops = sum(len(kernel.specs) for program in found for kernel in program.kernels)
-    calls = ", ".join(sorted(set(hosts)))
-    line = f"{name:8} off by {away:.1e}, {ops} ops, {len(hosts)} on the host ({calls}), {seconds:.1f} s"
+    line = f"{name:8} off by {away:.1e}, {_ops(found)}, {seconds:.1f} s"
     if getattr(want, "past_key_values", None) is not None:
         token = torch.randint(0, 256, (1, 1))
         steps = [f(input_ids=token, past_key_values=o.past_key_values) for f, o in ((net, want), (compiled, got))]
@@ -99,5 +143,6 @@ def measure(name: str) -> str:
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or ("llama", "granite", "gpt2", "mixtral", "bert", "vit", "whisper"):
-        print(measure(chosen), flush=True)
+    names = [name for name in sys.argv[1:] if name != "--full"]
+    for chosen in names or ("llama", "granite", "gpt2", "mixtral", "bert", "vit", "whisper"):
+        print(compiled(chosen) if "--full" in sys.argv else measure(chosen), flush=True)

@@ -120,6 +120,11 @@ def has_schema(target: Any) -> bool:
     return hasattr(target, "_schema")
 
 
+def writes(target: Any) -> bool:
+    """Whether an operator writes into one of its arguments."""
+    return has_schema(target) and target._schema.is_mutable
+
+
 def overload_name(target: Any) -> str:
     """`Tensor` of `aten.add.Tensor`."""
     return target._overloadname

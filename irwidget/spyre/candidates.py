@@ -132,7 +132,7 @@ class _Rules:
         return LayoutRule("AnyIn", (default,))
 
     def _cast(self, default: DeviceLayout) -> DeviceLayout:
-        out, read = self.out, self.reads[0]
+        out, read = self.out, self.op.data_reads[0]  # of a constant, too
         eps = device_format(read.dtype).elements_per_stick
         tag = "DL16_TO_FP32" if self.op.func == "dl16tofp32" else "STANDARD"
         if out.size and out.size[-1] % eps:

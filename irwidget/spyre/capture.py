@@ -25,6 +25,7 @@ from irwidget.private_torch import (
     dispatch_functionalize,
     make_fx,
     pytree,
+    writes,
 )
 from irwidget.spyre.attention import fuse_attention
 from irwidget.spyre.decompositions import decomposition_table
@@ -101,6 +102,14 @@ class _Replay(torch.fx.Interpreter):
             return super().run_node(n)
         finally:
             _replaying.reset(token)
+
+    def fetch_args_kwargs_from_env(self, n: torch.fx.Node) -> tuple[Any, Any]:
+        """Tensors without values are on another device than those that stand for them here."""
+        given = super().fetch_args_kwargs_from_env(n)
+        return pytree.tree_map(lambda value: _HOST if isinstance(value, torch.device) else value, given)
+
+
+_HOST = torch.device("cpu")
 
 
 def _line_of(node: torch.fx.Node) -> tuple[str, int]:
@@ -346,7 +355,9 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
         table = decomposition_table(options.host_for_refused)
         try:
             made = make_fx(interpreter.run, decomposition_table=table)(*captured.fakes)
-            if any(_writes(node) for node in made.graph.nodes):  # a decomposition of PyTorch's own may write in place
+            if any(
+                writes(node.target) for node in made.graph.nodes
+            ):  # a decomposition of PyTorch's own may write in place
                 interpreter = _Stepper(made)
                 interpreter.extra_traceback = False
                 functional = dispatch_functionalize(interpreter.run, mode=FunctionalTensorMode())
@@ -360,11 +371,6 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
         node.name = node.target = captured.inputs[i].name
     made.recompile()
     return made
-
-
-def _writes(node: torch.fx.Node) -> bool:
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and bool(schema.is_mutable)
 
 
 def _note_filled_clones(graph: torch.fx.GraphModule) -> None:

@@ -146,11 +146,12 @@ def _scaled_mm(
 ) -> Tensor:
     if scale_result is not None:
         raise UnsupportedError("Spyre backend does not support: _scaled_mm with scale_result.")
-    y = ops().scaled_matmul(a, b, torch.float16 if out_dtype in (None, torch.float32) else out_dtype)
+    out_dtype = a.dtype if out_dtype is None else out_dtype
+    y = ops().scaled_matmul(a, b, out_dtype if out_dtype == torch.bfloat16 else torch.float16)
     for scale in (scale_a, scale_b):
         y = y * (scale if scale.dtype == y.dtype else scale.to(y.dtype))
     y = y if bias is None else y + bias
-    return y if out_dtype in (None, y.dtype) else y.to(out_dtype)
+    return y if out_dtype == y.dtype else y.to(out_dtype)
 
 
 @_decomposes("addmm", "baddbmm")

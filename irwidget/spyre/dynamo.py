@@ -10,6 +10,7 @@ import torch
 from irwidget import private_torch
 from irwidget.spyre.capture import Replayed
 from irwidget.spyre.compiler import compile
+from irwidget.spyre.ir import BufferView
 from irwidget.spyre.tensorspec import TensorSpec
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def irwidget_spyre(
 
     `torch.compile(..., options={"cores": 8})` passes options of `irwidget.spyre.compile` on; what the front end refuses
     runs on the host unless `host_for_refused` is False. Graphs with dynamic sizes are compiled for each set of sizes
-    that they are called with. Where gradients are asked for, AOTAutograd's forward and backward graphs are compiled.
+    that they are called with; tensors on the meta device give such tensors. Where gradients are asked for,
+    AOTAutograd's forward and backward graphs are compiled.
     """
     del mode
     given = {"host_for_refused": True, **(options or {})}
@@ -80,8 +82,20 @@ class _Graph:
         return self.made[key]
 
     def __call__(self, *args: Any) -> Any:
-        result = self.program(args).run(*(a for a in args if isinstance(a, torch.Tensor)))
+        program, tensors = self.program(args), [a for a in args if isinstance(a, torch.Tensor)]
+        result = _described(program) if any(a.is_meta for a in tensors) else program.run(*tensors)
         return tuple(result) if isinstance(result, list) else result
+
+
+def _described(program: SpyreProgram) -> Any:
+    """What the program returns of tensors without values: tensors without values."""
+    outputs = [
+        torch.empty_strided(v.size, v.stride, dtype=getattr(torch, v.dtype), device="meta")
+        if isinstance(v, BufferView)
+        else v
+        for v in program.graph.outputs
+    ]
+    return private_torch.pytree.tree_unflatten(outputs, program.output_tree)
 
 
 def _boxed(graph: _Graph) -> Callable[[list[Any]], Any]:

@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 
-TESTS = ["test_scratchpad.py", "test_execute.py::test_ops[unit batch]"]
+TESTS = [
+    "test_scratchpad.py",
+    "test_execute.py::test_ops[unit batch]",
+    "test_execute.py::TestMemory",
+    "test_execute.py::test_integers_and_floats",
+    "test_host.py",
+]
 """What is run when no kept artifact differs."""
 SECONDS = 600
 """After which a fault counts as noticed: it does not end."""
