@@ -211,7 +211,7 @@ class Experiment(Generic[_Lowering]):
 
     @property
     def says(self) -> str:
-        """What was changed, in short."""
+        """What was changed, in short. Raises UsageError for a dump from which nothing can go on."""
         said = [f"dump {self.index} edited"] if self.is_edited else []
         said += [passes.difference(self.passes, passes.after(self.original.trace, self.index, self.options))]
         return "; ".join(filter(None, said)) or "run again"

@@ -69,7 +69,8 @@ def search(
     `method`: cpsat (OR-Tools; `pip install irwidget[solver]`), annealing (of `steps` steps, repeatable by `seed`), or
     auto, which is cpsat where it is installed. `seconds` limit each run of cpsat. LX holds what the program's own
     options let it hold. Raises UsageError for programs of more than 400 ops, for one that does not know what it was
-    compiled from, and for cpsat that is not installed.
+    compiled from, and for cpsat that is not installed; UnsupportedError for
+    a plan that cannot be compiled.
     """
     chosen = _method(method)
     if len(program.graph.ops) > OPS:
