@@ -85,3 +85,6 @@ def test_larger_tiles_and_modules_of_one_configuration_are_refused():
 def test_the_option_of_lower():
     low = irwidget.lower(cut, randn(9), to="helion_mlir", open_tiles=True, config="block_sizes=[4]")
     assert "%block_size_0: index" in low.text
+    assert low.kernel.programs == ()
+    with pytest.raises(UsageError, match="helion_triton has the tile sizes of one configuration"):
+        irwidget.lower(cut, randn(9), to="helion_triton", open_tiles=True)
