@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from irwidget.helion.inline import TextBuilder, inline_torch_mlir_output
     from irwidget.helion.linking import SourceLink
     from irwidget.helion.lowering import EmittedKernel, HelionLowering, emit_kernel, lower, lower_kernel
+    from irwidget.helion.programs import Programs
     from irwidget.helion.search_space import configurations
     from irwidget.helion.triton import HelionLaunch, launches
 
@@ -33,6 +34,7 @@ _HOMES = {
     "emit_kernel": "lowering",
     "lower": "lowering",
     "lower_kernel": "lowering",
+    "Programs": "programs",
     "SourceLink": "linking",
     "register_handler": "handlers",
     "TorchMLIRNodeImporter": "importer",
@@ -49,6 +51,7 @@ __all__ = [
     "EmittedKernel",
     "HelionLaunch",
     "HelionLowering",
+    "Programs",
     "SourceLink",
     "TextBuilder",
     "TorchMLIRNodeImporter",

@@ -54,6 +54,8 @@ TARGETS = (
     _target("helion_triton", "python", "the Triton program that Helion generates", "triton"),
 )
 _TO_LLVM = ("llvm_mlir", "llvm_ir")
+_OF_MLIR = ("helion_mlir", *_TO_LLVM)
+"""The IR types that are made by way of the module of stock dialects."""
 
 
 class _HelionKernel(KernelBegun):
@@ -80,6 +82,8 @@ class _HelionKernel(KernelBegun):
     def make(self, target: Target, options: Options) -> Made:
         if not helion.is_kernel(self.given.obj):
             raise base.refuse_kind(self.given.obj, target.name, "a Helion kernel (@helion.kernel)")
+        if self.given.options.get("open_tiles") and target.name not in _OF_MLIR:
+            raise UsageError(f"{target.name} has the tile sizes of one configuration; open_tiles is for helion_mlir.")
         if target.front_end == "triton":
             return Made(self._by_triton(target.name, options))
         from irwidget.helion import lowering

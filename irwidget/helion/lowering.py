@@ -138,7 +138,10 @@ class HelionLowering:
             ToolError: the kernel crashed, took longer than `timeout` seconds, or left a buffer.
         """
         if config is not None and not self.binding.open_blocks:
-            raise UsageError("The module is made for one configuration; lower the kernel with open_tiles=True.")
+            raise UsageError(
+                "The module is made for one configuration: lower the kernel with open_tiles=True, "
+                "where it has tiles whose sizes a configuration says."
+            )
         program = replace(self.program(check_bounds=check_bounds), opt_level=opt_level)
         return execute.run(program, self.binding, tensors or self.binding.arguments, timeout, config)
 

@@ -279,6 +279,8 @@ def as_index(scope: SymbolScope, value: Any) -> Any:
         return int(value)
     if isinstance(value, float):
         return int(value)
+    if not isinstance(value, ir.Value):
+        raise UnsupportedError("a bound or index is a tensor of the host function; take its number there, by .item()")
     if isinstance(value.type, ir.RankedTensorType):
         value = element(scope, value)
     if is_float(value.type):

@@ -212,6 +212,7 @@ def test_blocks_have_a_size_a_symbol_and_an_origin(bound: Any, config: Any):
             assert env.specialize_expr(info.symbol()) == info.symbol()
             assert private.tunable(env, info.symbol()) is None
             assert private.jagged_parents(env, info.block_id) == ()
+            assert private.is_tuned(info) is not info.reduction
             if not info.reduction:
                 assert isinstance(info.from_config(config), int)
 

@@ -53,9 +53,14 @@ def test_what_depends_on_the_tiles_follows_the_argument(aten: str):
             assert torch.equal(one, want), (size, one, want)
 
 
+def sums(data: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+    return torch.stack([part.sum() for part in data.tensor_split(offsets[1:-1].tolist())])
+
+
 KERNELS: tuple[tuple[Any, tuple[torch.Tensor, ...], Any, list[list[int]], str], ...] = (
     (mm.matmul, (randn(50, 33), randn(33, 40)), torch.matmul, [[32, 64, 32], [16, 32, 16], [32, 16, 16]], "flat"),
     (mm.matmul, (randn(50, 33), randn(33, 40)), torch.matmul, [[32, 32, 32], [16, 16, 16]], "persistent_blocked"),
+    (mm.jagged_tile_sum, (randn(20), torch.tensor([0, 3, 3, 11, 20])), sums, [[4, 8], [2, 2], [1, 4]], "flat"),
     (pw.softmax_two_pass, (randn(7, 19),), lambda x: x.softmax(1), [[4, 16], [2, 4], [1, 8]], "flat"),
 )
 
@@ -85,3 +90,6 @@ def test_larger_tiles_and_modules_of_one_configuration_are_refused():
 def test_the_option_of_lower():
     low = irwidget.lower(cut, randn(9), to="helion_mlir", open_tiles=True, config="block_sizes=[4]")
     assert "%block_size_0: index" in low.text
+    assert low.kernel.programs == ()
+    with pytest.raises(UsageError, match="helion_triton has the tile sizes of one configuration"):
+        irwidget.lower(cut, randn(9), to="helion_triton", open_tiles=True)

@@ -23,7 +23,9 @@ def places_of(text: str, number: int) -> list[int]:
     """`pid_0`, `pid_1`, ... of program `number`, computed by the lines of the program that assign them."""
     lines = [line.strip() for line in text.splitlines()]
     kept = [line for line in lines if re.match(r"(pid_\d+|num_\w+|group_\w+|\w*pid\w*|inner_\w+|first_\w+) = ", line)]
-    scope: dict[str, Any] = {f"_BLOCK_SIZE_{i}": int(n) for i, n in re.findall(r"_BLOCK_SIZE_(\d+) = tl.constexpr\((\d+)\)", text)}
+    scope: dict[str, Any] = {
+        f"_BLOCK_SIZE_{i}": int(n) for i, n in re.findall(r"_BLOCK_SIZE_(\d+) = tl.constexpr\((\d+)\)", text)
+    }
 
     class Language:
         program_id = staticmethod(lambda _axis: number)
