@@ -1,4 +1,4 @@
-"""Writes js/src/schema.ts: the types of irwidget/views/schema.py as TypeScript.
+"""Writes js/src/schema.ts: the types of irwidget/views/schema as TypeScript.
 
 npm --prefix js run schema
 """
@@ -11,16 +11,19 @@ import types
 from pathlib import Path
 from typing import Any, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
-from irwidget.views import schema
+from irwidget.views.schema import experiments, layouts, lowerings, pipeline, progress, schedule, spyre, sweep
 
+PARTS = (lowerings, experiments, progress, pipeline, sweep, spyre, schedule, layouts)
 OUT = Path(__file__).parent / "src/schema.ts"
 _PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
 def typescript() -> str:
     """The whole of schema.ts."""
-    found = [one for one in vars(schema).values() if is_typeddict(one)]
-    head = "/** Made of irwidget/views/schema.py by `npm run schema`: what Python sends as JSON. */\n"
+    found = [
+        one for part in PARTS for one in vars(part).values() if is_typeddict(one) and one.__module__ == part.__name__
+    ]
+    head = "/** Made of irwidget/views/schema by `npm run schema`: what Python sends as JSON. */\n"
     return "\n".join([head, *map(_interface, found)])
 
 
@@ -70,7 +73,7 @@ def _type(hint: Any) -> str:
         return " | ".join(f'"{one}"' for one in inner)
     if kind is types.UnionType:
         return " | ".join(map(_type, inner))
-    raise TypeError(f"schema.py knows no TypeScript for {hint}")
+    raise TypeError(f"The schema has no TypeScript for {hint}")
 
 
 if __name__ == "__main__":

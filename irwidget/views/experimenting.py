@@ -21,8 +21,8 @@ from irwidget.experiments.passes import Planned
 from irwidget.toolchain.events import PassStarted
 from irwidget.trace import Step, Trace, Verdict
 from irwidget.trace.file import lines_of
-from irwidget.views import schema
 from irwidget.views.requested import asked_for
+from irwidget.views.schema import experiments as schema
 
 
 class Shows(Protocol):

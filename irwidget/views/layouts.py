@@ -14,7 +14,7 @@ from irwidget.layouts.moving import summary
 from irwidget.layouts.placement import Layout
 from irwidget.views import base, offline
 from irwidget.views.markup import folded, tag
-from irwidget.views.schema import LayoutLine, LayoutsData, TensorLayout
+from irwidget.views.schema.layouts import LayoutLine, LayoutsData, TensorLayout
 
 HTML_LAYOUTS = 40
 """Drawings in the HTML twin at most."""

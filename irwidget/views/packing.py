@@ -9,7 +9,8 @@ from typing import Any
 from irwidget.errors import IRWidgetError
 from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, predecessors, syntax
 from irwidget.trace.file import CHUNK, Place, Writer
-from irwidget.views import columns, schema
+from irwidget.views import columns
+from irwidget.views.schema import lowerings as schema
 
 ATTACHED = 4_000_000
 """Bytes of attachments that go to the browser at most, in all; what is larger is only named there."""

@@ -19,7 +19,7 @@ class ProgressBar(base.BundledView):
     _code = "progress"
 
     state = traitlets.Dict().tag(sync=True)
-    """The course of the lowering, as `irwidget.views.schema.Progress` has it."""
+    """The course of the lowering, as `irwidget.views.schema.progress.Progress` has it."""
 
     def __init__(self, stop: Callable[[], bool]) -> None:
         """`stop` ends the lowering; it is called on another thread, and says whether there was anything to stop."""

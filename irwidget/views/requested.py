@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.views import schema
+from irwidget.views.schema import experiments as schema
 
 _DO = ("plan", "problems", "go", "without", "again", "stop", "rename", "remove", "recall", "files")
 

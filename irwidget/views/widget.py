@@ -21,7 +21,7 @@ from irwidget.views.answering import answer
 from irwidget.views.bundle import bundle
 from irwidget.views.experimenting import Experiments
 from irwidget.views.packing import Packer, has_graphs, letters, opening, pack, repeated, settled
-from irwidget.views.schema import Experiment
+from irwidget.views.schema.experiments import Experiment
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
@@ -78,13 +78,14 @@ class PassDiff(base.BundledView):
     ops = traitlets.Bool(False).tag(sync=True)
     """Show the operations beside the panes: what the pass did to them, their tree, their graph."""
     notes = traitlets.List().tag(sync=True)
-    """What has been written on lines, each as `irwidget.views.schema.Note`; the notebook and pages keep it."""
+    """What has been written on lines, each as `schema.lowerings.Note`; the notebook and pages keep it."""
     last = traitlets.Bool(False).tag(sync=True)
     """Whether what the cell made the last time is kept, to compare with."""
     inside = traitlets.List().tag(sync=True)
     """For each lowering the stages that are made of passes which Python could run one by one."""
     experiments = traitlets.List().tag(sync=True)
-    """Lowerings that go on from an edited dump, or with other passes, each as `irwidget.views.schema.Experiment`."""
+    """Lowerings that go on from an edited dump, or with other passes, each as
+    `schema.experiments.Experiment`."""
     editable = traitlets.Bool(False).tag(sync=True)
     """Whether dumps can be edited here: there is a kernel, and what was lowered."""
     data = traitlets.Bytes().tag(sync=True)

@@ -1,4 +1,4 @@
-/** Made of irwidget/views/schema.py by `npm run schema`: what Python sends as JSON. */
+/** Made of irwidget/views/schema by `npm run schema`: what Python sends as JSON. */
 
 /** Where a lowering stopped, and why. */
 export interface Failure {

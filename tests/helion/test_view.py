@@ -15,8 +15,8 @@ from irwidget.helion import linking
 from irwidget.lowering import lower
 from irwidget.trace import Location, Node
 from irwidget.views import helion as view_module
-from irwidget.views import schema
 from irwidget.views.helion import KernelLinks, KernelView
+from irwidget.views.schema import lowerings as schema
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
 from tests.views.conforming import faults

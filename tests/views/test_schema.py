@@ -16,8 +16,12 @@ from irwidget.editor.widget import _steps_json
 from irwidget.sweeps.cells import Cell
 from irwidget.sweeps.result import Sweep
 from irwidget.sweeps.view import _data
-from irwidget.views import schema
 from irwidget.views.packing import pack
+from irwidget.views.schema.layouts import LayoutsData
+from irwidget.views.schema.lowerings import ViewedStage, ViewedTrace
+from irwidget.views.schema.pipeline import OfferedPass, PipelineStep
+from irwidget.views.schema.spyre import SpyreFormer, SpyreProgram, SpyreReason, SpyreSearch, SpyreTexts
+from irwidget.views.schema.sweep import SweepData
 from js.schema import OUT, typescript
 from tests.views.conforming import faults
 from tests.views.lowerings import lower
@@ -39,8 +43,8 @@ def test_typescript_has_the_types_of_the_schema():
 @pytest.mark.parametrize(
     ("value", "hint", "found"),
     [
-        ({"about": "x", "text": "y"}, schema.SpyreReason, []),
-        ({"about": "x", "more": 1}, schema.SpyreReason, [".text is missing", ".more is not in SpyreReason"]),
+        ({"about": "x", "text": "y"}, SpyreReason, []),
+        ({"about": "x", "more": 1}, SpyreReason, [".text is missing", ".more is not in SpyreReason"]),
         ([1, "x"], tuple[int, str], []),
         ([1], tuple[int, str], [": [1] is not tuple[int, str]"]),
         ([1, "x"], list[int], ["[1]: 'x' is not <class 'int'>"]),
@@ -58,17 +62,15 @@ def test_what_is_not_of_its_type_is_found(value, hint, found):
 def test_a_lowering():
     data = json.loads(json.dumps(unpack(pack([lower()]))[0]))
     for trace in data["traces"]:
-        stages = [{name: one[name] for name in schema.ViewedStage.__annotations__} for one in trace["stages"]]
-        kept = {name: trace[name] for name in schema.ViewedTrace.__annotations__}
-        conform({**kept, "stages": stages}, schema.ViewedTrace)
+        stages = [{name: one[name] for name in ViewedStage.__annotations__} for one in trace["stages"]]
+        kept = {name: trace[name] for name in ViewedTrace.__annotations__}
+        conform({**kept, "stages": stages}, ViewedTrace)
 
 
 def test_the_steps_and_passes_of_a_pipeline():
-    conform(_steps_json([PassInvocation("opt", "O2", (("mcpu", "x"),))]), list[schema.PipelineStep])
+    conform(_steps_json([PassInvocation("opt", "O2", (("mcpu", "x"),))]), list[PipelineStep])
     option = CataloguedOption("mcpu", "text")
-    conform(
-        json.loads(to_json({"opt": {"O2": CataloguedPass("O2", "", (option,))}})), dict[str, list[schema.OfferedPass]]
-    )
+    conform(json.loads(to_json({"opt": {"O2": CataloguedPass("O2", "", (option,))}})), dict[str, list[OfferedPass]])
 
 
 def test_a_program_for_spyre():
@@ -84,12 +86,12 @@ def test_a_program_for_spyre():
     program = irwidget.spyre.compile(attention, [TensorSpec((256, 512)), TensorSpec((512, 1024))])
     other = recompile(program, {"cores": 8})
     made, again = picture(program), picture(other)
-    conform(json.loads(json.dumps(made)), schema.SpyreProgram)
+    conform(json.loads(json.dumps(made)), SpyreProgram)
     former = {"picture": made, "changes": changes(made, again), "fields": told(compare(program, other))}
-    conform(json.loads(json.dumps(former)), schema.SpyreFormer)
+    conform(json.loads(json.dumps(former)), SpyreFormer)
     found = rows(search(program, method="annealing", steps=50))
-    conform(json.loads(json.dumps({"method": "annealing", "proven": False, "plans": found})), schema.SpyreSearch)
-    conform(json.loads(json.dumps(texts(program))), schema.SpyreTexts)
+    conform(json.loads(json.dumps({"method": "annealing", "proven": False, "plans": found})), SpyreSearch)
+    conform(json.loads(json.dumps(texts(program))), SpyreTexts)
 
 
 def test_the_layouts_of_a_dump():
@@ -106,10 +108,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 """
     low = irwidget.lower(text, to="raw_ir", pipeline="triton-opt --cse")
     data = data_of(low.layouts(0))
-    conform(json.loads(json.dumps(data)), schema.LayoutsData)
+    conform(json.loads(json.dumps(data)), LayoutsData)
     assert [line["move"] for line in data["lines"] if line["values"]] == [-1, 0]
 
 
 def test_a_sweep():
     cells = (Cell("a", "tosa_mlir", "ok", seconds=1.5, passes=3, lines=7, dumps=b"x"), Cell("b", "x", "failed", "no"))
-    conform(unzipped(_data(Sweep(cells, {"toolchain": {"torch": "2.13"}}))), schema.SweepData)
+    conform(unzipped(_data(Sweep(cells, {"toolchain": {"torch": "2.13"}}))), SweepData)
