@@ -143,8 +143,8 @@ export class Experiments {
   buttons(stage: Stage): HTMLElement[] {
     if (!this.live) return [];
     const at = { trace: this.store.get("trace"), stage: this.store.get("right") };
-    const button = (text: string, title: string, click: () => void): HTMLElement =>
-      h("button", { type: "button", class: "irw-inside", title, ...OWN_KEYS, click }, text);
+    const button = (text: string, title: string, click: () => void, more = ""): HTMLElement =>
+      h("button", { type: "button", class: `irw-inside${more}`, title, ...OWN_KEYS, click }, text);
     const found: HTMLElement[] = [];
     if (at.stage > 0)
       found.push(
@@ -152,6 +152,7 @@ export class Experiments {
           "Leave out",
           `Run it all without ${stage.label}, and compare`,
           () => void this.send({ do: "without", ...at }),
+          " irw-leave",
         ),
       );
     if (EDITABLE.has(stage.language) && stage.ready)
