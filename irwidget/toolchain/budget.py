@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import signal
+import sys
 import threading
 import time
 from collections.abc import Generator
@@ -173,6 +175,7 @@ class _Alarm:
         self._expired = type("Expired", (_Expired,), {"raised": self._raised})
 
     def __enter__(self) -> None:
+        _say_nothing_of_lost_ones()
         threading.Thread(target=self._watch, name="irwidget-limit", daemon=True).start()
 
     def __exit__(self, *_: object) -> None:
@@ -214,6 +217,18 @@ class _Alarm:
             self._raised.clear()
             _raise_in(self._thread, self._expired)
         self.rung = True
+
+
+@functools.cache
+def _say_nothing_of_lost_ones() -> None:
+    """Where ours strikes in a callback or a finalizer Python drops it and reports that; it is raised again later."""
+    report = sys.unraisablehook
+
+    def hook(lost: sys.UnraisableHookArgs) -> None:
+        if not issubclass(lost.exc_type, _Expired):
+            report(lost)
+
+    sys.unraisablehook = hook
 
 
 def _raise_in(thread: int, kind: type[BaseException] | None) -> None:

@@ -95,7 +95,7 @@ def test_sticks_hold_the_elements_that_the_executor_puts_there(shown, program):
     page.shown()
     buffer = program.graph.buffers["arg1_1"]
     run = _Run(program, False)
-    where = {int(at): index for index, at in enumerate(run._addresses(buffer).flat)}
+    where = {int(at): index for index, at in enumerate(run._region(buffer).addresses().flat)}
     lanes = page.view.locator(".irw-s-sticks tbody tr").first.locator(".irw-s-lanes span")
     titles = lanes.evaluate_all("all => all.map(one => one.title)")
     for lane, title in enumerate(titles):

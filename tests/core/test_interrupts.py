@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -16,7 +17,7 @@ from torch import nn
 import irwidget
 from irwidget.frontends import undo
 from irwidget.private_torch import FakeTensorMode, mode_depths
-from irwidget.toolchain import forked
+from irwidget.toolchain import budget, forked
 from tests.core.test_lower import ctrl_c  # noqa: F401
 from tests.soak.first_cells import strike
 
@@ -142,6 +143,16 @@ def swallows(x):
             return x
 
 
+class Nothing:
+    pass
+
+
+def busy(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
 LIMIT = r"{} timed out \(after 1 s, the limit of this lowering\)"
 
 
@@ -176,6 +187,28 @@ def test_what_puts_torch_back_is_not_ended_itself(to):
 def test_python_that_takes_too_long_is_ended_on_other_threads():
     with ThreadPoolExecutor(1) as pool, pytest.raises(irwidget.ToolError, match=LIMIT.format("torch.export")):
         pool.submit(irwidget.lower, spins, torch.ones(2), to="tosa_mlir", timeout=1).result(20)
+
+
+def test_a_limit_that_strikes_in_a_callback_strikes_again_without_a_word():
+    """Python drops what is raised in a callback, and would report it."""
+
+    def spins_in_callbacks():
+        for _ in range(20):
+            one = Nothing()
+            at = weakref.ref(one, lambda _: busy(0.05))
+            del one, at
+        spins(None)
+
+    lost = []
+    before, sys.unraisablehook = sys.unraisablehook, lambda one: lost.append(one.exc_type)
+    budget._say_nothing_of_lost_ones.cache_clear()
+    try:
+        with pytest.raises(irwidget.ToolError, match="timed out"), budget.Budget(0.3).enforced("this"):
+            spins_in_callbacks()
+    finally:
+        sys.unraisablehook = before
+        budget._say_nothing_of_lost_ones.cache_clear()
+    assert not lost
 
 
 def test_native_code_that_takes_too_long_is_told():

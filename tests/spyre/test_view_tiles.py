@@ -9,6 +9,7 @@ import torch.nn.functional as F
 
 from irwidget.spyre import TensorSpec, compile, spyre_hint
 from irwidget.spyre import execute as executor
+from irwidget.spyre.memory import Region
 from irwidget.spyre.superdsc import start_address
 from irwidget.spyre.tiles import tiled_ops
 from tests.spyre import models
@@ -49,7 +50,7 @@ def executions(program):
     run = executor._Run(program, False)
     for buffer in program.graph.buffers.values():
         if buffer.layout is not None:
-            run.memory.allocate(buffer.name, buffer.device.bytes)
+            run._allocate(buffer)
     tiled = {t.spec.source: t for _, t in tiled_ops(program.graph, program.kernels)}
     for kernel in program.kernels:
         for execution in kernel.executions:
@@ -70,14 +71,15 @@ def test_boxes_and_bytes_are_what_the_executor_touches(name):
             moved = sum(i * n for i, n in zip(execution.iteration, tensor.advances, strict=True))
             base = arg.allocation[1] if arg.allocation[0] == "hbm" else 0
             own = 0 if base else arg.allocation[1]
-            elements = run._addresses(buffer) + own
+            elements = run._region(buffer).addresses().reshape(buffer.size) + own
             for core in range(tiled.plan.cores):
                 ranges = running._tile(core)
                 tile = tensor.tile_of(core)
                 if ranges.empty:
                     assert tile is None
                     continue
-                touched = running._place(arg, ranges).at
+                at = running._place(arg, ranges).at
+                touched = at.addresses() if isinstance(at, Region) else at
                 where = np.argwhere(np.isin(elements, touched))
                 shift = np.array(
                     [
