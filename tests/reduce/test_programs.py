@@ -142,6 +142,7 @@ kernel[(8,)](x, x, 1024, BLOCK=128)
 """
 
 
+@pytest.mark.exhaustive
 def test_a_triton_kernel_in_a_file_becomes_small(tmp_path, capsys):
     path = tmp_path / "kernel.py"
     path.write_text(KERNEL)
