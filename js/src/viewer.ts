@@ -263,9 +263,10 @@ export class Viewer implements View {
   }
 
   private async changed(keys: Changes): Promise<void> {
-    if (this.closed || !this.analysis) return;
-    if (keys.has("experiments")) this.experiments.changed();
-    if (keys.has("data")) return this.open();
+    if (this.closed) return;
+    if (keys.has("experiments") && this.analysis) this.experiments.changed();
+    if (keys.has("data")) return this.open(); // also while the first dumps are being read: they are not all of it
+    if (!this.analysis) return;
     if (this.exact) this.exact = false;
     else if (keys.has("trace") || keys.has("against")) {
       const right = Math.min(this.store.get("right"), this.trace.stages.length - 1);

@@ -118,11 +118,12 @@ def test_a_line_that_makes_no_code_is_said_so():
 
 
 def test_the_schedule_is_shown_as_text_html_and_a_page(low):
-    from irwidget.views import schedule, schema
+    from irwidget.views import schedule
+    from irwidget.views.schema.schedule import Schedule
     from tests.views.conforming import faults
 
     (drawn,) = (one for one in schedule._drawn([low]))
-    assert list(faults(drawn, schema.Schedule)) == []
+    assert list(faults(drawn, Schedule)) == []
     first, second = drawn["launches"]
     assert (first["kernel"], first["kind"], first["reads"], first["writes"]) == (
         "extern_kernels.mm",
