@@ -90,6 +90,8 @@ def test_the_parser_answers_and_what_is_edited_goes_on_beside_the_original(noteb
     notebook.page.keyboard.press("Control+Enter")
     row = experiment(view, "a difference", "done")
     row.locator(".irw-exp-said", has_text="the results differ").wait_for(timeout=LATE)
+    # Its texts may come after what is said of them.
+    view.locator(".irw-title.irw-left .irw-index:text-is('6')").wait_for(timeout=LATE)
     titles = [title.split("\n")[:2] for title in view.locator(".irw-title").all_inner_texts()]
     assert titles == [["6", "mlir-to-llvmir"], ["4", "mlir-to-llvmir"]]
     assert "sub i32" in view.locator(".irw-panes .irw-new").last.inner_text()
