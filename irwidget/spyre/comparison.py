@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from irwidget.spyre.estimate_data import us
 from irwidget.spyre.program import SpyreProgram
-from irwidget.spyre.timed import us
 
 FIELDS = 24
 """Fields of an op that the text spells out."""

@@ -7,15 +7,15 @@ from dataclasses import replace
 from math import ceil, log2, prod
 from typing import Protocol
 
-from irwidget.spyre import timing
+from irwidget.spyre import card
 from irwidget.spyre.bundling import HostCall
+from irwidget.spyre.estimate_data import Estimate, KernelEstimate, OpEstimate, Part, Traffic
 from irwidget.spyre.hardware import MAX_CORES
 from irwidget.spyre.ir import Graph
 from irwidget.spyre.kernel import SpyreKernel
 from irwidget.spyre.layers import repeats
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.tiles import TiledOp, TiledTensor
-from irwidget.spyre.timed import Estimate, KernelEstimate, OpEstimate, Part, Traffic
 
 
 class Compiled(Protocol):
@@ -54,7 +54,7 @@ def estimate_op(made: TiledOp, kernel: int = 0, module: str = "") -> OpEstimate:
     bytes_of = traffic(made)
     reduced = prod(plan.splits[plan.labels[v]] for v in spec.reduced)
     results = prod(plan.sizes[d] for d in plan.sizes if plan.tensors[-1].scale.get(d, -1) > 0)
-    partial = made.iterations * timing.PARTIAL.value * results * log2(reduced)
+    partial = made.iterations * card.PARTIAL.value * results * log2(reduced)
     tile = {d: n // plan.splits[d] for d, n in plan.sizes.items()}
     steps, matmul = made.iterations, spec.kind == "matmul"
     elements = prod(plan.sizes.values())
@@ -62,20 +62,20 @@ def estimate_op(made: TiledOp, kernel: int = 0, module: str = "") -> OpEstimate:
     pe = sfp = 0.0
     if matmul:
         rows, columns, batch = _roles(made)
-        rate = timing.BATCHED_MACS if batch >= 4 and plan.cores >= 8 else timing.MACS
-        filled = min(1.0, (prod(tile[d] for d in rows) / timing.FULL_ROWS.value) ** timing.FILL.value)
+        rate = card.BATCHED_MACS if batch >= 4 and plan.cores >= 8 else card.MACS
+        filled = min(1.0, (prod(tile[d] for d in rows) / card.FULL_ROWS.value) ** card.FILL.value)
         pe = steps * prod(tile.values()) / (rate.value * filled)
         area = prod(tile[d] for d in (*rows, *columns))
-        over = min(1.5, max(0.0, timing.RESTREAM.value * log2(max(area, 1) / timing.TILE.value)))
+        over = min(1.5, max(0.0, card.RESTREAM.value * log2(max(area, 1) / card.TILE.value)))
         again += int(over * bytes_of.read)
     else:
         widest = max(tensor.arg.format.bytes for tensor in plan.tensors)
-        sfp = steps * prod(tile.values()) * widest / (timing.SFP.value * timing.CLOCK.value)
+        sfp = steps * prod(tile.values()) * widest / (card.SFP.value * card.CLOCK.value)
     moved = bytes_of.unique + again
-    memory = moved / timing.BANDWIDTH.value + timing.TURNAROUND.value * min(bytes_of.read + again, bytes_of.written)
-    memory /= timing.stream("reduction" if spec.is_reduction and not matmul else spec.kind, plan.cores)
-    lx = bytes_of.lx / plan.cores / (timing.LX.value * timing.CLOCK.value)
-    around = bytes_of.shared / (2 * timing.RING.value * timing.CLOCK.value)
+    memory = moved / card.BANDWIDTH.value + card.TURNAROUND.value * min(bytes_of.read + again, bytes_of.written)
+    memory /= card.stream("reduction" if spec.is_reduction and not matmul else spec.kind, plan.cores)
+    lx = bytes_of.lx / plan.cores / (card.LX.value * card.CLOCK.value)
+    around = bytes_of.shared / (2 * card.RING.value * card.CLOCK.value)
     parts: dict[Part, float] = {"pe": pe, "sfp": sfp, "memory": memory, "lx": lx, "ring": around + partial}
     return OpEstimate(
         made.op.name, made.op.target, spec.op, kernel, module,
@@ -103,7 +103,7 @@ def traffic(made: TiledOp) -> Traffic:
     """Bytes read, written, read again and handed on; an operand that is read twice in the same way counts once."""
     read = written = again = shared = 0
     seen: set[tuple[object, ...]] = set()
-    sharers = int(timing.SHARERS.value) if made.spec.kind == "matmul" else MAX_CORES
+    sharers = int(card.SHARERS.value) if made.spec.kind == "matmul" else MAX_CORES
     for tensor in made.tensors:
         if tensor.arg.allocation[0] == "lx":
             continue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irwidget.spyre.estimate_data import us
 from irwidget.spyre.program import SpyreProgram
-from irwidget.spyre.timed import us
 
 
 def differences(before: SpyreProgram, after: SpyreProgram) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from irwidget.spyre.bundlemlir import bundle_mlir
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
 from irwidget.spyre.estimate import estimate
+from irwidget.spyre.estimate_data import Estimate
 from irwidget.spyre.host import host_module
 from irwidget.spyre.ir import Graph, Op
 from irwidget.spyre.kernel import Execution, SpyreKernel
@@ -22,7 +23,6 @@ from irwidget.spyre.pool import Pool
 from irwidget.spyre.restickify import LayoutChoice
 from irwidget.spyre.scratchpad import Scratchpad
 from irwidget.spyre.tiles import TiledOp, tiled_ops
-from irwidget.spyre.timed import Estimate
 from irwidget.trace import Trace
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from math import exp
 from typing import Any, Literal
 
 from irwidget.errors import UsageError
+from irwidget.spyre.estimate_data import us
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.plans import differences, hints
 from irwidget.spyre.program import SpyreProgram
-from irwidget.spyre.timed import us
 from irwidget.spyre.variants import Choices, choices
 
 CHANGE = 0.001

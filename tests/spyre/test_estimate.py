@@ -9,10 +9,10 @@ import torch
 
 from benchmarks import spyre_time
 from irwidget import UsageError
-from irwidget.spyre import TensorSpec, compile, timing
+from irwidget.spyre import TensorSpec, card, compile
+from irwidget.spyre.card import PARTS
 from irwidget.spyre.layers import Repeat, repeats
 from irwidget.spyre.picture import picture
-from irwidget.spyre.timing import PARTS
 from tests.spyre.models import LlamaBlock, rope
 
 KIB = 1 << 10
@@ -118,14 +118,14 @@ def test_every_figure_says_where_it_is_from():
     from pathlib import Path
 
     page = Path(__file__, "../../../docs/spyre-time.md").resolve().read_text()
-    for constant in timing.CONSTANTS:
+    for constant in card.CONSTANTS:
         assert constant.kind in ("measured", "published", "fitted", "assumption")
         assert f"| {constant.name} |" in page
         row = next(line for line in page.splitlines() if line.startswith(f"| {constant.name} |"))
         assert f"{constant.value:g}" in row
         assert constant.kind in row
-    assert [timing.stream("pointwise", n) for n in (1, 24, 32)] == [0.58, 0.97, 1.0]
-    assert timing.stream("matmul", 4) == 0.8
+    assert [card.stream("pointwise", n) for n in (1, 24, 32)] == [0.58, 0.97, 1.0]
+    assert card.stream("matmul", 4) == 0.8
 
 
 def test_the_picture_has_the_estimate():

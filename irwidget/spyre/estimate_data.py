@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from irwidget.errors import UsageError, near
+from irwidget.spyre.card import PARTS
 from irwidget.spyre.hardware import MAX_CORES
 from irwidget.spyre.layers import Repeat
-from irwidget.spyre.timing import PARTS
 
 Part = Literal["pe", "sfp", "memory", "lx", "ring"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from irwidget.spyre.card import BANDWIDTH, CONSTANTS, MACS, PARTS
+from irwidget.spyre.estimate_data import Estimate, OpEstimate, headline
 from irwidget.spyre.layers import repeats
-from irwidget.spyre.timed import Estimate, OpEstimate, headline
-from irwidget.spyre.timing import BANDWIDTH, CONSTANTS, MACS, PARTS
 
 
 def time_of(op: OpEstimate) -> dict[str, Any]:
