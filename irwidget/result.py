@@ -39,6 +39,8 @@ class Lowering:
         """What the front end made besides, by name."""
         self.file = ""
         """The file that it was loaded from; what takes the object that was lowered is not available then."""
+        self.toolchain = ""
+        """The toolchain that made it, where that is not this process's: `triton==3.6.0`."""
         self.origin = Origin(Options())
 
     @property
