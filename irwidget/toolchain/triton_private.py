@@ -7,6 +7,7 @@ in `tests/triton/test_contract.py`, so that a change in Triton is answered here.
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -276,6 +277,17 @@ def ast_source(kernel: Any, signature: Any, constants: Any, attributes: Any) -> 
     if kernel.is_gluon():
         home, name = ("experimental.gluon._runtime", "GluonASTSource")
     return getattr(_module(home), name)(kernel, signature, constants, attributes)
+
+
+def module_of(source: Any, backend: Any, options: Any, generators: Any, context: Any) -> Any:
+    """The module that Triton's front end makes of a source; it asks for the target since 3.5."""
+    target = (backend.target,) if "target" in inspect.signature(source.make_ir).parameters else ()
+    return source.make_ir(*target, options, generators, backend.get_module_map(), context)
+
+
+def run_passes(manager: Any, module: Any, name: str) -> None:
+    """Run a pass manager of the bindings, which is told since 3.6 what it runs for."""
+    manager.run(module, name) if "str" in str(manager.run.__doc__) else manager.run(module)
 
 
 def filter_traceback(error: BaseException) -> None:

@@ -51,7 +51,7 @@ def current(*, options: bool = False) -> Settings:
     Raises UnsupportedError for those by which Triton takes code from elsewhere.
     """
     knobs = triton_private.knobs()
-    if knobs.runtime.add_stages_inspection_hook is not None:
+    if getattr(knobs.runtime, "add_stages_inspection_hook", None) is not None:  # since 3.6
         raise UnsupportedError(
             "triton.knobs.runtime.add_stages_inspection_hook is set: the stages that it puts in place of Triton's run "
             "in this process only and cannot be shown pass by pass. Set it to None"
