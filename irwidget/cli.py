@@ -30,6 +30,7 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
        irwidget doctor                          this machine against toolchain.lock
+       irwidget toolchains [--delete NAME|--all] what --toolchain has had pip install: sizes, paths; deletes it
        irwidget mcp                             a server of the Model Context Protocol, on standard input and output"""
 
 
@@ -49,6 +50,7 @@ def main(argv: list[str] | None = None) -> int:
         "targets": _targets,
         "doctor": _doctor,
         "mcp": _mcp,
+        "toolchains": _toolchains,
     }
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
@@ -88,6 +90,30 @@ def _mcp(words: list[str]) -> None:
     if words:
         raise UsageError("irwidget mcp takes no arguments")
     server.run()
+
+
+def _toolchains(words: list[str]) -> None:
+    """List the environments of other releases, or delete some; with --json as data."""
+    from irwidget.toolchains import environments
+
+    made = argparse.ArgumentParser("irwidget toolchains", description=_toolchains.__doc__, exit_on_error=False)
+    made.add_argument("--delete", action="append", metavar="NAME", help="delete one, by its name or its releases")
+    made.add_argument("--all", action="store_true", help="delete all")
+    made.add_argument("--json", action="store_true", help="print data: sizes in bytes, times in seconds since 1970")
+    try:
+        parsed, rest = made.parse_known_args(words)
+    except argparse.ArgumentError as error:
+        raise UsageError(f"irwidget toolchains: {error}") from None
+    except SystemExit:
+        return
+    if rest or (parsed.all and parsed.delete):
+        raise UsageError("irwidget toolchains takes --delete NAME, or --all, and --json")
+    deletes = parsed.all or parsed.delete
+    listed = environments.delete(parsed.delete) if deletes else environments.cached()
+    if parsed.json:
+        print(json.dumps({**environments.as_json(listed), "deleted": bool(deletes)}))
+    else:
+        print("\n".join(f"deleted {one}" for one in listed) if deletes else environments.report(listed))
 
 
 def _targets(_: list[str]) -> None:

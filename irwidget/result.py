@@ -118,6 +118,7 @@ class Lowering:
         `low.edit(4).replaced(7, "mlir-opt --canonicalize=max-iterations=1").run()`. The result shows itself beside this
         lowering, which stays as it is. Raises UsageError when nothing can go on from there.
         """
+        self._needs_tools("edit()")
         return experiment.begin(self, index, text, self._experiment, self.origin.options, self.origin.judge)
 
     def reduce(
@@ -204,8 +205,17 @@ class Lowering:
             )
         return runs.run(*tensors)
 
+    def _needs_tools(self, what: str) -> None:
+        """Raises UsageError where the tools are those of another process."""
+        if self.toolchain:
+            raise UsageError(
+                f"{what} goes on with the tools of this process, and this lowering was made by {self.toolchain}: save its "
+                "text, and lower that with the same toolchain"
+            )
+
     def _needs_object(self, what: str) -> None:
-        """Raises UsageError where there is only a file."""
+        """Raises UsageError where there is only a file, or what another process sent."""
+        self._needs_tools(what)
         if self.file:
             raise UsageError(
                 f"{what} is not available: this lowering was loaded from {self.file}, which has its dumps and not what "

@@ -290,6 +290,13 @@ def run_passes(manager: Any, module: Any, name: str) -> None:
     manager.run(module, name) if "str" in str(manager.run.__doc__) else manager.run(module)
 
 
+def printed(module: Any) -> str:
+    """The text of a module with its locations; before Triton 3.5 the bindings crash on those of the LLVM dialect."""
+    if not hasattr(_module("runtime.jit"), "JITCallable") and "llvm.func" in (plain := module.str_nodebug()):
+        return plain
+    return module.str()
+
+
 def filter_traceback(error: BaseException) -> None:
     """Take the frames of Triton's own visitor out of an error's traceback."""
     _module("compiler.compiler").filter_traceback(error)

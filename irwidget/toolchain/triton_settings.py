@@ -78,7 +78,8 @@ def _knobs() -> Iterator[tuple[str, str | None, str | None]]:
         for name, knob in group.knob_descriptors.items():
             if knob.key not in _QUIET:
                 default = getattr(knob, "default", getattr(knob, "default_path", None))
-                yield knob.key, _text(getattr(group, name)), _text(default)
+                # a function before 3.5
+                yield knob.key, _text(getattr(group, name)), _text(default() if callable(default) else default)
 
 
 def _text(value: Any) -> str | None:

@@ -31,6 +31,12 @@ _MISSING: Mapping[str, tuple[str, Callable[[], list[str]]]] = {
 """By package: the releases that are known to work, and what an installed one lacks."""
 
 
+def oldest(package: str) -> str:
+    """The oldest release that irwidget is known to work with; `0` where nothing is known."""
+    works, _ = _MISSING.get(package, ("0", list))
+    return works.partition(" ")[0]
+
+
 def require(packages: Iterable[str]) -> None:
     """Raises UnsupportedError for a release that does not import here, or that lacks what irwidget calls."""
     for name in packages:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from irwidget.experiments.comparison import Comparison, PassPair
+from irwidget.trace import Trace
 from irwidget.views import base, offline
+from irwidget.views.analysis import Analysis
+from irwidget.views.fallbacks import unified
 from irwidget.views.markup import aligned, folded, table, tag
 from irwidget.views.widget import PassDiff
 
@@ -42,7 +45,30 @@ def text(comparison: Comparison) -> str:
     lines = [f"{left.name} ({left.target}) and {right.name} ({right.target}): {comparison.summary}"]
     lines += aligned([("left", "right", "pass", ""), *map(_row, comparison.passes)])
     lines += [f"{name}: {old} and {new}" for name, (old, new) in (comparison.costs | comparison.tools).items()]
+    if shown := _shown(comparison):
+        lines += ["", f"after {comparison.first.label if comparison.first else ''}:", *shown]
     return "\n".join(lines)
+
+
+MOST = 40
+"""Lines of the first difference that text and HTML show."""
+
+
+def difference(comparison: Comparison) -> list[str]:
+    """The lines of a unified diff of both after the first pass after which they differ, renumbering apart."""
+    first = comparison.first
+    if first is None or first.left is None or first.right is None:
+        return []
+    old, new = comparison.left.trace.dumps[first.left], comparison.right.trace.dumps[first.right]
+    if old.language != new.language:
+        return []
+    both = Analysis(Trace("", (old, new)))
+    return list(unified(both.lines(0), both.lines(1), both.hunks(0, 1, ignore_renumbering=True)))
+
+
+def _shown(comparison: Comparison) -> list[str]:
+    lines = difference(comparison)
+    return [*lines[:MOST], f"... {len(lines) - MOST} more lines"] if len(lines) > MOST else lines
 
 
 def html(comparison: Comparison) -> str:
@@ -52,6 +78,7 @@ def html(comparison: Comparison) -> str:
         "div",
         tag("p", tag("strong", comparison.summary)),
         table(("", "left", "right"), [(name, str(old), str(new)) for name, (old, new) in both.items()]) if both else "",
+        folded("First difference", tag("pre", "\n".join(shown))) if (shown := _shown(comparison)) else "",
         folded("Passes", table(("left", "right", "pass", ""), list(map(_row, comparison.passes)))),
     )
 
@@ -75,4 +102,4 @@ def _state(comparison: Comparison) -> dict[str, Any]:
 
 def _row(pair: PassPair) -> tuple[str, ...]:
     left, right = ("" if number is None else str(number) for number in (pair.left, pair.right))
-    return left, right, pair.name, _STATES.get(pair.state, pair.state)
+    return left, right, pair.label, _STATES.get(pair.state, pair.state)
