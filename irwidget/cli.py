@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
        irwidget doctor                          this machine against toolchain.lock
+       irwidget bisect FILE --to TYPE --package NAME   the release of a package that changed the lowering, or broke it
        irwidget toolchains [--delete NAME|--all] what --toolchain has had pip install: sizes, paths; deletes it
        irwidget mcp                             a server of the Model Context Protocol, on standard input and output"""
 
@@ -50,7 +51,8 @@ def main(argv: list[str] | None = None) -> int:
         "targets": _targets,
         "doctor": _doctor,
         "mcp": _mcp,
-        "toolchains": _toolchains,
+        "bisect": _other("bisect"),
+        "toolchains": _other("toolchains"),
     }
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
@@ -83,6 +85,17 @@ def _said(error: IRWidgetError, *, as_json: bool) -> str:
     return "\n".join([f"{type(error).__name__}: {error}", *notes])
 
 
+def _other(name: str) -> Callable[[list[str]], None]:
+    """A command of other releases."""
+
+    def command(words: list[str]) -> None:
+        from irwidget import cli_toolchains
+
+        getattr(cli_toolchains, name)(words)
+
+    return command
+
+
 def _mcp(words: list[str]) -> None:
     """Answer questions until standard input ends."""
     from irwidget.queries import server
@@ -90,30 +103,6 @@ def _mcp(words: list[str]) -> None:
     if words:
         raise UsageError("irwidget mcp takes no arguments")
     server.run()
-
-
-def _toolchains(words: list[str]) -> None:
-    """List the environments of other releases, or delete some; with --json as data."""
-    from irwidget.toolchains import environments
-
-    made = argparse.ArgumentParser("irwidget toolchains", description=_toolchains.__doc__, exit_on_error=False)
-    made.add_argument("--delete", action="append", metavar="NAME", help="delete one, by its name or its releases")
-    made.add_argument("--all", action="store_true", help="delete all")
-    made.add_argument("--json", action="store_true", help="print data: sizes in bytes, times in seconds since 1970")
-    try:
-        parsed, rest = made.parse_known_args(words)
-    except argparse.ArgumentError as error:
-        raise UsageError(f"irwidget toolchains: {error}") from None
-    except SystemExit:
-        return
-    if rest or (parsed.all and parsed.delete):
-        raise UsageError("irwidget toolchains takes --delete NAME, or --all, and --json")
-    deletes = parsed.all or parsed.delete
-    listed = environments.delete(parsed.delete) if deletes else environments.cached()
-    if parsed.json:
-        print(json.dumps({**environments.as_json(listed), "deleted": bool(deletes)}))
-    else:
-        print("\n".join(f"deleted {one}" for one in listed) if deletes else environments.report(listed))
 
 
 def _targets(_: list[str]) -> None:
@@ -305,7 +294,7 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
     if parsed.json:
         if parsed.output:
             _write(results[0].text, parsed.output)
-        _print_json(results, parsed)
+        _print_json(results, parsed, shown)
     elif parsed.html and not parsed.text:
         print(f"wrote {parsed.html}")
     elif parsed.save and not parsed.text:
@@ -323,8 +312,13 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
         terminal.show(display.text(shown), parsed.color)
 
 
-def _print_json(results: list[Lowering], parsed: argparse.Namespace) -> None:
-    """What was lowered and its passes; with --diff what that pass changed, with --text every line of every dump."""
+def _print_json(
+    results: list[Lowering], parsed: argparse.Namespace, shown: Sequence[Lowering | Comparison] = ()
+) -> None:
+    """What was lowered and its passes; with --diff what that pass changed, with --text every line of every dump, with
+    --versus where both sides differ.
+    """
+    from irwidget.queries import comparing
     from irwidget.queries.questions import Questions
 
     answers: list[dict[str, Any]] = []
@@ -336,7 +330,8 @@ def _print_json(results: list[Lowering], parsed: argparse.Namespace) -> None:
         if parsed.text:
             answer["texts"] = [dump.text for dump in low.dumps]
         answers.append(answer)
-    print(json.dumps({"lowerings": answers}, ensure_ascii=False))
+    compared = [comparing.answer(one, sys.maxsize) for one in shown if not hasattr(one, "dumps")]
+    print(json.dumps({"lowerings": answers, **({"comparison": compared[0]} if compared else {})}, ensure_ascii=False))
 
 
 def _write(text: str, path: str) -> None:

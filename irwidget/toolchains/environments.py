@@ -93,7 +93,7 @@ def find(spec: Spec | str, tell: Tell = lambda _: None) -> Environment:
         return of_path(spec.path)
     if spec.is_here:
         return Environment(str(spec), ())
-    where = folder() / _name(spec)
+    where = folder() / cache_name(spec)
     if not _whole(where):
         with _alone(where, tell):
             if not _whole(where):  # nobody else has made it meanwhile
@@ -101,7 +101,8 @@ def find(spec: Spec | str, tell: Tell = lambda _: None) -> Environment:
     return Environment(str(spec), (str(where / _PACKAGES),))
 
 
-def _name(spec: Spec) -> str:
+def cache_name(spec: Spec) -> str:
+    """The folder of an environment in the cache."""
     releases = "+".join(f"{one.package}-{one.version}" for one in spec.releases)
     return f"{releases}-py{_python()}"
 
@@ -201,10 +202,14 @@ def _make(spec: Spec, where: Path, tell: Tell) -> None:
     tell(f"{spec} is in {where}, {size(note['bytes'])}")
 
 
+def _command(spec: Spec, into: Path) -> list[str]:
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-input", "--disable-pip-version-check"]
+    return [*command, "--quiet", "--only-binary", ":all:", "--target", str(into), *map(str, spec.releases)]
+
+
 def _pip(spec: Spec, into: Path) -> None:
     """Run pip. It ends with an interrupt of ours. Raises ToolError."""
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-input", "--disable-pip-version-check", "--quiet"]
-    command += ["--only-binary", ":all:", "--target", str(into), *map(str, spec.releases)]
+    command = _command(spec, into)
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
