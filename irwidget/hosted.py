@@ -18,7 +18,7 @@ from typing import Any
 from irwidget import phases
 from irwidget.errors import IRWidgetError, LoweringInterrupted
 from irwidget.lowering import Lowering, lower
-from irwidget.toolchain import child
+from irwidget.toolchain import child, locations
 from irwidget.toolchains import fitting
 from irwidget.toolchains.work import Answer, Began, Message, Phase, Ready, Work
 from irwidget.trace import file
@@ -58,6 +58,7 @@ def _answered(work: Work, tell: Callable[[Message], None]) -> Answer:
         with phases.heard(lambda phase: tell(Phase(phase))):
             fitting.require(work.packages)
             (obj, inputs, options), to = work.parcel.opened(), work.to
+            os.environ[locations.INSTALLED] = os.pathsep.join(work.folders)
             tell(Ready())
             made: Any = lower(
                 obj,

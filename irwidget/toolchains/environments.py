@@ -27,7 +27,7 @@ from irwidget.toolchains.spec import Spec, parse
 WHERE = "IRWIDGET_TOOLCHAINS"
 """Environment variable: the folder of cached environments."""
 _NOTE = "toolchain.json"
-_PACKAGES = "packages"
+_PACKAGES = "site-packages"
 _GLANCE = 0.1
 Tell = Callable[[str], object]
 """Told of what goes on, in words."""

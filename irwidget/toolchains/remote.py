@@ -33,7 +33,7 @@ def lower(
     whole = budget.current()
     left = whole.left() if whole else None
     packages = tuple(environment.versions())
-    work = Work(parcel, to if isinstance(to, str) else list(to), environment.name, packages, left)
+    work = Work(parcel, to if isinstance(to, str) else list(to), environment.name, environment.folders, packages, left)
     answer = process.run(environment, work, asked.progress)
     made = _made(answer, environment)
     if answer.interrupted:

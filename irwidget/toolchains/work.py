@@ -17,6 +17,8 @@ class Work:
     """The object, its inputs and the keyword arguments of `irwidget.lower`."""
     to: str | list[str]
     toolchain: str
+    folders: tuple[str, ...]
+    """What its environment imports from first."""
     packages: tuple[str, ...]
     """What its environment brings, by the names that pip has."""
     timeout: float | None = None

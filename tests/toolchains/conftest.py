@@ -33,6 +33,7 @@ def linked(package: str, into: Path, changed: str, text: str | None, version: st
     info = into / f"{package}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(files.read_text("entry_points.txt") or "")
     return into
 
 
