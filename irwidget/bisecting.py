@@ -50,7 +50,9 @@ class Bisection:
             return f"No change from {self.package} {self.versions[0]} to {self.versions[-1]}, of those that were tried"
         between = self.versions[self.versions.index(self.good or self.bad) + 1 : self.versions.index(self.bad)]
         untold = f" ({', '.join(between)} cannot be told)" if between else ""
-        return f"{self.package} {self.bad} is the first that is another than {self.good}{untold}: {self.tried[self.bad]}"
+        return (
+            f"{self.package} {self.bad} is the first that is another than {self.good}{untold}: {self.tried[self.bad]}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON-able data."""
@@ -117,7 +119,7 @@ class _Search:
         self._first: Lowering | None = None
 
     def run(self, listed: tuple[str, ...]) -> Bisection:
-        left = [version for version in listed]
+        left = list(listed)
         while left and self._first is None:  # the oldest that can be tried is what the others are compared with
             self._first = self._lowered(left[0])
             if self._first is None:

@@ -318,6 +318,7 @@ def _print_json(
     """What was lowered and its passes; with --diff what that pass changed, with --text every line of every dump, with
     --versus where both sides differ.
     """
+    from irwidget.experiments.comparison import Comparison
     from irwidget.queries import comparing
     from irwidget.queries.questions import Questions
 
@@ -330,7 +331,7 @@ def _print_json(
         if parsed.text:
             answer["texts"] = [dump.text for dump in low.dumps]
         answers.append(answer)
-    compared = [comparing.answer(one, sys.maxsize) for one in shown if not hasattr(one, "dumps")]
+    compared = [comparing.answer(one, sys.maxsize) for one in shown if isinstance(one, Comparison)]
     print(json.dumps({"lowerings": answers, **({"comparison": compared[0]} if compared else {})}, ensure_ascii=False))
 
 

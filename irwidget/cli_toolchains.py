@@ -43,9 +43,9 @@ def toolchains(words: list[str]) -> None:
 
 def bisect(words: list[str]) -> None:
     """Find the release of a package that changed the lowering of a file, or broke it."""
-    from irwidget import bisecting
-
-    made = _Parser("irwidget bisect", description=f"{bisect.__doc__} Other options: irwidget lower --help", allow_abbrev=False)
+    made = _Parser(
+        "irwidget bisect", description=f"{bisect.__doc__} Other options: irwidget lower --help", allow_abbrev=False
+    )
     made.add_argument("--package", required=True, metavar="NAME", help="the package: triton, llvmlite, helion ...")
     made.add_argument("--versions", default="", metavar="LIST", help="releases, the oldest first; by default all")
     made.add_argument("--contains", metavar="TEXT", help="bad is a lowering whose last dump contains this")

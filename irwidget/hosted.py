@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from irwidget import phases
+from irwidget import imports, phases
 from irwidget.errors import IRWidgetError, LoweringInterrupted
 from irwidget.lowering import Lowering, lower
 from irwidget.toolchain import child, locations
@@ -30,6 +30,7 @@ def main() -> None:
     os.dup2(nowhere, 1)  # what a model prints is no sign of how its process ended
     os.close(nowhere)
     warnings.simplefilter("ignore")
+    imports.begin()
     sending = threading.Lock()
 
     def tell(message: Message) -> None:

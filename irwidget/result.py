@@ -140,6 +140,7 @@ class Lowering:
 
         Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no IR.
         """
+        self._needs_tools("reduce()")
         if program:
             if self.origin.program is None or self.file:
                 self._needs_object("reduce(program=True)")
@@ -172,6 +173,7 @@ class Lowering:
 
         Raises UsageError where there are no layouts, ToolError without Triton, which is asked for them.
         """
+        self._needs_tools("layouts()")
         return layouts.of(self.trace, dump)
 
     def layout(self, what: str | int, dump: int | Dump | None = None) -> Layout:
@@ -180,6 +182,7 @@ class Lowering:
 
         Raises UsageError where there is no such layout, ToolError without Triton.
         """
+        self._needs_tools("layout()")
         return layouts.of(self.trace, dump)[what]
 
     def schedule(self, dump: int | Dump | None = None) -> Schedule:
@@ -209,8 +212,8 @@ class Lowering:
         """Raises UsageError where the tools are those of another process."""
         if self.toolchain:
             raise UsageError(
-                f"{what} goes on with the tools of this process, and this lowering was made by {self.toolchain}: save its "
-                "text, and lower that with the same toolchain"
+                f"{what} goes on with the tools of this process, and this lowering was made by {self.toolchain}: save "
+                "its text, and lower that with the same toolchain"
             )
 
     def _needs_object(self, what: str) -> None:

@@ -31,8 +31,8 @@ def other(parsed: argparse.Namespace) -> argparse.Namespace:
     elif not words[0].startswith("-"):
         if len(words) > 1 or not words[0].isidentifier():
             raise UsageError(
-                f"--versus takes options ('--O 1'), the name of another model, or a toolchain ('triton==3.6.0', the path "
-                f"of an environment), not {parsed.versus!r}"
+                f"--versus takes options ('--O 1'), the name of another model, or a toolchain ('triton==3.6.0', the "
+                f"path of an environment), not {parsed.versus!r}"
             )
         words = ["--model", *words]
     if refused := next((word for word in words if word.split("=")[0] in _OF_BOTH), None):

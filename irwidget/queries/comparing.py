@@ -13,7 +13,7 @@ Answer = dict[str, Any]
 
 
 def answer(found: Comparison, most: int = bounds.MOST) -> Answer:
-    """Where two lowerings differ, as data of about `most` characters: the first pass, its diff, costs, tools, passes."""
+    """Where two lowerings differ, in about `most` characters: the first pass, its diff, costs, tools, passes."""
     first = found.first
     rows = [_row(pair) for pair in found.passes if pair.state != "same" or pair.renamed]
     return {

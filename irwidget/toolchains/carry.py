@@ -77,12 +77,12 @@ def packed(objects: Any) -> Parcel:
         raise
     except Exception as error:
         raise UsageError(
-            f"What is lowered cannot be sent to the process of the toolchain: {type(error).__name__}: {error}. Put it in "
-            "a file, and: python -m irwidget lower FILE.py --toolchain ..."
+            f"What is lowered cannot be sent to the process of the toolchain: {type(error).__name__}: {error}. Put it "
+            "in a file, and: python -m irwidget lower FILE.py --toolchain ..."
         ) from None
     files = {name: "".join(linecache.getlines(name)) for name in seen if not os.path.isfile(name)}
-    torch = sys.modules.get("torch")
-    dtype = str(torch.get_default_dtype()).removeprefix("torch.") if hasattr(torch, "get_default_dtype") else ""
+    ask: Any = getattr(sys.modules.get("torch"), "get_default_dtype", None)
+    dtype = str(ask()).removeprefix("torch.") if ask else ""
     return Parcel(
         buffer.getvalue(), {name: text for name, text in files.items() if text}, os.getcwd(), dict(os.environ), dtype
     )

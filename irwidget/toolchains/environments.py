@@ -140,7 +140,9 @@ def of_path(path: Path) -> Environment:
 def _folders_of(python: Path) -> tuple[str, ...]:
     """What a Python imports from, apart from its own library. Raises UsageError."""
     try:
-        ran = subprocess.run([str(python), "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True)
+        ran = subprocess.run(
+            [str(python), "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
+        )
         version, folders = json.loads(ran.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         said = getattr(error, "stderr", "") or str(error)
@@ -174,7 +176,9 @@ def _alone(where: Path, tell: Tell = lambda _: None, *, wait: bool = True) -> Ge
                 break
             except BlockingIOError:
                 if not wait:
-                    raise UsageError(f"{where.name} is being made by another process: try again when it is done") from None
+                    raise UsageError(
+                        f"{where.name} is being made by another process: try again when it is done"
+                    ) from None
             if not said:
                 tell(f"waiting for another process, which makes {where.name}")
                 said = True
@@ -190,7 +194,8 @@ def _make(spec: Spec, where: Path, tell: Tell) -> None:
     making = Path(tempfile.mkdtemp(dir=where.parent, prefix=f".{where.name}.making-"))
     try:
         _pip(spec, making / _PACKAGES)
-        note = {"releases": str(spec), "python": _python(), "bytes": _bytes(making), "made": time.time()}
+        taken = _bytes(making)
+        note = {"releases": str(spec), "python": _python(), "bytes": taken, "made": time.time()}
         (making / _NOTE).write_text(json.dumps(note), encoding="utf-8")
         if where.exists():  # a folder without a note is nobody's
             shutil.rmtree(where)
@@ -199,7 +204,7 @@ def _make(spec: Spec, where: Path, tell: Tell) -> None:
         raise ToolError(f"{where} cannot be made: {error.strerror or error}", tool="pip") from None
     finally:
         shutil.rmtree(making, ignore_errors=True)
-    tell(f"{spec} is in {where}, {size(note['bytes'])}")
+    tell(f"{spec} is in {where}, {size(taken)}")
 
 
 def _command(spec: Spec, into: Path) -> list[str]:
@@ -227,7 +232,9 @@ def _pip(spec: Spec, into: Path) -> None:
 def _refused(spec: Spec, said: str, command: str) -> str:
     lines = [line.strip() for line in said.splitlines()]
     told = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR:")] or lines[-1:]
-    known = next((line.partition("(from versions: ")[2].partition(")")[0] for line in told if "from versions" in line), "")
+    known = next(
+        (line.partition("(from versions: ")[2].partition(")")[0] for line in told if "from versions" in line), ""
+    )
     versions = [version for version in known.split(", ") if version and version != "none"]
     if versions:
         last = ", ".join(versions[-8:])
@@ -235,9 +242,13 @@ def _refused(spec: Spec, said: str, command: str) -> str:
     offline = any(word in said for word in ("NewConnectionError", "Temporary failure", "Connection", "ProxyError"))
     if "No module named pip" in said:
         return f"This Python has no pip, which would install {spec}: python -m ensurepip, or toolchain=PATH"
-    reason = "pip reaches no package index, or none that has it" if offline or "from versions: none" in said else "pip failed"
+    reason = (
+        "pip reaches no package index, or none that has it"
+        if offline or "from versions: none" in said
+        else "pip failed"
+    )
     return (
-        f"{spec} is not installed: {reason} ({'; '.join(told)[:600]}). Where there is a network, `{command}` shows more; "
+        f"{spec} is not installed: {reason} ({'; '.join(told)[:600]}). With a network, `{command}` shows more; "
         "an environment that has it can be named by its path"
     )
 
@@ -269,7 +280,9 @@ def delete(names: Sequence[str] | None = None) -> list[Cached]:
     if names is not None:
         for name in names:
             if not any(name in (one.name, one.releases) for one in known):
-                raise UsageError(f"There is no environment {name!r} in {folder()}. {near(name, [o.name for o in known])}")
+                raise UsageError(
+                    f"There is no environment {name!r} in {folder()}. {near(name, [o.name for o in known])}"
+                )
         wanted = [one for one in known if one.name in names or one.releases in names]
     for one in wanted:
         where = Path(one.path)

@@ -56,6 +56,8 @@ def _require(package: str) -> None:
         reason = f"has no {error.name}" if of_its_own else f"imports {error.name}, which is not installed"
         raise UnsupportedError(f"{package} {version} {reason}{said}") from None
     except Exception as error:
-        raise UnsupportedError(f"{package} {version} cannot be imported: {type(error).__name__}: {error}{said}") from None
+        raise UnsupportedError(
+            f"{package} {version} cannot be imported: {type(error).__name__}: {error}{said}"
+        ) from None
     if lacking:
         raise UnsupportedError(f"{package} {version} has no {', '.join(lacking[:5])}{said}")

@@ -8,7 +8,7 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from irwidget import phases
@@ -17,6 +17,7 @@ from irwidget.toolchain import budget
 from irwidget.toolchain.budget import Budget
 from irwidget.toolchain.child import Child
 from irwidget.toolchain.run import Progress
+from irwidget.toolchains import environments
 from irwidget.toolchains.environments import Environment
 from irwidget.toolchains.work import Answer, Began, Message, Phase, Ready, Work
 
@@ -80,6 +81,19 @@ def _hosted(environment: Environment) -> Generator[Host]:
     for one in surplus:
         one.kill()
         one.end()
+
+
+def begin(toolchains: Sequence[str]) -> None:
+    """Make what is not there yet of these toolchains, and start their processes ahead, all at once."""
+    found = [one for one in map(environments.find, toolchains) if one.folders]
+    for one in found:
+        with _lock:
+            known = any(host.environment.folders == one.folders for host in _idle)
+        if not known:
+            with contextlib.suppress(OSError):  # who needs it says it better
+                host = Host(one)
+                with _lock:
+                    _idle.append(host)
 
 
 def _taken(environment: Environment) -> Host | None:

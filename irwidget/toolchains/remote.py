@@ -45,7 +45,9 @@ def lower(
         error.lowering, error.lowerings = made.get(answer.failed), {} if isinstance(to, str) else made
         error.add_note(f"The toolchain is {environment.name}")
         raise error
-    return made[to] if isinstance(to, str) and to in made else next(iter(made.values())) if isinstance(to, str) else made
+    return (
+        made[to] if isinstance(to, str) and to in made else next(iter(made.values())) if isinstance(to, str) else made
+    )
 
 
 def _made(answer: Answer, environment: Environment) -> dict[str, Lowering]:

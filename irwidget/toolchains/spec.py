@@ -11,7 +11,9 @@ from irwidget.errors import UsageError
 from irwidget.toolchain import lock
 
 _RELEASE = re.compile(r"(?P<package>[A-Za-z][\w.-]*)\s*==\s*(?P<version>\w[\w.+!-]*)")
-_SAYS = "a toolchain is a release, as in 'triton==3.6.0', several with spaces between them, or the path of an environment"
+_SAYS = (
+    "a toolchain is a release, as in 'triton==3.6.0', several with spaces between them, or the path of an environment"
+)
 
 
 @dataclass(frozen=True, order=True)

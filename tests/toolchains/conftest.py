@@ -1,4 +1,4 @@
-"""Environments made without a network, of what is installed: folders of links, of which one file says something else."""
+"""Environments made without a network: folders of links to what is installed, of which one file is another."""
 
 from __future__ import annotations
 

@@ -149,7 +149,9 @@ def test_several_types_of_ir_and_a_failure_keep_their_dumps(other_triton):
 
 
 def test_a_release_whose_names_moved_says_so(bare_triton):
-    with pytest.raises(UnsupportedError, match=r"triton 3\.3\.99 cannot be imported.*knobs.*works with triton 3\.4 to 3\.9"):
+    with pytest.raises(
+        UnsupportedError, match=r"triton 3\.3\.99 cannot be imported.*knobs.*works with triton 3\.4 to 3\.9"
+    ):
         irwidget.lower(column, X, OUT, 1024, 32, toolchain=str(bare_triton), **LAUNCH)
 
 
@@ -300,9 +302,7 @@ def test_a_half_made_environment_is_none(monkeypatch):
 def test_two_makers_make_one(monkeypatch):
     _pip(monkeypatch, f"time.sleep(0.5)\n{MAKES}")
     made, told = [], []
-    makers = [
-        threading.Thread(target=lambda: made.append(environments.find("x==3.0", told.append))) for _ in range(3)
-    ]
+    makers = [threading.Thread(target=lambda: made.append(environments.find("x==3.0", told.append))) for _ in range(3)]
     for one in makers:
         one.start()
     for one in makers:
