@@ -32,11 +32,12 @@ def _differences(versions: list[str]) -> list[str]:
 
 
 def _timed(versions: list[str], times: int) -> None:
+    said: list[str] = []
     for _ in range(times):
         began = time.perf_counter()
         said = _differences(versions)
         print(f"{time.perf_counter() - began:.1f} s", flush=True)
-    print("\n".join(said), file=sys.stderr)
+    print("\n".join(said), flush=True)
 
 
 def main() -> None:
@@ -51,9 +52,8 @@ def main() -> None:
         environment = {**os.environ, "IRWIDGET_TOOLCHAINS": folder}
         for name, times in (("cold", 1), ("started, warm", 2)):
             command = [sys.executable, "-m", "benchmarks.toolchains", "--here", str(times), *given.versions]
-            ran = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-            print(f"{name}: {', '.join(ran.stdout.split(chr(10))[:-1])}", flush=True)
-        print(ran.stderr)
+            print(f"{name}:", flush=True)
+            subprocess.run(command, env=environment, check=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 """The kernel of `benchmarks.toolchains`: a matrix product with a pipelined loop."""
 
+# pyright: basic
+# Triton takes annotations of arguments for globals that a kernel names.
+
 from __future__ import annotations
 
 from typing import Any

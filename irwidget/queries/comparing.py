@@ -6,7 +6,7 @@ from typing import Any
 
 from irwidget.experiments.comparison import Comparison, PassPair
 from irwidget.queries import bounds
-from irwidget.views.comparison import difference
+from irwidget.views.beside import difference
 
 Answer = dict[str, Any]
 """JSON-able data."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from irwidget.experiments.comparison import Comparison, PassPair
-from irwidget.trace import Trace
 from irwidget.views import base, offline
-from irwidget.views.analysis import Analysis
-from irwidget.views.fallbacks import unified
+from irwidget.views.beside import difference
 from irwidget.views.markup import aligned, folded, table, tag
 from irwidget.views.widget import PassDiff
 
@@ -52,18 +50,6 @@ def text(comparison: Comparison) -> str:
 
 MOST = 40
 """Lines of the first difference that text and HTML show."""
-
-
-def difference(comparison: Comparison) -> list[str]:
-    """The lines of a unified diff of both after the first pass after which they differ, renumbering apart."""
-    first = comparison.first
-    if first is None or first.left is None or first.right is None:
-        return []
-    old, new = comparison.left.trace.dumps[first.left], comparison.right.trace.dumps[first.right]
-    if old.language != new.language:
-        return []
-    both = Analysis(Trace("", (old, new)))
-    return list(unified(both.lines(0), both.lines(1), both.hunks(0, 1, ignore_renumbering=True)))
 
 
 def _shown(comparison: Comparison) -> list[str]:
