@@ -201,6 +201,9 @@ def _reduce(words: list[str]) -> None:
             "irwidget reduce takes a file of IR and the --pipeline that fails on it, or a Python file and --to TYPE"
         )
 
+    if parsed.toolchain:
+        raise UsageError("irwidget reduce works with the tools of this environment: leave out --toolchain")
+
     def smaller(best: Reduced) -> None:
         print(f"{best.operations} of {best.before} operations", file=sys.stderr)
 

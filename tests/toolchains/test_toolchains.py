@@ -124,6 +124,15 @@ def test_what_another_process_made_says_what_is_not_here(there):
         there.edit(2)
 
 
+def test_what_would_leave_the_toolchain_out_refuses(tmp_path, capsys):
+    (tmp_path / "a.mlir").write_text("module {\n}\n")
+    given = ["reduce", str(tmp_path / "a.mlir"), "--pipeline", "mlir-opt --cse", "--toolchain", "triton==3.6.0"]
+    assert cli.main(given) == 2
+    assert "leave out --toolchain" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="leave out toolchain"):
+        irwidget.reduce("import torch\n", to="torch_mlir", toolchain="triton==3.6.0")
+
+
 def test_models_functions_and_programs_cross(other_triton):
     class Net(torch.nn.Module):  # of no module that the other process could import
         def forward(self, x):
