@@ -18,6 +18,7 @@ from irwidget.version import VERSION
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from irwidget.bisecting import bisect
     from irwidget.editor.widget import Pipeline
     from irwidget.experiments.comparison import compare
     from irwidget.frontends.pairing import explore
@@ -35,6 +36,7 @@ __version__ = VERSION
 _LAZY = {
     "Lowering": "irwidget.result",
     "Pipeline": "irwidget.editor.widget",
+    "bisect": "irwidget.bisecting",
     "compare": "irwidget.experiments.comparison",
     "explore": "irwidget.frontends.pairing",
     "load": "irwidget.saved",
@@ -86,6 +88,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "__version__",
+    "bisect",
     "compare",
     "explore",
     "load",

@@ -69,7 +69,9 @@ def _add_own(made: argparse.ArgumentParser, prog: str, objects: bool) -> None:
     made.add_argument("--model", metavar="NAME", help="the variable that holds the model")
     made.add_argument("--inputs", metavar="NAMES", help="variables for its inputs, separated by commas")
     made.add_argument(
-        "--versus", metavar="OTHER", help="beside it, with other options ('--O 1') or another model: where they differ"
+        "--versus",
+        metavar="OTHER",
+        help="beside it, with other options ('--O 1'), another release ('triton==3.6.0') or another model",
     )
     made.add_argument("--text", action="store_true", help="print the text fallback instead of the widget")
     made.add_argument("--out", metavar="VAR", help="bind the result to this variable too")
@@ -137,7 +139,7 @@ def parse(
     except SystemExit:
         return argparse.Namespace(help_shown=True)
     if parsed.versus is not None and not parsed.versus.strip():
-        raise UsageError("--versus takes the options of the other side, or the name of another model")
+        raise UsageError("--versus takes the options of the other side, a toolchain, or the name of another model")
     alone = ("command", "interactive", "open", "from_cache")
     if parsed.versus and (other := next((name for name in alone if getattr(parsed, name, None)), "")):
         raise UsageError(
@@ -207,6 +209,7 @@ def pipeline_options(parsed: argparse.Namespace) -> dict[str, Any]:
         "no-dumps": not options.pop("dumps"),
         "check": options.pop("check"),
         "route": options.pop("route") != "robust",
+        "toolchain": options.pop("toolchain"),
         "all": parsed.all,
         "text": parsed.text,
         "html": parsed.html,

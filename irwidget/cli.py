@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
        irwidget targets                         the IR types
        irwidget doctor                          this machine against toolchain.lock
+       irwidget bisect FILE --to TYPE --package NAME   the release of a package that changed the lowering, or broke it
+       irwidget toolchains [--delete NAME|--all] what --toolchain has had pip install: sizes, paths; deletes it
        irwidget mcp                             a server of the Model Context Protocol, on standard input and output"""
 
 
@@ -49,6 +51,8 @@ def main(argv: list[str] | None = None) -> int:
         "targets": _targets,
         "doctor": _doctor,
         "mcp": _mcp,
+        "bisect": _other("bisect"),
+        "toolchains": _other("toolchains"),
     }
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
@@ -79,6 +83,17 @@ def _said(error: IRWidgetError, *, as_json: bool) -> str:
         about = {"type": type(error).__name__, "message": str(error), "notes": notes}
         return json.dumps({"error": {**about, "location": str(place) if place else None}}, ensure_ascii=False)
     return "\n".join([f"{type(error).__name__}: {error}", *notes])
+
+
+def _other(name: str) -> Callable[[list[str]], None]:
+    """A command of other releases."""
+
+    def command(words: list[str]) -> None:
+        from irwidget import cli_toolchains
+
+        getattr(cli_toolchains, name)(words)
+
+    return command
 
 
 def _mcp(words: list[str]) -> None:
@@ -186,6 +201,9 @@ def _reduce(words: list[str]) -> None:
             "irwidget reduce takes a file of IR and the --pipeline that fails on it, or a Python file and --to TYPE"
         )
 
+    if parsed.toolchain:
+        raise UsageError("irwidget reduce works with the tools of this environment: leave out --toolchain")
+
     def smaller(best: Reduced) -> None:
         print(f"{best.operations} of {best.before} operations", file=sys.stderr)
 
@@ -279,7 +297,7 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
     if parsed.json:
         if parsed.output:
             _write(results[0].text, parsed.output)
-        _print_json(results, parsed)
+        _print_json(results, parsed, shown)
     elif parsed.html and not parsed.text:
         print(f"wrote {parsed.html}")
     elif parsed.save and not parsed.text:
@@ -297,8 +315,14 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
         terminal.show(display.text(shown), parsed.color)
 
 
-def _print_json(results: list[Lowering], parsed: argparse.Namespace) -> None:
-    """What was lowered and its passes; with --diff what that pass changed, with --text every line of every dump."""
+def _print_json(
+    results: list[Lowering], parsed: argparse.Namespace, shown: Sequence[Lowering | Comparison] = ()
+) -> None:
+    """What was lowered and its passes; with --diff what that pass changed, with --text every line of every dump, with
+    --versus where both sides differ.
+    """
+    from irwidget.experiments.comparison import Comparison
+    from irwidget.queries import comparing
     from irwidget.queries.questions import Questions
 
     answers: list[dict[str, Any]] = []
@@ -310,7 +334,8 @@ def _print_json(results: list[Lowering], parsed: argparse.Namespace) -> None:
         if parsed.text:
             answer["texts"] = [dump.text for dump in low.dumps]
         answers.append(answer)
-    print(json.dumps({"lowerings": answers}, ensure_ascii=False))
+    compared = [comparing.answer(one, sys.maxsize) for one in shown if isinstance(one, Comparison)]
+    print(json.dumps({"lowerings": answers, **({"comparison": compared[0]} if compared else {})}, ensure_ascii=False))
 
 
 def _write(text: str, path: str) -> None:

@@ -20,6 +20,7 @@ from irwidget.registry import Target
 from irwidget.result import Lowering, Origin
 from irwidget.toolchain import budget
 from irwidget.toolchain.run import Interrupted, Options
+from irwidget.toolchains import remote
 from irwidget.trace import Step
 
 __all__ = ["Lowering", "Start", "lower"]
@@ -66,9 +67,11 @@ def lower(obj: Any, *inputs: Any, to: str | Sequence[str], **given: Any) -> Lowe
     how = asked.run(target_options)
     with limited(how):
         wanted, extra = planning.planned(to, asked, target_options)
-        start = Start(
-            Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, asked.check, target_options), asked
-        )
+        thing = Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, asked.check, target_options)
+        if asked.toolchain and (environment := remote.find(asked.toolchain)):
+            names = to if isinstance(to, str) else [target.name for target in wanted]
+            return remote.lower(environment, base.find(obj, wanted[0]).carried(thing, wanted[0], how), names, asked)
+        start = Start(thing, asked)
         if isinstance(to, str):
             return start.lower(wanted[0], extra, how)
         return _each(wanted, lambda target: start.lower(target, extra, how))

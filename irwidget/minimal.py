@@ -46,6 +46,8 @@ def reduce(
     Raises UsageError when there is nothing to reduce.
     """
     asked, target_options = options.split(given)
+    if asked.toolchain:
+        raise UsageError("A program is made small with the tools of this process: leave out toolchain")
     words = _words(find(to).name, asked, target_options)
     how: dict[str, Any] = {"seconds": seconds, "progress": progress}
     if asked.timeout:

@@ -58,6 +58,12 @@ class LowerOptions:
         bare=True,
         metavar="each",
     )
+    toolchain: str | None = option(
+        None,
+        "lower with another release ('triton==3.6.0'), which pip installs apart, or in the environment PATH",
+        says="a release, as in 'triton==3.6.0', or the path of an environment",
+        metavar="SPEC",
+    )
     dumps: bool = option(True, "keep the last dump only")
     elide: bool = option(True, "print large constants in full")
     isolate: bool = option(True, "run the passes in this process, not in the worker", flag="--in-process")

@@ -24,6 +24,8 @@ def planned(
     wanted = routes.resolve(names, given.route, target_options)
     steps = pipelines.parse(given.pipeline) if given.pipeline else ()
     extra = tuple(replace(step, program=given.external) for step in steps)
+    if given.toolchain:
+        return wanted, extra  # what its tools take, they say
     pipelines.check(extra, given.run(target_options))
     if len(wanted) == 1:  # of several, those that the pipeline fits are lowered
         pipelines.check_flow(extra, wanted[0].name, wanted[0].language)

@@ -40,6 +40,8 @@ class Lowering:
         """What the front end made besides, by name."""
         self.file = ""
         """The file that it was loaded from; what takes the object that was lowered is not available then."""
+        self.toolchain = ""
+        """The toolchain that made it, where that is not this process's: `triton==3.6.0`."""
         self.origin = Origin(Options())
 
     @property
@@ -117,6 +119,7 @@ class Lowering:
         `low.edit(4).replaced(7, "mlir-opt --canonicalize=max-iterations=1").run()`. The result shows itself beside this
         lowering, which stays as it is. Raises UsageError when nothing can go on from there.
         """
+        self._needs_tools("edit()")
         return experiment.begin(self, index, text, self._experiment, self.origin.options, self.origin.judge)
 
     def reduce(
@@ -138,6 +141,7 @@ class Lowering:
 
         Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no IR.
         """
+        self._needs_tools("reduce()")
         if program:
             if self.origin.program is None or self.file:
                 self._needs_object("reduce(program=True)")
@@ -170,6 +174,7 @@ class Lowering:
 
         Raises UsageError where there are no layouts, ToolError without Triton, which is asked for them.
         """
+        self._needs_tools("layouts()")
         return layouts.of(self.trace, dump)
 
     def layout(self, what: str | int, dump: int | Dump | None = None) -> Layout:
@@ -178,6 +183,7 @@ class Lowering:
 
         Raises UsageError where there is no such layout, ToolError without Triton.
         """
+        self._needs_tools("layout()")
         return layouts.of(self.trace, dump)[what]
 
     def schedule(self, dump: int | Dump | None = None) -> Schedule:
@@ -216,8 +222,17 @@ class Lowering:
             )
         return runs.run(*tensors)
 
+    def _needs_tools(self, what: str) -> None:
+        """Raises UsageError where the tools are those of another process."""
+        if self.toolchain:
+            raise UsageError(
+                f"{what} goes on with the tools of this process, and this lowering was made by {self.toolchain}: save "
+                "its text, and lower that with the same toolchain"
+            )
+
     def _needs_object(self, what: str) -> None:
-        """Raises UsageError where there is only a file."""
+        """Raises UsageError where there is only a file, or what another process sent."""
+        self._needs_tools(what)
         if self.file:
             raise UsageError(
                 f"{what} is not available: this lowering was loaded from {self.file}, which has its dumps and not what "

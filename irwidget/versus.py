@@ -22,15 +22,17 @@ _OF_BOTH = frozenset("--html --save --out --text --versus --interactive --help -
 def other(parsed: argparse.Namespace) -> argparse.Namespace:
     """The arguments of the other side: those of the line, with what `--versus` says instead.
 
-    It says options (`--versus "--O 1 --arch sm_90"`), or the name of a variable that holds another model. Raises
-    UsageError.
+    It says options (`--versus "--O 1 --arch sm_90"`), a toolchain (`--versus triton==3.6.0`, a path with a `/`), or the
+    name of a variable that holds another model. Raises UsageError.
     """
     words: list[str] = arguments.words(parsed.versus, "--versus")
-    if not words[0].startswith("-"):
+    if not words[0].startswith("-") and ("==" in parsed.versus or "/" in words[0]):
+        words = ["--toolchain", parsed.versus]
+    elif not words[0].startswith("-"):
         if len(words) > 1 or not words[0].isidentifier():
             raise UsageError(
-                f"--versus takes options ('--O 1') or the name of another model, not {parsed.versus!r}. What other "
-                "toolchains have made is opened by irwidget.load and compared by irwidget.compare"
+                f"--versus takes options ('--O 1'), the name of another model, or a toolchain ('triton==3.6.0', the "
+                f"path of an environment), not {parsed.versus!r}"
             )
         words = ["--model", *words]
     if refused := next((word for word in words if word.split("=")[0] in _OF_BOTH), None):

@@ -27,6 +27,13 @@ class PassPair:
     right: int | None
     state: State
     """Whether the texts after it are the same apart from renumbered names; `not compared` where one cannot be had."""
+    renamed: str = ""
+    """What it is called in the right lowering, where that is another name."""
+
+    @property
+    def label(self) -> str:
+        """Its name, both where they differ."""
+        return f"{self.name} -> {self.renamed}" if self.renamed else self.name
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,22 @@ class Comparison:
     def first(self) -> PassPair | None:
         """The first pass of both after which the texts differ; None when there is none."""
         return next((pair for pair in self.passes if pair.state == "differs"), None)
+
+    @cached_property
+    def inserted(self) -> tuple[PassPair, ...]:
+        """The passes that only one of both runs, directly before the first difference, and that changed something."""
+        if self.first is None:
+            return ()
+        at = self.passes.index(self.first)
+        start = next((i for i in reversed(range(at)) if self.passes[i].state == "same"), -1)
+        return tuple(pair for pair in self.passes[start + 1 : at] if self._changes(pair))
+
+    def _changes(self, pair: PassPair) -> bool:
+        trace, number = (self.left.trace, pair.left) if pair.left is not None else (self.right.trace, pair.right)
+        try:
+            return number is not None and bool(trace.dumps[number].changed)
+        except IRWidgetError:
+            return False
 
     @cached_property
     def ends_the_same(self) -> bool | None:
@@ -93,6 +116,12 @@ class Comparison:
         return found
 
     @property
+    def seconds(self) -> tuple[float, float]:
+        """How long the passes of each took, as measured where they ran."""
+        left, right = (sum(dump.seconds for dump in one.trace.dumps[1:]) for one in (self.left, self.right))
+        return left, right
+
+    @property
     def tools(self) -> dict[str, tuple[str, str]]:
         """The tools whose versions differ: left and right, `-` for absent."""
         old, new = self.left.trace.tools, self.right.trace.tools
@@ -107,7 +136,9 @@ class Comparison:
         if self.first is not None:
             said = "they start differently"
             if self.first.right:
-                said = f"they first differ after {self.first.name} (dumps {self.first.left} and {self.first.right})"
+                said = f"they first differ after {self.first.label} (dumps {self.first.left} and {self.first.right})"
+                if self.inserted:
+                    said += f", after {', '.join(f'{pair.name} ({pair.state})' for pair in self.inserted)}"
         elif counts["not compared"]:
             said = f"the same after {_passes(counts['same'])}; {_passes(counts['not compared'])} not compared"
         if counts["only left"] or counts["only right"]:
@@ -142,13 +173,37 @@ def _aligned(left: Sequence[Dump], right: Sequence[Dump], start: int) -> Iterato
     names = [[("", ""), *((dump.name, str(dump.scope)) for dump in dumps[1:])] for dumps in (left, right)]
     i = j = 0
     for block in SequenceMatcher(None, *names, autojunk=False).get_matching_blocks():
-        for at in range(i, block.a):
-            yield PassPair(left[at].name, start + at, None, "only left")
-        for at in range(j, block.b):
-            yield PassPair(right[at].name, None, at, "only right")
+        yield from _between(left, right, range(i, block.a), range(j, block.b), start)
         for a, b in zip(range(block.a, block.a + block.size), range(block.b, block.b + block.size), strict=True):
             yield PassPair(left[a].name, start + a, b, _state(left[a], right[b]))
         i, j = block.a + block.size, block.b + block.size
+
+
+_ALIKE = 0.8
+"""How much of two names of passes must be equal for one to be the other's new name."""
+
+
+def _between(left: Sequence[Dump], right: Sequence[Dump], gone: range, new: range, start: int) -> Iterator[PassPair]:
+    """Passes of one lowering between those of both; one whose name is nearly that of another has been renamed."""
+    at = new.start
+    for a in gone:
+        b = next((b for b in range(at, new.stop) if _is_renamed(left[a], right[b])), None)
+        if b is None:
+            yield PassPair(left[a].name, start + a, None, "only left")
+            continue
+        for skipped in range(at, b):
+            yield PassPair(right[skipped].name, None, skipped, "only right")
+        yield PassPair(left[a].name, start + a, b, _state(left[a], right[b]), right[b].name)
+        at = b + 1
+    for b in range(at, new.stop):
+        yield PassPair(right[b].name, None, b, "only right")
+
+
+def _is_renamed(left: Dump, right: Dump) -> bool:
+    names = ["".join(filter(str.isalnum, dump.name.lower())) for dump in (left, right)]
+    return (left.language, left.name != right.name) == (right.language, True) and (
+        SequenceMatcher(None, *names, autojunk=False).ratio() >= _ALIKE
+    )
 
 
 def _state(left: Dump, right: Dump) -> State:

@@ -123,6 +123,13 @@ class FrontEnd:
         """The IR that an object stands for. Raises UsageError, ExportError, UnsupportedError."""
         raise NotImplementedError
 
+    def carried(self, given: Given, target: Target, options: Options) -> Given:
+        """The same in a form that pickle can take to a process with other releases of its packages. Raises as `lower`.
+
+        What makes a new object of it there is named in the file for the private names of its package.
+        """
+        return given
+
     def begin(self, given: Given) -> Begun:
         """Begin with one object."""
         return Begun(self, given)

@@ -38,6 +38,25 @@ def is_kernel(obj: object) -> bool:
     return any(kind is not None and isinstance(obj, kind) for kind in kinds)
 
 
+def carried(obj: object) -> tuple[Any, ...] | None:
+    """How pickle makes a kernel anew in a process that has another release of Helion; None for other objects."""
+    home = sys.modules.get("helion.runtime.kernel")
+    if home is None or not isinstance(obj, getattr(home, "Kernel", ())):
+        return None
+    kernel: Any = obj
+    usual, given = type(kernel.settings)().to_dict(), kernel.settings.to_dict()
+    settings = {name: value for name, value in given.items() if name not in usual or usual[name] != value}
+    configs = [dict(one.config) for one in kernel.configs]
+    return _decorated, (kernel.fn, configs, kernel._key_fn, settings)  # pyright: ignore[reportPrivateUsage]
+
+
+def _decorated(function: Any, configs: list[dict[str, Any]], key: Any, settings: dict[str, Any]) -> Any:
+    helion = importlib.import_module("helion")
+    given: dict[str, Any] = {"configs": [helion.Config(**one) for one in configs]} if len(configs) > 1 else {}
+    given |= {"config": helion.Config(**configs[0])} if len(configs) == 1 else {}
+    return helion.kernel(function, **given, **({"key": key} if key else {}), **settings)
+
+
 @functools.lru_cache(maxsize=4096)
 def target_name(target: Any) -> str:
     """The name by which handlers know an FX target.

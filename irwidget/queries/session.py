@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from irwidget.errors import UsageError, near
 from irwidget.experiments.comparison import compare
-from irwidget.queries import bounds
+from irwidget.queries import bounds, comparing
 from irwidget.queries.questions import Answer, Questions
 from irwidget.saved import load_all
 
@@ -101,23 +101,7 @@ class Session:
 
     def compare(self, left: str, right: str) -> Answer:
         """Two lowerings pass by pass: the first after which they differ, and what each costs at the end."""
-        found = compare(self.get(left), self.get(right))
-        first = found.first
-        rows = [
-            {"pass": one.name, "left": one.left, "right": one.right, "state": one.state}
-            for one in found.passes
-            if one.state != "same"
-        ]
-        return {
-            "summary": found.summary,
-            "first_difference": None
-            if first is None
-            else {"pass": first.name, "left": first.left, "right": first.right},
-            "ends_the_same": found.ends_the_same,
-            "costs": {name: list(both) for name, both in found.costs.items()},
-            "tools": {name: list(both) for name, both in found.tools.items()},
-            "not_the_same": bounds.part(rows, most=2500),
-        }
+        return comparing.answer(compare(self.get(left), self.get(right)))
 
     def reduce(self, name: str, seconds: float = 60.0) -> Answer:
         """The smallest IR on which a failed lowering still fails, and a report for its compiler's developers."""

@@ -16,6 +16,7 @@ from irwidget.sweeps import process
 from irwidget.sweeps.cells import Case, Cell, Column, Maker, Task, key_of
 from irwidget.sweeps.result import Sweep
 from irwidget.sweeps.store import Store
+from irwidget.toolchains import remote
 
 IN_FLIGHT = 256
 """Cells given to the executor ahead of time."""
@@ -36,6 +37,7 @@ def sweep(
     retry: bool = False,
     dumps: bool = True,
     progress: bool | None = None,
+    toolchains: Sequence[str] = (),
     **options: Any,
 ) -> Sweep:
     """Lower every model to every target, and keep how each went.
@@ -44,6 +46,9 @@ def sweep(
     without arguments that makes one of them where it is lowered. `targets` are
     IR types, or a mapping of column names to an IR type with its options:
     `{"sm_80": {"to": "nvptx", "arch": "sm_80"}}`. Other `options` are `lower`'s.
+
+    `toolchains` are releases and environments, as `lower(..., toolchain=)` takes
+    them: each target becomes a column for each of them, `tosa_mlir, triton==3.6.0`.
 
     Each cell runs in a process of its own: a crash, an `exit()` or `timeout`
     (seconds for export and passes) costs that cell only. `executor` is any
@@ -60,7 +65,7 @@ def sweep(
     Raises UsageError for unknown IR types, ToolError when the executor breaks or
     the file cannot be written; what was done by then is kept in the file.
     """
-    columns = _columns(targets)
+    columns = _with_toolchains(_columns(targets), toolchains)
     store = Store(path)
     versions = toolchain()
     store.describe({"toolchain": versions, "targets": [column.name for column in columns], "models": list(models)})
@@ -104,6 +109,19 @@ def _columns(targets: Targets) -> list[Column]:
     if len({column.name for column in columns}) < len(columns):
         raise UsageError("A target of the sweep is there twice")
     return columns
+
+
+def _with_toolchains(columns: list[Column], toolchains: Sequence[str]) -> list[Column]:
+    """Each column for each toolchain, whose environments are made now, once. Raises UsageError and ToolError."""
+    if not toolchains:
+        return columns
+    for one in toolchains:
+        remote.find(one)
+    return [
+        Column(f"{column.name}, {one}", column.to, {**column.options, "toolchain": one})
+        for column in columns
+        for one in toolchains
+    ]
 
 
 def _tasks(

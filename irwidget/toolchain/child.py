@@ -10,6 +10,7 @@ import contextlib
 import logging
 import subprocess
 import sys
+from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -23,11 +24,12 @@ _logger = logging.getLogger(__name__)
 class Child:
     """A process that runs `module` as a program, which calls `serving` for its end of the connection.
 
-    `memory` limits its address space, in bytes; 0 does not. With `here` it imports from the working directory too.
+    `memory` limits its address space, in bytes; 0 does not. With `here` it imports from the working directory too, and
+    before all else from the folders `first`.
     It ends with this process, inside native code too. Raises OSError when no process can be started.
     """
 
-    def __init__(self, module: str, *, memory: int = 0, here: bool = False) -> None:
+    def __init__(self, module: str, *, memory: int = 0, here: bool = False, first: Sequence[str] = ()) -> None:
         self.connection: Connection[Any, Any]
         self.epitaph = ""
         """How it ended, in words, with the last thing that it said; known after `end`."""
@@ -38,7 +40,7 @@ class Child:
         arguments = (str(theirs.fileno()), str(self._lifeline.theirs), str(memory))
         try:
             self.process = subprocess.Popen(
-                processes.command(module, *arguments, here=here),
+                processes.command(module, *arguments, here=here, first=first),
                 pass_fds=(theirs.fileno(), self._lifeline.theirs),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,

@@ -206,8 +206,14 @@ def named(text: str) -> str:
 def _run_pass(module: Any, name: str) -> None:
     builder = _binding().create_pass_builder(None, _binding().create_pipeline_tuning_options(0))
     passes = _binding().create_new_module_pass_manager()
-    getattr(passes, f"add_{name}_pass")()
-    passes.run(module, builder)
+    add = getattr(passes, f"add_{name}_pass", None)
+    if add is not None:
+        add()
+        passes.run(module, builder)
+        return
+    older = _binding().create_module_pass_manager()  # llvmlite 0.44
+    getattr(older, f"add_{name}_pass")()
+    older.run(module)
 
 
 def emit(text: str, asked: Settings) -> str:

@@ -37,9 +37,14 @@ _TORCH = ("torch/fx/", "torch/_")
 """How torch names its own files in what it puts into a graph by itself."""
 
 
+INSTALLED = "IRWIDGET_INSTALLED"
+"""Environment variable of our own processes: more folders of packages, those of a toolchain."""
+
+
 def is_installed(name: str) -> bool:
     """Whether a file is an installed package's, or Python's own."""
-    return name.startswith(_TORCH) or any(part in name for part in _NOT_THE_USERS)
+    more = tuple(filter(None, os.environ.get(INSTALLED, "").split(os.pathsep)))
+    return name.startswith((*_TORCH, *more)) or any(part in name for part in _NOT_THE_USERS)
 
 
 def is_user_file(name: str) -> bool:

@@ -9,23 +9,28 @@ import resource
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 _TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError", "Fatal")
+_ROOT = str(Path(__file__).resolve().parents[2])
+"""Where this irwidget is imported from."""
 _READ = 100_000
 """Bytes at the end of a log in which to look for what it says."""
 
 
-def command(module: str, *arguments: str, here: bool = False) -> list[str]:
+def command(module: str, *arguments: str, here: bool = False, first: Sequence[str] = ()) -> list[str]:
     """The command that runs a module as a program which imports what this process would, in the same order.
 
-    Of the working directory only `here`: a notebook may lie beside files named like ours. PYTHONPATH stays as it is,
-    because the programs that the user's pipeline names inherit it, and they may be another Python's.
+    Of the working directory only `here`: a notebook may lie beside files named like ours. Before all else it imports
+    from the folders `first`, except for irwidget itself, which is this one. PYTHONPATH stays as it is, because the
+    programs that the user's pipeline names inherit it, and they may be another Python's.
     """
-    path = [entry or os.getcwd() for entry in sys.path if entry or here]
+    path = [*first, *(entry or os.getcwd() for entry in sys.path if entry or here)]
+    ours = f"sys.path.insert(0, {_ROOT!r}); import irwidget; sys.path[:] = {path!r}"
     start = "sys.argv.pop(0); runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
-    return [sys.executable, "-P", "-c", f"import runpy, sys; sys.path[:] = {path!r}; {start}", module, *arguments]
+    return [sys.executable, "-P", "-c", f"import runpy, sys; {ours}; {start}", module, *arguments]
 
 
 def log() -> IO[bytes]:

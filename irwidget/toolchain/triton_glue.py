@@ -182,7 +182,7 @@ class _PassManager:
         """Never: libtriton would dump to stderr."""
         return False
 
-    def run(self, module: Any, name: str) -> None:
+    def run(self, module: Any, name: str = "") -> None:
         for add, arguments in self.adders:
             manager = self._manager(add, arguments)
             call = pass_call(manager, module, name)
@@ -205,7 +205,7 @@ def _printing(call: PendingPass, manager: Any, module: Any, name: str) -> Callab
         with triton_inside.printing(), captured_stderr() as said:
             manager.enable_debug()
             try:
-                manager.run(module, name)
+                triton_private.run_passes(manager, module, name)
             except RuntimeError as error:
                 raise failure(str(error), said()) from None
             call.printed = said()
@@ -233,7 +233,7 @@ def pass_call(manager: Any, module: Any, name: str) -> PendingPass:
     def run() -> Any:
         with captured_stderr() as said:
             try:
-                manager.run(module, name)
+                triton_private.run_passes(manager, module, name)
             except RuntimeError as error:
                 raise failure(str(error), said()) from None
         return module

@@ -125,5 +125,5 @@ def _code(question: Question) -> str:
     arch = find(question.arch)
     manager = triton_private.libtriton("ir").pass_manager(module.context)
     triton_private.add_lowering_of_layouts(manager, arch)
-    manager.run(module, "layout")
+    triton_private.run_passes(manager, module, "layout")
     return str(module.str_nodebug())

@@ -40,7 +40,11 @@ def collect(module: Any, printed: str) -> Arguments:
     """The block arguments of a module, unless what it was `printed` as says all of their locations itself."""
     if not any(word in printed for word in _LEFT_OUT):
         return ()
-    return tuple((number, index, str(argument.get_loc())) for number, index, argument in _arguments(module))
+    return tuple(
+        (number, index, str(argument.get_loc()))
+        for number, index, argument in _arguments(module)
+        if hasattr(argument, "get_loc")  # not before Triton 3.5
+    )
 
 
 def restore(module: Any, arguments: Arguments, builder: Any) -> None:

@@ -7,6 +7,7 @@ in `tests/triton/test_contract.py`, so that a change in Triton is answered here.
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,33 @@ def forget_settings() -> None:
 def testing() -> Any:
     """Triton's module of benchmarks and comparisons: `do_bench`, `do_bench_cudagraph`, `assert_close`."""
     return _module("testing")
+
+
+_NEEDED = {
+    "knobs": ("runtime", "compilation", "nvidia", "amd", "language"),
+    "_C.libtriton": ("ir", "passes", "llvm", "nvidia", "amd", "get_cache_invalidating_env_vars"),
+    "compiler.compiler": ("make_backend", "ASTSource", "filter_traceback"),
+    "backends.compiler": ("GPUTarget", "Language"),
+    "runtime.jit": ("JITFunction", "KernelInterface", "create_function_from_signature"),
+    "runtime.autotuner": ("Autotuner",),
+    "runtime.driver": ("driver",),
+}
+"""What a lowering cannot do without, by module."""
+
+
+def missing() -> list[str]:
+    """Of the names that a lowering cannot do without, those that the installed Triton does not have."""
+    found: list[str] = []
+    for name, wanted in _NEEDED.items():
+        try:
+            module = _module(name)
+        except ModuleNotFoundError as error:
+            if not str(error.name).startswith("triton"):
+                raise
+            found.append(f"triton.{name}")
+            continue
+        found += [f"triton.{name}.{one}" for one in wanted if not hasattr(module, one)]
+    return found
 
 
 # --- back ends ---------------------------------------------------------------------------
@@ -146,14 +174,56 @@ def jit_functions() -> Iterator[Any]:
 
 def is_jit_callable(obj: object) -> bool:
     """Whether an object is Python that Triton compiles, or runs meanwhile: of `jit`, `constexpr_function`, Gluon."""
-    return isinstance(obj, _module("runtime.jit").JITCallable)
+    return isinstance(obj, _callable(_module("runtime.jit")))
+
+
+def _callable(jit: Any) -> Any:
+    """The class of all that Triton compiles; before 3.5 that of `jit` is the only one."""
+    return getattr(jit, "JITCallable", getattr(jit, "JITFunction", ()))
 
 
 def decorator(function: Any) -> str:
     """What makes such an object of a function, by the name that it is imported by."""
-    if isinstance(function, _module("runtime.jit").ConstexprFunction):
+    if isinstance(function, getattr(_module("runtime.jit"), "ConstexprFunction", ())):
         return "triton.constexpr_function"
     return "triton.experimental.gluon.jit" if function.is_gluon() else "triton.jit"
+
+
+def carried(obj: object) -> tuple[Any, ...] | None:
+    """How pickle makes an object of Triton's anew in a process that has another release; None for other objects."""
+    jit, language = (sys.modules.get(f"triton.{name}") for name in ("runtime.jit", "language"))
+    if isinstance(obj, _callable(jit)):
+        function: Any = obj
+        if str(function.fn.__module__).startswith("triton."):
+            return _of_module, (function.fn.__module__, function.fn.__qualname__)
+        given = {name: getattr(function, name, None) for name in _OF_JIT}
+        return _decorated, (decorator(function), function.fn, {name: value for name, value in given.items() if value})
+    if isinstance(obj, getattr(language, "constexpr", ())):
+        return _of_language, ("constexpr", getattr(obj, "value", None))
+    if type(obj) is getattr(language, "dtype", None):
+        return _of_language, ("dtype", str(obj))
+    return None
+
+
+_OF_JIT = ("do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
+"""The arguments of `triton.jit` that a function keeps."""
+
+
+def _of_module(module: str, name: str) -> Any:
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _of_language(name: str, value: Any) -> Any:
+    return getattr(_module("language"), name)(value)
+
+
+def _decorated(decorator: str, function: Any, given: Mapping[str, Any]) -> Any:
+    home, _, name = decorator.rpartition(".")
+    made = getattr(importlib.import_module(home), name)
+    return made(function, **given) if given else made(function)
 
 
 def expression(value: Any) -> tuple[str, Any] | None:
@@ -174,7 +244,28 @@ def binder(kernel: Any, backend: Any) -> Callable[..., tuple[Any, Any, Any]]:
 
 def packed(kernel: Any, backend: Any, keywords: Mapping[str, Any], bound: Any, found: Any, rest: Any) -> Any:
     """Options, signature, constants and attributes of a launch, of what its binder gave."""
-    return kernel._pack_args(backend, keywords, bound, found, rest)  # pyright: ignore[reportPrivateUsage]
+    if hasattr(kernel, "_pack_args"):
+        return kernel._pack_args(backend, keywords, bound, found, rest)  # pyright: ignore[reportPrivateUsage]
+    jit = _module("runtime.jit")  # Triton 3.4 does this inside `JITFunction.run`
+    options, names = backend.parse_options(keywords), [param.name for param in kernel.params]
+    kinds, attributes = [one[0] for one in found], [one[1] for one in found]
+    if unknown := next((name for name in keywords if name not in vars(options) and name not in names), ""):
+        raise KeyError(f"Keyword argument {unknown} was specified but unrecognised")
+    constants = jit.find_paths_if(kinds, lambda _, kind: kind == "constexpr")
+    described = jit.find_paths_if(attributes, lambda _, one: isinstance(one, str))
+    return (
+        options,
+        dict(zip(names, kinds, strict=False)),
+        {path: jit.get_iterable_path(list(bound.values()), path) for path in constants},
+        {path: backend.parse_attr(jit.get_iterable_path(attributes, path)) for path in described},
+    )
+
+
+def launch_settings(kernel: Any, *, debug: Any) -> dict[str, Any]:
+    """The options of a launch that `JITFunction.run` adds: `debug`, and what is to be instrumented (since 3.6)."""
+    mode = getattr(knobs().compilation, "instrumentation_mode", None)
+    found = {"debug": bool(debug or kernel.debug or knobs().runtime.debug)}
+    return found if mode is None else {**found, "instrumentation_mode": mode}
 
 
 # --- the front end ------------------------------------------------------------------------
@@ -188,6 +279,24 @@ def ast_source(kernel: Any, signature: Any, constants: Any, attributes: Any) -> 
     return getattr(_module(home), name)(kernel, signature, constants, attributes)
 
 
+def module_of(source: Any, backend: Any, options: Any, generators: Any, context: Any) -> Any:
+    """The module that Triton's front end makes of a source; it asks for the target since 3.5."""
+    target = (backend.target,) if "target" in inspect.signature(source.make_ir).parameters else ()
+    return source.make_ir(*target, options, generators, backend.get_module_map(), context)
+
+
+def run_passes(manager: Any, module: Any, name: str) -> None:
+    """Run a pass manager of the bindings, which is told since 3.6 what it runs for."""
+    manager.run(module, name) if "str" in str(manager.run.__doc__) else manager.run(module)
+
+
+def printed(module: Any) -> str:
+    """The text of a module with its locations; before Triton 3.5 the bindings crash on those of the LLVM dialect."""
+    if not hasattr(_module("runtime.jit"), "JITCallable") and "llvm.func" in (plain := module.str_nodebug()):
+        return plain
+    return module.str()
+
+
 def filter_traceback(error: BaseException) -> None:
     """Take the frames of Triton's own visitor out of an error's traceback."""
     _module("compiler.compiler").filter_traceback(error)
@@ -199,8 +308,10 @@ def failed_assertion() -> Any:
 
 
 def vendor_libraries() -> list[tuple[Any, str]]:
-    """Where Triton's bindings of cuBLAS and hipBLAS are: modules, and the names of classes in them."""
-    return [(libtriton("nvidia").cublas, "CublasLt"), (libtriton("amd").hipblas, "HipblasLt")]
+    """Where Triton's bindings of cuBLAS and hipBLAS (since 3.6) are: modules, and the names of classes in them."""
+    known = (("nvidia", "cublas", "CublasLt"), ("amd", "hipblas", "HipblasLt"))
+    found = [(getattr(libtriton(maker), module, None), name) for maker, module, name in known]
+    return [(module, name) for module, name in found if module is not None]
 
 
 # --- the interpreter -----------------------------------------------------------------------

@@ -51,7 +51,7 @@ def current(*, options: bool = False) -> Settings:
     Raises UnsupportedError for those by which Triton takes code from elsewhere.
     """
     knobs = triton_private.knobs()
-    if knobs.runtime.add_stages_inspection_hook is not None:
+    if getattr(knobs.runtime, "add_stages_inspection_hook", None) is not None:  # since 3.6
         raise UnsupportedError(
             "triton.knobs.runtime.add_stages_inspection_hook is set: the stages that it puts in place of Triton's run "
             "in this process only and cannot be shown pass by pass. Set it to None"
@@ -78,7 +78,8 @@ def _knobs() -> Iterator[tuple[str, str | None, str | None]]:
         for name, knob in group.knob_descriptors.items():
             if knob.key not in _QUIET:
                 default = getattr(knob, "default", getattr(knob, "default_path", None))
-                yield knob.key, _text(getattr(group, name)), _text(default)
+                # a function before 3.5
+                yield knob.key, _text(getattr(group, name)), _text(default() if callable(default) else default)
 
 
 def _text(value: Any) -> str | None:

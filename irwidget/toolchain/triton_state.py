@@ -51,7 +51,7 @@ class TritonState:
     def raw(self) -> str:
         """The text with locations; a module is printed once per state."""
         if not self.text and self.module is not None:
-            self.text = self.module.str()
+            self.text = triton_private.printed(self.module)
             self.arguments = triton_names.collect(self.module, self.text)
         return self.text
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from irwidget.experiments.comparison import Comparison, PassPair
 from irwidget.views import base, offline
+from irwidget.views.beside import difference
 from irwidget.views.markup import aligned, folded, table, tag
 from irwidget.views.widget import PassDiff
 
@@ -42,7 +43,18 @@ def text(comparison: Comparison) -> str:
     lines = [f"{left.name} ({left.target}) and {right.name} ({right.target}): {comparison.summary}"]
     lines += aligned([("left", "right", "pass", ""), *map(_row, comparison.passes)])
     lines += [f"{name}: {old} and {new}" for name, (old, new) in (comparison.costs | comparison.tools).items()]
+    if shown := _shown(comparison):
+        lines += ["", f"after {comparison.first.label if comparison.first else ''}:", *shown]
     return "\n".join(lines)
+
+
+MOST = 40
+"""Lines of the first difference that text and HTML show."""
+
+
+def _shown(comparison: Comparison) -> list[str]:
+    lines = difference(comparison)
+    return [*lines[:MOST], f"... {len(lines) - MOST} more lines"] if len(lines) > MOST else lines
 
 
 def html(comparison: Comparison) -> str:
@@ -52,6 +64,7 @@ def html(comparison: Comparison) -> str:
         "div",
         tag("p", tag("strong", comparison.summary)),
         table(("", "left", "right"), [(name, str(old), str(new)) for name, (old, new) in both.items()]) if both else "",
+        folded("First difference", tag("pre", "\n".join(shown))) if (shown := _shown(comparison)) else "",
         folded("Passes", table(("left", "right", "pass", ""), list(map(_row, comparison.passes)))),
     )
 
@@ -75,4 +88,4 @@ def _state(comparison: Comparison) -> dict[str, Any]:
 
 def _row(pair: PassPair) -> tuple[str, ...]:
     left, right = ("" if number is None else str(number) for number in (pair.left, pair.right))
-    return left, right, pair.name, _STATES.get(pair.state, pair.state)
+    return left, right, pair.label, _STATES.get(pair.state, pair.state)

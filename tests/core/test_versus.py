@@ -81,10 +81,10 @@ def test_another_type_of_ir(shell, capsys):
         ("--to torch_mlir --interactive --versus other", "--versus lowers twice, which --interactive does not"),
         ("--command --versus other", "--versus lowers twice, which --command does not"),
         ("--to torch_mlir,tosa_mlir --model net --versus other", "--versus compares two lowerings, not 2 IR types"),
-        (
-            "--to torch_mlir --model net --versus 'triton==3.6.0'",
-            "not 'triton==3.6.0'. What other toolchains",
-        ),
+        ("--to torch_mlir --model net --versus 'two words'", "the path of an environment.*, not 'two words'"),
+        ("--to torch_mlir --model net --versus 'triton=='", "'triton==' is no toolchain"),
+        ("--to torch_mlir --model net --versus ./gone", "There is no environment ./gone"),
+        ("--to torch_mlir --interactive --toolchain triton==3.6.0", "leave out --toolchain"),
         ('--to torch_mlir --model net --versus "--O \'1"', "No closing quotation"),
     ],
 )
@@ -109,7 +109,9 @@ def test_the_command_line(tmp_path):
     command += ["--versus", "--pipeline='mlir-opt --canonicalize'"]
     command += ["--save", "both.irtrace", "--html", "both.html", "--json"]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
-    left, right = json.loads(ran.stdout)["lowerings"]
+    answer = json.loads(ran.stdout)
+    left, right = answer["lowerings"]
+    assert [row["state"] for row in answer["comparison"]["not_the_same"]["items"]] == ["only left", "only right"]
     assert (left["steps"], right["steps"]) == (["mlir-opt --cse"], ["mlir-opt --canonicalize"])
     assert len(irwidget.load_all(tmp_path / "both.irtrace")) == 2
     assert "only right" in (tmp_path / "both.html").read_text()

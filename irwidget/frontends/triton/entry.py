@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irwidget.errors import UsageError
@@ -109,6 +109,18 @@ class Triton(FrontEnd):
         if options.get("arch"):
             triton_archs.find(options["arch"])
         return planned
+
+    def carried(self, given: Given, target: Target, options: Options) -> Given:
+        """A kernel as its launch: what an autotuner and heuristics choose, they choose here."""
+        if not triton.is_kernel(given.obj):
+            return given
+        said = {**given.kwargs, **given.options}
+        kept = {name: said.pop(name) for name in ("arch", "llvm_passes") if name in said}
+        said.pop("run", None)
+        arguments = (*given.inputs, *triton.parse_signature(said.pop("signature", "")))
+        arch = kept.get("arch") or triton.default_arch(target.name)
+        launch = triton.launch_of(given.obj, *arguments, arch=arch, run=options, **said)
+        return replace(given, obj=launch, inputs=(), kwargs={}, options=kept)
 
     def begin(self, given: Given) -> Begun:
         return _TritonKernel(self, given)

@@ -93,7 +93,7 @@ def _make(special: Specialization) -> str:
     ir.load_dialects(context)
     backend.load_dialects(context)
     generators = backend.get_codegen_implementation(special.options)
-    module = source.make_ir(backend.target, special.options, generators, backend.get_module_map(), context)
+    module = triton_private.module_of(source, backend, special.options, generators, context)
     return triton_names.text(module)
 
 

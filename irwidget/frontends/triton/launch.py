@@ -62,6 +62,10 @@ class Launch:
     )
     """What was compiled to TTIR so far, by architecture."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: without what this process's Triton has compiled, which another's may compile otherwise."""
+        return {**vars(self), "sources": {}, "compared": []}
+
     @property
     def name(self) -> str:
         return str(self.kernel.__name__)

@@ -76,7 +76,6 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
     Raises UsageError when the arguments do not fit the kernel's signature, UnsupportedError for settings by which
     Triton takes the compilation elsewhere.
     """
-    knobs = triton_private.knobs()
     settings = triton_settings.current()
     backend = backend_of(arch)
     constexprs = {param.name for param in kernel.params if param.is_constexpr}
@@ -88,10 +87,7 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
     for name, value in named.items():
         if isinstance(value, TypeName):
             named[name] = value.type if name in constexprs else _dummy(name, value, typed)
-    options = {
-        "debug": bool(named.pop("debug", None) or kernel.debug or knobs.runtime.debug),
-        "instrumentation_mode": knobs.compilation.instrumentation_mode,
-    }
+    options = triton_private.launch_settings(kernel, debug=named.pop("debug", None))
     given = {name: value for name, value in named.items() if name not in kernel.arg_names and value is not None}
     binder = triton_private.binder(kernel, backend)
     try:

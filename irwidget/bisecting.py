@@ -1,0 +1,193 @@
+"""`bisect(...)`: the release of a package that changed a lowering, or broke it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irwidget import phases
+from irwidget.errors import IRWidgetError, ToolError, UnsupportedError, UsageError
+from irwidget.experiments.comparison import Comparison, compare
+from irwidget.lowering import lower
+from irwidget.queries import comparing
+from irwidget.result import Lowering
+from irwidget.toolchains import releases
+
+Predicate = Callable[[Lowering], bool]
+"""Whether a lowering is a bad one; it may have failed."""
+Progress = Callable[[str, str], object]
+"""Told of each release that was tried, and what came of it."""
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """What `bisect` has found. Printed, it is text; `to_dict()` is data."""
+
+    package: str
+    versions: tuple[str, ...]
+    """The releases that were looked at, the oldest first."""
+    good: str | None
+    """The last release before the change; None where there is none."""
+    bad: str | None
+    """The release that brought it."""
+    tried: Mapping[str, str]
+    """What came of each release that was tried."""
+    lowerings: Mapping[str, Lowering] = field(repr=False)
+    """What each made, as far as it came; `known=` of another search takes it."""
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """Both releases side by side: the first diverging pass, its diff, what it costs."""
+        if self.good is None or self.bad is None or not {self.good, self.bad} <= self.lowerings.keys():
+            return None
+        return compare(self.lowerings[self.good], self.lowerings[self.bad])
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        if self.bad is None:
+            return f"No change from {self.package} {self.versions[0]} to {self.versions[-1]}, of those that were tried"
+        between = self.versions[self.versions.index(self.good or self.bad) + 1 : self.versions.index(self.bad)]
+        untold = f" ({', '.join(between)} cannot be told)" if between else ""
+        return (
+            f"{self.package} {self.bad} is the first that is another than {self.good}{untold}: {self.tried[self.bad]}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON-able data."""
+        found = self.comparison
+        return {
+            "package": self.package,
+            "versions": list(self.versions),
+            "good": self.good,
+            "bad": self.bad,
+            "summary": self.summary,
+            "tried": dict(self.tried),
+            "comparison": comparing.answer(found) if found else None,
+        }
+
+    def _repr_mimebundle_(self, **given: Any) -> Any:
+        return self.comparison._repr_mimebundle_(**given) if self.comparison else {"text/plain": str(self)}  # pyright: ignore[reportPrivateUsage]
+
+    def __str__(self) -> str:
+        tried = [f"  {self.package} {version}: {said}" for version, said in self.tried.items()]
+        return "\n".join([self.summary, *tried, *([str(self.comparison)] if self.comparison else [])])
+
+
+def bisect(
+    obj: Any,
+    *inputs: Any,
+    to: str,
+    package: str,
+    versions: Sequence[str] | None = None,
+    predicate: Predicate | None = None,
+    known: Mapping[str, Lowering] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Bisection:
+    """Find the release of a package that changed a lowering, or broke it, by halving the releases between two.
+
+    `obj`, `inputs`, `to` and the other options are those of `irwidget.lower`. `versions` are the releases to look at,
+    from the oldest, which is good, to the newest, which is not (by default all that pip has and irwidget works with).
+    `predicate`, a function of the lowering, complete or failed, says which are bad; without it these are the ones that
+    fail where the oldest is complete, or otherwise those whose result is another than the oldest's, renumbering apart.
+    What is halved is taken to change once. A release that cannot be tried is passed over. `known` are lowerings that
+    were made already, by version; `progress` is told of each release and what came of it.
+
+    Raises UsageError for less than two releases, ToolError where neither end can be tried, and KeyboardInterrupt.
+    """
+    listed = tuple(versions) if versions else releases.of(package)
+    if len(listed) < 2:
+        raise UsageError(f"A change is looked for between releases: name two or more of {package}, the oldest first")
+    search = _Search(package, predicate, progress, dict(known or {}))
+    search.make = lambda version: lower(obj, *inputs, to=to, toolchain=f"{package}=={version}", **options)
+    return search.run(listed)
+
+
+class _Search:
+    """One search: what was tried, and the oldest, which the others are compared with."""
+
+    make: Callable[[str], Lowering]
+
+    def __init__(
+        self, package: str, predicate: Predicate | None, progress: Progress | None, known: dict[str, Lowering]
+    ) -> None:
+        self.package, self.predicate, self.progress = package, predicate, progress
+        self.lowerings = known
+        self.tried: dict[str, str] = {}
+        self._first: Lowering | None = None
+
+    def run(self, listed: tuple[str, ...]) -> Bisection:
+        left = list(listed)
+        while left and self._first is None:  # the oldest that can be tried is what the others are compared with
+            self._first = self._lowered(left[0])
+            if self._first is None:
+                del left[0]
+        if self._first is None:
+            raise ToolError(f"No release can be tried: {self.tried}", tool=self.package)
+        oldest = self._is_bad(left[0])
+        while len(left) > 1 and self._is_bad(left[-1]) is None:
+            del left[-1]
+        if self._is_bad(left[-1]) == oldest:
+            return self._found(listed, None, None)
+        low, high = 0, len(left) - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            bad = self._is_bad(left[middle])
+            if bad is None:
+                del left[middle]
+                high -= 1
+            elif bad == oldest:
+                low = middle
+            else:
+                high = middle
+        return self._found(listed, left[low], left[high])
+
+    def _found(self, listed: tuple[str, ...], good: str | None, bad: str | None) -> Bisection:
+        tried = {version: self.tried[version] for version in listed if version in self.tried}
+        return Bisection(self.package, listed, good, bad, tried, self.lowerings)
+
+    def _lowered(self, version: str) -> Lowering | None:
+        """What a release makes; None where it cannot be tried, which `tried` says."""
+        if version in self.lowerings or version in self.tried:
+            return self.lowerings.get(version)
+        phases.entering(f"{self.package} {version}")
+        try:
+            self.lowerings[version] = self.make(version)
+        except UsageError:
+            raise
+        except IRWidgetError as error:
+            if isinstance(error, UnsupportedError) or error.lowering is None:
+                self._note(version, f"not tried: {str(error).splitlines()[0]}")
+                return None
+            self.lowerings[version] = error.lowering
+        return self.lowerings[version]
+
+    def _is_bad(self, version: str) -> bool | None:
+        made = self._lowered(version)
+        if made is None or self._first is None:
+            return None
+        bad, said = self._judged(made)
+        if version not in self.tried:
+            self._note(version, said)
+        return bad
+
+    def _judged(self, made: Lowering) -> tuple[bool, str]:
+        assert self._first is not None
+        failure = made.failure
+        fails = f"fails: {failure.message.splitlines()[0]}" if failure else ""
+        if self.predicate is not None:
+            bad = bool(self.predicate(made))
+            return bad, f"{'bad' if bad else 'good'}{'; ' if fails else ''}{fails}"
+        if failure or self._first.failure:
+            return bool(failure), fails or "complete"
+        if made is self._first:
+            return False, "what the others are compared with"
+        compared = compare(self._first, made)
+        return compared.ends_the_same is False, compared.summary
+
+    def _note(self, version: str, said: str) -> None:
+        self.tried[version] = said
+        if self.progress:
+            self.progress(version, said)

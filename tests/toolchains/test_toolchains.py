@@ -1,0 +1,332 @@
+"""Lowerings with other releases: real processes and real packages, of which one file says something else."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+import irwidget
+from irwidget import bisecting, cli
+from irwidget.errors import ToolError, UnsupportedError, UsageError
+from irwidget.queries import comparing
+from irwidget.toolchain import triton_private
+from irwidget.toolchains import carry, environments, fitting, releases
+from irwidget.toolchains.spec import Release, parse
+from tests.toolchains.kernels import column
+
+X, OUT = torch.ones(32, 32), torch.empty(32, 32)
+LAUNCH = {"BLOCK": 32, "to": "triton_gpu_ir", "arch": "sm_90"}
+
+
+@pytest.fixture(scope="module")
+def here():
+    return irwidget.lower(column, X, OUT, 1024, 32, **LAUNCH)
+
+
+@pytest.fixture(scope="module")
+def there(other_triton):
+    return irwidget.lower(column, X, OUT, 1024, 32, toolchain=str(other_triton), **LAUNCH)
+
+
+# --- what they are called
+
+
+@pytest.mark.parametrize(
+    ("text", "releases"),
+    [
+        ("triton==3.6.0", (Release("triton", "3.6.0"),)),
+        (" Torch_MLIR == 1.0+cpu ", (Release("torch-mlir", "1.0+cpu"),)),
+        ("triton==3.6.0, llvmlite==0.46.0", (Release("llvmlite", "0.46.0"), Release("triton", "3.6.0"))),
+        ("triton==3.6.0 llvmlite==0.46.0", (Release("llvmlite", "0.46.0"), Release("triton", "3.6.0"))),
+    ],
+)
+def test_releases(text, releases):
+    assert parse(text).releases == releases
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("triton", "'triton' names no release: say which, 'triton==1.2.3'"),
+        ("triton>=3.6", "'triton>=3.6' is no toolchain: a toolchain is a release"),
+        ("triton==3.6.0 triton==3.7.0", "names triton twice"),
+        ("", "'' is no toolchain"),
+        ("--index-url==x", "is no toolchain"),
+        ("/no/such/folder", "There is no environment /no/such/folder"),
+    ],
+)
+def test_what_names_none(text, said):
+    with pytest.raises(UsageError, match=said):
+        parse(text)
+
+
+def test_what_this_process_has_is_lowered_here(here):
+    spec = f"triton=={here.tools['triton']}"
+    low = irwidget.lower(column, X, OUT, 1024, 32, toolchain=spec, **LAUNCH)
+    assert (low.toolchain, low.text) == ("", here.text)
+    assert environments.cached() == []
+
+
+# --- lowering and comparing
+
+
+def test_a_kernel_crosses_to_another_release(here, there, other_triton):
+    assert there.toolchain == str(other_triton)
+    assert (here.tools["triton"], there.tools["triton"]) == (here.tools["triton"], "3.8.99")
+    assert there.dumps[0].text == here.dumps[0].text  # the constexpr, the callee and the argument of the decorator, too
+    places = [one.line for one in there.dumps[0].locations if one]
+    assert places == [one.line for one in here.dumps[0].locations if one]
+    assert any(places)
+
+
+def test_the_first_pass_that_differs(here, there):
+    found = irwidget.compare(here, there)
+    gone = [pair.name for pair in found.passes if pair.state == "only left"]
+    assert gone == ["tritongpu-coalesce"]
+    assert found.first.name == "tritongpu-F32DotTC"
+    assert [(pair.name, pair.state) for pair in found.inserted] == [("tritongpu-coalesce", "only left")]
+    assert "first differ after tritongpu-F32DotTC" in found.summary
+    assert "after tritongpu-coalesce (only left)" in found.summary
+    answer = comparing.answer(found)
+    assert answer["tools"] == {"triton": [here.tools["triton"], "3.8.99"]}
+    changed = [line for line in answer["first_difference"]["diff"]["items"] if line[0] in "+-"]
+    assert any("#ttg.blocked" in line for line in changed)
+    assert str(found).splitlines()[-len(changed) :]
+    assert changed[0] in str(found)
+
+
+def test_a_pass_with_a_new_name(here):
+    dumps = list(here.dumps)
+    at = next(i for i, dump in enumerate(dumps) if dump.name == "tritongpu-coalesce")
+    dumps[at] = dataclasses.replace(dumps[at], name="triton-gpu-coalesce")
+    renamed = irwidget.Lowering(dataclasses.replace(here.trace, dumps=tuple(dumps)))
+    pair = irwidget.compare(here, renamed).passes[at]
+    assert (pair.name, pair.renamed, pair.left, pair.right, pair.state) == (
+        "tritongpu-coalesce",
+        "triton-gpu-coalesce",
+        at,
+        at,
+        "same",
+    )
+    assert irwidget.compare(here, renamed).ends_the_same
+
+
+def test_what_another_process_made_says_what_is_not_here(there):
+    with pytest.raises(UsageError, match=r"edit\(\) goes on with the tools of this process.*other-triton"):
+        there.edit(2)
+
+
+def test_what_would_leave_the_toolchain_out_refuses(tmp_path, capsys):
+    (tmp_path / "a.mlir").write_text("module {\n}\n")
+    given = ["reduce", str(tmp_path / "a.mlir"), "--pipeline", "mlir-opt --cse", "--toolchain", "triton==3.6.0"]
+    assert cli.main(given) == 2
+    assert "leave out --toolchain" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="leave out toolchain"):
+        irwidget.reduce("import torch\n", to="torch_mlir", toolchain="triton==3.6.0")
+
+
+def test_models_functions_and_programs_cross(other_triton):
+    class Net(torch.nn.Module):  # of no module that the other process could import
+        def forward(self, x):
+            return torch.relu(x) * 3
+
+    def double(x):
+        return x * 2
+
+    for given in (Net(), double, torch.export.export(Net(), (X,))):
+        inputs = () if isinstance(given, torch.export.ExportedProgram) else (X,)
+        low = irwidget.lower(given, *inputs, to="linalg_on_tensors_mlir", toolchain=str(other_triton), check=True)
+        assert low.text == irwidget.lower(given, *inputs, to="linalg_on_tensors_mlir", elide=True).text
+        assert str(low.check).startswith("equal") if inputs else True
+
+
+def test_several_types_of_ir_and_a_failure_keep_their_dumps(other_triton):
+    text = "func.func @f(%a: i32) -> i32 {\n  %0 = arith.addi %a, %a : i32\n  return %0 : i32\n}\n"
+    with pytest.raises(irwidget.IRWidgetError) as caught:
+        irwidget.lower(text, to="raw_ir", pipeline="mlir-opt --cse | user-tool false", toolchain=str(other_triton))
+    assert [dump.name for dump in caught.value.lowering.dumps] == ["input", "cse"]
+    assert caught.value.lowering.toolchain == str(other_triton)
+    assert caught.value.__notes__ == [f"The toolchain is {other_triton}"]
+
+
+def test_a_release_whose_names_moved_says_so(bare_triton):
+    with pytest.raises(
+        UnsupportedError, match=r"triton 3\.3\.99 cannot be imported.*knobs.*works with triton 3\.4 to 3\.9"
+    ):
+        irwidget.lower(column, X, OUT, 1024, 32, toolchain=str(bare_triton), **LAUNCH)
+
+
+def test_the_names_that_a_release_lacks(monkeypatch):
+    needed = {"knobs": ("runtime", "gone"), "no_such.module": ("x",)}
+    assert triton_private.missing() == []
+    monkeypatch.setattr(triton_private, "_NEEDED", needed)
+    assert triton_private.missing() == ["triton.knobs.gone", "triton.no_such.module"]
+    with pytest.raises(UnsupportedError, match=r"has no triton\.knobs\.gone, triton\.no_such\.module; irwidget works"):
+        fitting.require(["torch", "triton"])
+
+
+def test_what_cannot_be_sent_is_told(other_triton):
+    lock = threading.Lock()
+    with pytest.raises(UsageError, match=r"cannot be sent to the process of the toolchain.*lock"):
+        irwidget.lower(lambda x: x * lock.locked(), X, to="torch_mlir", toolchain=str(other_triton))
+
+
+def test_the_process_that_lowers_is_the_toolchains_alone(other_triton):
+    before = dict(os.environ), os.getcwd(), torch.get_default_dtype()
+    parcel = carry.packed((1, 2))
+    assert parcel.directory == os.getcwd()
+    irwidget.lower(column, X, OUT, 1024, 32, toolchain=str(other_triton), **LAUNCH)
+    assert before == (dict(os.environ), os.getcwd(), torch.get_default_dtype())
+
+
+# --- bisecting
+
+
+def _made(here, there, version):
+    return there if version >= "3.4" else here
+
+
+def test_bisect_finds_the_release_that_changed_it(here, there, monkeypatch):
+    asked = []
+
+    def lower(*_, toolchain, **__):
+        version = toolchain.partition("==")[2]
+        asked.append(version)
+        if version == "3.3":
+            raise UnsupportedError("triton 3.3 has no triton.knobs")
+        return _made(here, there, version)
+
+    monkeypatch.setattr(bisecting, "lower", lower)
+    heard = []
+    versions = ["3.0", "3.1", "3.2", "3.3", "3.4", "3.5"]
+    found = irwidget.bisect(
+        column, to="triton_gpu_ir", package="triton", versions=versions, progress=lambda *said: heard.append(said[0])
+    )
+    assert (found.good, found.bad) == ("3.2", "3.4")
+    assert "triton 3.4 is the first that is another than 3.2 (3.3 cannot be told)" in found.summary
+    assert found.tried["3.3"] == "not tried: triton 3.3 has no triton.knobs"
+    assert len(asked) == len(set(asked)) == len(heard) == len(found.tried)
+    assert found.comparison.first.name == "tritongpu-F32DotTC"
+    assert found.to_dict()["comparison"]["first_difference"]["pass"] == "tritongpu-F32DotTC"
+    asked.clear()
+    again = irwidget.bisect(
+        column,
+        to="triton_gpu_ir",
+        package="triton",
+        versions=versions,
+        known=found.lowerings,
+        predicate=lambda low: "3.8.99" in low.tools.values(),
+    )
+    assert (again.bad, asked) == ("3.4", ["3.3"])
+    none = irwidget.bisect(column, to="triton_gpu_ir", package="triton", versions=["3.0", "3.1"])
+    assert (none.good, none.bad, none.comparison) == (None, None, None)
+    assert none.summary == "No change from triton 3.0 to 3.1, of those that were tried"
+
+
+def test_the_order_of_releases():
+    assert sorted(["0.10.0", "0.9.1", "0.9"], key=releases.number) == ["0.9", "0.9.1", "0.10.0"]
+    assert fitting.oldest("triton") == "3.4"
+
+
+# --- environments
+
+
+def test_an_environment_of_the_users_by_its_python(other_triton, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
+    site = next((tmp_path / "env" / "lib").glob("python*/site-packages"))
+    (site / "other.pth").write_text(f"{other_triton}\n")
+    for path in (tmp_path / "env", tmp_path / "env" / "bin" / "python"):
+        assert environments.of_path(path).folders == (str(site), str(other_triton))
+    assert environments.of_path(tmp_path / "env").versions() == {"triton": "3.8.99"}
+    assert environments.of_path(other_triton).versions() == {"triton": "3.8.99"}
+
+
+def test_what_is_no_environment(tmp_path):
+    with pytest.raises(UsageError, match="is no environment: it has neither bin/python nor packages"):
+        environments.of_path(tmp_path)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").write_text("#!/bin/sh\necho '[[2, 7], []]'\n")
+    (tmp_path / "bin" / "python").chmod(0o755)
+    with pytest.raises(UsageError, match=r"is Python 2\.7 and this is"):
+        environments.of_path(tmp_path)
+    (tmp_path / "bin" / "python").write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
+    with pytest.raises(UsageError, match="is no Python that can be asked what it imports: broken"):
+        environments.of_path(tmp_path)
+
+
+def _pip(monkeypatch, body):
+    """Have pip be a script: what a network gives is no test of ours."""
+
+    def command(spec, into):
+        return [sys.executable, "-c", f"import pathlib, sys, time\ninto = pathlib.Path({str(into)!r})\n{body}"]
+
+    monkeypatch.setattr(environments, "_command", command)
+
+
+MAKES = "(into / 'x').mkdir(parents=True)\n(into / 'x' / '__init__.py').write_text('y = 1')"
+
+
+def test_an_environment_is_made_once_and_deleted(monkeypatch, capsys):
+    _pip(monkeypatch, MAKES)
+    told = []
+    made = environments.find("x==1.0", told.append)
+    assert Path(made.folders[0], "x", "__init__.py").read_text() == "y = 1"
+    assert told[0].startswith("pip installs x==1.0 into ")
+    assert told[-1].endswith(" MB")
+    _pip(monkeypatch, "sys.exit(1)")
+    assert environments.find("x==1.0") == made
+    (one,) = environments.cached()
+    assert (one.releases, one.path) == ("x==1.0", str(Path(made.folders[0]).parent))
+    assert one.bytes > 0
+    assert cli.main(["toolchains", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["toolchains"] == [dataclasses.asdict(one)]
+    with pytest.raises(UsageError, match="There is no environment 'y==1'"):
+        environments.delete(["y==1"])
+    assert cli.main(["toolchains", "--delete", "x==1.0"]) == 0
+    assert capsys.readouterr().out.startswith(f"deleted {one.name}")
+    assert environments.cached() == []
+    assert not Path(one.path).exists()
+
+
+def test_a_half_made_environment_is_none(monkeypatch):
+    _pip(monkeypatch, f"{MAKES}\nsys.exit('ERROR: No matching distribution (from versions: 0.1, 0.2)')")
+    with pytest.raises(ToolError, match=r"pip has no x==2\.0 for this machine.*The last that it has: 0\.1, 0\.2"):
+        environments.find("x==2.0")
+    assert [path.name for path in environments.folder().iterdir() if "x-2.0" in path.name] == [
+        f".{environments.cache_name(parse('x==2.0'))}.lock"
+    ]
+    _pip(monkeypatch, "sys.exit('ERROR: Could not find it: NewConnectionError')")
+    with pytest.raises(ToolError, match="(?s)pip reaches no package index.*named by its path"):
+        environments.find("x==2.0")
+
+
+def test_two_makers_make_one(monkeypatch):
+    _pip(monkeypatch, f"time.sleep(0.5)\n{MAKES}")
+    made, told = [], []
+    makers = [threading.Thread(target=lambda: made.append(environments.find("x==3.0", told.append))) for _ in range(3)]
+    for one in makers:
+        one.start()
+    for one in makers:
+        one.join(90)
+    assert len(set(made)) == 1
+    assert sum(said.startswith("pip installs") for said in told) == 1
+    assert any(said.startswith("waiting for another process") for said in told)
+    environments.delete()
+
+
+# --- with a network
+
+
+@pytest.mark.skipif("IRWIDGET_NETWORK" not in os.environ, reason="IRWIDGET_NETWORK is not set: pip installs a release")
+def test_a_release_of_pips(here):
+    low = irwidget.lower(column, X, OUT, 1024, 32, toolchain="triton==3.6.0", **LAUNCH)
+    assert low.tools["triton"] == "3.6.0"
+    assert irwidget.compare(low, here).first is not None
