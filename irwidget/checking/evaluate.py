@@ -48,6 +48,17 @@ def is_cond(node: Node) -> bool:
     return node.op == "call_function" and str(node.target) == "cond"
 
 
+def conditions(module: torch.fx.GraphModule) -> dict[Node, str]:
+    """Every `torch.cond` of a program, also in branches and bodies of loops, by its name."""
+    return {
+        node: f"{node.name} in {where}" if where else node.name
+        for where, graph in module.named_modules()
+        if isinstance(graph, torch.fx.GraphModule)
+        for node in graph.graph.nodes
+        if is_cond(node)
+    }
+
+
 class Rounding(Interpreter):
     """The program as eager PyTorch computes it; notes which operations were exact."""
 
@@ -56,15 +67,27 @@ class Rounding(Interpreter):
         self.rounds: dict[str, bool] = {}
         self.taken: set[tuple[str, bool]] = set()
         """The branches of `torch.cond` that were executed: the name of the node, and its condition."""
+        self._conditions = conditions(module)
 
     def run_node(self, n: Node) -> Any:
+        if n.op != "call_function":
+            return super().run_node(n)
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        if not isinstance(n.target, OpOverload):
+            if n in self._conditions:
+                self.taken.add((self._conditions[n], bool(args[0])))
+            return n.target(*pytree.tree_map(self._inside, args), **kwargs)  # pyright: ignore[reportCallIssue]  # callable
         value = super().run_node(n)
-        if is_cond(n):
-            self.taken.add((n.name, bool(self.fetch_args_kwargs_from_env(n)[0][0])))
-        if n.op == "call_function" and isinstance(n.target, OpOverload):
-            args, kwargs = self.fetch_args_kwargs_from_env(n)
-            self.rounds[n.name] = _name(n) not in _EXACT and not self._was_exact(n, args, kwargs, value)
+        self.rounds[n.name] = _name(n) not in _EXACT and not self._was_exact(n, args, kwargs, value)
         return value
+
+    def _inside(self, leaf: Any) -> Any:
+        """A graph that an operation runs as something that notes which branches it takes."""
+        if not isinstance(leaf, torch.fx.GraphModule):
+            return leaf
+        inner = Rounding(leaf)
+        inner._conditions, inner.taken = self._conditions, self.taken
+        return lambda *operands: inner.run(*operands, enable_io_processing=False)
 
     @staticmethod
     def _was_exact(node: Node, args: Values, kwargs: Mapping[str, Any], value: Any) -> bool:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 aten: Any = torch.ops.aten
 _SUM, _MEAN, _MAX = 0, 1, 2
+_INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
 
 
 def _embedding_bag(
@@ -88,11 +89,30 @@ def _dequantize_per_channel(
     return (x.to(kind) - offset) * _along(scales, x, axis).to(kind)
 
 
+def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:
+    """Indices of int32 as int64, where there are dimensions without indices; torch-mlir's list has one type only."""
+    if not _has_narrow(indices):
+        return NotImplemented
+    wide = [one.to(torch.int64) if _is_narrow(one) else one for one in indices]
+    return aten.index_put.default(x, wide, values, accumulate)
+
+
+def _is_narrow(index: Any) -> bool:
+    value = index.meta.get("val") if isinstance(index, torch.fx.Node) else index
+    return isinstance(value, torch.Tensor) and value.dtype == torch.int32
+
+
+def _has_narrow(indices: list[Any]) -> bool:
+    return None in indices and any(map(_is_narrow, indices))
+
+
 def _table() -> dict[Any, Callable[..., Any]]:
     """By operator. Those of quantisation are there once a quantiser has been imported."""
     table: dict[Any, Callable[..., Any]] = {
         aten._embedding_bag.default: _embedding_bag,
         aten._embedding_bag_forward_only.default: _embedding_bag,
+        aten._neg_view.default: torch.neg,
+        **dict.fromkeys(_INDEX_PUTS, _index_put),
     }
     quantised: Any = torch.ops.quantized_decomposed
     for name, function in (
@@ -109,8 +129,14 @@ def _table() -> dict[Any, Callable[..., Any]]:
     return table
 
 
+def of_parts() -> dict[Any, Callable[..., Any]]:
+    """The decompositions of operators that come up where complex numbers are written in parts."""
+    return dict.fromkeys(_INDEX_PUTS, _index_put)
+
+
 def of(program: ExportedProgram) -> dict[Any, Callable[..., Any]]:
     """The decompositions of the operators that a program has."""
     modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
-    targets = {node.target for module in modules for node in module.graph.nodes if node.op == "call_function"}
+    nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
+    targets = {node.target for node in nodes if node.target not in _INDEX_PUTS or _has_narrow(node.args[1])}
     return {operator: function for operator, function in _table().items() if operator in targets}

@@ -45,3 +45,18 @@ def test_int8_of_pt2e(target: str) -> None:
     assert str(low.check).startswith(("equal to eager PyTorch", "not checked: stablehlo")), low.check
     assert "xi8>" in low.text
     assert "quantize_per_tensor.default is decomposed" in "".join(d.message for d in low.diagnostics)
+
+
+WHERE = torch.tensor([0, 2])
+
+
+def put(x: torch.Tensor) -> Any:
+    """Indices of int32 beside a dimension without indices, and tensors of the user's own in lists."""
+    y = x.index_put((None, WHERE.int() * 1), x[:, :2], accumulate=True)
+    y[:, WHERE] = 2 * x[:, WHERE]
+    return y, torch.cat([x[0], WHERE.float()])
+
+
+def test_indices_and_lists_of_constants() -> None:
+    low = irwidget.lower(put, torch.randn(3, 4), to="llvm_ir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch after mlir-to-llvmir"), low.check
