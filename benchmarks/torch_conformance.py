@@ -15,7 +15,7 @@ import sys
 import types
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,9 @@ import torch
 from packaging import version
 
 import irwidget
-from benchmarks import bare
+from benchmarks import bare, kernels
 from irwidget.errors import IRWidgetError
-from tests.llvm import validity
+from irwidget.private_torch import pytree
 
 SECONDS = 300.0
 _SUITE = "projects/pt1/python"
@@ -72,13 +72,9 @@ def inputs(program: Any) -> tuple[torch.nn.Module, tuple[Any, ...]]:
     raise ValueError("it calls no forward")
 
 
-def same(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
+def same(model: torch.nn.Module, args: tuple[Any, ...], target: str, made: str | None) -> str:
     """`same text`, `other text`, `more than bare torch-mlir`, `less than bare torch-mlir`, `neither`."""
     expected = bare.lowered(model, args, target)
-    try:
-        made: str | None = irwidget.lower(model, *args, to=target, timeout=SECONDS, dumps=False).text
-    except IRWidgetError:
-        made = None
     if made is None or expected is None:
         both = made is None and expected is None
         return "neither" if both else "less than bare torch-mlir" if made is None else "more than bare torch-mlir"
@@ -86,27 +82,34 @@ def same(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
 
 
 def checked(model: torch.nn.Module, args: tuple[Any, ...]) -> str:
-    """The verdict at LLVM IR; `refused: ...` where the program does not reach it."""
+    """The verdict at LLVM IR, with its reason unless it is `equal`; `refused: ...` where the program does not reach it.
+
+    Its inputs are copies: some programs change them.
+    """
     try:
-        verdict = irwidget.lower(model, *args, to="llvm_ir", check=True, timeout=SECONDS).check
+        verdict = irwidget.lower(model, *_copies(args), to="llvm_ir", check=True, timeout=SECONDS).check
     except IRWidgetError as error:
         return _refused(error)
-    return verdict.state if verdict else "not checked"
+    if verdict is None:
+        return "not checked"
+    return verdict.state if verdict.state == "equal" else f"{verdict.state}: {str(verdict)[:300]}"
+
+
+def _copies(args: tuple[Any, ...]) -> Any:
+    return pytree.tree_map(lambda one: one.clone() if isinstance(one, torch.Tensor) else one, args)
 
 
 def _refused(error: IRWidgetError) -> str:
     return "out of time" if "timed out" in str(error) else f"refused: {str(error).splitlines()[0][:160]}"
 
 
-def kernels(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
-    """`valid`, `invalid`, `refused: ...`, or `no kernel` of what computes nothing."""
-    try:
-        low = irwidget.lower(model, *args, to=target, kernels=True, timeout=SECONDS)
-    except IRWidgetError as error:
-        return "no kernel" if "no GPU kernel in it" in str(error) else _refused(error)
-    made = [dump.text for dump in low.dumps if dump.name == "codegen"]
-    wrong = any(validity.faults(target, text) or validity.unresolved(target, text) for text in made)
-    return "invalid" if wrong or not made else "valid"
+def assembled(low: irwidget.Lowering | None, target: str, problem: str) -> str:
+    """`valid`, `invalid: ...`, `refused: ...`, or `no kernel` of what computes nothing."""
+    failure = low.trace.failure if low is not None else None
+    said = failure.message if failure else problem
+    if low is None or failure:
+        return "no kernel" if "no GPU kernel in it" in said else f"refused: {said.splitlines()[0][:160]}"
+    return kernels.verdict(low, target)
 
 
 _FINE = ("same text", "equal", "valid", "no kernel", "neither", "not reached")
@@ -114,16 +117,23 @@ _FINE = ("same text", "equal", "valid", "no kernel", "neither", "not reached")
 
 def _results(model: torch.nn.Module, args: tuple[Any, ...], wanted: Sequence[str]) -> Iterator[tuple[str, str]]:
     """For each target how it went; what starts from linalg is `not reached` where linalg is not."""
-    reached = True
+    made: Mapping[str, irwidget.Lowering] = {}
+    problem = ""
+    types = [target for target in wanted if target != "check"]
+    try:
+        made = irwidget.lower(model, *_copies(args), to=types, kernels=True, timeout=SECONDS)
+    except IRWidgetError as error:
+        made, problem = error.lowerings, str(error)
+    linalg = made.get("linalg_on_tensors_mlir")
+    reached = linalg is None or linalg.trace.failure is None if made else not problem
     for target in wanted:
+        low = made.get(target)
         if target in bare.OUTPUT_TYPES:
-            found = same(model, args, target)
-            reached = found not in ("neither", "less than bare torch-mlir") if "linalg" in target else reached
-            yield target, found
+            yield target, same(model, args, target, low.text if low is not None and not low.trace.failure else None)
         elif not reached:
             yield target, "not reached"
         else:
-            yield target, checked(model, args) if target == "check" else kernels(model, args, target)
+            yield target, checked(model, args) if target == "check" else assembled(low, target, problem)
 
 
 def main(arguments: list[str]) -> None:
