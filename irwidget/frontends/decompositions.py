@@ -106,12 +106,31 @@ def _has_narrow(indices: list[Any]) -> bool:
     return None in indices and any(map(_is_narrow, indices))
 
 
+def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
+    """Two parts of a dimension in the other order; torch-mlir's own asks the sizes of parts, which TOSA cannot say."""
+    if not dims:
+        return _roll(x.reshape(-1), shifts, [0]).reshape(x.shape)
+    for shift, dim in zip(_listed(shifts), _listed(dims), strict=True):
+        length = x.shape[dim]
+        if not isinstance(length, int):
+            return NotImplemented
+        first = length - shift % length if length else 0
+        if first % max(length, 1):
+            x = torch.cat([x.narrow(dim, first, length - first), x.narrow(dim, 0, first)], dim)
+    return x.clone()
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, int) else value
+
+
 def _table() -> dict[Any, Callable[..., Any]]:
     """By operator. Those of quantisation are there once a quantiser has been imported."""
     table: dict[Any, Callable[..., Any]] = {
         aten._embedding_bag.default: _embedding_bag,
         aten._embedding_bag_forward_only.default: _embedding_bag,
         aten._neg_view.default: torch.neg,
+        aten.roll.default: _roll,
         **dict.fromkeys(_INDEX_PUTS, _index_put),
     }
     quantised: Any = torch.ops.quantized_decomposed
@@ -131,7 +150,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
 
 def of_parts() -> dict[Any, Callable[..., Any]]:
     """The decompositions of operators that come up where complex numbers are written in parts."""
-    return dict.fromkeys(_INDEX_PUTS, _index_put)
+    return {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll}
 
 
 def of(program: ExportedProgram) -> dict[Any, Callable[..., Any]]:

@@ -138,6 +138,24 @@ def test_results_of_a_body_may_be_nested() -> None:
     assert low.check.state == "equal"
 
 
+@pytest.mark.parametrize(
+    ("name", "target", "said"),
+    [
+        ("cond", "tosa_mlir", "torch.cond has no form in TOSA"),
+        ("while_loop", "stablehlo_mlir", "torch.while_loop has no form in StableHLO"),
+        ("map", "tosa_mlir", "torch.map has no form in TOSA"),
+        ("scan", "stablehlo_mlir", "torch.scan has no form in StableHLO"),
+    ],
+)
+def test_control_flow_is_refused_before_any_pass_where_it_has_no_form(name: str, target: str, said: str) -> None:
+    model, inputs, _ = PROGRAMS[name]
+    with pytest.raises(ExportError, match=said) as refused:
+        irwidget.lower(model.eval(), *inputs, to=target, timeout=60)
+    assert f"{__file__}:" in str(refused.value)
+    assert "Next step: lower it to linalg_on_tensors_mlir" in str(refused.value)
+    assert refused.value.lowering is None
+
+
 def test_what_torch_refuses_of_a_branch_is_told_with_its_own_advice() -> None:
     def aliased(x: torch.Tensor) -> Any:
         return torch.cond(x.sum() > 0, lambda x: (x, x.sum()), lambda x: (x * 2, x.mean()), (x,))

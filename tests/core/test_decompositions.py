@@ -52,7 +52,7 @@ WHERE = torch.tensor([0, 2])
 
 def put(x: torch.Tensor) -> Any:
     """Indices of int32 beside a dimension without indices, and tensors of the user's own in lists."""
-    y = x.index_put((None, WHERE.int() * 1), x[:, :2], accumulate=True)
+    y: Any = torch.ops.aten.index_put(x, [None, WHERE.int() * 1], x[:, :2], True)
     y[:, WHERE] = 2 * x[:, WHERE]
     return y, torch.cat([x[0], WHERE.float()])
 
@@ -60,3 +60,12 @@ def put(x: torch.Tensor) -> Any:
 def test_indices_and_lists_of_constants() -> None:
     low = irwidget.lower(put, torch.randn(3, 4), to="llvm_ir", timeout=120, check=True)
     assert str(low.check).startswith("equal to eager PyTorch after mlir-to-llvmir"), low.check
+
+
+def rolled(x: torch.Tensor) -> Any:
+    return x.roll(1), x.roll((2, -1), (0, 1)), x.roll(5, 1), x.roll(0, 0)
+
+
+def test_roll_reaches_tosa() -> None:
+    low = irwidget.lower(rolled, torch.randn(3, 4), to="tosa_mlir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
