@@ -1,6 +1,7 @@
 """torch-mlir's own end-to-end programs: the same text as bare torch-mlir, verdicts, and valid GPU code by target.
 
-python -m benchmarks.torch_conformance PATH_OF_A_TORCH_MLIR_CHECKOUT [--sample N] [--first N] [--targets T,T]
+python -m benchmarks.torch_conformance PATH_OF_A_TORCH_MLIR_CHECKOUT [--sample N] [--first N] [--seconds N]
+                                       [--only NAME,NAME] [--targets T,T]
 
 Nothing of the checkout is kept here. GPU code is assembled, not executed.
 """
@@ -10,8 +11,10 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import math
 import multiprocessing
 import sys
+import time
 import types
 import warnings
 from collections import Counter
@@ -121,7 +124,8 @@ def _results(model: torch.nn.Module, args: tuple[Any, ...], wanted: Sequence[str
     problem = ""
     types = [target for target in wanted if target != "check"]
     try:
-        made = irwidget.lower(model, *_copies(args), to=types, kernels=True, timeout=SECONDS)
+        if types:
+            made = irwidget.lower(model, *_copies(args), to=types, kernels=True, timeout=SECONDS)
     except IRWidgetError as error:
         made, problem = error.lowerings, str(error)
     linalg = made.get("linalg_on_tensors_mlir")
@@ -141,12 +145,19 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th program only")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with that program")
+    parser.add_argument("--seconds", type=float, default=math.inf, metavar="N", help="begin no program after so long")
+    parser.add_argument("--only", default="", metavar="NAME,NAME", help="these programs, of all")
     parser.add_argument("--targets", default="linalg_on_tensors_mlir,check,nvptx,amdgpu,spirv")
     parsed = parser.parse_args(arguments)
     wanted = parsed.targets.split(",")
     counts: dict[str, Counter[str]] = {target: Counter() for target in wanted}
-    sampled = suite(parsed.checkout)[parsed.first :: parsed.sample]
+    programs, only = suite(parsed.checkout), set(filter(None, parsed.only.split(",")))
+    sampled = [one for one in programs if one.unique_name in only] or programs[parsed.first :: parsed.sample]
+    started, done = time.monotonic(), 0
     for program in sampled:
+        if time.monotonic() - started > parsed.seconds:
+            break
+        done += 1
         try:
             model, args = inputs(program)
         except Exception as error:
@@ -156,7 +167,7 @@ def main(arguments: list[str]) -> None:
             counts[target][found.partition(":")[0]] += 1
             if found not in _FINE:
                 print(f"{program.unique_name}: {target}: {found}", flush=True)
-    print(f"\n{len(sampled)} programs; GPU code is assembled, not executed")
+    print(f"\n{done} of {len(sampled)} programs; GPU code is assembled, not executed")
     print("\n| target | " + "results |\n|---|---|")
     for target, found in counts.items():
         print(f"| {target} | {', '.join(f'{count} {what}' for what, count in found.most_common())} |")

@@ -120,6 +120,17 @@ def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
     return x.clone()
 
 
+def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
+    """Windows gathered; of torch-mlir's own, StableHLO is left with a number."""
+    if not x.dim() or not isinstance(x.shape[dim], int):
+        return NotImplemented
+    dim %= x.dim()
+    count = (x.shape[dim] - size) // step + 1
+    places = torch.arange(count, device=x.device)[:, None] * step + torch.arange(size, device=x.device)
+    rows = x.index_select(dim, places.reshape(-1))
+    return rows.reshape(*x.shape[:dim], count, size, *x.shape[dim + 1 :]).movedim(dim + 1, -1)
+
+
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, int) else value
 
@@ -131,6 +142,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
         aten._embedding_bag_forward_only.default: _embedding_bag,
         aten._neg_view.default: torch.neg,
         aten.roll.default: _roll,
+        aten.unfold.default: _unfold,
         **dict.fromkeys(_INDEX_PUTS, _index_put),
     }
     quantised: Any = torch.ops.quantized_decomposed
@@ -150,7 +162,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
 
 def of_parts() -> dict[Any, Callable[..., Any]]:
     """The decompositions of operators that come up where complex numbers are written in parts."""
-    return {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll}
+    return {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll, aten.unfold.default: _unfold}
 
 
 def of(program: ExportedProgram) -> dict[Any, Callable[..., Any]]:
