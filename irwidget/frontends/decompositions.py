@@ -106,6 +106,22 @@ def _has_narrow(indices: list[Any]) -> bool:
     return None in indices and any(map(_is_narrow, indices))
 
 
+def _pow(x: Any, exponent: Any) -> Any:
+    """Of integers: products."""
+    if not _is_integer_power(x, exponent):
+        return NotImplemented
+    made = torch.ones_like(x)
+    for digit in f"{exponent:b}":
+        made = made * made * x if digit == "1" else made * made
+    return made
+
+
+def _is_integer_power(x: Any, exponent: Any) -> bool:
+    value: Any = x.meta.get("val") if isinstance(x, torch.fx.Node) else x
+    integer = not (value.dtype.is_floating_point or value.dtype.is_complex or value.dtype == torch.bool)
+    return integer and isinstance(exponent, int) and exponent >= 0
+
+
 def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
     """Two parts of a dimension in the other order; torch-mlir's own asks the sizes of parts, which TOSA cannot say."""
     if not dims:
@@ -141,6 +157,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
         aten._embedding_bag.default: _embedding_bag,
         aten._embedding_bag_forward_only.default: _embedding_bag,
         aten._neg_view.default: torch.neg,
+        aten.pow.Tensor_Scalar: _pow,
         aten.roll.default: _roll,
         aten.unfold.default: _unfold,
         **dict.fromkeys(_INDEX_PUTS, _index_put),
@@ -160,6 +177,13 @@ def _table() -> dict[Any, Callable[..., Any]]:
     return table
 
 
+_SOMETIMES: dict[Any, Callable[[Any, Any], bool]] = {
+    **dict.fromkeys(_INDEX_PUTS, lambda _, indices: _has_narrow(indices)),
+    aten.pow.Tensor_Scalar: _is_integer_power,
+}
+"""Operators that are taken apart for some arguments only, and whether they are for the first two."""
+
+
 def of_parts() -> dict[Any, Callable[..., Any]]:
     """The decompositions of operators that come up where complex numbers are written in parts."""
     return {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll, aten.unfold.default: _unfold}
@@ -169,5 +193,5 @@ def of(program: ExportedProgram) -> dict[Any, Callable[..., Any]]:
     """The decompositions of the operators that a program has."""
     modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
     nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
-    targets = {node.target for node in nodes if node.target not in _INDEX_PUTS or _has_narrow(node.args[1])}
+    targets = {node.target for node in nodes if _SOMETIMES.get(node.target, lambda *_: True)(*node.args[:2])}
     return {operator: function for operator, function in _table().items() if operator in targets}

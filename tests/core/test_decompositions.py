@@ -69,3 +69,12 @@ def rolled(x: torch.Tensor) -> Any:
 def test_roll_reaches_tosa() -> None:
     low = irwidget.lower(rolled, torch.randn(3, 4), to="tosa_mlir", timeout=120, check=True)
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def powers(x: torch.Tensor) -> Any:
+    return x**0, x**1, x**3, x.int() ** 6, x.float() ** 3
+
+
+def test_powers_of_integers() -> None:
+    low = irwidget.lower(powers, torch.arange(-3, 4), to="linalg_on_tensors_mlir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check

@@ -137,6 +137,17 @@ def test_every_function_by_itself_is_checked_and_valid(name: str, dtype: torch.d
     assert "is equal" in str(whole.check)
 
 
+def integers(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return tuple(x.to(dtype).abs() for dtype in (torch.int8, torch.int16, torch.int32, torch.int64))
+
+
+@pytest.mark.parametrize("target", ENTRY)
+def test_the_size_of_integers_of_every_width(target: str) -> None:
+    low = irwidget.lower(integers, torch.arange(-4, 4), to=target, kernels=True, timeout=120)
+    assert_valid(target, low)
+    assert len(kernels(low)) >= 4
+
+
 OPENCL = ("erf", "sinh")
 
 
