@@ -221,9 +221,11 @@ def _texts(program: str, target: str, whole: bool) -> tuple[str, ...]:
     return tuple(dump.text for dump in lower(named(program), target, kernels=not whole).dumps)
 
 
-def test_a_lowering_is_the_same_in_a_fresh_worker() -> None:
-    cases = [*((target, False) for target in ENTRY), ("spirv", True)]
+def test_a_lowering_is_the_same_again_and_in_a_fresh_worker() -> None:
+    cases = [*((target, False) for target in ENTRY), ("spirv", True), ("llvm_ir", True)]
     before = {case: _texts("embedding", *case) for case in cases}
+    assert "@assert_msg_0" in before[cases[-1]][-1]
+    assert _texts("embedding", *cases[-1]) == before[cases[-1]]
     client.shutdown()
     assert {case: _texts("embedding", *case) for case in cases} == before
 
