@@ -71,6 +71,16 @@ def test_roll_reaches_tosa() -> None:
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+def windows(x: torch.Tensor) -> Any:
+    return x.unfold(-1, 4, 3).sum(1), x.unfold(0, 2, 1)
+
+
+def test_windows_reach_stablehlo() -> None:
+    low = irwidget.lower(windows, torch.randn(3, 11), to="stablehlo_mlir", timeout=120, check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+
+
 def powers(x: torch.Tensor) -> Any:
     return x**0, x**1, x**3, x.int() ** 6, x.float() ** 3
 
