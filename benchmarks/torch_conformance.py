@@ -1,6 +1,7 @@
 """torch-mlir's own end-to-end programs: the same text as bare torch-mlir, verdicts, and valid GPU code by target.
 
-python -m benchmarks.torch_conformance PATH_OF_A_TORCH_MLIR_CHECKOUT [--sample N] [--first N] [--targets T,T]
+python -m benchmarks.torch_conformance PATH_OF_A_TORCH_MLIR_CHECKOUT [--sample N] [--first N] [--seconds N]
+                                       [--only NAME,NAME] [--targets T,T]
 
 Nothing of the checkout is kept here. GPU code is assembled, not executed.
 """
@@ -10,12 +11,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import math
 import multiprocessing
 import sys
+import time
 import types
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +26,9 @@ import torch
 from packaging import version
 
 import irwidget
-from benchmarks import bare
+from benchmarks import bare, kernels
 from irwidget.errors import IRWidgetError
-from tests.llvm import validity
+from irwidget.private_torch import pytree
 
 SECONDS = 300.0
 _SUITE = "projects/pt1/python"
@@ -72,13 +75,9 @@ def inputs(program: Any) -> tuple[torch.nn.Module, tuple[Any, ...]]:
     raise ValueError("it calls no forward")
 
 
-def same(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
+def same(model: torch.nn.Module, args: tuple[Any, ...], target: str, made: str | None) -> str:
     """`same text`, `other text`, `more than bare torch-mlir`, `less than bare torch-mlir`, `neither`."""
     expected = bare.lowered(model, args, target)
-    try:
-        made: str | None = irwidget.lower(model, *args, to=target, timeout=SECONDS, dumps=False).text
-    except IRWidgetError:
-        made = None
     if made is None or expected is None:
         both = made is None and expected is None
         return "neither" if both else "less than bare torch-mlir" if made is None else "more than bare torch-mlir"
@@ -86,27 +85,34 @@ def same(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
 
 
 def checked(model: torch.nn.Module, args: tuple[Any, ...]) -> str:
-    """The verdict at LLVM IR; `refused: ...` where the program does not reach it."""
+    """The verdict at LLVM IR, with its reason unless it is `equal`; `refused: ...` where the program does not reach it.
+
+    Its inputs are copies: some programs change them.
+    """
     try:
-        verdict = irwidget.lower(model, *args, to="llvm_ir", check=True, timeout=SECONDS).check
+        verdict = irwidget.lower(model, *_copies(args), to="llvm_ir", check=True, timeout=SECONDS).check
     except IRWidgetError as error:
         return _refused(error)
-    return verdict.state if verdict else "not checked"
+    if verdict is None:
+        return "not checked"
+    return verdict.state if verdict.state == "equal" else f"{verdict.state}: {str(verdict)[:300]}"
+
+
+def _copies(args: tuple[Any, ...]) -> Any:
+    return pytree.tree_map(lambda one: one.clone() if isinstance(one, torch.Tensor) else one, args)
 
 
 def _refused(error: IRWidgetError) -> str:
     return "out of time" if "timed out" in str(error) else f"refused: {str(error).splitlines()[0][:160]}"
 
 
-def kernels(model: torch.nn.Module, args: tuple[Any, ...], target: str) -> str:
-    """`valid`, `invalid`, `refused: ...`, or `no kernel` of what computes nothing."""
-    try:
-        low = irwidget.lower(model, *args, to=target, kernels=True, timeout=SECONDS)
-    except IRWidgetError as error:
-        return "no kernel" if "no GPU kernel in it" in str(error) else _refused(error)
-    made = [dump.text for dump in low.dumps if dump.name == "codegen"]
-    wrong = any(validity.faults(target, text) or validity.unresolved(target, text) for text in made)
-    return "invalid" if wrong or not made else "valid"
+def assembled(low: irwidget.Lowering | None, target: str, problem: str) -> str:
+    """`valid`, `invalid: ...`, `refused: ...`, or `no kernel` of what computes nothing."""
+    failure = low.trace.failure if low is not None else None
+    said = failure.message if failure else problem
+    if low is None or failure:
+        return "no kernel" if "no GPU kernel in it" in said else f"refused: {said.splitlines()[0][:160]}"
+    return kernels.verdict(low, target)
 
 
 _FINE = ("same text", "equal", "valid", "no kernel", "neither", "not reached")
@@ -114,16 +120,24 @@ _FINE = ("same text", "equal", "valid", "no kernel", "neither", "not reached")
 
 def _results(model: torch.nn.Module, args: tuple[Any, ...], wanted: Sequence[str]) -> Iterator[tuple[str, str]]:
     """For each target how it went; what starts from linalg is `not reached` where linalg is not."""
-    reached = True
+    made: Mapping[str, irwidget.Lowering] = {}
+    problem = ""
+    types = [target for target in wanted if target != "check"]
+    try:
+        if types:
+            made = irwidget.lower(model, *_copies(args), to=types, kernels=True, timeout=SECONDS)
+    except IRWidgetError as error:
+        made, problem = error.lowerings, str(error)
+    linalg = made.get("linalg_on_tensors_mlir")
+    reached = linalg is None or linalg.trace.failure is None if made else not problem
     for target in wanted:
+        low = made.get(target)
         if target in bare.OUTPUT_TYPES:
-            found = same(model, args, target)
-            reached = found not in ("neither", "less than bare torch-mlir") if "linalg" in target else reached
-            yield target, found
+            yield target, same(model, args, target, low.text if low is not None and not low.trace.failure else None)
         elif not reached:
             yield target, "not reached"
         else:
-            yield target, checked(model, args) if target == "check" else kernels(model, args, target)
+            yield target, checked(model, args) if target == "check" else assembled(low, target, problem)
 
 
 def main(arguments: list[str]) -> None:
@@ -131,12 +145,19 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th program only")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with that program")
+    parser.add_argument("--seconds", type=float, default=math.inf, metavar="N", help="begin no program after so long")
+    parser.add_argument("--only", default="", metavar="NAME,NAME", help="these programs, of all")
     parser.add_argument("--targets", default="linalg_on_tensors_mlir,check,nvptx,amdgpu,spirv")
     parsed = parser.parse_args(arguments)
     wanted = parsed.targets.split(",")
     counts: dict[str, Counter[str]] = {target: Counter() for target in wanted}
-    sampled = suite(parsed.checkout)[parsed.first :: parsed.sample]
+    programs, only = suite(parsed.checkout), set(filter(None, parsed.only.split(",")))
+    sampled = [one for one in programs if one.unique_name in only] or programs[parsed.first :: parsed.sample]
+    started, done = time.monotonic(), 0
     for program in sampled:
+        if time.monotonic() - started > parsed.seconds:
+            break
+        done += 1
         try:
             model, args = inputs(program)
         except Exception as error:
@@ -146,7 +167,7 @@ def main(arguments: list[str]) -> None:
             counts[target][found.partition(":")[0]] += 1
             if found not in _FINE:
                 print(f"{program.unique_name}: {target}: {found}", flush=True)
-    print(f"\n{len(sampled)} programs; GPU code is assembled, not executed")
+    print(f"\n{done} of {len(sampled)} programs; GPU code is assembled, not executed")
     print("\n| target | " + "results |\n|---|---|")
     for target, found in counts.items():
         print(f"| {target} | {', '.join(f'{count} {what}' for what, count in found.most_common())} |")

@@ -1,15 +1,17 @@
 """A zoo of models with random weights: what bare torch-mlir lowers, and what irwidget lowers, by IR type.
 
-python -m benchmarks.zoo [MODEL ...] [--targets T,T] [--packages FOLDER]
+python -m benchmarks.zoo [MODEL ...] [--targets T,T] [--packages FOLDER] [--results FILE] [--table]
 
 The models are those of transformers, made small by their configurations. The package is installed into FOLDER
-(`build/zoo`) by this command only.
+(`build/zoo`) by this command only. GPU targets are real kernels, assembled, not executed. FILE keeps what is done, a
+line for each model: the same command goes on where it stopped, and `--table` prints what is there.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import subprocess
 import sys
 import time
@@ -21,13 +23,13 @@ from typing import Any
 import torch
 
 import irwidget
-from benchmarks import bare
+from benchmarks import bare, kernels
 from irwidget.errors import IRWidgetError
 
 PACKAGES = ("transformers", "tokenizers", "huggingface_hub", "safetensors", "regex", "tqdm", "pyyaml", "requests")
 TARGETS = (
-    *("torch_mlir", "tosa_mlir", "linalg_on_tensors_mlir", "stablehlo_mlir"),
-    *("llvm_mlir", "llvm_ir", "nvptx", "amdgpu", "spirv"),
+    *("torch_mlir", "linalg_on_tensors_mlir", "tosa_mlir", "stablehlo_mlir"),
+    *("llvm_mlir", "llvm_ir", *kernels.TARGETS),
 )
 SECONDS = 300.0
 
@@ -146,48 +148,86 @@ def make(name: str) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
 
 
 def row(name: str, targets: tuple[str, ...]) -> dict[str, str]:
-    """For each IR type `ok`, `more` where bare torch-mlir fails, `less: why` where irwidget does, or why both do."""
+    """For each IR type `ok`, `more` where bare torch-mlir fails, `less: why` where irwidget does, or why both do.
+
+    Of a GPU target it is `valid` kernels, or why not.
+    """
     model, inputs = make(name)
     made: Any = {}
     problem = ""
     try:
-        made = irwidget.lower(model, *inputs, to=list(targets), dumps=False, timeout=SECONDS)
+        made = irwidget.lower(model, *inputs, to=list(targets), kernels=True, timeout=SECONDS)
     except IRWidgetError as error:
         made, problem = error.lowerings, str(error).split("\n")[0]
+    both = any(target in bare.OUTPUT_TYPES for target in targets)
+    imports = both and bare.lowered(model, inputs, "torch_mlir") is not None  # what comes first, whatever the IR type
     found: dict[str, str] = {}
     for target in targets:
         low = made.get(target)
-        done = low is not None and low.trace.failure is None
-        alone = target in bare.OUTPUT_TYPES and bare.lowered(model, inputs, target) is not None
-        if done:
-            found[target] = "ok" if alone or target not in bare.OUTPUT_TYPES else "more"
-        else:
+        if low is None or low.trace.failure is not None:
             said = low.trace.failure.message.split("\n")[0] if low is not None and low.trace.failure else problem
-            found[target] = f"less: {said}" if alone else said
+        else:
+            said = kernels.verdict(low, target) if target in kernels.TARGETS else "ok"
+        if target in bare.OUTPUT_TYPES:
+            alone = imports and bare.lowered(model, inputs, target) is not None
+            said = ("ok" if alone else "more") if said == "ok" else f"less: {said}" if alone else said
+        found[target] = said
     return found
+
+
+def table(results: dict[str, dict[str, str]]) -> str:
+    """The results as Markdown: a row for each model, reasons as notes below, and how many there are of each."""
+    notes: dict[str, int] = {}
+    targets = list(dict.fromkeys(target for found in results.values() for target in found))
+    lines = ["| model | " + " | ".join(targets) + " |", "|" + "---|" * (len(targets) + 1)]
+    for name, found in results.items():
+        said = [found.get(target, "not run") for target in targets]
+        cells = [one if one in _SHORT else f"[{notes.setdefault(one, len(notes) + 1)}]" for one in said]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    good = [sum(found.get(target) in ("ok", "more", "valid") for found in results.values()) for target in targets]
+    lines.append(f"| of {len(results)} | " + " | ".join(map(str, good)) + " |")
+    return "\n".join([*lines, "", *(f"{number}. {note[:240]}" for note, number in notes.items())])
+
+
+_SHORT = ("ok", "more", "valid", "not run")
+
+
+def _kept(file: Path) -> dict[str, dict[str, str]]:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    kept = {name: dict[str, str]() for name in MODELS}
+    for line in map(json.loads, lines):
+        kept[line["model"]] = kept.get(line["model"], {}) | line["found"]
+    return {name: found for name, found in kept.items() if found}
 
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.zoo", description=__doc__)
-    parser.add_argument("models", nargs="*", metavar="MODEL")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="these only, also where they are done")
     parser.add_argument("--targets", default=",".join(TARGETS))
     parser.add_argument("--packages", type=Path, default=Path("build/zoo"), metavar="FOLDER")
+    parser.add_argument("--results", type=Path, default=Path("build/zoo.jsonl"), metavar="FILE")
+    parser.add_argument("--table", action="store_true", help="print what is done, run nothing")
     parsed = parser.parse_args(arguments)
-    install(parsed.packages)
-    targets = tuple(parsed.targets.split(","))
-    notes: dict[str, int] = {}
-    print("| model | " + " | ".join(targets) + " |\n|" + "---|" * (len(targets) + 1))
-    for name in parsed.models or MODELS:
+    if not parsed.table:
+        install(parsed.packages)
+        parsed.results.parent.mkdir(parents=True, exist_ok=True)
+        _run(parsed.models, tuple(parsed.targets.split(",")), parsed.results)
+    print(table(_kept(parsed.results)))
+
+
+def _run(wanted: list[str], targets: tuple[str, ...], results: Path) -> None:
+    done = {name for name, found in _kept(results).items() if set(targets) <= set(found)}
+    for name in wanted or [name for name in MODELS if name not in done]:
         started = time.perf_counter()
         try:
-            results = list(row(name, targets).values())
+            found = row(name, targets)
         except Exception as error:  # the model itself
             print(f"{name}: left out, {type(error).__name__}: {str(error)[:300]}", file=sys.stderr, flush=True)
             continue
-        cells = [one if one in ("ok", "more") else f"[{notes.setdefault(one, len(notes) + 1)}]" for one in results]
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-        print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-    print("\n" + "\n".join(f"{number}. {note[:240]}" for note, number in notes.items()))
+        with results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"model": name, "found": found}) + "\n")
+        left = {target: said for target, said in found.items() if said not in _SHORT}
+        print(f"{name}: {time.perf_counter() - started:.0f} s {left or ''}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

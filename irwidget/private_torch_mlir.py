@@ -55,8 +55,10 @@ def node_importer() -> Any:
     """A class to derive from: the importer of a graph's nodes, its hooks and members by names of ours.
 
     `literal`, `cond`, `while_loop`, `map` and `scan` are called for a value and for the higher-order operators of these
-    names.
+    names, `tensor_list` for a list of tensors of which some are constants.
     """
+    import torch
+
     base: Any = importer().GraphNodeImporter
 
     class HookedNodeImporter(base):
@@ -67,7 +69,6 @@ def node_importer() -> Any:
             self.cond(loc, node)
 
         def _import_hop_while_loop(self, loc: Any, node: Any, hop: Any) -> None:
-            self._while_loop = hop
             self.while_loop(loc, node)
 
         def _import_hop_map_impl(self, loc: Any, node: Any, hop: Any) -> None:
@@ -76,13 +77,14 @@ def node_importer() -> Any:
         def _import_hop_scan(self, loc: Any, node: Any, hop: Any) -> None:
             self.scan(loc, node)
 
+        def _import_list_argument(self, loc: Any, arg: Sequence[Any], expected_jit_type: Any) -> Any:
+            if any(isinstance(one, torch.Tensor) for one in arg):
+                return self.tensor_list(loc, arg, "Optional[Tensor]" in str(expected_jit_type))
+            return super()._import_list_argument(loc, arg, expected_jit_type)
+
         def literal(self, value: Any, info: Any = None) -> Any:
             """The SSA value of a constant."""
             return super()._import_literal(value, info)
-
-        def while_loop(self, loc: Any, node: Any) -> None:
-            """The importer's own `while_loop`."""
-            super()._import_hop_while_loop(loc, node, self._while_loop)
 
         def rebind(self, node: Any, value: Any) -> None:
             """Have a node stand for another SSA value from here on."""

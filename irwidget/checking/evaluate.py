@@ -7,22 +7,21 @@ edge are seen without a rule for each ("Monte Carlo arithmetic", Parker 1997).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch.fx import Interpreter, Node
 
+from irwidget.checking.growth import dtype_of, epsilon, epsilon_of, growth, name_of
 from irwidget.private_torch import OpOverload, pytree
 
 Values = tuple[Any, ...]
 
 _WIDE = {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
-_NARROW_SUMS = (torch.float16, torch.bfloat16)
 _EXACT = frozenset(
     """
-    abs alias amax amin argmax argmin broadcast_to cat ceil clamp clamp_max clamp_min clone constant_pad_nd
+    abs alias amax amin argmax argmin as_strided broadcast_to cat ceil clamp clamp_max clamp_min clone constant_pad_nd
     contiguous copy copysign detach diagonal embedding empty eq expand fill flip floor full gather ge gt index
     index_select le lift_fresh_copy lt masked_fill max max_pool2d_with_indices maximum min minimum ne neg
     permute relu repeat reshape roll round scalar_tensor scatter select select_scatter sign slice
@@ -48,6 +47,17 @@ def is_cond(node: Node) -> bool:
     return node.op == "call_function" and str(node.target) == "cond"
 
 
+def conditions(module: torch.fx.GraphModule) -> dict[Node, str]:
+    """Every `torch.cond` of a program, also in branches and bodies of loops, by its name."""
+    return {
+        node: f"{node.name} in {where}" if where else node.name
+        for where, graph in module.named_modules()
+        if isinstance(graph, torch.fx.GraphModule)
+        for node in graph.graph.nodes
+        if is_cond(node)
+    }
+
+
 class Rounding(Interpreter):
     """The program as eager PyTorch computes it; notes which operations were exact."""
 
@@ -56,15 +66,27 @@ class Rounding(Interpreter):
         self.rounds: dict[str, bool] = {}
         self.taken: set[tuple[str, bool]] = set()
         """The branches of `torch.cond` that were executed: the name of the node, and its condition."""
+        self._conditions = conditions(module)
 
     def run_node(self, n: Node) -> Any:
+        if n.op != "call_function":
+            return super().run_node(n)
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        if not isinstance(n.target, OpOverload):
+            if n in self._conditions:
+                self.taken.add((self._conditions[n], bool(args[0])))
+            return n.target(*pytree.tree_map(self._inside, args), **kwargs)  # pyright: ignore[reportCallIssue]  # callable
         value = super().run_node(n)
-        if is_cond(n):
-            self.taken.add((n.name, bool(self.fetch_args_kwargs_from_env(n)[0][0])))
-        if n.op == "call_function" and isinstance(n.target, OpOverload):
-            args, kwargs = self.fetch_args_kwargs_from_env(n)
-            self.rounds[n.name] = _name(n) not in _EXACT and not self._was_exact(n, args, kwargs, value)
+        self.rounds[n.name] = name_of(n) not in _EXACT and not self._was_exact(n, args, kwargs, value)
         return value
+
+    def _inside(self, leaf: Any) -> Any:
+        """A graph that an operation runs as something that notes which branches it takes."""
+        if not isinstance(leaf, torch.fx.GraphModule):
+            return leaf
+        inner = Rounding(leaf)
+        inner._conditions, inner.taken = self._conditions, self.taken
+        return lambda *operands: inner.run(*operands, enable_io_processing=False)
 
     @staticmethod
     def _was_exact(node: Node, args: Values, kwargs: Mapping[str, Any], value: Any) -> bool:
@@ -102,19 +124,19 @@ class Wide(Interpreter):
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         if not isinstance(n.target, OpOverload):
             return n.target(*pytree.tree_map(self._inside, args), **kwargs)  # pyright: ignore[reportCallIssue]  # callable
-        noisy = self._random is not None and self._rounds.get(n.name, _name(n) not in _EXACT)
-        eps = _eps(n)
-        growth = _growth(n, args) if noisy else 0.0
+        noisy = self._random is not None and self._rounds.get(n.name, name_of(n) not in _EXACT)
+        eps = epsilon_of(n)
+        more = growth(n, args) if noisy else 0.0
         if noisy and eps:
-            args, kwargs = pytree.tree_map(lambda leaf: self._shaken(leaf, eps * growth), (args, dict(kwargs)))
+            args, kwargs = pytree.tree_map(lambda leaf: self._shaken(leaf, eps * more), (args, dict(kwargs)))
         value = self._compute(n, args, dict(kwargs))
         if not noisy:
             return value
-        wanted = [_dtype(meta) for meta in pytree.tree_leaves(n.meta.get("val"))]
+        wanted = [dtype_of(meta) for meta in pytree.tree_leaves(n.meta.get("val"))]
         leaves, spec = pytree.tree_flatten(value)
-        unit = 1.0 if _name(n) in _UNIT else 0.0
+        unit = 1.0 if name_of(n) in _UNIT else 0.0
         return pytree.tree_unflatten(
-            [self._shaken(leaf, _epsilon(dtype) * growth, unit) for leaf, dtype in zip(leaves, wanted, strict=True)],
+            [self._shaken(leaf, epsilon(dtype) * more, unit) for leaf, dtype in zip(leaves, wanted, strict=True)],
             spec,
         )
 
@@ -147,14 +169,10 @@ class Wide(Interpreter):
 
 
 def _call(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
-    if _name(node) in ("empty", "new_empty", "empty_strided", "new_empty_strided", "empty_like"):
+    if name_of(node) in ("empty", "new_empty", "empty_strided", "new_empty_strided", "empty_like"):
         return pytree.tree_map(lambda leaf: torch.zeros(leaf.shape, dtype=_wide_dtype(leaf.dtype)), node.meta["val"])
     target: Any = node.target
     return target(*args, **kwargs)
-
-
-def _name(node: Node) -> str:
-    return str(getattr(node.target, "__name__", node.target)).split(".")[0]
 
 
 def _wide_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -180,13 +198,9 @@ def _narrowed(leaf: Any, node: Node) -> Any:
     """Back to the float type that the program computes this operation in."""
     if not isinstance(leaf, torch.Tensor) or not (leaf.is_floating_point() or leaf.is_complex()):
         return leaf
-    given = [_dtype(argument.meta.get("val")) for argument in node.all_input_nodes]
+    given = [dtype_of(argument.meta.get("val")) for argument in node.all_input_nodes]
     narrow = next((dtype for dtype in given if dtype is not None and dtype.is_floating_point), None)
     return leaf.to(narrow) if narrow and leaf.is_floating_point() else leaf
-
-
-def _dtype(meta: Any) -> torch.dtype | None:
-    return getattr(meta, "dtype", None)
 
 
 def _as_promised(value: Any, node: Node) -> bool:
@@ -200,49 +214,3 @@ def _as_promised(value: Any, node: Node) -> bool:
         or (isinstance(leaf, torch.Tensor) and leaf.dtype == _wide_dtype(meta.dtype) and leaf.dim() == meta.dim())
         for meta, leaf in zip(metas, leaves, strict=True)
     )
-
-
-def _epsilon(dtype: torch.dtype | None) -> float:
-    """The distance from one to the next number; 0 for what does not round."""
-    return torch.finfo(dtype).eps if dtype is not None and (dtype.is_floating_point or dtype.is_complex) else 0.0
-
-
-def _eps(node: Node) -> float:
-    return max((_epsilon(_dtype(meta)) for meta in pytree.tree_leaves(node.meta.get("val"))), default=0.0)
-
-
-def _growth(node: Node, args: Values) -> float:
-    """How much more than one rounding the operation may lose: it grows with the length of its sums."""
-    length = _length(node, args)
-    if length <= 1:
-        return 1.0
-    narrow = any(_dtype(meta) in _NARROW_SUMS for meta in pytree.tree_leaves(node.meta.get("val")))
-    return 1.0 + math.sqrt(length) / 2 + (0.0 if narrow else length / 16)
-
-
-def _length(node: Node, args: Values) -> int:
-    """How many terms a sum in the operation has, at most."""
-    name = _name(node)
-    tensors = [leaf for leaf in pytree.tree_leaves(args) if isinstance(leaf, torch.Tensor)]
-    if not tensors:
-        return 1
-    if name in ("mm", "bmm", "matmul"):
-        return tensors[0].shape[-1]
-    if name in ("addmm", "baddbmm"):
-        return tensors[1].shape[-1]
-    if "convolution" in name:
-        return max(tensors[1].numel() // max(1, min(tensors[1].shape[:2])), 1)
-    if name in ("_softmax", "_log_softmax", "cumsum", "logsumexp", "cumprod", "logcumsumexp"):
-        return tensors[0].shape[args[1] if isinstance(args[1], int) else args[1][0]] if tensors[0].dim() else 1
-    if name == "native_layer_norm":
-        return math.prod(args[1])
-    if "norm" in name:
-        return tensors[0].numel() // max(1, tensors[0].shape[1]) if tensors[0].dim() > 1 else tensors[0].numel()
-    metas = [meta for meta in pytree.tree_leaves(node.meta.get("val")) if isinstance(meta, torch.Tensor)]
-    smallest = min((int(math.prod(meta.shape)) for meta in metas if not _is_open(meta)), default=1)
-    return max(1, max(tensor.numel() for tensor in tensors) // max(1, smallest))
-
-
-def _is_open(meta: torch.Tensor) -> bool:
-    """Whether a size is a symbol."""
-    return any(isinstance(extent, torch.SymInt) for extent in meta.shape)

@@ -153,10 +153,9 @@ def expect(
 
 
 def _branches(program: ExportedCopy) -> frozenset[tuple[str, bool]]:
-    from irwidget.checking.evaluate import is_cond
+    from irwidget.checking.evaluate import conditions
 
-    names = [node.name for node in program.module.graph.nodes if is_cond(node)]
-    return frozenset((name, chosen) for name in names for chosen in (False, True))
+    return frozenset((name, chosen) for name in conditions(program.module).values() for chosen in (False, True))
 
 
 def _others(

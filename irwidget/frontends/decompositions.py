@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 aten: Any = torch.ops.aten
 _SUM, _MEAN, _MAX = 0, 1, 2
+_INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
 
 
 def _embedding_bag(
@@ -88,11 +89,78 @@ def _dequantize_per_channel(
     return (x.to(kind) - offset) * _along(scales, x, axis).to(kind)
 
 
+def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:
+    """Indices of int32 as int64, where there are dimensions without indices; torch-mlir's list has one type only."""
+    if not _has_narrow(indices):
+        return NotImplemented
+    wide = [one.to(torch.int64) if _is_narrow(one) else one for one in indices]
+    return aten.index_put.default(x, wide, values, accumulate)
+
+
+def _is_narrow(index: Any) -> bool:
+    value = index.meta.get("val") if isinstance(index, torch.fx.Node) else index
+    return isinstance(value, torch.Tensor) and value.dtype == torch.int32
+
+
+def _has_narrow(indices: list[Any]) -> bool:
+    return None in indices and any(map(_is_narrow, indices))
+
+
+def _pow(x: Any, exponent: Any) -> Any:
+    """Of integers: products."""
+    if not _is_integer_power(x, exponent):
+        return NotImplemented
+    made = torch.ones_like(x)
+    for digit in f"{exponent:b}":
+        made = made * made * x if digit == "1" else made * made
+    return made
+
+
+def _is_integer_power(x: Any, exponent: Any) -> bool:
+    value: Any = x.meta.get("val") if isinstance(x, torch.fx.Node) else x
+    integer = not (value.dtype.is_floating_point or value.dtype.is_complex or value.dtype == torch.bool)
+    return integer and isinstance(exponent, int) and exponent >= 0
+
+
+def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
+    """Two parts of a dimension in the other order; torch-mlir's own asks the sizes of parts, which TOSA cannot say."""
+    if not dims:
+        return _roll(x.reshape(-1), shifts, [0]).reshape(x.shape)
+    for shift, dim in zip(_listed(shifts), _listed(dims), strict=True):
+        length = x.shape[dim]
+        if not isinstance(length, int):
+            return NotImplemented
+        first = length - shift % length if length else 0
+        if first % max(length, 1):
+            x = torch.cat([x.narrow(dim, first, length - first), x.narrow(dim, 0, first)], dim)
+    return x.clone()
+
+
+def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
+    """Windows gathered; of torch-mlir's own, StableHLO is left with a number."""
+    if not x.dim() or not isinstance(x.shape[dim], int):
+        return NotImplemented
+    dim %= x.dim()
+    count = (x.shape[dim] - size) // step + 1
+    places = torch.arange(count, device=x.device)[:, None] * step + torch.arange(size, device=x.device)
+    rows = x.index_select(dim, places.reshape(-1))
+    return rows.reshape(*x.shape[:dim], count, size, *x.shape[dim + 1 :]).movedim(dim + 1, -1)
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, int) else value
+
+
 def _table() -> dict[Any, Callable[..., Any]]:
     """By operator. Those of quantisation are there once a quantiser has been imported."""
     table: dict[Any, Callable[..., Any]] = {
         aten._embedding_bag.default: _embedding_bag,
         aten._embedding_bag_forward_only.default: _embedding_bag,
+        aten._neg_view.default: torch.neg,
+        aten.pow.Tensor_Scalar: _pow,
+        aten.roll.default: _roll,
+        aten.unfold.default: _unfold,
+        **dict.fromkeys(_INDEX_PUTS, _index_put),
     }
     quantised: Any = torch.ops.quantized_decomposed
     for name, function in (
@@ -109,8 +177,21 @@ def _table() -> dict[Any, Callable[..., Any]]:
     return table
 
 
+_SOMETIMES: dict[Any, Callable[[Any, Any], bool]] = {
+    **dict.fromkeys(_INDEX_PUTS, lambda _, indices: _has_narrow(indices)),
+    aten.pow.Tensor_Scalar: _is_integer_power,
+}
+"""Operators that are taken apart for some arguments only, and whether they are for the first two."""
+
+
+def of_parts() -> dict[Any, Callable[..., Any]]:
+    """The decompositions of operators that come up where complex numbers are written in parts."""
+    return {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll, aten.unfold.default: _unfold}
+
+
 def of(program: ExportedProgram) -> dict[Any, Callable[..., Any]]:
     """The decompositions of the operators that a program has."""
     modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
-    targets = {node.target for module in modules for node in module.graph.nodes if node.op == "call_function"}
+    nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
+    targets = {node.target for node in nodes if _SOMETIMES.get(node.target, lambda *_: True)(*node.args[:2])}
     return {operator: function for operator, function in _table().items() if operator in targets}

@@ -50,4 +50,5 @@ def other(given: Given, program: ExportedProgram) -> tuple[Form, Given]:
         )
     if not (in_parts or chosen):
         return PLAIN, given
-    return Form(in_parts, chosen, tuple(Diagnostic("remark", one) for one in said)), given
+    more = decompositions.of_parts() if in_parts else {}
+    return Form(in_parts, {**more, **chosen}, tuple(Diagnostic("remark", one) for one in said)), given

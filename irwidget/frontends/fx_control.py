@@ -1,7 +1,7 @@
-"""Control flow of PyTorch (`torch.cond`, `map`, `scan`) as torch-mlir's `prim.If` and `prim.Loop`, which become `scf`.
+"""Control flow of PyTorch (`torch.cond`, `while_loop`, `map`, `scan`) as torch-mlir's `prim.If` and `prim.Loop`.
 
-torch-mlir's importer has `while_loop` and refuses the others. Their bodies are functions of the module by then, which
-the first pass inlines.
+These become `scf`. torch-mlir's importer has `while_loop`, of bodies that use nothing from outside, and refuses the
+others. Their bodies are functions of the module by then, which the first pass inlines.
 """
 
 from __future__ import annotations
@@ -52,14 +52,38 @@ class NodeImporter(_NodeImporter):
                 mlir.ir.Operation.create("torch.prim.If.yield", operands=results, loc=loc)
         self._bind(node, branch.results)
 
+    def tensor_list(self, loc: Any, values: Sequence[Any], optional: bool) -> Any:
+        """A list of tensors of which some are constants; torch-mlir's takes values of the graph only."""
+        with loc:
+            operands = [
+                self.literal(value) if isinstance(value, torch.Tensor) else self._value_or_none(value, loc)
+                for value in values
+            ]
+        kind = "!torch.list<optional<vtensor>>" if optional else "!torch.list<vtensor>"
+        return _made("torch.prim.ListConstruct", [mlir.ir.Type.parse(kind, context=self.mlir_context)], operands, loc)
+
     def while_loop(self, loc: Any, node: Any) -> None:
-        """torch-mlir's own, of values to begin with that no pass knows (see `has_while`)."""
-        for carried in pytree.tree_leaves(node.args[2:]):
+        """`while_loop(condition, body, carries, others)`: a loop of values that no pass knows (see `has_while`)."""
+        condition, function, carries, *more = node.args
+        for carried in pytree.tree_leaves(carries):
             if not isinstance(carried, torch.fx.Node):
                 raise NotImplementedError(f"while_loop begins with {carried!r}: begin with torch.tensor({carried!r})")
             if carried.op == "call_function" and _is_constant(carried):
                 self._hide(carried, loc)
-        super().while_loop(loc, node)
+        start, others = self._values(loc, carries), self._values(loc, more[0] if more else ())
+        types, truth = self._result_types(node), self.types.create_vtensor_type(torch.bool, ())
+
+        def goes_on(values: Sequence[Any]) -> Any:
+            (result,) = self._call(node, condition, [*values, *others], [truth], loc)
+            return _made("torch.aten.Bool.Tensor", [self.types.torch_bool_type], [result], loc)
+
+        def body(number: Any, made: list[Any]) -> tuple[Any, list[Any]]:
+            results = self._call(node, function, [*made, *others], types, loc)
+            return goes_on(results), results
+
+        begins = goes_on(start)
+        times = self._integer(torch.iinfo(torch.int64).max, loc)
+        self._bind(node, self._prim_loop(times, begins, start, types, body, loc))
 
     def _hide(self, node: Any, loc: Any) -> None:
         """Add a zero to a value that no pass knows."""
@@ -129,19 +153,43 @@ class NodeImporter(_NodeImporter):
         self, length: int, start: Sequence[Any], types: _Types, body: Callable[[Any, list[Any]], list[Any]], loc: Any
     ) -> list[Any]:
         """`for number in range(length): values = body(number, values)`; the last values."""
-        true = self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self.types.torch_bool_type, loc)
-        times = self._integer(length, loc)
+
+        def always(number: Any, values: list[Any]) -> tuple[Any, list[Any]]:
+            made = body(number, values)
+            return self._true(loc), made
+
+        begins = self._true(loc)
+        return self._prim_loop(self._integer(length, loc), begins, start, types, always, loc)
+
+    def _prim_loop(
+        self,
+        times: Any,
+        begins: Any,
+        start: Sequence[Any],
+        types: _Types,
+        body: Callable[[Any, list[Any]], tuple[Any, list[Any]]],
+        loc: Any,
+    ) -> list[Any]:
+        """At most so many times, if it `begins`: `goes_on, values = body(number, values)`; the last values."""
         loop = mlir.ir.Operation.create(
-            "torch.prim.Loop", results=types, operands=[times, true, *start], regions=1, loc=loc
+            "torch.prim.Loop", results=types, operands=[times, begins, *start], regions=1, loc=loc
         )
         with loc:
             block = mlir.ir.Block.create_at_start(loop.regions[0], [self.types.torch_int_type, *types])
         with mlir.ir.InsertionPoint(block):
             number, *values = list(block.arguments)
-            made = body(number, values)
-            go_on = self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self.types.torch_bool_type, loc)
-            mlir.ir.Operation.create("torch.prim.Loop.condition", operands=[go_on, *made], loc=loc)
+            goes_on, made = body(number, values)
+            mlir.ir.Operation.create("torch.prim.Loop.condition", operands=[goes_on, *made], loc=loc)
         return list(loop.results)
+
+    def _true(self, loc: Any) -> Any:
+        return self._constant("torch.constant.bool", mlir.ir.BoolAttr.get(True), self.types.torch_bool_type, loc)
+
+    def _value_or_none(self, value: Any, loc: Any) -> Any:
+        return self._none(loc) if value is None else self.argument(loc, value)
+
+    def _none(self, loc: Any) -> Any:
+        return _made("torch.constant.none", [mlir.ir.Type.parse("!torch.none", context=self.mlir_context)], [], loc)
 
     def _slice(self, value: Any, node: Any, number: Any, loc: Any) -> Any:
         kind = node.meta["val"]
@@ -160,7 +208,7 @@ class NodeImporter(_NodeImporter):
         of_sizes = mlir.ir.Type.parse("!torch.list<int>", context=self.mlir_context)
         shape = _made("torch.prim.ListConstruct", [of_sizes], sizes, loc)
         dtype = self._integer(private_torch_mlir.importer().TORCH_DTYPE_TO_INT[value.dtype], loc)
-        none = _made("torch.constant.none", [mlir.ir.Type.parse("!torch.none", context=self.mlir_context)], [], loc)
+        none = self._none(loc)
         return _made("torch.aten.zeros", [kind], [shape, dtype, none, none, none], loc)
 
     def _integer(self, value: int, loc: Any) -> Any:

@@ -44,6 +44,7 @@ STABLEHLO = _torch_mlir_opt(
     "torch-backend-to-stablehlo-backend-pipeline",
 )
 TO_LINALG = (TORCH_BACKEND, LINALG)
+_NAMES = {TOSA: "TOSA", STABLEHLO: "StableHLO"}
 
 
 def _target(name: str, language: str, steps: tuple[Step, ...], summary: str) -> Target:
@@ -106,8 +107,11 @@ class Model(Begun):
     def _suited(self, target: Target, options: Options) -> Model:
         """This model, or its other form where it has one and torch-mlir refuses this.
 
-        Raises ExportError for shapes that TOSA cannot say, before any pass is shown.
+        Raises ExportError for shapes that TOSA cannot say and control flow that it and StableHLO cannot, before any
+        pass is shown.
         """
+        if language := next((_NAMES[step] for step in target.steps if step in _NAMES), ""):
+            refusing.check_control_flow(self._program, self.given.called, language)
         dynamic = target.name == "tosa_mlir" and refusing.is_dynamic(self._program)
         if not target.steps or (self._other is None and not dynamic):
             return self

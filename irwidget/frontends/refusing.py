@@ -91,6 +91,26 @@ def _unknown(operation: Any) -> str:
     return named.removeprefix("torch.") if named.startswith("torch.aten.") else ""
 
 
+_CONTROL = {
+    "cond": "compute both branches and choose with torch.where",
+    "while_loop": "",
+    "map_impl": "write the loop in Python, which unrolls it",
+    "scan": "write the loop in Python, which unrolls it",
+}
+"""PyTorch's control flow, by the names of its operators, and what can be done without it."""
+
+
+def check_control_flow(program: ExportedProgram, name: str, language: str) -> None:
+    """Raise ExportError for control flow, which torch-mlir's passes to TOSA and StableHLO do not know."""
+    for node in program.graph.nodes:
+        advice = _CONTROL.get(str(node.target)) if node.op == "call_function" else None
+        if advice is not None:
+            operator = f"torch.{str(node.target).removesuffix('_impl')}"
+            why = f"has no form in {language} that torch-mlir makes"
+            other = "lower it to linalg_on_tensors_mlir, where it becomes scf"
+            raise refusal(name, node, why, f"{other}, or {advice}" if advice else other, operator)
+
+
 def is_dynamic(program: ExportedProgram) -> bool:
     """Whether a size of an input is not a number; sizes that depend on values do not count."""
     return any(str(symbol).startswith("s") for symbol in program.range_constraints)

@@ -232,11 +232,19 @@ _HINTS = (
 )
 
 
+_EXPLANATION = re.compile(
+    r"^ *Explanation: (?P<why>.{1,300}?)[ .]*(?: Found in <.*)?$(?:\n *Hint: (?P<remedy>.{1,300})$)?", re.M
+)
+
+
 def explain(error: BaseException, name: str, tracer: str) -> ExportError:
     """What an exception of a tracer means for the user: their line, the cause, what to try."""
     text = f"{type(error).__name__}: {error}"
     place = user_line(error)
     cause, advice = first_line(error), ""
+    if explained := _EXPLANATION.search(text):  # of torch's graph breaks, whose first line says nothing
+        cause = f"{type(error).__name__}: {explained['why']}"
+        advice = (explained["remedy"] or "").removesuffix(".")
     for needles, meaning, remedy in _HINTS:
         if any(needle in text for needle in needles):
             cause, advice = f"{meaning} ({first_line(error)})", remedy

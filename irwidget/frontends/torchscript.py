@@ -62,7 +62,8 @@ def lower(model: Any, inputs: tuple[Any, ...], kwargs: Mapping[str, Any], name: 
     except Exception as error:
         raise frontend.explain(error, name, "torch.jit.trace") from error
     seconds = time.perf_counter() - started
-    dumps = (_dump("torch.jit.trace", traced.graph, seconds), _dump("inline", traced.inlined_graph, 0.0))
+    graph, inlined = from_zero(str(traced.graph), str(traced.inlined_graph))
+    dumps = (_dump("torch.jit.trace", graph, seconds), _dump("inline", inlined, 0.0))
     return Trace(
         "torch_script_graph_ir",
         dumps,
@@ -185,8 +186,39 @@ def _names(model: Any, count: int, kwargs: Mapping[str, Any]) -> list[str]:
     return [*(said[i] if i < len(said) else f"input_{i}" for i in range(count)), *kwargs]
 
 
-def _dump(name: str, graph: Any, seconds: float) -> Dump:
-    lines = str(graph).rstrip("\n").split("\n")
+_MANGLED = re.compile(r"(?P<module>__torch__\.(?:\w+\.)*?)___torch_mangle_(?P<number>\d+)\.(?P<name>\w+)")
+_TYPE = re.compile(r"__torch__\.(?:\w+\.)*\w+")
+
+
+def from_zero(*graphs: str) -> tuple[str, ...]:
+    """Graphs with the numbers that TorchScript tells types of one name apart by, as a process of their own has them.
+
+    It counts them in the whole process, so that each trace of a model has others.
+    """
+    plain: set[str] = set()
+    numbers: dict[int, str] = {}
+    for found in (found for graph in graphs for found in _TYPE.finditer(graph)):
+        mangled = _MANGLED.fullmatch(found[0])
+        if mangled:
+            numbers[int(mangled["number"])] = mangled["module"] + mangled["name"]
+        else:
+            plain.add(found[0])
+    renamed: dict[str, str] = {}
+    following = 0
+    for number, name in sorted(numbers.items()):
+        module, _, last = name.rpartition(".")
+        old = f"{module}.___torch_mangle_{number}.{last}"
+        if name not in plain:
+            plain.add(name)
+            renamed[old] = name
+        else:
+            renamed[old] = f"{module}.___torch_mangle_{following}.{last}"
+            following += 1
+    return tuple(_TYPE.sub(lambda found: renamed.get(found[0], found[0]), graph) for graph in graphs)
+
+
+def _dump(name: str, graph: str, seconds: float) -> Dump:
+    lines = graph.rstrip("\n").split("\n")
     places: list[Location | None] = []
     for number, line in enumerate(lines):
         found = _PLACE.search(line)

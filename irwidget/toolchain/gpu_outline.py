@@ -243,7 +243,8 @@ def _pipeline(gpu: str, arch: str, bare: bool) -> str:
     tidy = "reconcile-unrealized-casts,canonicalize,cse"
     pointers = "use-bare-ptr-memref-call-conv=true" if bare else ""
     if gpu == "nvptx":
-        inner = f"{prepare},convert-scf-to-cf,convert-gpu-to-nvvm{{{pointers}}},convert-nvvm-to-llvm,{tidy}"
+        integers = "convert-math-to-llvm"  # of those that the conversion to NVVM has for 32 bits only
+        inner = f"{prepare},convert-scf-to-cf,convert-gpu-to-nvvm{{{pointers}}},{integers},convert-nvvm-to-llvm,{tidy}"
         return f"builtin.module(nvvm-attach-target{{chip={arch} O=2}},gpu.module({inner}))"
     if gpu == "amdgpu":
         inner = f"{prepare},convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={arch} {pointers}}},{tidy}"

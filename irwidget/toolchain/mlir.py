@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irwidget import private_torch_mlir
-from irwidget.toolchain import locations, parsing
+from irwidget.toolchain import assert_names, locations, parsing
 from irwidget.trace import WHOLE, Content, Diagnostic, Scope
 
 ir: Any = None
@@ -174,12 +174,15 @@ def run(planned: PlannedPass, module: Any, *, verify: bool = True, more: bool = 
         planned = PlannedPass(planned.name, planned.options, ("func.func",))
     manager = passmanager.PassManager.parse(planned.pipeline, context=module.context)
     manager.enable_verifier(verify)
+    before = assert_names.of(module) if planned.name in assert_names.PASSES else None
     try:
         for operation in operations:
             manager.run(operation)
     except ir.MLIRError as error:
         found = tuple(_diagnostic(d) for d in error.error_diagnostics)
         raise PassFailed(found[0].message if found else error.message, found) from None
+    if before is not None:
+        assert_names.number_from_zero(module, before, ir.SymbolTable)
 
 
 def parse(source: bytes | str, context: Any) -> Any:

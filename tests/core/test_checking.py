@@ -9,6 +9,7 @@ from torch import nn
 
 import irwidget
 from irwidget.checking.expected import ExpectedResult
+from irwidget.checking.growth import growth
 from irwidget.checking.judge import judge
 from irwidget.toolchain.events import Array
 from irwidget.trace import Element, Verdict
@@ -150,6 +151,54 @@ def test_the_wrong_pass_is_named_among_those_that_keep_the_error(rewriting, mlp)
         assert (low.check.state, low.check.dump) == ("differs", "wrong")
         assert isinstance(low.check.element, Element)
         assert low.check.error > 0.01 > low.check.eager_error
+
+
+def small_pivot(x):
+    return torch.linalg.slogdet(x)[1]
+
+
+def transformed(x):
+    return torch.fft.rfft(x, dim=0)
+
+
+def beside(x):
+    """What lies beside a view in memory, after arithmetic."""
+    return torch.as_strided((x * 2).select(1, 1), (2, 2), (12, 1))
+
+
+RIGHT = {
+    "elimination": (small_pivot, torch.tensor([[1e-3, 1.0, 2.0], [1.0, 2.0, 0.5], [3.0, 0.25, 1.0]])),
+    "a transform": (transformed, torch.rand(36, 10, generator=torch.Generator().manual_seed(0))),
+    "memory beside a view": (beside, torch.rand(2, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_what_right_programs_lose_is_allowed(case):
+    function, x = RIGHT[case]
+    low = irwidget.lower(function, x, to="linalg_on_tensors_mlir", check=True)
+    assert low.check.state == "equal", str(low.check)
+
+
+def test_a_transform_loses_by_its_length_and_elimination_by_its_pivots():
+    def grown(function, x):
+        (node, *_) = (
+            node
+            for node in torch.export.export(as_module(function), (x,)).graph.nodes
+            if node.op == "call_function" and "getitem" not in str(node.target)
+        )
+        return growth(node, (x, *node.args[1:]))
+
+    assert grown(transformed, torch.zeros(64, 3)) == grown(transformed, torch.zeros(64, 30))
+    assert grown(transformed, torch.zeros(64, 3)) > 2 * grown(transformed, torch.zeros(16, 3))
+    assert grown(small_pivot, RIGHT["elimination"][1]) > 1000
+    assert grown(small_pivot, torch.eye(3)) == 4
+
+
+def as_module(function):
+    module = nn.Module()
+    module.forward = function
+    return module
 
 
 def test_one_large_element_hides_no_other():

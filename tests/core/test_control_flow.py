@@ -50,6 +50,16 @@ class Known(nn.Module):
         return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5 + 1), (first + 1, x))
 
 
+class Closed(nn.Module):
+    """A condition and a body that use tensors from outside, and branches inside of the body."""
+
+    def forward(self, x: torch.Tensor, limit: torch.Tensor) -> Any:
+        def body(i: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return i + 1, torch.cond(x.sum() > 0, lambda x: x * 0.5 - limit, lambda x: x + limit, (x,))
+
+        return while_loop(lambda i, x: i < limit, body, (torch.tensor(0), x))[1]
+
+
 class Map(nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
         return torch_map(lambda row, y: row.sin() + y, x, y)
@@ -64,6 +74,7 @@ PROGRAMS: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...], str]] = {
     "cond": (Cond(), (torch.ones(3, 4),), "scf.if"),
     "while_loop": (While(), (torch.ones(3, 4),), "scf.while"),
     "while_loop of a known number": (Known(), (torch.ones(3, 4),), "scf.while"),
+    "while_loop with closures": (Closed(), (torch.ones(3, 4), torch.tensor(5)), "scf.while"),
     "map": (Map(), (torch.rand(3, 4), torch.rand(4)), "scf.for"),
     "scan": (Scan(), (torch.rand(3, 4),), "scf.for"),
 }
@@ -87,6 +98,15 @@ def test_the_inputs_of_a_check_reach_both_branches() -> None:
     assert found.unexecuted == ()
 
 
+def test_branches_inside_of_loops_are_counted() -> None:
+    model, inputs = Closed().eval(), (torch.ones(3, 4), torch.tensor(5))
+    program = expected.ExportedCopy.of(export.export(model, inputs))
+    found = expected.expect(model, inputs, {}, program, seconds=60)
+    name = "cond in while_loop_body_graph_0"
+    assert found.cases[0].taken == {(name, True), (name, False)}
+    assert found.unexecuted == ()
+
+
 class Never(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         return torch.cond((x * x).sum() >= 0, lambda x: x + 1, lambda x: x - 1, (x,))
@@ -95,6 +115,16 @@ class Never(nn.Module):
 def test_a_branch_that_no_input_reaches_is_told() -> None:
     low = irwidget.lower(Never(), torch.ones(3, 4), to="linalg_on_tensors_mlir", check=True, timeout=120)
     assert str(low.check).endswith(", but no input reached cond where it is False")
+
+
+class NeverInside(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return torch_map(lambda row: torch.cond((row * row).sum() >= 0, lambda r: r + 1, lambda r: r - 1, (row,)), x)
+
+
+def test_a_branch_inside_of_a_loop_that_no_input_reaches_is_told() -> None:
+    low = irwidget.lower(NeverInside(), torch.ones(3, 4), to="linalg_on_tensors_mlir", check=True, timeout=120)
+    assert str(low.check).endswith(", but no input reached cond in body_graph_0 where it is False")
 
 
 class Numbers(nn.Module):
@@ -106,6 +136,34 @@ def test_results_of_a_body_may_be_nested() -> None:
     low = irwidget.lower(Numbers(), torch.rand(3, 4), torch.rand(4), to="linalg_on_tensors_mlir", check=True)
     assert low.check is not None
     assert low.check.state == "equal"
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "said"),
+    [
+        ("cond", "tosa_mlir", "torch.cond has no form in TOSA"),
+        ("while_loop", "stablehlo_mlir", "torch.while_loop has no form in StableHLO"),
+        ("map", "tosa_mlir", "torch.map has no form in TOSA"),
+        ("scan", "stablehlo_mlir", "torch.scan has no form in StableHLO"),
+    ],
+)
+def test_control_flow_is_refused_before_any_pass_where_it_has_no_form(name: str, target: str, said: str) -> None:
+    model, inputs, _ = PROGRAMS[name]
+    with pytest.raises(ExportError, match=said) as refused:
+        irwidget.lower(model.eval(), *inputs, to=target, timeout=60)
+    assert f"{__file__}:" in str(refused.value)
+    assert "Next step: lower it to linalg_on_tensors_mlir" in str(refused.value)
+    assert refused.value.lowering is None
+
+
+def test_what_torch_refuses_of_a_branch_is_told_with_its_own_advice() -> None:
+    def aliased(x: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: (x, x.sum()), lambda x: (x * 2, x.mean()), (x,))
+
+    with pytest.raises(ExportError) as refused:
+        irwidget.lower(aliased, torch.ones(3), to="torch_mlir", timeout=60)
+    assert "Higher order ops do not support aliasing\n" in str(refused.value)
+    assert str(refused.value).endswith("Try: Replace `return input` with `return input.clone()` to avoid aliasing.")
 
 
 def test_a_loop_that_begins_with_a_python_number_is_refused_with_the_next_step() -> None:

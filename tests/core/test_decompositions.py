@@ -45,3 +45,46 @@ def test_int8_of_pt2e(target: str) -> None:
     assert str(low.check).startswith(("equal to eager PyTorch", "not checked: stablehlo")), low.check
     assert "xi8>" in low.text
     assert "quantize_per_tensor.default is decomposed" in "".join(d.message for d in low.diagnostics)
+
+
+WHERE = torch.tensor([0, 2])
+
+
+def put(x: torch.Tensor) -> Any:
+    """Indices of int32 beside a dimension without indices, and tensors of the user's own in lists."""
+    y: Any = torch.ops.aten.index_put(x, [None, WHERE.int() * 1], x[:, :2], True)
+    y[:, WHERE] = 2 * x[:, WHERE]
+    return y, torch.cat([x[0], WHERE.float()])
+
+
+def test_indices_and_lists_of_constants() -> None:
+    low = irwidget.lower(put, torch.randn(3, 4), to="llvm_ir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch after mlir-to-llvmir"), low.check
+
+
+def rolled(x: torch.Tensor) -> Any:
+    return x.roll(1), x.roll((2, -1), (0, 1)), x.roll(5, 1), x.roll(0, 0)
+
+
+def test_roll_reaches_tosa() -> None:
+    low = irwidget.lower(rolled, torch.randn(3, 4), to="tosa_mlir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def windows(x: torch.Tensor) -> Any:
+    return x.unfold(-1, 4, 3).sum(1), x.unfold(0, 2, 1)
+
+
+def test_windows_reach_stablehlo() -> None:
+    low = irwidget.lower(windows, torch.randn(3, 11), to="stablehlo_mlir", timeout=120, check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+
+
+def powers(x: torch.Tensor) -> Any:
+    return x**0, x**1, x**3, x.int() ** 6, x.float() ** 3
+
+
+def test_powers_of_integers() -> None:
+    low = irwidget.lower(powers, torch.arange(-3, 4), to="linalg_on_tensors_mlir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check

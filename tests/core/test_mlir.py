@@ -1,9 +1,12 @@
 """Pipelines taken apart, and locations taken out of printed IR."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import irwidget
 from irwidget.toolchain import locations, mlir
 from irwidget.trace import Location
 
@@ -139,3 +142,23 @@ def test_a_line_that_opens_a_region_has_the_location_of_its_operation():
         ("return %0 : tensor", 10),
         ("}", 11),
     ]
+
+
+ASSERTS = """module {
+  llvm.mlir.global private constant @assert_msg_1("mine")
+  func.func @main(%a: i1, %b: i1) {
+    cf.assert %a, "first"
+    cf.assert %b, "second"
+    cf.assert %a, "another"
+    return
+  }
+}"""
+
+
+def test_the_messages_of_assertions_are_numbered_from_zero_in_every_module():
+    texts = [irwidget.lower(ASSERTS, to="raw_ir", pipeline="mlir-opt --convert-cf-to-llvm").text for _ in range(2)]
+    assert texts[0] == texts[1]
+    assert 'assert_msg_1("mine")' in texts[0]
+    names = {"assert_msg", "assert_msg_0", "assert_msg_2"}
+    assert set(re.findall(r"global.*@(assert_msg\w*)", texts[0])) == {*names, "assert_msg_1"}
+    assert set(re.findall(r"addressof @(assert_msg\w*)", texts[0])) == names

@@ -114,3 +114,14 @@ def test_a_pipeline_goes_on_from_it():
     ]
     assert low.text == low.dumps[1].text.replace("aten::relu_", "mine::relu")
     assert [dump.changed for dump in low.dumps[2:]] == [True, False]
+
+
+def test_a_trace_is_the_same_again():
+    """TorchScript numbers types of one name in the whole process; two of them in one graph stay two."""
+    model, x = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)), torch.ones(1, 2)
+    texts = [[dump.text for dump in irwidget.lower(model, x, to="torch_script_graph_ir").dumps] for _ in range(3)]
+    assert texts[0] == texts[1] == texts[2]
+    assert set(re.findall(r"__torch__[.\w]*Linear", texts[0][0])) == {
+        "__torch__.torch.nn.modules.linear.Linear",
+        "__torch__.torch.nn.modules.linear.___torch_mangle_0.Linear",
+    }

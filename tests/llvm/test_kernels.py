@@ -137,6 +137,17 @@ def test_every_function_by_itself_is_checked_and_valid(name: str, dtype: torch.d
     assert "is equal" in str(whole.check)
 
 
+def integers(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return tuple(x.to(dtype).abs() for dtype in (torch.int8, torch.int16, torch.int32, torch.int64))
+
+
+@pytest.mark.parametrize("target", ENTRY)
+def test_the_size_of_integers_of_every_width(target: str) -> None:
+    low = irwidget.lower(integers, torch.arange(-4, 4), to=target, kernels=True, timeout=120)
+    assert_valid(target, low)
+    assert len(kernels(low)) >= 4
+
+
 OPENCL = ("erf", "sinh")
 
 
@@ -210,9 +221,11 @@ def _texts(program: str, target: str, whole: bool) -> tuple[str, ...]:
     return tuple(dump.text for dump in lower(named(program), target, kernels=not whole).dumps)
 
 
-def test_a_lowering_is_the_same_in_a_fresh_worker() -> None:
-    cases = [*((target, False) for target in ENTRY), ("spirv", True)]
+def test_a_lowering_is_the_same_again_and_in_a_fresh_worker() -> None:
+    cases = [*((target, False) for target in ENTRY), ("spirv", True), ("llvm_ir", True)]
     before = {case: _texts("embedding", *case) for case in cases}
+    assert "@assert_msg_0" in before[cases[-1]][-1]
+    assert _texts("embedding", *cases[-1]) == before[cases[-1]]
     client.shutdown()
     assert {case: _texts("embedding", *case) for case in cases} == before
 

@@ -1,0 +1,211 @@
+"""What works element by element as Spyre's front end takes it apart: arithmetic, comparisons, choices, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.fx.traceback as fx_traceback
+
+from irwidget.errors import UnsupportedError
+from irwidget.spyre.customops import ops
+from irwidget.spyre.decomposed import new_table
+from irwidget.spyre.hardware import FP16_MAX
+
+Tensor = torch.Tensor
+aten = torch.ops.aten
+TABLE, decomposes = new_table()
+
+
+@decomposes("index_select")
+def _index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    return aten.index.Tensor(x, [None] * (dim % x.dim()) + [index])
+
+
+@decomposes("elu")
+def _elu(x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+    if scale != 1 or input_scale != 1:
+        return NotImplemented
+    return aten.where.self(x > 0, x, (torch.exp(x) - 1) * alpha)
+
+
+@decomposes("mish")
+def _mish(x: Tensor) -> Tensor:
+    return x * torch.tanh(aten.softplus(x))
+
+
+@decomposes("leaky_relu")
+def _leaky_relu(x: Tensor, slope: float = 0.01) -> Tensor:
+    return aten.where.self(x > 0, x, x * slope)
+
+
+@decomposes("clamp", "hardtanh", "clamp_min", "clamp_max")
+def _clamp(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
+    if low is not None:
+        x = ops().clip(x, float(low), FP16_MAX)
+    if high is not None:
+        x = ops().clip(x, -FP16_MAX, float(high))
+    return x
+
+
+TABLE["clamp_max"] = lambda x, high: _clamp(x, None, high)
+TABLE["hardtanh"] = lambda x, low=-1.0, high=1.0: _clamp(x, low, high)
+
+
+@decomposes("relu6")
+def _relu6(x: Tensor) -> Tensor:
+    return _clamp(x, 0.0, 6.0)
+
+
+@decomposes("ceil")
+def _ceil(x: Tensor) -> Tensor:
+    return torch.neg(torch.floor(torch.neg(x)))
+
+
+@decomposes("sign")
+def _sign(x: Tensor) -> Tensor:
+    zero = _filled(x, 0.0)
+    positive = torch.gt(x, zero)
+    one = _filled(x, 1.0)
+    negative = torch.lt(x, zero)
+    return aten.where.self(positive, one, aten.where.self(negative, _filled(x, -1.0), zero))
+
+
+@decomposes("bitwise_not")
+def _bitwise_not(x: Tensor) -> Any:
+    return _logical_not(x) if x.dtype == torch.bool else NotImplemented
+
+
+@decomposes("logical_not")
+def _logical_not(x: Tensor) -> Tensor:
+    return torch.eq(x, torch.ne(x, x)) if x.dtype == torch.bool else torch.eq(x, torch.zeros_like(x))
+
+
+@decomposes("bitwise_and.Tensor")
+def _bitwise_and(a: Tensor, b: Tensor) -> Any:
+    return torch.logical_and(a, b) if a.dtype == torch.bool else NotImplemented
+
+
+@decomposes("where.ScalarOther", "where.ScalarSelf", "where.Scalar")
+def _where(condition: Tensor, a: Any, b: Any) -> Tensor:
+    dtype = next((t.dtype for t in (a, b) if isinstance(t, torch.Tensor)), torch.float16)
+    a, b = (t if isinstance(t, torch.Tensor) else torch.full(condition.shape, t, dtype=dtype) for t in (a, b))
+    return aten.where.self(condition, a, b)
+
+
+@decomposes("masked_fill.Scalar", "masked_fill.Tensor")
+def _masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    filler = value if isinstance(value, torch.Tensor) else torch.full((), value, dtype=x.dtype)
+    return aten.where.self(mask, filler, x)
+
+
+def _filled(x: Tensor, value: float, **kwargs: Any) -> Tensor:
+    return torch.full(list(x.shape), value, dtype=kwargs.get("dtype") or x.dtype)
+
+
+TABLE["ones"] = lambda size, dtype=None, **_: torch.full(size, 1.0, dtype=dtype or torch.get_default_dtype())
+TABLE["zeros"] = lambda size, dtype=None, **_: torch.full(size, 0.0, dtype=dtype or torch.get_default_dtype())
+TABLE["ones_like"] = lambda x, **kw: _filled(x, 1.0, **kw)
+TABLE["zeros_like"] = lambda x, **kw: _filled(x, 0.0, **kw)
+TABLE["full_like"] = lambda x, value, **kw: _filled(x, value, **kw)
+TABLE["new_ones"] = lambda x, size, dtype=None, **_: torch.full(size, 1.0, dtype=dtype or x.dtype)
+TABLE["new_zeros"] = lambda x, size, dtype=None, **_: torch.full(size, 0.0, dtype=dtype or x.dtype)
+TABLE["new_full"] = lambda x, size, value, dtype=None, **_: torch.full(size, value, dtype=dtype or x.dtype)
+
+
+def _arithmetic(name: str) -> Callable[..., Any]:
+    op = getattr(torch, name)
+
+    def decompose(a: Tensor, b: Any, *, alpha: float = 1) -> Any:
+        if not isinstance(a, torch.Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
+        if a.dtype == torch.int64 and (b.dtype == torch.int64 if isinstance(b, torch.Tensor) else isinstance(b, int)):
+            return _through_float(op, a, b * alpha if alpha != 1 else b)
+        if alpha == 1:
+            return NotImplemented
+        other = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=a.dtype)
+        factor = _filled(other, alpha)
+        with fx_traceback.annotate({"aten": "full"}):  # upstream's product goes by that name, and out of the scratchpad
+            scaled = other * factor
+        return op(a, scaled)
+
+    return decompose
+
+
+def _through_float(op: Callable[..., Tensor], a: Tensor, b: Any) -> Tensor:
+    """int64 arithmetic: cast to float32 on the CPU, compute, cast back."""
+    cast = ops().to_dtype_cpu
+    other = cast(b, torch.float32) if isinstance(b, torch.Tensor) else float(b)
+    return cast(op(cast(a, torch.float32), other), torch.int64)
+
+
+TABLE["add.Tensor"] = _arithmetic("add")
+TABLE["sub.Tensor"] = _arithmetic("sub")
+TABLE["mul.Tensor"] = _arithmetic("mul")
+
+
+@decomposes("maximum")
+def _maximum(a: Tensor, b: Tensor) -> Any:
+    return _through_float(torch.maximum, a, b) if a.dtype == b.dtype == torch.int64 else NotImplemented
+
+
+@decomposes("minimum")
+def _minimum(a: Tensor, b: Tensor) -> Any:
+    return _through_float(torch.minimum, a, b) if a.dtype == b.dtype == torch.int64 else NotImplemented
+
+
+@decomposes("div.Tensor", "div.Scalar")
+def _div(a: Tensor, b: Any) -> Any:
+    """A number is divided by through its reciprocal."""
+    if isinstance(b, torch.Tensor) or not b or not a.dtype.is_floating_point:
+        return NotImplemented
+    return a * (1.0 / b)
+
+
+@decomposes("copy")
+def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
+    """What a write leaves: the values in its place, laid out as they were; a returned clone is filled by the host."""
+    if (fx_traceback.current_meta.get("custom") or {}).get("into_clone"):
+        return ops().copy_via_cpu(x.expand(into.shape), into.dtype)
+    if x.dtype == into.dtype and x.shape == into.shape and x.stride() == into.stride():
+        return x.clone()
+    return ops().copied((x if x.dtype == into.dtype else x.to(into.dtype)).expand(into.shape))
+
+
+@decomposes("square")
+def _square(x: Tensor) -> Tensor:
+    return x * x
+
+
+@decomposes("pow.Tensor_Scalar")
+def _pow(x: Tensor, exponent: float) -> Any:
+    if exponent == 0.5:
+        return torch.sqrt(x)
+    if exponent == -0.5:
+        return torch.rsqrt(x)
+    if exponent == 1:
+        if isinstance(exponent, int):
+            return x
+        with fx_traceback.annotate({"aten": "pow"}):  # a power of 1.0 is computed
+            return x.clone()
+    if exponent == -1:
+        return torch.reciprocal(x)
+    if float(exponent).is_integer() and 2 <= exponent <= 32:
+        return _power(x, int(exponent))
+    return NotImplemented
+
+
+def _power(x: Tensor, n: int) -> Tensor:
+    if n == 1:
+        return x
+    half = _power(x, n // 2)
+    square = half * half
+    return square * x if n % 2 else square
+
+
+@decomposes("native_dropout", "dropout")
+def _dropout(x: Tensor, p: float, train: bool) -> Any:
+    if train and p:
+        raise UnsupportedError("Spyre backend does not support: dropout in training. Call model.eval() first.")
+    return x

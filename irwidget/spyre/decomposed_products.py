@@ -1,0 +1,169 @@
+"""Products as Spyre's front end takes them apart: matmuls, convolution, attention."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import torch
+import torch.fx.traceback as fx_traceback
+
+from irwidget.errors import UnsupportedError
+from irwidget.spyre.customops import ops
+from irwidget.spyre.decomposed import new_table
+from irwidget.spyre.decomposed_reductions import softmax
+
+Tensor = torch.Tensor
+aten = torch.ops.aten
+TABLE, decomposes = new_table()
+
+
+@decomposes("linear")
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    transposed = weight.transpose(-2, -1) if weight.dim() > 1 else weight.unsqueeze(-1)
+    row = x.dim() == 1
+    if row:
+        x = x.unsqueeze(0)
+    while transposed.dim() < x.dim():
+        transposed = transposed.unsqueeze(0)
+    y = ops().matmul(x, transposed)
+    if row:
+        y = y.squeeze(0)
+    if weight.dim() == 1:
+        y = y.squeeze(-1)
+    return y if bias is None else y + bias
+
+
+@decomposes("mm", "bmm")
+def _mm(a: Tensor, b: Tensor) -> Tensor:
+    return ops().matmul(a, b)
+
+
+@decomposes("matmul")
+def _matmul(a: Tensor, b: Tensor) -> Tensor:
+    row, column = a.dim() == 1, b.dim() == 1
+    a = a.unsqueeze(0) if row else a
+    b = b.unsqueeze(-1) if column else b
+    if max(a.dim(), b.dim()) > 3 and min(a.dim(), b.dim()) > 2:
+        a, b = _collapsible(a), _collapsible(b)
+    y = ops().matmul(a, b)
+    if row:
+        y = y.squeeze(-2)
+    return y.squeeze(-1) if column else y
+
+
+def _collapsible(x: Tensor) -> Tensor:
+    """Upstream's bmm takes the batch dims as one; what no view can make one is copied first."""
+    batch = [(n, s) for n, s in zip(x.shape[:-2], x.stride()[:-2], strict=True) if n != 1]
+    if all(outer == n * s for (_, outer), (n, s) in pairwise(batch)):
+        return x
+    with fx_traceback.annotate({"aten": "expand"}):
+        return x.clone(memory_format=torch.contiguous_format)
+
+
+@decomposes("_scaled_mm")
+def _scaled_mm(
+    a: Tensor,
+    b: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None = None,
+    scale_result: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    use_fast_accum: bool = False,
+) -> Tensor:
+    if scale_result is not None:
+        raise UnsupportedError("Spyre backend does not support: _scaled_mm with scale_result.")
+    out_dtype = a.dtype if out_dtype is None else out_dtype
+    y = ops().scaled_matmul(a, b, out_dtype if out_dtype == torch.bfloat16 else torch.float16)
+    for scale in (scale_a, scale_b):
+        y = y * (scale if scale.dtype == y.dtype else scale.to(y.dtype))
+    y = y if bias is None else y + bias
+    return y if out_dtype == y.dtype else y.to(out_dtype)
+
+
+@decomposes("addmm", "baddbmm")
+def _addmm(c: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    y = ops().matmul(a, b)
+    if alpha != 1:
+        y = y * alpha
+    return (c if beta == 1 else c * beta) + y
+
+
+@decomposes("scaled_dot_product_attention")
+def _attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    if dropout > 0:
+        raise UnsupportedError(
+            f"Spyre backend does not support: attention dropout (dropout_p={dropout}). Call model.eval() first."
+        )
+    root = math.sqrt(1.0 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    heads = q.shape[-3]
+    q = q * root
+    q = _collapsible(q) if q.dim() > 3 else q
+    grouped = enable_gqa and heads != k.shape[-3]
+    with fx_traceback.annotate({"aten": "mul"}):
+        k = ops().scaled(k, root) if grouped else k * root
+    scores = _matmul(q, (_grouped(k, heads) if grouped else k).transpose(-2, -1))
+    if causal:
+        scores = scores + torch.full(scores.shape, -math.inf, dtype=q.dtype).triu(1)
+    if mask is not None:
+        scores = scores + _additive(mask, q.dtype)
+    y = _matmul(softmax(scores, -1), _grouped(v, heads) if grouped else v)
+    return y.transpose(1, 2).clone(memory_format=torch.contiguous_format).transpose(1, 2) if y.dim() == 4 else y
+
+
+def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    if mask.dtype != torch.bool:
+        return mask
+    zero, low = torch.full((), 0.0, dtype=dtype), torch.full((), -math.inf, dtype=dtype)
+    return aten.where.self(mask, zero, low)
+
+
+def _grouped(x: Tensor, heads: int) -> Tensor:
+    """Repeat each key/value head for its group of query heads."""
+    size = list(x.shape)
+    repeats = heads // size[-3]
+    wide = x.unsqueeze(-3).expand(*size[:-2], repeats, *size[-2:])
+    return wide.clone(memory_format=torch.contiguous_format).view(*size[:-3], heads, *size[-2:])
+
+
+@decomposes("convolution")
+def _convolution(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    transposed: bool,
+    output_padding: list[int],
+    groups: int,
+) -> Tensor:
+    if transposed or any(output_padding) or x.dim() != 4:
+        raise UnsupportedError(
+            f"Spyre backend does not support: convolution of a {x.dim()}-D tensor with transposed={transposed},"
+            f" output_padding={list(output_padding)}: only plain conv2d of 4-D tensors."
+        )
+    out, kernel = weight.shape[0], [weight.shape[2], weight.shape[3]]
+    window = weight.shape[1] * kernel[0] * kernel[1]
+    rows = ops().reshape_via_cpu(weight, [out, window] if groups == 1 else [groups, out // groups, window])
+    columns = ops().unfold(x, kernel, dilation, padding, stride)
+    if groups == 1:
+        y = ops().matmul(rows, columns)
+    else:
+        y = ops().matmul(rows, columns.view(x.shape[0], groups, window, columns.shape[-1]))
+        y = y.view(x.shape[0], out, columns.shape[-1])
+    if bias is not None:
+        y = y + bias.view(1, out, 1)
+    size = [(x.shape[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
+    return y.view(x.shape[0], out, *size)
