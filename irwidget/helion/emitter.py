@@ -42,6 +42,8 @@ class Emission:
     seconds: float = 0.0
     aten_nodes: int = 0
     remarks: tuple[Diagnostic, ...] = ()
+    ops: frozenset[str] = frozenset()
+    """The ops of the torch dialect in the module."""
 
 
 class PlacedError(UnsupportedError):
@@ -105,6 +107,7 @@ class Emitter:
             time.perf_counter() - started,
             self.importer.imported,
             tuple(self.remarks),
+            frozenset(self.importer.ops),
         )
 
     def remark(self, message: str) -> None:
@@ -183,11 +186,13 @@ class Emitter:
         name = f"{frame.graph}.{node.name}"
         target = private.target_name(node.target)
         symbolic = isinstance(node.meta.get("val"), (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
-        self.nodes[name] = Node(name, target, private.node_text(node), location, len(self._frames), symbolic)
+        text = private.node_text(node)
+        self.nodes[name] = plain = Node(name, target, text, location, len(self._frames), symbolic)
         try:
             with self._mlir_location(name, location):
                 result = self._handler(node, target)(self, node)
-            self.nodes[name] = replace(self.nodes[name], text=self._text(node, result))
+            if said := self._said(node, result):
+                self.nodes[name] = replace(plain, text=f"{text}  # {said}")
         except PlacedError:
             raise
         except UnsupportedError as error:
@@ -200,15 +205,14 @@ class Emitter:
         self.values[node] = result
         self._remember_symbol(node, result)
 
-    def _text(self, node: Any, result: Any) -> str:
-        """A node as a line: with the dtype and shape of its tile, or the number that its symbol is."""
-        text, fake = private.node_text(node), node.meta.get("val")
+    def _said(self, node: Any, result: Any) -> str:
+        """The dtype and shape of a node's tile, or the number that its symbol is; empty where it is neither."""
+        fake = node.meta.get("val")
         if isinstance(fake, torch.Tensor):
             sizes = ", ".join("?" if (s := self.static(size)) is None else str(s) for size in fake.shape)
-            return f"{text}  # {str(fake.dtype).removeprefix('torch.')}[{sizes}]"
-        if isinstance(result, (bool, int, float)) and isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            return f"{text}  # {result}"
-        return text
+            return f"{str(fake.dtype).removeprefix('torch.')}[{sizes}]"
+        number = isinstance(result, (bool, int, float))
+        return str(result) if number and isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)) else ""
 
     def _handler(self, node: Any, target: str) -> Handler:
         """What emits a node: the rule for its op, or the importer of ATen ops."""

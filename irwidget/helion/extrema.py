@@ -18,6 +18,8 @@ from irwidget.trace import Step
 
 _FLOATS = re.compile(r"!torch\.vtensor<\[([\d,]*)\],((?:bf|f)\d+)>")
 _EXTREMA = {"torch.aten.maximum": arith.maximumf, "torch.aten.minimum": arith.minimumf}
+LINALG = frozenset(_EXTREMA)
+"""The ops that `to_linalg` rewrites."""
 _LARGEST = {"f64": 1.7976931348623157e308, "f32": 3.4028234663852886e38, "f16": 65504.0, "bf16": 3.3895313892515355e38}
 """The largest finite number of each type."""
 

@@ -108,6 +108,11 @@ def steps(aten: str, *, instead: bool = False) -> tuple[Step, ...]:
     )
 
 
+def last_pass(aten: str) -> str:
+    """The name of the last pass of `steps`."""
+    return _OUTPUT[aten].rstrip(")").rpartition(",")[2]
+
+
 FALLBACK = ("tosa", "stablehlo")
 """Output types that lack some ops, which linalg has."""
 
