@@ -4,8 +4,9 @@ CHECKOUT is a clone of pytorch/helion; nothing of it is changed. Arguments after
 it pick files of its `test` folder (`test_examples.py`, without which all that
 launch kernels), `--aten TYPE` an output type (linalg-on-tensors), `--limit` the
 seconds that one test may take (60), `-k` tests by name as in pytest, `--json`
-a file for all outcomes, `--progress` one to which each is appended when it is known. Each file is a pytest of its own, in which compiled
-configurations are our modules, run on the CPU with their accesses checked.
+a file for all outcomes, `--progress` one to which each is appended when it is
+known. Each file is a pytest of its own, in which compiled configurations are our
+modules, run on the CPU with their accesses checked.
 
 A test that launches no kernel is not counted. Of the others:
 
