@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import grid, private, scalars
+from irwidget.helion import grid, private, scalars, stacks
 from irwidget.helion.bindings import arith, func, ir, memref
 from irwidget.helion.bound import Binding
 from irwidget.helion.builder import DYNAMIC, Builder, Size
@@ -68,6 +68,8 @@ class Emitter:
         self.values: dict[Any, Any] = {}
         self.symbol_values: dict[Any, Any] = {}
         self.tensors: dict[Any, HostTensor] = {}
+        self.memories: dict[torch.dtype, HostTensor] = {}
+        """All of memory, as elements of a dtype, for tensors that are read and written by address."""
         self.scalars: dict[str, HostScalar] = {}
         self.normalised: list[str] = []
         self.nodes: dict[str, Node] = {}
@@ -100,7 +102,7 @@ class Emitter:
             function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
         return Emission(
             module,
-            list(self.tensors.values()),
+            [*self.tensors.values(), *self.memories.values()],
             list(self.scalars.values()),
             self.normalised,
             self.nodes,
@@ -125,7 +127,24 @@ class Emitter:
             for node in info.graph.nodes:
                 if private.target_name(node.target) == "_host_tensor" and node.op == "call_function":
                     self._add_tensor(node.meta["val"], written)
+        for dtype, stored in stacks.dtypes(self.binding.graphs).items():
+            self._add_memory(dtype, stored)
         return function
+
+    def _add_memory(self, dtype: torch.dtype, written: bool) -> None:
+        """An argument for what is read and written by address."""
+        name = self._unique(f"memory_{str(dtype).removeprefix('torch.')}")
+        location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()))
+        value = self._block.add_argument(self.builder.memref_type([DYNAMIC], self._element(dtype)), location)
+        self.memories[dtype] = HostTensor(name, "", dtype, (-1,), None, value, written, memory=True)
+
+    def memory(self, like: HostTensor) -> HostTensor:
+        """The argument for tensors that are read and written by address, all like `like`."""
+        memory = self.memories[like.dtype]
+        if any(one.reach not in (0, like.bytes) for one in self.memories.values()):
+            raise UnsupportedError("the kernel has stacks of tensors of several sizes: an address does not say which")
+        memory.reach = like.bytes
+        return memory
 
     @property
     def _block(self) -> ir.Block:

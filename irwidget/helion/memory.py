@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion import stacks
 from irwidget.helion.aten import cast
 from irwidget.helion.bindings import arith, bufferization, ir, memref, tensor
 from irwidget.helion.builder import DYNAMIC, Size, at_run_time, broadcast_dims, static
@@ -39,6 +40,8 @@ def _host_tensor(emitter: Emitter, node: Any) -> HostTensor:
 
 @register_handler("load")
 def _load(emitter: Emitter, node: Any) -> ir.Value:
+    if isinstance(node.args[0], (list, tuple)):
+        return stacks.load(emitter, node)
     source = emitter.value(node.args[0])
     mask = node.args[2] if len(node.args) > 2 else None
     if isinstance(source, ir.Value):
@@ -61,7 +64,7 @@ def require_host(source: Any) -> HostTensor:
     """What a load, store or atomic addresses. Raises UnsupportedError for what is no tensor of the host function."""
     if isinstance(source, (list, tuple)):
         raise UnsupportedError(
-            "a stack of tensors is read and written by device addresses, which no buffer stands for; "
+            "an atomic on a stack of tensors goes to device addresses; "
             "pass the tensors as a list and loop over it, or one torch.stack of them"
         )
     if not isinstance(source, HostTensor):
@@ -269,9 +272,11 @@ def clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
 
 @register_handler("store")
 def _store(emitter: Emitter, node: Any) -> None:
+    if isinstance(node.args[0], (list, tuple)):
+        return stacks.store(emitter, node, stored_value)
     host = require_host(emitter.value(node.args[0]))
     if host.empty:
-        return
+        return None
     subscript = classify(emitter, host, node.args[1])
     mask = node.args[3] if len(node.args) > 3 else None
     value = stored_value(emitter, host, node.args[2], subscript.shape)
@@ -280,6 +285,7 @@ def _store(emitter: Emitter, node: Any) -> None:
         _store_view(emitter, host, subscript, value)
     else:
         scatter(emitter, host, subscript, value, None if mask is None else emitter.tensor(mask))
+    return None
 
 
 def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[int]) -> ir.Value:
