@@ -279,7 +279,7 @@ def _store(emitter: Emitter, node: Any) -> None:
         return None
     subscript = classify(emitter, host, node.args[1])
     mask = node.args[3] if len(node.args) > 3 else None
-    value = stored_value(emitter, host, node.args[2], subscript.shape)
+    value = stored_value(emitter, host, node.args[2], subscript)
     jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
     if subscript.regular and mask is None and not jagged:
         _store_view(emitter, host, subscript, value)
@@ -288,9 +288,13 @@ def _store(emitter: Emitter, node: Any) -> None:
     return None
 
 
-def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[int]) -> ir.Value:
-    """What is stored, with the destination's dtype and the shape that the subscript selects."""
-    builder = emitter.builder
+def stored_value(emitter: Emitter, host: HostTensor, operand: Any, subscript: Subscript) -> ir.Value:
+    """What is stored, with the destination's dtype and the shape that the subscript selects.
+
+    Raises:
+        UnsupportedError: it does not broadcast to that shape.
+    """
+    builder, shape = emitter.builder, subscript.shape
     value = emitter.tensor(operand)
     element = builder.element(host.dtype)
     fake = operand.meta.get("val") if isinstance(operand, torch.fx.Node) else None
@@ -305,7 +309,19 @@ def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[i
         return builder.reshape(value, shape)
     if len(value.type.shape) > len(shape):
         value = builder.reshape(value, squeezed)
-    return builder.broadcast(value, shape)
+    return builder.broadcast(_without_padding(emitter, value, subscript), shape)
+
+
+def _without_padding(emitter: Emitter, value: ir.Value, subscript: Subscript) -> ir.Value:
+    """A tile that is stored to a whole dim, and has the power of two of lanes that Triton pads this to, cut to it."""
+    own = list(value.type.shape)
+    sizes = list(own)
+    shift = len(subscript.shape) - len(own)
+    for position, dim in subscript.dims.items():
+        index, place = subscript.indices[position], dim - shift
+        if isinstance(index, SliceIndex) and place >= 0 and own[place] == 1 << (index.size - 1).bit_length():
+            sizes[place] = index.size
+    return value if sizes == own else emitter.builder.slice(value, [0] * len(own), sizes, sizes)
 
 
 def _store_view(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value) -> None:

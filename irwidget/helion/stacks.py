@@ -59,14 +59,14 @@ def load(emitter: Emitter, node: Any) -> ir.Value:
     return value if stack.subscript.shape == wanted else builder.reshape(value, wanted)
 
 
-def store(emitter: Emitter, node: Any, cast: Callable[[Emitter, HostTensor, Any, list[int]], ir.Value]) -> None:
+def store(emitter: Emitter, node: Any, cast: Callable[[Emitter, HostTensor, Any, Subscript], ir.Value]) -> None:
     """Write each slice of a value to the tensor at its address; `cast` gives the value a dtype and shape."""
     stack = _Stack(emitter, node)
 
     def write(element: ir.Value, where: list[ir.Value], lane: Callable[[int], ir.Value]) -> None:
         memref.store(element, stack.memory.value, [stack.position(where, lane)])
 
-    value = cast(emitter, stack.like, node.args[2], stack.subscript.shape)
+    value = cast(emitter, stack.like, node.args[2], stack.subscript)
     each_lane(emitter, stack.like, stack.subscript, value, stack.mask(3), write)
 
 
