@@ -127,9 +127,17 @@ class Emitter:
             for node in info.graph.nodes:
                 if private.target_name(node.target) == "_host_tensor" and node.op == "call_function":
                     self._add_tensor(node.meta["val"], written)
+        for bound in self._bounds():
+            if isinstance(bound, torch.Tensor):
+                self._add_tensor(bound, written)
         for dtype, stored in stacks.dtypes(self.binding.graphs).items():
             self._add_memory(dtype, stored)
         return function
+
+    def _bounds(self) -> list[Any]:
+        """Where the top-level loops begin and end, as Helion has it."""
+        roots = range(len(self.binding.device_ir.root_ids))
+        return [bound for root in roots for one in self.binding.ranges(root) for bound in (one.begin, one.end)]
 
     def _add_memory(self, dtype: torch.dtype, written: bool) -> None:
         """An argument for what is read and written by address."""
@@ -261,6 +269,8 @@ class Emitter:
             return [self.value(item) for item in operand]
         if isinstance(operand, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return scalars.scalar(self, operand)
+        if isinstance(operand, torch.Tensor) and operand in self.tensors and operand.numel() == 1:
+            return memref.load(self.tensors[operand].value, [self.builder.size(0)] * operand.ndim)
         return operand
 
     def tensor(self, operand: Any) -> ir.Value:

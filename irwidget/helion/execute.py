@@ -12,13 +12,14 @@ import mmap
 import re
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from irwidget.errors import ExportError, PassError, ToolError, UsageError
+from irwidget.errors import ExportError, IRWidgetError, PassError, ToolError, UsageError
 from irwidget.helion import addresses, configuration, private, tools
 from irwidget.helion.binding import check_arguments, open_sizes
 from irwidget.helion.bound import Binding
@@ -81,7 +82,23 @@ def run(
         launch_once(program, found, numbers, timeout)
 
     with private.pretended_gpu():
-        return host(*arguments, _launcher=launch)
+        try:
+            return host(*arguments, _launcher=launch)
+        except IRWidgetError:
+            raise
+        except Exception as error:
+            if not _of_helions(error):
+                raise
+            raise ExportError(
+                f"The host function that Helion generates for {binding.name} in this configuration does not run: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+
+def _of_helions(error: Exception) -> bool:
+    """Whether an error comes from Triton or Helion, and not from what the kernel's author wrote for the host."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("helion", "triton")
 
 
 def host_function(binding: Binding, chosen: Chosen) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import irwidget
-from irwidget.errors import UsageError
+from irwidget.errors import ExportError, UsageError
 from irwidget.helion import lower_kernel
 
 X = torch.randn(37, 21)
@@ -120,3 +120,26 @@ def test_persistent_programs_reach_every_tile_once(kind: str, order: list[int]):
     lowering = lower_kernel(counted, (x,), config=config)
     assert torch.equal(lowering.run(x, opt_level=0, check_bounds=True), x)
     assert "scf.forall (%blk_arg0) in (132)" in lowering.mlir
+
+
+@helion.kernel()
+def up_to(x: torch.Tensor, end: torch.Tensor) -> torch.Tensor:
+    out = torch.zeros_like(x)
+    for tile in hl.tile(end, block_size=8):
+        out[tile] = x[tile] + 1
+    return out
+
+
+def test_a_loop_ends_where_a_tensor_says():
+    x = torch.randn(40)
+    low = lower_kernel(up_to, (x, torch.tensor(3)), config={"pid_type": "persistent_blocked"}, dumps=False)
+    for end in (3, 0, 40, 17):
+        want = torch.cat([x[:end] + 1, torch.zeros(40 - end)])
+        assert torch.equal(low.run(x, torch.tensor(end), opt_level=0, check_bounds=True), want)
+
+
+def test_what_helion_generates_and_cannot_run_is_an_error_of_ours():
+    """The host would have to know how many programs there are; Helion has it ask on the device."""
+    low = lower_kernel(up_to, (torch.randn(40), torch.tensor(3)), config={"pid_type": "flat"}, dumps=False)
+    with pytest.raises(ExportError, match="host function that Helion generates for up_to .* does not run: ValueError"):
+        low.run()
