@@ -25,7 +25,7 @@ from irwidget.helion.binding import bind
 from irwidget.helion.emission import emit
 from irwidget.helion.lowering import EmittedKernel
 
-ROUNDS = 8
+ROUNDS, RUNS = 5, 20
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -65,16 +65,16 @@ def spent() -> float:
 
 
 def median(runs: list[Callable[[], Any]]) -> list[float]:
-    """Milliseconds of a run of each: of four in a row, as the clock ticks coarsely, the median of the rounds."""
+    """Milliseconds of a run of each: of `RUNS` in a row, as the clock ticks coarsely, the median of the rounds."""
     taken: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run()
     for _ in range(ROUNDS):
         for place, run in enumerate(runs):
             began = spent()
-            for _ in range(4):
+            for _ in range(RUNS):
                 run()
-            taken[place].append((spent() - began) * 250)
+            taken[place].append((spent() - began) * 1000 / RUNS)
     return [sorted(times)[len(times) // 2] for times in taken]
 
 

@@ -4,8 +4,9 @@ CHECKOUT is a clone of pytorch/helion; nothing of it is changed. Arguments after
 it pick files of its `test` folder (`test_examples.py`, without which all that
 launch kernels), `--aten TYPE` an output type (linalg-on-tensors), `--limit` the
 seconds that one test may take (60), `-k` tests by name as in pytest, `--json`
-a file for all outcomes. Each file is a pytest of its own, in which compiled
-configurations are our modules, run on the CPU with their accesses checked.
+a file for all outcomes, `--progress` one to which each is appended when it is
+known. Each file is a pytest of its own, in which compiled configurations are our
+modules, run on the CPU with their accesses checked.
 
 A test that launches no kernel is not counted. Of the others:
 
@@ -94,6 +95,9 @@ class _Plugin:
             kind, why = self._kind(error.typename, text)
         taken = round(call.stop - call.start, 2)
         self.outcomes.append({"test": item.nodeid, "outcome": kind, "why": why, "seconds": taken})
+        if shown := self.settings["progress"]:
+            with Path(shown).open("a") as file:
+                file.write(json.dumps(self.outcomes[-1]) + "\n")
 
     def _kind(self, name: str, text: str) -> tuple[str, str]:
         if name == "TooSlow" or "ran longer than" in self.error:
@@ -161,6 +165,7 @@ def run_file(checkout: Path, file: Path, options: argparse.Namespace) -> list[di
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "outcomes.json"
         settings = {"checkout": str(checkout), "aten": options.aten, "limit": options.limit, "out": str(out)}
+        settings["progress"] = str(options.progress.resolve()) if options.progress else ""
         paths = os.pathsep.join([str(ROOT), str(checkout), os.environ.get("PYTHONPATH", "")])
         environment = {
             **os.environ, _SETTINGS: json.dumps(settings), "PYTHONPATH": paths, "HELION_AUTOTUNE_EFFORT": "none",
@@ -195,6 +200,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("-k", dest="select", default="")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--progress", type=Path)
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     checkout = options.checkout.resolve()

@@ -40,7 +40,7 @@ def _atomic(name: str) -> Callable[[Emitter, Any], Any]:
         host = require_host(emitter.value(node.args[0]))
         subscript = classify(emitter, host, node.args[1])
         operands = node.args[2:4] if name == "atomic_cas" else node.args[2:3]
-        values = [stored_value(emitter, host, operand, subscript.shape) for operand in operands]
+        values = [stored_value(emitter, host, operand, subscript) for operand in operands]
         old = _old_values(emitter, node, host, subscript)
 
         def write(element: ir.Value, where: list[ir.Value], lane: Callable[[int], ir.Value]) -> None:

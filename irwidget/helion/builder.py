@@ -327,11 +327,17 @@ class Builder:
         return tensor.expand_shape(result, value, groups, [], shape)
 
     def broadcast(self, value: ir.Value, shape: Sequence[int]) -> ir.Value:
-        """A tensor broadcast to `shape` by PyTorch's rule (trailing dims match or are 1)."""
+        """A tensor broadcast to `shape` by PyTorch's rule (trailing dims match or are 1).
+
+        Raises:
+            UnsupportedError: they do not match.
+        """
         source = list(value.type.shape)
         if source == list(shape):
             return value
         shift = len(shape) - len(source)
+        if shift < 0 or any(size not in (1, shape[shift + dim]) for dim, size in enumerate(source)):
+            raise UnsupportedError(f"a tile of shape {tuple(source)} does not broadcast to {tuple(shape)}")
         dims = [shift + i if size == shape[shift + i] else None for i, size in enumerate(source)]
         return self.generic([(value, dims)], shape, value.type.element_type, lambda args, _: args[0])
 

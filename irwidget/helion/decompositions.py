@@ -82,6 +82,29 @@ def _clamp_max(x: torch.Tensor, max: float) -> torch.Tensor:
     return _clamp(x, None, max)
 
 
+@_decomposes(aten.argmax.default, when=_floats)
+def _argmax(x: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> torch.Tensor:
+    """The first place of the largest element, or of the first NaN, over which torch-mlir's passes."""
+    return _place_of(x, torch.amax, dim, keepdim)
+
+
+@_decomposes(aten.argmin.default, when=_floats)
+def _argmin(x: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> torch.Tensor:
+    return _place_of(x, torch.amin, dim, keepdim)
+
+
+def _place_of(x: torch.Tensor, extreme: Callable[..., torch.Tensor], dim: int | None, keepdim: bool) -> torch.Tensor:
+    rank = x.ndim
+    x, axis = (x.reshape(-1), 0) if dim is None else (x, dim % rank)
+    found = extreme(x, axis, keepdim=True)
+    here = (x == found) | (torch.ne(x, x) & torch.ne(found, found))
+    size = x.shape[axis]
+    places = torch.arange(size, dtype=torch.int32).reshape([size if d == axis else 1 for d in range(x.ndim)])
+    beyond = torch.full((), size, dtype=torch.int32)
+    first = torch.amin(torch.where(here, places, beyond), axis, keepdim=keepdim and dim is not None).to(torch.int64)
+    return first.reshape([1] * rank) if dim is None and keepdim else first
+
+
 @_decomposes(aten.hypot.default)
 def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Scaled by the longer side, whose square may not fit."""

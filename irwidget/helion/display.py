@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from irwidget.helion import linking
 from irwidget.helion.bindings import ir
+from irwidget.lazy import cached_property
 from irwidget.trace import Content, Location, Node
 
 _LOC = re.compile(r'("(?:[^"\\]|\\.)*")|(\bloc\()')
@@ -19,34 +20,37 @@ _PRINTED_BODIES = ("linalg.generic", "linalg.map", "linalg.reduce")
 """The linalg ops whose bodies are printed."""
 
 
-@dataclass(frozen=True, slots=True)
 class AnnotatedText:
-    """A module as text, and for each line the node that it is of."""
+    """A module as text, with names `%t0`, `%blk_arg0`, ... and no attribute aliases, and the node of each line.
 
-    text: str
-    nodes: tuple[str | None, ...]
+    Function arguments keep the names of the host function's tensors, constants MLIR's names (`%c16`, `%cst`). The names
+    are the same for the same module. It is printed when it is first looked at.
 
-
-def show(operation: Any, known: Collection[str]) -> AnnotatedText:
-    """Print a module with names `%t0`, `%blk_arg0`, ... and no attribute aliases.
-
-    Function arguments keep the names of the host function's tensors, constants
-    MLIR's names (`%c16`, `%cst`). `known` are the nodes that locations may name.
-    The names are the same for the same module.
+    Args:
+        operation: the module, which stays as it is.
+        known: the nodes that locations may name.
     """
-    clone = operation.clone()
-    _rename(clone)
-    options: dict[str, Any] = {
-        "use_name_loc_as_prefix": True,
-        "use_local_scope": True,
-        "large_elements_limit": 32,
-        "assume_verified": True,
-    }
-    text = clone.get_asm(**options)
-    annotated = clone.get_asm(enable_debug_info=True, **options)
-    names = frozenset(known)
-    owners = [_owner(line, names) for line in annotated.splitlines()]
-    return AnnotatedText(text, tuple(linking.spread(text.splitlines(), owners)))
+
+    def __init__(self, operation: Any, known: Collection[str]) -> None:
+        self._named = operation.clone()
+        self._known = frozenset(known)
+        _rename(self._named)
+
+    def _printed(self, **options: bool) -> str:
+        return self._named.get_asm(
+            use_name_loc_as_prefix=True, use_local_scope=True, large_elements_limit=32, assume_verified=True, **options
+        )
+
+    @cached_property
+    def text(self) -> str:
+        """The module."""
+        return self._printed()
+
+    @cached_property
+    def nodes(self) -> tuple[str | None, ...]:
+        """For each line of `text`, the node that it is of."""
+        owners = [_owner(line, self._known) for line in self._printed(enable_debug_info=True).splitlines()]
+        return tuple(linking.spread(self.text.splitlines(), owners))
 
 
 def _rename(root: Any) -> None:

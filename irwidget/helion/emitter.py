@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import grid, private, scalars
+from irwidget.helion import grid, private, scalars, stacks
 from irwidget.helion.bindings import arith, func, ir, memref
 from irwidget.helion.bound import Binding
 from irwidget.helion.builder import DYNAMIC, Builder, Size
@@ -42,6 +42,8 @@ class Emission:
     seconds: float = 0.0
     aten_nodes: int = 0
     remarks: tuple[Diagnostic, ...] = ()
+    ops: frozenset[str] = frozenset()
+    """The ops of the torch dialect in the module."""
 
 
 class PlacedError(UnsupportedError):
@@ -66,6 +68,8 @@ class Emitter:
         self.values: dict[Any, Any] = {}
         self.symbol_values: dict[Any, Any] = {}
         self.tensors: dict[Any, HostTensor] = {}
+        self.memories: dict[torch.dtype, HostTensor] = {}
+        """All of memory, as elements of a dtype, for tensors that are read and written by address."""
         self.scalars: dict[str, HostScalar] = {}
         self.normalised: list[str] = []
         self.nodes: dict[str, Node] = {}
@@ -98,13 +102,14 @@ class Emitter:
             function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
         return Emission(
             module,
-            list(self.tensors.values()),
+            [*self.tensors.values(), *self.memories.values()],
             list(self.scalars.values()),
             self.normalised,
             self.nodes,
             time.perf_counter() - started,
             self.importer.imported,
             tuple(self.remarks),
+            frozenset(self.importer.ops),
         )
 
     def remark(self, message: str) -> None:
@@ -122,7 +127,32 @@ class Emitter:
             for node in info.graph.nodes:
                 if private.target_name(node.target) == "_host_tensor" and node.op == "call_function":
                     self._add_tensor(node.meta["val"], written)
+        for bound in self._bounds():
+            if isinstance(bound, torch.Tensor):
+                self._add_tensor(bound, written)
+        for dtype, stored in stacks.dtypes(self.binding.graphs).items():
+            self._add_memory(dtype, stored)
         return function
+
+    def _bounds(self) -> list[Any]:
+        """Where the top-level loops begin and end, as Helion has it."""
+        roots = range(len(self.binding.device_ir.root_ids))
+        return [bound for root in roots for one in self.binding.ranges(root) for bound in (one.begin, one.end)]
+
+    def _add_memory(self, dtype: torch.dtype, written: bool) -> None:
+        """An argument for what is read and written by address."""
+        name = self._unique(f"memory_{str(dtype).removeprefix('torch.')}")
+        location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()))
+        value = self._block.add_argument(self.builder.memref_type([DYNAMIC], self._element(dtype)), location)
+        self.memories[dtype] = HostTensor(name, "", dtype, (-1,), None, value, written, memory=True)
+
+    def memory(self, like: HostTensor) -> HostTensor:
+        """The argument for tensors that are read and written by address, all like `like`."""
+        memory = self.memories[like.dtype]
+        if any(one.reach not in (0, like.bytes) for one in self.memories.values()):
+            raise UnsupportedError("the kernel has stacks of tensors of several sizes: an address does not say which")
+        memory.reach = like.bytes
+        return memory
 
     @property
     def _block(self) -> ir.Block:
@@ -183,11 +213,13 @@ class Emitter:
         name = f"{frame.graph}.{node.name}"
         target = private.target_name(node.target)
         symbolic = isinstance(node.meta.get("val"), (int, float, torch.SymInt, torch.SymFloat, torch.SymBool))
-        self.nodes[name] = Node(name, target, private.node_text(node), location, len(self._frames), symbolic)
+        text = private.node_text(node)
+        self.nodes[name] = plain = Node(name, target, text, location, len(self._frames), symbolic)
         try:
             with self._mlir_location(name, location):
                 result = self._handler(node, target)(self, node)
-            self.nodes[name] = replace(self.nodes[name], text=self._text(node, result))
+            if said := self._said(node, result):
+                self.nodes[name] = replace(plain, text=f"{text}  # {said}")
         except PlacedError:
             raise
         except UnsupportedError as error:
@@ -200,15 +232,14 @@ class Emitter:
         self.values[node] = result
         self._remember_symbol(node, result)
 
-    def _text(self, node: Any, result: Any) -> str:
-        """A node as a line: with the dtype and shape of its tile, or the number that its symbol is."""
-        text, fake = private.node_text(node), node.meta.get("val")
+    def _said(self, node: Any, result: Any) -> str:
+        """The dtype and shape of a node's tile, or the number that its symbol is; empty where it is neither."""
+        fake = node.meta.get("val")
         if isinstance(fake, torch.Tensor):
             sizes = ", ".join("?" if (s := self.static(size)) is None else str(s) for size in fake.shape)
-            return f"{text}  # {str(fake.dtype).removeprefix('torch.')}[{sizes}]"
-        if isinstance(result, (bool, int, float)) and isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            return f"{text}  # {result}"
-        return text
+            return f"{str(fake.dtype).removeprefix('torch.')}[{sizes}]"
+        number = isinstance(result, (bool, int, float))
+        return str(result) if number and isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool)) else ""
 
     def _handler(self, node: Any, target: str) -> Handler:
         """What emits a node: the rule for its op, or the importer of ATen ops."""
@@ -238,6 +269,8 @@ class Emitter:
             return [self.value(item) for item in operand]
         if isinstance(operand, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return scalars.scalar(self, operand)
+        if isinstance(operand, torch.Tensor) and operand in self.tensors and operand.numel() == 1:
+            return memref.load(self.tensors[operand].value, [self.builder.size(0)] * operand.ndim)
         return operand
 
     def tensor(self, operand: Any) -> ir.Value:

@@ -12,14 +12,15 @@ import mmap
 import re
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from irwidget.errors import ExportError, PassError, ToolError, UsageError
-from irwidget.helion import configuration, private, tools
+from irwidget.errors import ExportError, IRWidgetError, PassError, ToolError, UsageError
+from irwidget.helion import addresses, configuration, private, tools
 from irwidget.helion.binding import check_arguments, open_sizes
 from irwidget.helion.bound import Binding
 from irwidget.helion.configuration import Chosen
@@ -76,12 +77,28 @@ def run(
     def launch(_kernel: Any, _grid: Any, *_args: Any, **_options: Any) -> None:
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         scope = {**frame.f_globals, **frame.f_locals, **sizes}
-        found = [_evaluate(t.expression, scope) for t in program.tensors]
+        found = [None if t.memory else _evaluate(t.expression, scope) for t in program.tensors]
         numbers = [_evaluate(s.expression, scope) for s in program.scalars]
         launch_once(program, found, numbers, timeout)
 
     with private.pretended_gpu():
-        return host(*arguments, _launcher=launch)
+        try:
+            return host(*arguments, _launcher=launch)
+        except IRWidgetError:
+            raise
+        except Exception as error:
+            if not _of_helions(error):
+                raise
+            raise ExportError(
+                f"The host function that Helion generates for {binding.name} in this configuration does not run: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+
+def _of_helions(error: Exception) -> bool:
+    """Whether an error comes from Triton or Helion, and not from what the kernel's author wrote for the host."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("helion", "triton")
 
 
 def host_function(binding: Binding, chosen: Chosen) -> Callable[..., Any]:
@@ -133,27 +150,68 @@ class _Region:
 
     start: int
     storage: Any
+    table: Any = None
+    """What the kernel gets in its place, and may not write: addresses in the shared memory."""
 
 
-def launch_once(program: Executable, tensors: Sequence[torch.Tensor], numbers: Sequence[Any], timeout: float) -> None:
-    """Run the kernel on `tensors`, in place."""
+def launch_once(
+    program: Executable, tensors: Sequence[torch.Tensor | None], numbers: Sequence[Any], timeout: float
+) -> None:
+    """Run the kernel on `tensors`, in place; None stands for all of memory."""
     regions: dict[int, _Region] = {}
     size = 64
     for tensor in tensors:
+        if tensor is None:
+            continue
         storage = tensor.untyped_storage()
         key = storage.data_ptr()
         if key not in regions:
             regions[key] = _Region(size, storage)
             size += (storage.nbytes() + 127) // 64 * 64
+    pointed = _pointed(program, tensors, regions, size)
+    size = pointed.size
     arguments: list[Value | MemRef] = []
     for host, tensor in zip(program.tensors, tensors, strict=True):
+        if tensor is None:
+            arguments.append(MemRef(0, (size // host.dtype.itemsize,), (1,)))
+            continue
         _check_layout(host, tensor)
         region = regions[tensor.untyped_storage().data_ptr()]
         start = region.start + int(tensor.storage_offset()) * tensor.element_size()
         arguments.append(MemRef(start, tuple(tensor.shape), tensor.stride()))
     for scalar, number in zip(program.scalars, numbers, strict=True):
         arguments.append(float(number) if str(scalar.value.type) == "f64" else int(number))
-    _in_shared_memory(program, arguments, regions.values(), size, timeout)
+    stored = [piece for piece in pointed.copied if any(host.memory and host.written for host in program.tensors)]
+    _in_shared_memory(program, arguments, regions.values(), pointed, stored, timeout)
+
+
+def _pointed(
+    program: Executable, tensors: Sequence[torch.Tensor | None], regions: dict[int, _Region], size: int
+) -> addresses.Pointed:
+    """What the addresses among the arguments point to; these are moved to where it is in the shared memory.
+
+    Of a kernel that reads tensors by address, every tensor of addresses' dtype holds addresses.
+    """
+    known = [addresses.Piece(key, region.storage.nbytes(), region.start) for key, region in regions.items()]
+    reach = max((host.reach for host in program.tensors if host.memory), default=0)
+    if not reach:
+        return addresses.Pointed(known, 0, [], size)
+    pairs = zip(program.tensors, tensors, strict=True)
+    tables = [(host, table) for host, table in pairs if table is not None and table.dtype == torch.uint64]
+    found: list[int] = []
+    for host, table in tables:
+        if host.written:
+            raise UsageError(f"{host.name} holds addresses, and the kernel writes to it: that cannot be run.")
+        found += table.view(torch.int64).flatten().tolist()
+    pointed = addresses.pointed(found, reach, known, size)
+    for _, table in tables:
+        region = regions[table.untyped_storage().data_ptr()]
+        region.table = region.table or region.storage.clone()
+        moved = torch.tensor([], dtype=torch.int64).set_(
+            region.table, table.storage_offset(), table.shape, table.stride()
+        )
+        moved.copy_(moved.clone().apply_(pointed.place))
+    return pointed
 
 
 def _check_layout(host: HostTensor, tensor: torch.Tensor) -> None:
@@ -167,18 +225,28 @@ def _check_layout(host: HostTensor, tensor: torch.Tensor) -> None:
 
 
 def _in_shared_memory(
-    program: Executable, arguments: Sequence[Value | MemRef], regions: Collection[_Region], size: int, timeout: float
+    program: Executable,
+    arguments: Sequence[Value | MemRef],
+    regions: Collection[_Region],
+    pointed: addresses.Pointed,
+    stored: Sequence[addresses.Piece],
+    timeout: float,
 ) -> None:
     with tempfile.NamedTemporaryFile(prefix="irwidget-") as file:
-        file.truncate(size)
-        with mmap.mmap(file.fileno(), size) as memory:
+        file.truncate(pointed.size)
+        with mmap.mmap(file.fileno(), pointed.size) as memory:
             for region in regions:
-                _bytes_of(region.storage, memory, region.start, write=True)
+                _bytes_of(region.storage if region.table is None else region.table, memory, region.start, write=True)
+            for piece in pointed.copied:
+                addresses.read(piece, memory)
             _launch(
                 program, Invocation((tuple(arguments),), (), timeout, -1, program.name, file.name, program.opt_level)
             )
             for region in regions:
-                _bytes_of(region.storage, memory, region.start, write=False)
+                if region.table is None:
+                    _bytes_of(region.storage, memory, region.start, write=False)
+            for piece in stored:
+                addresses.write(piece, memory)
 
 
 def _bytes_of(storage: Any, mapped: mmap.mmap, start: int, *, write: bool) -> None:

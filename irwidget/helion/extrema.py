@@ -18,8 +18,11 @@ from irwidget.trace import Step
 
 _FLOATS = re.compile(r"!torch\.vtensor<\[([\d,]*)\],((?:bf|f)\d+)>")
 _EXTREMA = {"torch.aten.maximum": arith.maximumf, "torch.aten.minimum": arith.minimumf}
+LINALG = frozenset(_EXTREMA)
+"""The ops that `to_linalg` rewrites."""
 _LARGEST = {"f64": 1.7976931348623157e308, "f32": 3.4028234663852886e38, "f16": 65504.0, "bf16": 3.3895313892515355e38}
 """The largest finite number of each type."""
+_NAN = {"f64": "0x7FF8000000000000", "f32": "0x7FC00000", "f16": "0x7E00", "bf16": "0x7FC0"}
 
 
 def to_linalg(module: Any) -> None:
@@ -43,16 +46,38 @@ def to_linalg(module: Any) -> None:
 
 
 def to_tosa(module: Any) -> None:
-    """Rewrite `relu` of floats in a raw module (an operation) as a maximum, in place."""
+    """Rewrite `relu` of floats in a raw module (an operation) as a maximum, and mend `sqrt`, in place."""
     for _, operation in _operations(module, ("torch.aten.relu",)):
         result = operation.results[0]
         if (found := _shape_and_element(result)) is None:
             continue
         with operation.location, ir.InsertionPoint(operation):
-            kind = ir.Type.parse(f"!torch.vtensor<[],{found[1]}>", module.context)
-            value = ir.Attribute.parse(f"dense<0.0> : tensor<{found[1]}>", module.context)
-            zero = ir.Operation.create("torch.vtensor.literal", [kind], [], {"value": value}).result
+            zero = _literal("0.0", found[1])
             _replace(operation, ir.Operation.create("torch.aten.maximum", [result.type], [operation.operands[0], zero]))
+    for _, operation in _operations(module, ("torch.aten.sqrt",)):
+        _not_a_number_below_zero(operation)
+
+
+def _not_a_number_below_zero(root: Any) -> None:
+    """Make a square root NaN below zero: its tosa form is a power, which makes infinity of minus infinity."""
+    result = root.results[0]
+    found = _shape_and_element(root.operands[0])
+    if found is None or _shape_and_element(result) != found:
+        return
+    sizes = ",".join(map(str, found[0]))
+    with root.location, ir.InsertionPoint.after(root):
+        zero, nan = (_literal(number, found[1]) for number in ("0.0", _NAN[found[1]]))
+        flags = ir.Type.parse(f"!torch.vtensor<[{sizes}],i1>")
+        below = ir.Operation.create("torch.aten.lt.Tensor", [flags], [root.operands[0], zero]).result
+        mended = ir.Operation.create("torch.aten.where.self", [result.type], [below, nan, result])
+    result.replace_all_uses_except(mended.result, mended)
+
+
+def _literal(number: str, element: str) -> ir.Value:
+    """A 0-d tensor of torch's."""
+    kind = ir.Type.parse(f"!torch.vtensor<[],{element}>")
+    value = ir.Attribute.parse(f"dense<{number}> : tensor<{element}>")
+    return ir.Operation.create("torch.vtensor.literal", [kind], [], {"value": value}).result
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:

@@ -15,8 +15,11 @@ from irwidget.trace import Step
 ACCUMULATE = Step("irwidget", "accumulate", "accumulate products")
 """Products that are added to something start from it, as `tl.dot(a, b, acc)` does. How the step is shown."""
 
-_CLEAN = "builtin.module(canonicalize,cse)"
-_MODULE, _LEFT = "helion-module", "helion-leftovers"
+ACCUMULATING = ("linalg-on-tensors",)
+"""The output types that have this step."""
+CLEAN = Step("mlir-opt", "builtin.module(canonicalize,cse)")
+"""What follows where something was accumulated."""
+_MODULE, _LEFT, _FOLDED = "helion-module", "helion-leftovers", "helion-accumulated"
 """The names under which a run's results come back."""
 
 
@@ -26,21 +29,23 @@ class Finished:
 
     bytecode: bytes
     leftovers: tuple[str, ...]
+    accumulated: bool
+    """Whether there was a product to accumulate, as far as `hand_over` was told."""
 
 
 def step(aten: str) -> Step:
     """The last step to an output type."""
-    return Step(tools.FINISH, ACCUMULATE.arguments if aten == "linalg-on-tensors" else "")
+    return Step(tools.FINISH, ACCUMULATE.arguments if aten in ACCUMULATING else "")
 
 
 def finished(attachments: Mapping[str, bytes]) -> Finished:
     """What the last step of a run has left."""
-    return Finished(attachments[_MODULE], tuple(attachments[_LEFT].decode().split()))
+    return Finished(attachments[_MODULE], tuple(attachments[_LEFT].decode().split()), _FOLDED in attachments)
 
 
 def others(attachments: Mapping[str, bytes]) -> dict[str, bytes]:
     """What a run has left besides."""
-    return {name: data for name, data in attachments.items() if name not in (_MODULE, _LEFT)}
+    return {name: data for name, data in attachments.items() if name not in (_MODULE, _LEFT, _FOLDED)}
 
 
 def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
@@ -50,11 +55,18 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
 
     def accumulate(_: State) -> State:
         accumulation.fold(module.operation)
-        for planned in mlir.plan(_CLEAN, module.context):
+        for planned in mlir.plan(CLEAN.arguments, module.context):
             mlir.run(planned, module, verify=run.request.verify)
         return before
 
     if step.arguments and accumulation.foldable(module.operation):
         yield Pass(ACCUMULATE.arguments, accumulate)
+    hand_over(run, module)
+
+
+def hand_over(run: Run, module: Any, *, accumulated: bool = False) -> None:
+    """Have a run give back the module, and say what is left in it."""
     run.attachments[_MODULE] = mlir.bytecode(module)
     run.attachments[_LEFT] = " ".join(verify.leftovers(module.operation)).encode()
+    if accumulated:
+        run.attachments[_FOLDED] = b""

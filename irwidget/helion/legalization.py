@@ -9,6 +9,7 @@ from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UnsupportedError
 from irwidget.helion import extrema, pipelines, wide_integers
+from irwidget.helion.emitter import Emission
 from irwidget.toolchain import locations
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Diagnostic, Failure, Node, Step
@@ -17,9 +18,15 @@ _REFUSED = re.compile(r"failed to legalize operation '((?:torch|tm_tensor)\.[\w.
 _NODE_OP = re.compile(r'(?:^|= )"?(torch\.(?:aten|prims|operator)[\w.]*)')
 
 
-def prepared(module: Any, nodes: Mapping[str, Node], aten: str) -> tuple[Any, tuple[Diagnostic, ...]]:
-    """A raw module (an operation) as the passes to `aten` take it, and a remark for each node that is changed."""
+def prepared(module: Any, emission: Emission, aten: str) -> tuple[Any, tuple[Diagnostic, ...]]:
+    """A raw module (an operation) as the passes to `aten` take it, and a remark for each node that is changed.
+
+    The module is the emission's, or one that was made of it and has no other ops.
+    """
+    nodes = emission.nodes
     if aten == "linalg-on-tensors":
+        if not extrema.LINALG & emission.ops:
+            return module, ()
         changed = module.clone()
         extrema.to_linalg(changed)
         return changed, ()

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import functools
-import linecache
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 from irwidget import display
 from irwidget.errors import UsageError, near
 from irwidget.helion import display as printing
-from irwidget.helion import execute, finishing, legalization, linking, pipelines, triton, triton_lines, verify
+from irwidget.helion import execute, legalization, linking, pipelines, stages, triton, triton_lines, verify
 from irwidget.helion.binding import bind
 from irwidget.helion.bound import Binding
 from irwidget.helion.check import checked
 from irwidget.helion.emission import emit
 from irwidget.helion.emitter import Emission
-from irwidget.helion.passes import shared_context
+from irwidget.helion.passes import bytecode, shared_context
 from irwidget.helion.programs import Programs, programs
 from irwidget.lazy import cached_property
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Computed, Content, Diagnostic, Dump, Step, Trace, dump, renumbered
+from irwidget.trace import Computed, Diagnostic, Dump, Step, Trace, dump
 
 TARGETS = ("helion_device_ir", "helion_mlir", "helion_triton", "llvm_mlir", "llvm_ir")
 
@@ -57,7 +54,7 @@ class HelionLowering:
     @cached_property
     def shown(self) -> printing.AnnotatedText:
         """The final module as text, with the node of each line."""
-        return printing.show(self.module, self.emission.nodes)
+        return printing.AnnotatedText(self.module, self.emission.nodes)
 
     @property
     def mlir(self) -> str:
@@ -169,15 +166,6 @@ class HelionLowering:
         return f"<HelionLowering of {self.binding.name} to {self.aten}: {len(self.trace.nodes)} nodes>"
 
 
-@dataclass(frozen=True)
-class _AsModule:
-    operation: Any
-
-    @property
-    def context(self) -> Any:
-        return self.operation.context
-
-
 def _llvm_steps(lowering: HelionLowering, *, check_bounds: bool = False) -> tuple[Step, ...]:
     deallocate = pipelines.NOT_DEALLOCATED not in str(lowering.module)
     return pipelines.llvm_steps(lowering.aten, deallocate=deallocate, check_bounds=check_bounds)
@@ -187,8 +175,8 @@ def _executable(lowering: HelionLowering) -> bytes:
     """The module as the steps to LLVM take it; ATen nodes that are as imported go by linalg."""
     if lowering.aten != "raw":
         return lowering.bytecode
-    module, _ = legalization.prepared(lowering.module, lowering.emission.nodes, "linalg-on-tensors")
-    return mlir.bytecode(_AsModule(module))
+    module, _ = legalization.prepared(lowering.module, lowering.emission, "linalg-on-tensors")
+    return bytecode(module)
 
 
 def _to_llvm(lowering: HelionLowering, to: str, options: Options) -> Trace:
@@ -245,7 +233,7 @@ class EmittedKernel:
         """As `lower_kernel`, from here on."""
         pipelines.check(aten)
         started = time.perf_counter()
-        trace, code = _passes(self.binding, self.emission, aten, _options(options))
+        trace, code = stages.run(self.binding, self.emission, aten, _options(options))
         passes = time.perf_counter() - started
         seconds = {"bind": self.binding.seconds, "emit": self.emission.seconds, "passes": passes}
         return _lowering(self.binding, self.emission, aten, trace, code, seconds)
@@ -262,8 +250,8 @@ def _lowering(
 ) -> HelionLowering:
     lowering = HelionLowering(binding, emission, aten, trace, code, seconds)
     named = Computed(lambda: printing.content(lowering.shown, emission.nodes))
-    final = Dump(_NAMES.arguments, len(trace.steps), "mlir", named)
-    lowering.trace = replace(trace, dumps=(*trace.dumps, final), steps=(*trace.steps, _NAMES))
+    final = Dump(stages.NAMES.arguments, len(trace.steps), "mlir", named)
+    lowering.trace = replace(trace, dumps=(*trace.dumps, final), steps=(*trace.steps, stages.NAMES))
     return lowering
 
 
@@ -273,88 +261,6 @@ def _options(options: dict[str, Any]) -> Options:
         if name not in known:
             raise UsageError(f"lower_kernel has no option {name!r}. {near(name, known)}")
     return Options(**options)
-
-
-def _passes(binding: Binding, emission: Emission, aten: str, options: Options) -> tuple[Trace, bytes]:
-    """Run the passes to the output type. Returns the trace and the module, as bytecode."""
-    raw, wide = legalization.prepared(emission.module.operation, emission.nodes, aten)
-    code = mlir.bytecode(_AsModule(raw))
-    source = Source(code, name="import", seconds=emission.seconds)
-    trace = source.run(_all_steps(aten), options, target="helion_mlir")
-    remarks = (*emission.remarks, *wide)
-    if trace.failure is not None and trace.failure.kind == "pass" and aten in pipelines.FALLBACK:
-        remarks += legalization.taken_to_linalg(source, pipelines.steps(aten), options, emission.nodes, aten)
-        trace = source.run(_all_steps(aten, instead=True), options, target="helion_mlir")
-    if trace.failure is not None:
-        raise legalization.failed(trace.failure, source, options, emission.nodes, aten)
-    if aten != "raw":
-        done = finishing.finished(trace.attachments)
-        code = done.bytecode
-        if done.leftovers:
-            module = mlir.parse(code, shared_context()).operation
-            raise legalization.left(module, done.leftovers, source, options, emission.nodes, aten)
-        trace = _finished(trace)
-    return replace(
-        trace,
-        name=binding.name,
-        sources=_sources(binding, emission),
-        nodes=tuple(emission.nodes.values()),
-        dumps=(
-            *_stages(binding, emission),
-            replace(trace.dumps[0], step=2),
-            *renumbered(trace.dumps[1:], len(_STAGES)),
-        ),
-        steps=(*_STAGES, *trace.steps),
-        diagnostics=(*trace.diagnostics, *remarks),
-        tools={**trace.tools, **_versions()},
-        facts={**binding.facts, **{f"grid of {one.name}": one.summary for one in programs(binding)}, **trace.facts},
-    ), code
-
-
-def _all_steps(aten: str, *, instead: bool = False) -> tuple[Step, ...]:
-    last = () if aten == "raw" else (finishing.step(aten),)
-    return (*pipelines.steps(aten, instead=instead), *last)
-
-
-def _finished(trace: Trace) -> Trace:
-    """A trace without what its last step hands over; the step itself is shown where it has changed the module."""
-    last = len(trace.steps) - 1
-    shown = (finishing.ACCUMULATE,) if any(one.step == last for one in trace.dumps) else ()
-    return replace(trace, steps=(*trace.steps[:-1], *shown), attachments=finishing.others(trace.attachments))
-
-
-_NAMES = Step("irwidget", "name-values", "readable names")
-"""The last dump: the module with `%t0`, `%blk_arg0`, ... for values and affine maps written out."""
-
-_STAGES = (
-    Step("helion", "bind", "Device IR"),
-    Step("irwidget", "normalise", "normalise nodes"),
-    Step("torch-mlir", "FxImporter", "import nodes"),
-)
-
-
-def _stages(binding: Binding, emission: Emission) -> list[Any]:
-    normalised = "\n".join(emission.normalised) + "\n"
-    return [
-        Dump("device-ir", 0, "fx", Computed(lambda: Content(binding.device_ir_text))),
-        dump("normalise", normalised, step=1, language="fx"),
-    ]
-
-
-def _sources(binding: Binding, emission: Emission) -> dict[str, str]:
-    """The kernel's file, and those of the functions that it calls."""
-    files = {node.location.file for node in emission.nodes.values() if node.location}
-    texts = {file: "".join(linecache.getlines(file)) for file in sorted(files)}
-    return {**binding.sources, **{file: text for file, text in texts.items() if text}}
-
-
-@functools.cache
-def _version(package: str) -> str:
-    return version(package)
-
-
-def _versions() -> dict[str, str]:
-    return {name: _version(name) for name in ("helion", "torch", "torch-mlir")}
 
 
 def lower(
@@ -391,12 +297,12 @@ def lowered(
         return checked(trace, lowering, each=check == "each") if check else trace, lowering
     device_ir = dump("device-ir", binding.device_ir_text, step=0, language="fx", seconds=binding.seconds)
     dumps = (device_ir,)
-    steps = (_STAGES[0],)
+    steps = (stages.BEFORE[0],)
     if to == "helion_triton":
         text = triton.source(binding)
         located = triton_lines.places(text, binding.sources)
         dumps = (device_ir, dump("to-triton", text, step=1, language="python", locations=located))
         steps = (*steps, Step("helion", "to_triton_code", "Triton"))
     return Trace(
-        to, dumps, steps, tools=_versions(), name=binding.name, sources=binding.sources, facts=binding.facts
+        to, dumps, steps, tools=stages.versions(), name=binding.name, sources=binding.sources, facts=binding.facts
     ), None

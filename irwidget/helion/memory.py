@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion import stacks
 from irwidget.helion.aten import cast
 from irwidget.helion.bindings import arith, bufferization, ir, memref, tensor
 from irwidget.helion.builder import DYNAMIC, Size, at_run_time, broadcast_dims, static
@@ -39,6 +40,8 @@ def _host_tensor(emitter: Emitter, node: Any) -> HostTensor:
 
 @register_handler("load")
 def _load(emitter: Emitter, node: Any) -> ir.Value:
+    if isinstance(node.args[0], (list, tuple)):
+        return stacks.load(emitter, node)
     source = emitter.value(node.args[0])
     mask = node.args[2] if len(node.args) > 2 else None
     if isinstance(source, ir.Value):
@@ -61,7 +64,7 @@ def require_host(source: Any) -> HostTensor:
     """What a load, store or atomic addresses. Raises UnsupportedError for what is no tensor of the host function."""
     if isinstance(source, (list, tuple)):
         raise UnsupportedError(
-            "a stack of tensors is read and written by device addresses, which no buffer stands for; "
+            "an atomic on a stack of tensors goes to device addresses; "
             "pass the tensors as a list and loop over it, or one torch.stack of them"
         )
     if not isinstance(source, HostTensor):
@@ -269,22 +272,29 @@ def clamp(emitter: Emitter, position: ir.Value, bound: ir.Value) -> ir.Value:
 
 @register_handler("store")
 def _store(emitter: Emitter, node: Any) -> None:
+    if isinstance(node.args[0], (list, tuple)):
+        return stacks.store(emitter, node, stored_value)
     host = require_host(emitter.value(node.args[0]))
     if host.empty:
-        return
+        return None
     subscript = classify(emitter, host, node.args[1])
     mask = node.args[3] if len(node.args) > 3 else None
-    value = stored_value(emitter, host, node.args[2], subscript.shape)
+    value = stored_value(emitter, host, node.args[2], subscript)
     jagged = any(loop.parent is not None for loop in ragged_loops(emitter, subscript.sizes).values())
     if subscript.regular and mask is None and not jagged:
         _store_view(emitter, host, subscript, value)
     else:
         scatter(emitter, host, subscript, value, None if mask is None else emitter.tensor(mask))
+    return None
 
 
-def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[int]) -> ir.Value:
-    """What is stored, with the destination's dtype and the shape that the subscript selects."""
-    builder = emitter.builder
+def stored_value(emitter: Emitter, host: HostTensor, operand: Any, subscript: Subscript) -> ir.Value:
+    """What is stored, with the destination's dtype and the shape that the subscript selects.
+
+    Raises:
+        UnsupportedError: it does not broadcast to that shape.
+    """
+    builder, shape = emitter.builder, subscript.shape
     value = emitter.tensor(operand)
     element = builder.element(host.dtype)
     fake = operand.meta.get("val") if isinstance(operand, torch.fx.Node) else None
@@ -299,7 +309,19 @@ def stored_value(emitter: Emitter, host: HostTensor, operand: Any, shape: list[i
         return builder.reshape(value, shape)
     if len(value.type.shape) > len(shape):
         value = builder.reshape(value, squeezed)
-    return builder.broadcast(value, shape)
+    return builder.broadcast(_without_padding(emitter, value, subscript), shape)
+
+
+def _without_padding(emitter: Emitter, value: ir.Value, subscript: Subscript) -> ir.Value:
+    """A tile that is stored to a whole dim, and has the power of two of lanes that Triton pads this to, cut to it."""
+    own = list(value.type.shape)
+    sizes = list(own)
+    shift = len(subscript.shape) - len(own)
+    for position, dim in subscript.dims.items():
+        index, place = subscript.indices[position], dim - shift
+        if isinstance(index, SliceIndex) and place >= 0 and own[place] == 1 << (index.size - 1).bit_length():
+            sizes[place] = index.size
+    return value if sizes == own else emitter.builder.slice(value, [0] * len(own), sizes, sizes)
 
 
 def _store_view(emitter: Emitter, host: HostTensor, subscript: Subscript, value: ir.Value) -> None:

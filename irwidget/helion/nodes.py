@@ -11,11 +11,11 @@ import torch
 
 from irwidget import private_torch_mlir
 from irwidget.errors import UnsupportedError
-from irwidget.helion import decompositions, private
+from irwidget.helion import decompositions, passes, private
 from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Builder
 from irwidget.helion.inline import splice
-from irwidget.private_torch import FakeTensorMode, disable_current_modes
+from irwidget.private_torch import FakeTensorMode, OpOverload, disable_current_modes
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class _ImportedFunction:
     inputs: tuple[ir.Type, ...]
     dtypes: tuple[torch.dtype, ...]
     shapes: tuple[tuple[int, ...], ...]
+    ops: frozenset[str]
 
 
 class _Fakes:
@@ -90,18 +91,46 @@ def _fakes() -> _Fakes:
     return _Fakes()
 
 
+class _Imports:
+    """Calls that have been imported into a context, as functions of one module."""
+
+    def __init__(self, context: ir.Context) -> None:
+        self.importer = private_torch_mlir.importer().FxImporter(context=context)
+        self.functions: dict[str, _ImportedFunction] = {}
+        self.count = 0
+
+    def add(self, graph: torch.fx.Graph) -> Any:
+        """Import a graph as a function of a name of its own."""
+        self.count += 1
+        return self.importer.import_stateless_graph(graph, func_name=f"node{self.count}").operation
+
+
+def _never_changes(target: Any) -> bool:
+    """Whether an op is PyTorch's own: one of the user's may be defined anew under its name."""
+    return isinstance(target, OpOverload) and target.namespace in ("aten", "prims")
+
+
 class AtenImporter:
     """Imports ATen calls raw into the context of the module they are meant for.
 
-    Equal calls (target, shapes, dtypes, literals) are imported once and copied.
+    Equal calls (target, shapes, dtypes, literals) are imported once and copied: PyTorch's own for all kernels of
+    the thread's context, others for one kernel.
     """
+
+    LIMIT = 4096
+    """Calls that a context keeps."""
 
     def __init__(self, context: ir.Context) -> None:
         self.context = context
         self.imported = 0
         """How many calls have been spliced in."""
-        self._importer = private_torch_mlir.importer().FxImporter(context=context)
-        self._cache: dict[str, _ImportedFunction] = {}
+        self.ops: set[str] = set()
+        """The names of the torch dialect's ops among them."""
+        kept = passes.kept(context)
+        if "imports" not in kept or kept["imports"].count >= self.LIMIT:
+            kept["imports"] = _Imports(context)
+        self._imports: _Imports = kept["imports"]
+        self._own: dict[str, _ImportedFunction] = {}
         self._origin: dict[ir.Value, ir.Value] = {}
 
     def call(self, builder: Builder, call: AtenCall) -> list[tuple[ir.Value, torch.dtype]]:
@@ -120,6 +149,7 @@ class AtenImporter:
                 inputs.append(_adapter("torch_c.from_builtin_tensor", value, kind))
         results = splice(made.function, inputs, ir.InsertionPoint.current, ir.Location.current)
         self.imported += 1
+        self.ops |= made.ops
         out: list[tuple[ir.Value, torch.dtype]] = []
         for result, dtype, shape in zip(results, made.dtypes, made.shapes, strict=True):
             kind = builder.tensor_type(shape, builder.element(dtype))
@@ -130,11 +160,13 @@ class AtenImporter:
 
     def _import(self, call: AtenCall) -> _ImportedFunction:
         shapes = [(tuple(value.type.shape), str(dtype)) for value, dtype in call.operands]
-        key = repr((str(call.target), call.args, sorted(call.kwargs.items()), shapes))
-        if key not in self._cache:
+        default = torch.get_default_dtype()  # of what integers are divided into, for one
+        key = repr((str(call.target), call.args, sorted(call.kwargs.items()), shapes, default))
+        functions = self._imports.functions if _never_changes(call.target) else self._own
+        if key not in functions:
             inputs = [self.fake(shape, call.operands[i][1]) for i, (shape, _) in enumerate(shapes)]
-            self._cache[key] = self._import_new(call, inputs, key)
-        return self._cache[key]
+            functions[key] = self._import_new(call, inputs, key)
+        return functions[key]
 
     def fake(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """A tensor without data."""
@@ -157,10 +189,11 @@ class AtenImporter:
         result = _fakes().results.get(key)
         if result is None:
             result = self.run_fake(call, inputs)
-            _fakes().remember(key, result)
+            if _never_changes(call.target):
+                _fakes().remember(key, result)
         graph = _decomposed(call, inputs) or single_node_graph(call, inputs, result)
         try:
-            function = self._importer.import_stateless_graph(graph, func_name=f"node{len(self._cache)}").operation
+            function = self._imports.add(graph)
         except Exception as error:
             raise UnsupportedError(f"torch-mlir cannot import {call}: {type(error).__name__}: {error}") from error
         results = [result] if isinstance(result, torch.Tensor) else list(result)
@@ -169,6 +202,7 @@ class AtenImporter:
             tuple(argument.type for argument in function.regions[0].blocks[0].arguments),
             tuple(r.dtype for r in results),
             tuple(tuple(int(s) for s in r.shape) for r in results),
+            frozenset(view.operation.name for view in function.regions[0].blocks[0].operations),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import io
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -21,10 +22,12 @@ class _Shared(threading.local):
     def __init__(self) -> None:
         self.context: Any = None
         self.uses = 0
+        self.kept: dict[str, Any] = {}
 
     def take(self) -> Any:
         if self.uses % self.RENEWED == 0:
-            self.context = mlir.new_context()
+            self.context, self.kept = mlir.new_context(), {}
+            self.context.enable_multithreading(False)  # a kernel is one function: threads would only be woken
         self.uses += 1
         return self.context
 
@@ -38,6 +41,11 @@ def shared_context() -> Any:
     return _shared.take()
 
 
+def kept(context: Any) -> dict[str, Any]:
+    """What is kept with the context of this thread, by name; of any other context nothing is kept."""
+    return _shared.kept if context is _shared.context else {}
+
+
 @functools.lru_cache(maxsize=32)
 def _manager(pipeline: str, context: Any) -> Any:
     """Kept, because the first run collects the patterns of every loaded dialect: 0.7 ms for each canonicalize."""
@@ -45,6 +53,13 @@ def _manager(pipeline: str, context: Any) -> Any:
     manager = passmanager.PassManager.parse(pipeline, context=context)
     manager.enable_verifier(False)
     return manager
+
+
+def bytecode(operation: Any) -> bytes:
+    """A module (an operation) as MLIR bytecode."""
+    buffer = io.BytesIO()
+    operation.write_bytecode(buffer)
+    return buffer.getvalue()
 
 
 def run_steps(module: Any, steps: Sequence[Step]) -> None:

@@ -63,14 +63,14 @@ _ASSERT = "generate-runtime-verification,"
 """Asserts before every access of memory that it lies inside its buffer."""
 
 # Buffers before constants: the size of a dim whose number is no constant of arith any more is read from the stack,
-# which grows with every turn of a loop.
+# which grows with every turn of a loop. Once more after them: an atomic whose body computes has none of arith then.
 _LLVM = (
     "builtin.module(func.func(refback-munge-memref-copy),func.func(convert-linalg-to-loops,"
     "math-extend-to-supported-types,arith-emulate-unsupported-floats{source-types=bf16 target-type=f32}),"
     "expand-strided-metadata,lower-affine,convert-scf-to-cf,memref-expand,func.func(arith-expand{include-bf16=true}),"
     "convert-math-to-llvm,math-expand-ops,"
     "convert-math-to-libm,expand-strided-metadata,lower-affine,finalize-memref-to-llvm,convert-index-to-llvm,"
-    "convert-arith-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
+    "convert-arith-to-llvm,finalize-memref-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
 )
 
 
@@ -106,6 +106,11 @@ def steps(aten: str, *, instead: bool = False) -> tuple[Step, ...]:
         Step("torch-mlir-opt", _TORCH, "torch backend"),
         Step("torch-mlir-opt", to, f"to {aten}"),
     )
+
+
+def last_pass(aten: str) -> str:
+    """The name of the last pass of `steps`."""
+    return _OUTPUT[aten].rstrip(")").rpartition(",")[2]
 
 
 FALLBACK = ("tosa", "stablehlo")

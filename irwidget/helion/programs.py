@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,24 +109,34 @@ def programs(binding: Binding) -> tuple[Programs, ...]:
 
     Persistent programs that run several loops are left out: how they share them is Helion's.
     """
-    found: list[Programs] = []
+    return tuple(_loops(binding, most=MOST))
+
+
+def _loops(binding: Binding, most: int) -> Iterator[Programs]:
+    """The same, with the program of each tile where there are at most so many tiles."""
     before = 0
     device_ir = binding.device_ir
     persistent = configuration.persistent(binding.config)
     if (persistent and len(device_ir.root_ids) > 1) or binding.open_blocks:
-        return ()
+        return
     with binding.entered():
         for position, graph_id in enumerate(device_ir.root_ids):
             name = str(device_ir.graphs[graph_id].name)
-            loop = _loop(binding, name, device_ir.grid_block_ids[position], binding.ranges(position), before)
+            loop = _loop(binding, name, device_ir.grid_block_ids[position], binding.ranges(position), before, most)
             if loop is None:
-                return tuple(found)  # where the programs of later loops begin is not known
-            found.append(loop)
+                return  # where the programs of later loops begin is not known
             before += loop.count
-    return tuple(found)
+            yield loop
 
 
-def _loop(binding: Binding, name: str, blocks: Sequence[int], ranges: Sequence[Any], before: int) -> Programs | None:
+def summaries(binding: Binding) -> dict[str, str]:
+    """A line for each of `programs`, by the name of its fact."""
+    return {f"grid of {loop.name}": loop.summary for loop in _loops(binding, most=0)}
+
+
+def _loop(
+    binding: Binding, name: str, blocks: Sequence[int], ranges: Sequence[Any], before: int, most: int
+) -> Programs | None:
     bounds = [(static_value(binding, r.begin), static_value(binding, r.end)) for r in ranges]
     sizes = [binding.block_sizes.get(block) for block in blocks]
     numbers = [number for pair in bounds for number in pair] + sizes
@@ -144,7 +154,7 @@ def _loop(binding: Binding, name: str, blocks: Sequence[int], ranges: Sequence[A
         share = -(-total // count)
         program = (lambda tile: tile % count) if kind == "interleaved" else (lambda tile: tile // share)
     of_tile: dict[tuple[int, ...], int] = {}
-    for number in range(total if total <= MOST else 0):
+    for number in range(total if total <= most else 0):
         place = _place(number, counts, group)
         of_tile[tuple(place[order.index(dim)] for dim in range(len(order)))] = program(number)
     return Programs(name, loop.begins, loop.ends, loop.sizes, count, of_tile)

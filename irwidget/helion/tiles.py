@@ -365,7 +365,6 @@ mark_unsupported(
     "prims.inductor_random.default",
     "prims.inductor_seed.default",
 )
-mark_unsupported("it reads other tensors through device addresses; pass them as a list", "_stack_tensor")
 mark_unsupported(
     "it talks to other devices",
     "remote_barrier",

@@ -8,10 +8,12 @@ NARROW_FLOATS = "helion-narrow-floats"
 PRODUCTS = "helion-products"
 EXTREMA = "helion-extrema"
 FINISH = "helion-finish"
+WHOLE = "helion-whole"
 
 TOOLS = (
     Tool(NARROW_FLOATS, "irwidget.helion.narrow_floats:tool", in_pipelines=False, package="torch-mlir"),
     Tool(EXTREMA, "irwidget.helion.extrema:tool", in_pipelines=False, package="torch-mlir"),
     Tool(FINISH, "irwidget.helion.finishing:tool", in_pipelines=False, package="torch-mlir"),
+    Tool(WHOLE, "irwidget.helion.whole:tool", in_pipelines=False),
     Tool(PRODUCTS, "irwidget.helion.products:tool", in_pipelines=False, package="torch-mlir"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -55,6 +56,17 @@ class HostTensor:
     value: ir.Value
     written: bool
     """Whether the kernel writes to this memory, by this name or another."""
+    memory: bool = False
+    """Whether it is no tensor but all of memory, from address 0, as elements of its dtype."""
+    reach: int = 0
+    """Of memory, the bytes that an address in it stands for: those of the tensors that are read and written so."""
+
+    @property
+    def bytes(self) -> int:
+        """From its first element to the end of its last, where its sizes and strides are known."""
+        strides = self.strides or [math.prod(self.shape[dim + 1 :]) for dim in range(len(self.shape))]
+        last = sum((size - 1) * stride for size, stride in zip(self.shape, strides, strict=True))
+        return 0 if self.empty else (last + 1) * self.dtype.itemsize
 
     @property
     def empty(self) -> bool:

@@ -12,10 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import helion
+import helion.language as hl
 import pytest
 import torch
 
-from irwidget.helion import emit_kernel
+from irwidget.helion import emit_kernel, lower_kernel
 from tests.helion import kernels_access as kernels
 from tests.helion.cases import difference
 
@@ -154,3 +156,20 @@ def test_accesses_of_sampled_shapes_equal_pytorch(seed: int):
 @pytest.mark.parametrize("seed", range(1000, 1400))
 def test_accesses_of_many_shapes_equal_pytorch_in_all_output_types(seed: int):
     agree(seed, ATEN)
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def swapped(x: torch.Tensor, expected: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+    before = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        before[tile] = hl.atomic_cas(x, [tile], expected[tile], by[tile])
+    return before
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
+def test_what_is_as_expected_is_swapped(dtype: torch.dtype):
+    x, expected, by = (torch.tensor(row).to(dtype) for row in ([1, 5, 3, 7, 2], [1, 6, 3, 0, 2], [9, 8, 7, 6, 5]))
+    found = x.clone()
+    before = lower_kernel(swapped, (x, expected, by), dumps=False).run(found, expected, by, opt_level=0)
+    assert torch.equal(before, x)
+    assert torch.equal(found, torch.where(x == expected, by, x))

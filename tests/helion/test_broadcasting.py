@@ -7,6 +7,7 @@ import helion.language as hl
 import pytest
 import torch
 
+from irwidget.errors import UnsupportedError
 from irwidget.helion import lower_kernel
 
 
@@ -48,3 +49,24 @@ def test_where_is_tritons_and_says_so():
     lowering = lower_kernel(chosen, (x, flags), config={"block_sizes": [4, 4]})
     assert torch.equal(lowering.run(opt_level=0), torch.where(flags > 0, x, -x))
     assert "takes a tile of fewer dims for the last ones" in str(lowering.diagnostics[0])
+
+
+@helion.kernel()
+def to_whole_rows(x: torch.Tensor) -> torch.Tensor:
+    out = torch.zeros_like(x)
+    for columns in hl.tile(x.size(1)):
+        for rows in hl.tile(x.size(0)):
+            out[:, columns] = x[rows, columns]
+    return out
+
+
+def test_a_tile_that_is_stored_to_a_whole_dim_has_the_lanes_that_triton_pads_it_to():
+    x = torch.randn(3, 15)
+    lowering = lower_kernel(to_whole_rows, (x,), config={"block_sizes": [4, 4]})
+    assert torch.equal(lowering.run(opt_level=0, check_bounds=True), x)
+
+
+def test_tiles_that_do_not_fit_are_refused():
+    """Triton refuses them, too."""
+    with pytest.raises(UnsupportedError, match=r"shape \(4, 4\) does not broadcast to \(7, 4\)"):
+        lower_kernel(to_whole_rows, (torch.randn(7, 15),), config={"block_sizes": [4, 4]})

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import irwidget
-from irwidget.errors import UsageError
+from irwidget.errors import ExportError, UsageError
 from irwidget.helion import lower_kernel
 
 X = torch.randn(37, 21)
@@ -120,3 +120,79 @@ def test_persistent_programs_reach_every_tile_once(kind: str, order: list[int]):
     lowering = lower_kernel(counted, (x,), config=config)
     assert torch.equal(lowering.run(x, opt_level=0, check_bounds=True), x)
     assert "scf.forall (%blk_arg0) in (132)" in lowering.mlir
+
+
+@helion.kernel()
+def up_to(x: torch.Tensor, end: torch.Tensor) -> torch.Tensor:
+    out = torch.zeros_like(x)
+    for tile in hl.tile(end, block_size=8):
+        out[tile] = x[tile] + 1
+    return out
+
+
+def test_a_loop_ends_where_a_tensor_says():
+    x = torch.randn(40)
+    low = lower_kernel(up_to, (x, torch.tensor(3)), config={"pid_type": "persistent_blocked"}, dumps=False)
+    for end in (3, 0, 40, 17):
+        want = torch.cat([x[:end] + 1, torch.zeros(40 - end)])
+        assert torch.equal(low.run(x, torch.tensor(end), opt_level=0, check_bounds=True), want)
+
+
+def test_what_helion_generates_and_cannot_run_is_an_error_of_ours():
+    """The host would have to know how many programs there are; Helion has it ask on the device."""
+    low = lower_kernel(up_to, (torch.randn(40), torch.tensor(3)), config={"pid_type": "flat"}, dumps=False)
+    with pytest.raises(ExportError, match="host function that Helion generates for up_to .* does not run: ValueError"):
+        low.run()
+
+
+@helion.kernel()
+def every(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """A loop inside the top-level loop, a reduction, a matmul, an atomic: what fields speak of."""
+    out = torch.zeros([x.size(0), y.size(1)], dtype=x.dtype)
+    for rows, columns in hl.tile([x.size(0), y.size(1)]):
+        acc = hl.zeros([rows, columns], dtype=torch.float32)
+        for inner in hl.tile(x.size(1)):
+            acc = torch.addmm(acc, x[rows, inner], y[inner, columns])
+        hl.atomic_add(out, [rows, columns], acc - x[rows, :].sum(-1)[:, None])
+    return out
+
+
+def _another(name: str, value: Any) -> Any:
+    """Another value than a field's default, of its kind."""
+    known = {
+        "pid_type": "persistent_interleaved", "indexing": "block_ptr", "atomic_indexing": "tensor_descriptor",
+        "loop_orders": [1, 0], "load_eviction_policies": "last", "load_cache_modifiers": ".cg",
+        "store_cache_modifiers": ".cs",
+    }  # fmt: skip
+    if isinstance(value, list):
+        return [known.get(name, _another(name, value[0])), *value[1:]] if value else value
+    if name in known:
+        return known[name]
+    return not value if isinstance(value, bool) else True if value is None else (value or 1) * 2
+
+
+def test_no_field_of_a_configuration_is_lost():
+    """Each field that Helion has for a kernel, changed: the module and the facts say it, or it is refused."""
+    arguments = (torch.randn(20, 24), torch.randn(24, 12))
+    plain = lower_kernel(every, arguments, dumps=False)
+    default = dict(plain.binding.config.config)
+    said: set[str] = set()
+    for name, value in default.items():
+        wanted = _another(name, value)
+        if wanted == value:
+            continue
+        config = {**default, "num_sm_multiplier": 1, "pid_type": "persistent_blocked", name: wanted}
+        try:
+            low = lower_kernel(every, arguments, config=config, dumps=False)
+        except UsageError:  # Helion has another form for it
+            continue
+        taken = low.binding.config.config[name]
+        if taken == value:
+            continue  # Helion itself sets it back, and what is shown is what holds
+        said.add(name)
+        assert low.trace.facts[name] == (taken if isinstance(taken, (int, str)) else str(taken)), name
+        attribute = str(low.module.attributes["helion.config"])
+        assert f"{name} = " in attribute, name
+        assert attribute != str(plain.module.attributes["helion.config"]), name
+    assert {"block_sizes", "loop_orders", "l2_groupings", "num_warps", "num_stages", "indexing", "pid_type"} <= said
+    assert {"range_unroll_factors", "range_num_stages", "reduction_loops"} <= said

@@ -86,16 +86,3 @@ def test_rolled_reductions_are_lowered_at_full_extent():
     low = lower_kernel(pw.softmax, (x,), config=helion.Config(block_sizes=[4], reduction_loops=[16]))
     assert "tensor<4x100xf32>" in low.mlir
     assert difference(low.run(opt_level=0), x.softmax(1)) < 1e-6
-
-
-@helion.kernel(config=helion.Config(block_sizes=[4]))
-def from_addresses(addresses: torch.Tensor, alike: torch.Tensor) -> torch.Tensor:
-    out = torch.empty([addresses.size(0), alike.size(0)], dtype=alike.dtype, device=alike.device)
-    for tile in hl.tile(alike.size(0)):
-        out[:, tile] = hl.stacktensor_like(alike, addresses[:])[tile]
-    return out
-
-
-def test_a_stack_of_tensors_is_refused_for_its_addresses():
-    with pytest.raises(UnsupportedError, match=r"load .* device addresses.* pass the tensors as a list"):
-        lower_kernel(from_addresses, (torch.zeros(4, dtype=torch.uint64), torch.zeros(8)))
