@@ -105,6 +105,20 @@ def forget_value(mode: FakeTensorMode, tensor: torch.Tensor) -> None:
         mode.fake_tensor_converter.invalidate_constant_aliases(value)
 
 
+@contextlib.contextmanager
+def without_value(tensor: Any) -> Generator[None]:
+    """Have nothing known of a fake tensor while it lasts; of another tensor, nothing is changed."""
+    value = getattr(tensor, "constant", None)
+    if value is None:
+        yield
+        return
+    tensor.constant = None
+    try:
+        yield
+    finally:
+        tensor.constant = value
+
+
 def forget_values(mode: FakeTensorMode) -> None:
     """Have nothing known of any fake tensor of a mode."""
     for tensors in list(mode.fake_tensor_converter.constant_storage_mapping.values()):

@@ -1,5 +1,7 @@
 """What host code can read without a GPU: values that the cell's own numbers give, until a kernel may write to them."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -141,16 +143,39 @@ def test_random_numbers_are_drawn_and_said_to_be():
     assert silent.notes == ()
 
 
-def test_large_tensors_have_no_values():
+def test_a_deep_copy_has_no_values_and_leaves_those_of_its_original():
+    def cell():
+        x = torch.arange(4, device="cuda")
+        state = copy.deepcopy({"x": x, "w": torch.tensor(1.0, device="cuda", requires_grad=True)})
+        assert state["w"].requires_grad
+        assert state["x"].fake_mode is x.fake_mode
+        assert state["x"].shape == x.shape
+        assert x.tolist() == [0, 1, 2, 3]
+        reading[(1,)](x, x, x, 4)
+        state["x"].tolist()
+
+    launches = frontend.capture(cell, CAN_READ)
+    assert "needs the value of a tensor" in launches.diagnostics[-1].message
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.zeros(LIMIT + 1, dtype=torch.int32, device="cuda"),
+        lambda: torch.zeros(2, device="cuda"),
+        lambda: torch.tensor([1.0, 2.0], device="cuda"),
+        lambda: torch.randn(4, device="cuda"),
+    ],
+)
+def test_large_tensors_and_those_of_floats_have_no_values(make):
     with pytest.raises(UnsupportedError, match="needs the value"):
-        frontend.capture(lambda: torch.zeros(LIMIT + 1, device="cuda").sum().item(), CAN_READ)
+        frontend.capture(lambda: make().sum().item(), CAN_READ)
 
 
 def test_what_the_cpu_cannot_compute_goes_on_without_values():
     def cell():
         x = torch.zeros(64, dtype=torch.int32, device="cuda")
-        small = torch.ones(8, 16, device="cuda").to(torch.float8_e4m3fn)
-        torch._scaled_mm(small.repeat(2, 1), small.repeat(2, 1).t(), *[torch.ones((), device="cuda")] * 2)
+        assert (torch.zeros(4, dtype=torch.uint32, device="cuda") * 2).shape == (4,)
         reading[(1,)](x, x, x, 64)
 
     assert len(frontend.capture(cell, CAN_READ)) == 1

@@ -1,7 +1,7 @@
 """Values that the cell's own numbers give, on a machine where tensors have none.
 
-Small tensors made of numbers (`torch.tensor([0, 256, 500])`, `torch.arange(8)`), and what host code computes of them,
-keep their values, so that it can read lengths, offsets and tables; small random tensors are drawn. A kernel that may
+Small tensors of integers (`torch.tensor([0, 256, 500])`, `torch.arange(8)`), and what host code computes of them,
+keep their values, so that it can read lengths, offsets and tables; random integers are drawn. A kernel that may
 write into one ends that.
 """
 
@@ -34,14 +34,18 @@ _FILLED: dict[str, Any] = {
 }
 """Operators that fill a tensor with one number."""
 _COMPUTED = frozenset(["arange", "eye", "tril_indices", "triu_indices"])
-_DRAWN = frozenset(["rand", "randint", "randn", "randperm"])
+_DRAWN = frozenset(["randint", "randperm"])
 _READING = frozenset(["_local_scalar_dense", "equal", "nonzero", "masked_select", "_unique2", "repeat_interleave"])
 """Operators by which host code reads values, or makes sizes of them."""
 
 
 def is_small(tensor: torch.Tensor) -> bool:
-    """Whether the values of a tensor are worth keeping."""
-    return tensor.numel() <= LIMIT
+    """Whether the values of a tensor are kept: those of few integers, and of one number.
+
+    Host code launches by lengths and offsets; of floats it would read what a GPU rounds otherwise.
+    """
+    exact = not (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+    return tensor.numel() <= (LIMIT if exact else 1)
 
 
 _MARK = "_irwidget_drawn"
@@ -65,7 +69,7 @@ def follow_random(func: Any, given: Any, made: Any, tell: Callable[[str], None])
     if _name(func) not in _DRAWN and not any(getattr(one, _MARK, False) for one in pytree.tree_leaves(given)):
         return
     if _name(func) in _READING:
-        tell("random numbers that the cell reads are those of the CPU's generator; a GPU draws others")
+        tell("random integers that the cell reads are those of the CPU's generator; a GPU draws others")
     for one in pytree.tree_leaves(made):
         if isinstance(one, torch.Tensor):
             setattr(one, _MARK, True)
@@ -83,7 +87,7 @@ def _draw(func: Any, args: Any, kwargs: Mapping[str, Any]) -> torch.Tensor:
 
 
 def constructed(func: Any, args: Any, kwargs: Mapping[str, Any], made: torch.Tensor) -> torch.Tensor | None:
-    """What an operator makes that makes a small tensor of numbers alone, as a real tensor; None for any other.
+    """What an operator makes that makes few integers of numbers alone, as a real tensor; None for any other.
 
     `made` is its result without values.
     """
@@ -92,7 +96,7 @@ def constructed(func: Any, args: Any, kwargs: Mapping[str, Any], made: torch.Ten
     name = _name(func)
     if name not in _FILLED and name not in _COMPUTED | _DRAWN:
         return None
-    if made.dtype.is_complex or not is_small(made) or made.layout is not torch.strided:
+    if made.dtype.is_floating_point or made.dtype.is_complex or not is_small(made) or made.layout is not torch.strided:
         return None
     with as_it_is():
         if name in _DRAWN:

@@ -82,6 +82,10 @@ class _FakeMode(FakeTensorMode):
                 private_torch.forget_value(self, one)
             return super().__torch_dispatch__(func, types, args, kwargs)
 
+    def __deepcopy__(self, memo: Any) -> _FakeMode:
+        """Itself: copies of tensors stay in the mode, and a copy of what it holds by address would be freed twice."""
+        return self
+
     def may_turn_const(self, t: torch.Tensor) -> bool:
         """Whether the values of a result are kept, that of an operator on tensors whose values are known."""
         return type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == "cpu" and known.is_small(t)
@@ -129,7 +133,8 @@ class _Pretend(TorchFunctionMode):
         self.fake.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
-            with private_torch.custom_op_wrapped(func, partial(_outside, self)):
+            copied = args[0] if func is torch.Tensor.__deepcopy__ else None  # whose copy has no values
+            with private_torch.without_value(copied), private_torch.custom_op_wrapped(func, partial(_outside, self)):
                 return func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
         finally:
             self.fake.depth -= 1
