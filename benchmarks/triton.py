@@ -2,6 +2,7 @@
 """Every pass of a Triton matmul, against Triton itself.
 
     python -m benchmarks.triton [--arch sm_80] [--block 64 64 32] [--warps 4] [--runs 5] [--rounds 5]
+    python -m benchmarks.triton --configurations 20 [--arch sm_80] [--rounds 3]
 
 Prints the median seconds and the ratios of
   plain     `triton.compile` with a cold cache
@@ -9,6 +10,10 @@ Prints the median seconds and the ratios of
   dump      `triton.compile` with MLIR_ENABLE_DUMP=1, stderr read through a pipe
 each in a process of its own, in turns, `--rounds` times. `first` is the first compilation of a process, with nothing
 cached (Triton then hashes its own libraries), `warm` the median of the others; printed are the medians of the rounds.
+
+The second compiles so many configurations of an autotuner's for the kernel, each once: `triton.compile` one after the
+other, and ours down to the binary as `low.results["configurations"]` does, all dumps read. The first compilation is
+done before, and not counted. `cpu` is the time of the processor, that of worker processes included.
 """
 
 from __future__ import annotations
@@ -72,11 +77,57 @@ def matmul(
     tl.store(c_ptrs, total.to(tl.float16), mask=(m[:, None] < M) & (n[None, :] < N))
 
 
-def special(arguments: argparse.Namespace) -> Specialization:
+def special(arguments: argparse.Namespace, config: dict[str, int] | None = None) -> Specialization:
     pointers = [stand_in("*fp16:16")] * 3
     sizes = [512, 512, 512, 512, 1, 512, 1, 512, 1]
     blocks = dict(zip(("BM", "BN", "BK"), arguments.block, strict=True))
-    return specialize(matmul, [*pointers, *sizes], {**blocks, "num_warps": arguments.warps}, find(arguments.arch))
+    chosen = config or {**blocks, "num_warps": arguments.warps}
+    return specialize(matmul, [*pointers, *sizes], chosen, find(arguments.arch))
+
+
+def configurations(count: int) -> list[dict[str, int]]:
+    """So many configurations of the matmul, no two alike."""
+    found = [
+        {"BM": m, "BN": n, "BK": k, "num_warps": warps, "num_stages": stages}
+        for k in (32, 64)
+        for m in (32, 64, 128)
+        for n in (32, 64, 128)
+        for warps, stages in ((4, 3), (8, 2))
+    ]
+    return found[:count]
+
+
+def tuned(mode: str, arguments: argparse.Namespace) -> None:
+    """Compile the configurations of one autotuner, and print how long it took."""
+    from irwidget.frontends import triton as frontend
+
+    wanted = configurations(arguments.configurations)
+    kernel = triton.autotune([triton.Config(dict(one)) for one in map(_split, wanted)], key=["M"])(matmul)
+    for config, one in zip(kernel.configs, wanted, strict=True):
+        config.num_warps, config.num_stages = one["num_warps"], one["num_stages"]
+    pointers = [stand_in("*fp16:16")] * 3
+    sizes = [512, 512, 512, 512, 1, 512, 1, 512, 1]
+    launches = frontend.capture(lambda: kernel[(1,)](*pointers, *sizes), arguments.arch)
+    to = "triton_amdgpu" if find(arguments.arch).backend == "hip" else "triton_nvptx"
+    found = frontend.Configurations(launches, arguments.arch, to=to)
+    specials = [special(arguments, one) for one in wanted]
+    plain(specials[0]) if mode == "plain" else found[0].dumps[-1].text
+    began, used = time.perf_counter(), sum(os.times()[:4])
+    if mode == "plain":
+        for one in specials[1:]:
+            plain(one)
+    else:
+        found.compile()
+        for number in range(1, len(found)):
+            for dump in found[number].dumps:
+                _ = dump.text, dump.locations
+    seconds = time.perf_counter() - began
+    client.shutdown()  # so that the time of the workers is counted
+    print(json.dumps({"first": seconds, "warm": sum(os.times()[:4]) - used, "kernels": len(wanted) - 1}))
+
+
+def _split(config: dict[str, int]) -> dict[str, int]:
+    return {name: value for name, value in config.items() if name.isupper()}
 
 
 def plain(what: Specialization) -> dict[str, int]:
@@ -104,6 +155,9 @@ def irwidget(what: Specialization) -> dict[str, int]:
 
 def child(mode: str, arguments: argparse.Namespace) -> None:
     """Time one way of compiling; the first compilation apart."""
+    if arguments.configurations:
+        tuned(mode, arguments)
+        return
     what = special(arguments)
     compile_once: Callable[[Specialization], dict[str, int]] = irwidget if mode == "irwidget" else plain
     if mode == "irwidget":  # both sides begin with Triton imported: %%lower has the worker do it while the cell runs
@@ -127,6 +181,7 @@ def measure(mode: str, arguments: argparse.Namespace) -> dict[str, Any]:
         environment["TRITON_CACHE_DIR"] = cache
         command = [sys.executable, "-m", "benchmarks.triton", "--child", mode]
         command += ["--arch", arguments.arch, "--runs", str(arguments.runs)]
+        command += ["--configurations", str(arguments.configurations)]
         command += ["--warps", str(arguments.warps), "--block", *map(str, arguments.block)]
         done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -145,10 +200,18 @@ def main() -> None:
     parser.add_argument("--warps", type=int, default=4)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--configurations", type=int, default=0)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         child(arguments.child, arguments)
+        return
+    if arguments.configurations:
+        turns = [{mode: measure(mode, arguments) for mode in ("plain", "irwidget")} for _ in range(arguments.rounds)]
+        for which, name in (("first", "seconds"), ("warm", "cpu")):
+            ours, theirs = (statistics.median(one[mode][which] for one in turns) for mode in ("irwidget", "plain"))
+            shown = f"Triton {theirs:.1f}, all dumps {ours:.1f}, ratio {ours / theirs:.2f}"
+            print(f"{arguments.configurations - 1} configurations, {name}: {shown}")
         return
     modes = ("plain", "irwidget", "dump")
     rounds = [{mode: measure(mode, arguments) for mode in modes} for _ in range(arguments.rounds)]

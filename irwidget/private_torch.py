@@ -89,6 +89,44 @@ def storage_id(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
 
 
+def known_value(tensor: torch.Tensor) -> torch.Tensor | None:
+    """The values of a fake tensor where its mode, whose `may_turn_const` says so, keeps them; not to be changed."""
+    return getattr(tensor, "constant", None)
+
+
+def with_value(mode: FakeTensorMode, value: torch.Tensor) -> torch.Tensor:
+    """A fake tensor whose values are known."""
+    return mode.fake_tensor_converter.from_real_tensor(mode, value, make_constant=True)
+
+
+def forget_value(mode: FakeTensorMode, tensor: torch.Tensor) -> None:
+    """Have nothing known of a fake tensor, and of what shares its memory."""
+    if (value := known_value(tensor)) is not None:
+        mode.fake_tensor_converter.invalidate_constant_aliases(value)
+
+
+@contextlib.contextmanager
+def without_value(tensor: Any) -> Generator[None]:
+    """Have nothing known of a fake tensor while it lasts; of another tensor, nothing is changed."""
+    value = getattr(tensor, "constant", None)
+    if value is None:
+        yield
+        return
+    tensor.constant = None
+    try:
+        yield
+    finally:
+        tensor.constant = value
+
+
+def forget_values(mode: FakeTensorMode) -> None:
+    """Have nothing known of any fake tensor of a mode."""
+    for tensors in list(mode.fake_tensor_converter.constant_storage_mapping.values()):
+        for reference in tensors:
+            if (tensor := reference()) is not None:
+                forget_value(mode, tensor)
+
+
 def version(tensor: torch.Tensor) -> int:
     """How often torch knows a tensor to have been written to."""
     return tensor._version  # pyright: ignore[reportPrivateUsage]

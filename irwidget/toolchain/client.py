@@ -45,9 +45,13 @@ class WorkerDied(Exception):
 class Job:
     """A request on its way through a worker. It does nothing before `begin`."""
 
-    def __init__(self, request: events.Request | events.Prepare, memory_limit: int | None = None) -> None:
+    def __init__(
+        self, request: events.Request | events.Prepare, memory_limit: int | None = None, side: int = 0
+    ) -> None:
         self.request = request
         self.memory_limit = memory_limit or processes.memory_limit()
+        self.side = side
+        """The number of the worker among those that run side by side; 0 is the one for everything else."""
         self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.attempts = 0
         self.sent: float | None = None
@@ -64,7 +68,7 @@ class Job:
     def begin(self) -> None:
         """Get in the queue. Raises WorkerDied when this process can start no thread."""
         try:
-            _desk.post(lambda desk: desk.lane(self.memory_limit).take(self))
+            _desk.post(lambda desk: desk.lane(self.memory_limit, self.side).take(self))
         except RuntimeError as error:
             raise WorkerDied(f"could not be started ({error})") from None
 
@@ -121,6 +125,8 @@ class _Lane:
         self._desk = desk
         self._numbers = itertools.count()
         self._jobs: dict[int, Job] = {}
+        self._leaves = False
+        """Whether the worker is ended when it has nothing to do any more."""
         self._leaving: set[Job] = set()
         """Jobs whose owner has ended the worker and expects no answer."""
 
@@ -129,7 +135,7 @@ class _Lane:
         return self.running is None and not self.waiting and not self.printing
 
     def take(self, job: Job) -> None:
-        job._lane = self  # pyright: ignore[reportPrivateUsage]
+        job._lane, self._leaves = self, False  # pyright: ignore[reportPrivateUsage]
         self.waiting.append(job)
         self.go_on()
 
@@ -213,6 +219,14 @@ class _Lane:
             self.printing.remove(job)
             del self._jobs[number]
         self.go_on()
+        if self._leaves:
+            self.leave()
+
+    def leave(self) -> None:
+        """End the worker as soon as it has nothing to do."""
+        self._leaves = not self.idle
+        if self.idle:
+            self.end("was ended")
 
     def _unsent(self, worker: Worker, error: BaseException) -> None:
         if worker is self.worker and (job := self.running) is not None:
@@ -256,7 +270,7 @@ class _Desk:
     """The thread that owns the lanes, and its mailbox. Of each process its own."""
 
     def __init__(self) -> None:
-        self.lanes: dict[int, _Lane] = {}
+        self.lanes: dict[tuple[int, int], _Lane] = {}
         self.closed = False
         """Whether this process ends: no worker is started any more."""
         self._mailbox: queue.SimpleQueue[Note] = queue.SimpleQueue()
@@ -268,15 +282,21 @@ class _Desk:
         if not self._only.locked():
             threading.Thread(target=self._work, name="irwidget-queue", daemon=True).start()
 
-    def lane(self, memory_limit: int) -> _Lane:
+    def lane(self, memory_limit: int, side: int = 0) -> _Lane:
         """The lane for a memory limit. Workers of other limits that have nothing to do are ended when one is made."""
-        if memory_limit not in self.lanes:
-            for limit, other in list(self.lanes.items()):
-                if other.idle and limit != processes.memory_limit():
+        if (memory_limit, side) not in self.lanes:
+            for key, other in list(self.lanes.items()):
+                if other.idle and key not in ((processes.memory_limit(), 0), (memory_limit, key[1])):
                     other.end("was ended")
-                    del self.lanes[limit]
-            self.lanes[memory_limit] = _Lane(self, memory_limit)
-        return self.lanes[memory_limit]
+                    del self.lanes[key]
+            self.lanes[memory_limit, side] = _Lane(self, memory_limit)
+        return self.lanes[memory_limit, side]
+
+    def leave_sides(self) -> None:
+        """End the workers that ran side by side, each when it has nothing to do any more."""
+        for (_, side), lane in self.lanes.items():
+            if side:
+                lane.leave()
 
     @property
     def asleep(self) -> bool:
@@ -341,6 +361,11 @@ def warm() -> None:
 def _quietly(function: Callable[[], object]) -> None:
     with contextlib.suppress(Exception):  # who needs it says it better
         function()
+
+
+def end_sides() -> None:
+    """End the workers that ran side by side, once they have printed their texts."""
+    _desk.post(lambda desk: desk.leave_sides())
 
 
 def prepare(module: str) -> None:

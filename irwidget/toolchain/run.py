@@ -46,6 +46,8 @@ class Options:
     """Seconds for this run, and for each later look at its texts; a budget of the lowering limits it further."""
     memory: int | None = field(default=None, compare=False)
     """Bytes that the worker may use; three quarters of the machine's or the container's memory when None."""
+    side: int = field(default=0, compare=False)
+    """The number of a worker of its own, beside the one that all runs share: these run side by side."""
     dumps: bool = True
     elide: bool = True
     verify: bool = True
@@ -142,7 +144,7 @@ class Source:
         """The request as a stream that has not begun; `fresh`: in a worker that has done nothing else."""
         if not options.isolate:
             return Local(request, self._session)
-        job = client.Job(request, options.memory)
+        job = client.Job(request, options.memory, options.side)
         job.fresh = fresh
         return job
 

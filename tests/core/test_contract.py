@@ -217,6 +217,25 @@ def test_tensors_that_share_memory_are_known():
         assert private.storage_id(fake) == private.storage_id(fake.view(2, 2)) != private.storage_id(fake + 1)
 
 
+def test_fake_tensors_keep_the_values_that_their_mode_lets_them_keep():
+    class Keeping(private.FakeTensorMode):
+        def may_turn_const(self, t):
+            return t.numel() <= 3
+
+    two_three = torch.tensor([2, 3])
+    with Keeping() as mode:
+        x = torch.tensor([1, 2, 3])
+        y = x[1:]
+        z = private.with_value(mode, two_three)
+        assert (y + z).tolist() == [4, 6]
+        assert private.known_value(torch.tensor([1, 2, 3, 4])) is None
+        private.forget_value(mode, y)
+        assert (private.known_value(x), private.known_value(y)) == (None, None)
+        assert z.tolist() == [2, 3]
+        private.forget_values(mode)
+        assert private.known_value(z) is None
+
+
 def test_the_parameters_of_an_operator_that_take_tensors():
     aten = torch.ops.aten
     assert private.tensor_parameters(aten.addmm.default) == (True, True, True, False, False)

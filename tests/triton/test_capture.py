@@ -121,7 +121,7 @@ def test_what_was_launched_before_a_value_was_needed_is_kept():
 
 def test_values_needed_before_any_launch_are_an_error():
     def cell():
-        x = torch.rand(64, device="cuda")
+        x = torch.rand(1 << 20, device="cuda")
         add(x, x[: int(x.sum())])
 
     with pytest.raises(UnsupportedError, match=r"No kernel was launched: .*test_capture.py:\d+ needs the value"):

@@ -3,16 +3,18 @@
 import json
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 import torch
 import triton
 import triton.language as tl
 
 import irwidget
-from irwidget.errors import UnsupportedError, UsageError
+from irwidget.errors import PassError, UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
-from irwidget.frontends.triton.configurations import numbers
+from irwidget.frontends.triton.configurations import Configurations, numbers
 from irwidget.frontends.triton.recipe import Recipe
 from irwidget.toolchain import triton_archs, triton_facts
 from tests.triton.kernels import TUTORIALS
@@ -162,6 +164,31 @@ def test_configurations_are_a_table(arch):
     assert [row["number"] for row in by] == [0, 1]
     with pytest.raises(UsageError, match=r"the table has no column 'speed'; it has .*chosen, config"):
         low.results["configurations"].table(sort="speed")
+
+
+def test_configurations_compiled_side_by_side_are_those_compiled_one_by_one():
+    kernel = triton.autotune([triton.Config({"BLOCK": n}) for n in (32, 64, 128, 256)], key=["n"])(tuned.fn)
+    low = irwidget.lower(kernel, torch.rand(1024), 1024, to="triton_ir", arch="sm_80")
+    first = low.results["configurations"]
+    launches = first.launches
+    together = Configurations(launches, "sm_80", to="triton_nvptx")
+    before = max(1, len(workers_of_this_process()))
+    together.compile(workers=2)
+    for number in (0, 2, 3):
+        (alone,) = Configurations(launches[number : number + 1], "sm_80", to="triton_nvptx")
+        assert [dump.text for dump in together[number].dumps] == [dump.text for dump in alone.dumps]
+        assert together[number].attachments == alone.attachments
+    with pytest.raises(PassError, match="tuned does not compile"):
+        together[1]
+    until = time.monotonic() + 90
+    while len(workers_of_this_process()) > before:
+        assert time.monotonic() < until, "the second worker does not end"
+        time.sleep(0.05)
+
+
+def workers_of_this_process():
+    children = psutil.Process().children()
+    return {one.pid for one in children if "irwidget.toolchain.worker" in " ".join(one.cmdline())}
 
 
 def test_two_configurations_diverge_at_a_pass():

@@ -85,6 +85,11 @@ def lower_launch(
     return replace(told, inside=BigPasses(source, trace, run))
 
 
+def begin(launch: Launch, arch: str) -> None:
+    """Compile a launch to TTIR, so that `lower_launch` need not. Raises as that."""
+    _compiled(launch, find(arch), Options())
+
+
 def _compiled(launch: Launch, target: Arch, run: Options) -> tuple[Specialization, Source]:
     try:
         return launch.compiled(target.name, seconds=run.timeout, memory=run.memory)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import queue
 import re
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 from irwidget.errors import IRWidgetError, UsageError
-from irwidget.frontends.triton.compiling import lower_launch
+from irwidget.frontends.triton.compiling import begin, lower_launch
 from irwidget.frontends.triton.launch import Launch
-from irwidget.toolchain import triton_facts
+from irwidget.toolchain import client, triton_facts
 from irwidget.toolchain.run import Options
 from irwidget.toolchain.triton_archs import find, occupancy
 from irwidget.trace import Trace
@@ -20,16 +25,56 @@ _MMA = re.compile(r"^(mma\.sync|wgmma\.mma_async|tcgen05\.mma)|^(v_mfma|v_wmma)|
 class Configurations:
     """The configurations of one call of an autotuner: `low.results["configurations"]`. Compiled when looked at."""
 
-    def __init__(self, launches: Sequence[Launch], arch: str) -> None:
+    def __init__(self, launches: Sequence[Launch], arch: str, *, to: str = "") -> None:
         self.launches = tuple(launches)
         self.arch = arch
+        self.to = to or ("triton_amdgpu" if find(arch).backend == "hip" else "triton_sass")
+        """The IR type that they are lowered to."""
         self._traces: dict[int, Trace | IRWidgetError] = {}
+
+    def compile(self, numbers: Iterable[int] | None = None, *, workers: int | None = None) -> None:
+        """Compile those of these numbers, all when None, that are not compiled yet, by several `workers` side by side:
+        as many as there are processors, four at most, and three configurations for each (it takes a while to start).
+        What fails to compile is raised where it is looked at. Ctrl-C ends it; what was compiled before stays.
+        """
+        wanted = [n for n in (range(len(self)) if numbers is None else numbers) if n not in self._traces]
+        count = workers or min(4, len(os.sched_getaffinity(0)), len(wanted) // 3)
+        if count < 2:
+            for number in wanted:
+                self._made(number)
+            return
+        free: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for side in range(count):
+            free.put(side)
+        stop = threading.Event()
+
+        def lower(number: int) -> None:
+            side = free.get()
+            try:
+                self._made(number, Options(side=side, stop=stop))
+            finally:
+                free.put(side)
+
+        with ThreadPoolExecutor(count, "irwidget-configurations") as pool:
+            try:
+                made: list[Future[None]] = []
+                for number in wanted:  # Triton's front end reads settings of the process: one at a time
+                    if self._begun(number):
+                        made.append(pool.submit(copy_context().run, lower, number))
+                for one in made:
+                    one.result()
+            except BaseException:
+                stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+            finally:
+                client.end_sides()
 
     def __len__(self) -> int:
         return len(self.launches)
 
     def __getitem__(self, number: int) -> Trace:
-        """The lowering of one, to SASS or AMD's assembly, with all passes. Raises what its compilation raises."""
+        """The lowering of one with all passes, to SASS or AMD's assembly. Raises what its compilation raises."""
         made = self._made(range(len(self))[number])
         if isinstance(made, IRWidgetError):
             raise made
@@ -43,6 +88,7 @@ class Configurations:
 
         Raises UsageError for a column that there is not.
         """
+        self.compile()
         rows = [self._row(number) for number in range(len(self))]
         if not sort:
             return rows
@@ -67,11 +113,18 @@ class Configurations:
     def __repr__(self) -> str:
         return f"<{len(self)} configurations of {self.launches[0].name} for {self.arch}>"
 
-    def _made(self, number: int) -> Trace | IRWidgetError:
+    def _begun(self, number: int) -> bool:
+        """Compile one to TTIR; False where that fails, which is kept as what it is."""
+        try:
+            begin(self.launches[number], self.arch)
+        except IRWidgetError as error:
+            self._traces[number] = error
+        return number not in self._traces
+
+    def _made(self, number: int, run: Options | None = None) -> Trace | IRWidgetError:
         if number not in self._traces:
-            to = "triton_amdgpu" if find(self.arch).backend == "hip" else "triton_sass"
             try:
-                self._traces[number] = lower_launch(self.launches[number], to, self.arch, run=Options())
+                self._traces[number] = lower_launch(self.launches[number], self.to, self.arch, run=run or Options())
             except IRWidgetError as error:
                 self._traces[number] = error
         return self._traces[number]

@@ -51,5 +51,5 @@ def machine(arch: Arch, tell: Callable[[str], None] = lambda _: None) -> Generat
 @contextlib.contextmanager
 def pretend(arch: Arch, *, values: bool = False, tell: Callable[[str], None] = lambda _: None) -> Generator[None]:
     """Run the body as on a machine with a GPU of this architecture; with `values`, its tensors have some."""
-    with machine(arch, tell), on_a_gpu(values=values):
+    with machine(arch, tell), on_a_gpu(values=values, tell=tell):
         yield

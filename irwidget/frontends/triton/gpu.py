@@ -212,10 +212,14 @@ def torch_cuda(arch: Arch) -> dict[str, Any]:
         multi_processor_count=arch.multiprocessors,
         total_memory=80 << 30,
         warp_size=arch.warp_size,
+        shared_memory_per_block=48 << 10,
         shared_memory_per_block_optin=arch.shared_memory,
         shared_memory_per_multiprocessor=arch.shared_memory,
         regs_per_multiprocessor=arch.registers,
         max_threads_per_multi_processor=2048,
+        max_threads_per_block=1024,
+        is_integrated=False,
+        is_multi_gpu_board=False,
         L2_cache_size=50 << 20,
     )
 

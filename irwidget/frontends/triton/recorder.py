@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.frontends.triton import device, failures, gpu, measuring
+from irwidget.frontends.triton import device, failures, gpu, known, measuring
 from irwidget.frontends.triton.captured import CapturedKernel
 from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.kernels import kernels
@@ -18,7 +18,7 @@ from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.references import References
 from irwidget.frontends.triton.specialization import specialize
 from irwidget.frontends.triton.stand_ins import stand_in
-from irwidget.frontends.triton.tensors import replaced
+from irwidget.frontends.triton.tensors import fake_mode, replaced
 from irwidget.toolchain import triton_private, triton_settings
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
@@ -108,6 +108,9 @@ class Launches(list[Launch]):
             self._seen[special.key] = CapturedKernel(launch, special)
         captured = self._seen[special.key]
         self._met.append((special.key, captured.launch))
+        if not (self.later or self.values or self.real):
+            _, source = captured.launch.compiled()
+            known.after_launch(fake_mode(), named, None if special.gluon else str(source.data))
         return captured
 
     def _compile(self, launch: Launch) -> None:

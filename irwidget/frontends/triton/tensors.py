@@ -1,4 +1,7 @@
-"""Tensors on the CPU that say that they are on `cuda:0`: fake ones, or with values."""
+"""Tensors on the CPU that say that they are on `cuda:0`: fake ones, or with values.
+
+Fake ones have values where the cell's own numbers give them (see `known`).
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
+from irwidget.frontends.triton import autocast, known
 from irwidget.frontends.triton.gpu import CUDA
-from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, disable_current_modes
+from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, disable_current_modes, pytree
 
 _missing = object()
 
@@ -45,15 +49,46 @@ class _FakeMode(FakeTensorMode):
     """A fake tensor mode that knows when it is at work itself, and keeps everything on the CPU."""
 
     depth = 0
+    tell: Callable[[str], None] = staticmethod(lambda _: None)
+    """Is told what there is to say of values."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function := private_torch.custom_op_function(func):  # an operator of the user's, which launches kernels
             return self._outside(function, args, kwargs or {})
         self.depth += 1
         try:
-            return super().__torch_dispatch__(func, types, args, on_cpu_kwargs(kwargs))
+            given = on_cpu_kwargs(kwargs)
+            made = self._dispatched(func, types, args, given)
+            value = known.constructed(func, args, given, made) if isinstance(made, FakeTensor) else None
+            made = made if value is None else private_torch.with_value(self, value)
+            known.follow_random(func, (args, given), made, self.tell)
+            return made
         finally:
             self.depth -= 1
+
+    def _dispatched(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What an operator gives; without values where the CPU cannot compute them."""
+        try:
+            return super().__torch_dispatch__(func, types, args, kwargs)
+        except (NotImplementedError, RuntimeError):
+            held = [
+                one
+                for one in pytree.tree_leaves((args, kwargs))
+                if isinstance(one, FakeTensor) and private_torch.known_value(one) is not None
+            ]
+            if not held:
+                raise
+            for one in held:
+                private_torch.forget_value(self, one)
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def __deepcopy__(self, memo: Any) -> _FakeMode:
+        """Itself: copies of tensors stay in the mode, and a copy of what it holds by address would be freed twice."""
+        return self
+
+    def may_turn_const(self, t: torch.Tensor) -> bool:
+        """Whether the values of a result are kept, that of an operator on tensors whose values are known."""
+        return type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == "cpu" and known.is_small(t)
 
     def _outside(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Python of the user's, which torch calls, sees the same world as the cell."""
@@ -97,7 +132,9 @@ class _Pretend(TorchFunctionMode):
             return answer(*args, **(kwargs or {}))
         self.fake.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
-            with private_torch.custom_op_wrapped(func, partial(_outside, self)):
+            args, kwargs = autocast.cast(func, args, kwargs or {})
+            copied = args[0] if func is torch.Tensor.__deepcopy__ else None  # whose copy has no values
+            with private_torch.without_value(copied), private_torch.custom_op_wrapped(func, partial(_outside, self)):
                 return func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
         finally:
             self.fake.depth -= 1
@@ -109,6 +146,8 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.get_device: lambda tensor: 0,
     torch.Tensor.cuda: lambda tensor, *args, **kwargs: tensor,
     torch.Tensor.data_ptr: lambda tensor: _address(tensor),
+    torch.Tensor.numpy: lambda tensor, *args, **kwargs: _array("numpy", tensor, *args, **kwargs),
+    torch.Tensor.__array__: lambda tensor, *args, **kwargs: _array("__array__", tensor, *args, **kwargs),
 }
 
 
@@ -120,6 +159,15 @@ def _address(tensor: torch.Tensor) -> int:
             return tensor.data_ptr()
     with DisableTorchFunction():
         return stand_in(tensor).address
+
+
+def _array(how: str, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """A tensor as NumPy's, by its method `how`."""
+    value = private_torch.known_value(tensor)
+    with as_it_is():
+        if value is not None:
+            tensor = value.clone()  # what is written into the array is not seen here
+        return getattr(tensor, how)(*args, **kwargs)
 
 
 def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -149,8 +197,11 @@ def _apply(module: torch.nn.Module, function: Callable[[Any], Any], recurse: boo
 
 
 @contextlib.contextmanager
-def on_a_gpu(*, values: bool) -> Generator[None]:
-    """Within it, tensors say that they are on the GPU; with `values` they have some."""
+def on_a_gpu(*, values: bool, tell: Callable[[str], None] = lambda _: None) -> Generator[None]:
+    """Within it, tensors say that they are on the GPU; with `values` they have some.
+
+    `tell` is told what there is to say of the values that tensors have without that.
+    """
     fake = _Inside() if values else fake_mode()
     device = FakeTensor.device
 
@@ -160,9 +211,11 @@ def on_a_gpu(*, values: bool) -> Generator[None]:
 
     with ExitStack() as stack:
         mode = _Pretend(fake)
+        stack.enter_context(autocast.as_on_a_gpu())
         stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
         if isinstance(fake, _FakeMode):
             stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
+            stack.enter_context(replaced(fake, "tell", tell))
             stack.enter_context(replaced(FakeTensor, "device", property(shown_device)))
             stack.enter_context(fake)
         stack.enter_context(mode)

@@ -1,0 +1,188 @@
+"""Kernels of public repositories: their own tests as cells, without a GPU.
+
+    python -m benchmarks.triton_public CHECKOUT TESTS... [--arch sm_90] [--cases 1] [--only WORD] [--equal]
+
+Runs the test functions of a checkout (neither changed nor installed: it comes first on the path) as pytest does, each
+as what a cell would run, and lowers every kernel that it launches to assembly. Printed are, of tests:
+
+  whole    the test came to its end
+  partly   it launched, and ended with a note where it needs a value
+  refused  an error of ours ends it
+  own      another error: the test's own (a skip, an assertion), a package that is missing, or a fault of ours
+
+and of specialisations how many are lowered, how many Triton refuses itself, and how many only we fail on. With
+`--equal` the texts and binaries of each are compared with those of `triton.compile`. `--cases` is how many parameter
+sets of each test function are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import hashlib
+import json
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.triton_conformance import by_triton, compared
+from irwidget.errors import IRWidgetError
+from irwidget.frontends import triton as frontend
+from irwidget.frontends.triton.launch import Launch
+from irwidget.toolchain.triton_archs import find
+
+
+class TestTooLong(BaseException):
+    """A test that takes more than its time."""
+
+
+@contextlib.contextmanager
+def limit(seconds: int) -> Generator[None]:
+    """Raise TestTooLong in the body after so many seconds."""
+
+    def late(*_: Any) -> None:
+        raise TestTooLong(f"took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def chosen(items: list[Any], cases: int, only: str) -> list[Any]:
+    """So many parameter sets of each test function, always the same ones."""
+    groups: dict[str, list[Any]] = collections.defaultdict(list)
+    for item in items:
+        if only in item.nodeid:
+            groups[item.nodeid.partition("[")[0]].append(item)
+    digest = hashlib.sha256
+    return [
+        item
+        for group in groups.values()
+        for item in sorted(group, key=lambda one: digest(one.name.encode()).hexdigest())[:cases]
+    ]
+
+
+class PublicSuite:
+    """A plugin of pytest's: runs tests for their launches, and lowers these."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.seen: set[str] = set()
+        self.tests: collections.Counter[str] = collections.Counter()
+        self.kernels: collections.Counter[str] = collections.Counter()
+        self.ends = time.monotonic() + arguments.seconds
+        self.refused: set[str] = set()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+        items[:] = chosen(items, self.arguments.cases, self.arguments.only)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: Any) -> bool:
+        if time.monotonic() > self.ends:
+            self.tests["not run"] += 1
+            return True
+        launches: Any = []
+        names = pyfuncitem._fixtureinfo.argnames
+        kind, said = "whole", ""
+        try:
+            with limit(self.arguments.limit), frontend.recording(self.arguments.arch) as launches:
+                pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+                kind = "whole"
+            notes = [note.message for note in launches.diagnostics]
+            ended = [note for note in notes if note.startswith("the cell was run up to here")]
+            kind, said = ("partly", ended[0]) if ended else ("whole", "; ".join(notes))
+        except IRWidgetError as error:
+            kind, said = "refused", str(error)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            kind, said = "own", f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+            if self.arguments.verbose:
+                traceback.print_exception(error)
+        self.tests[kind] += 1
+        self.say(test=pyfuncitem.nodeid, ended=kind, launches=len(launches), said=said[:400])
+        for launch in frontend.select(launches) if launches else ():
+            if time.monotonic() < self.ends:
+                with limit(self.arguments.limit):
+                    self.lower(launch)
+        return True
+
+    def lower(self, launch: Launch) -> None:
+        try:
+            special, _ = launch.compiled()
+        except BaseException as error:
+            self.kernels["refused by Triton"] += 1
+            self.say(kernel=launch.name, found=f"{type(error).__name__}: {error}"[:400])
+            return
+        if special.key in self.seen:
+            return
+        self.seen.add(special.key)
+        if int(hashlib.sha256(special.key.encode()).hexdigest(), 16) % self.arguments.every:
+            self.kernels["captured"] += 1
+            return
+        try:
+            if self.arguments.equal:
+                same = compared(launch)
+                kind, said = ("equal" if all(same.values()) else "different"), str(same)
+            else:
+                to = "triton_amdgpu" if find(launch.arch).backend == "hip" else "triton_nvptx"
+                trace = frontend.lower(launch, to=to)
+                failure = trace.failure
+                kind, said = ("failed", f"{failure.pass_name}: {failure.message}") if failure else ("lowered", "")
+        except BaseException as error:
+            kind, said = "failed", f"{type(error).__name__}: {error}"
+        if kind == "failed":
+            try:
+                by_triton(launch)
+            except BaseException as error:
+                kind, said = "refused by Triton", f"{said} | {type(error).__name__}: {error}"
+        self.kernels[kind] += 1
+        if kind not in ("lowered", "equal"):
+            self.say(kernel=launch.name, kind=kind, found=said[:600])
+
+    def say(self, **what: Any) -> None:
+        print(json.dumps(what), file=sys.__stdout__, flush=True)
+
+
+def main() -> None:
+    from irwidget.frontends.triton.device import machine
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("tests", nargs="+", help="files and folders in the checkout")
+    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--cases", type=int, default=1)
+    parser.add_argument("--only", default="")
+    parser.add_argument(
+        "--every", type=int, default=1, help="lower one in so many kernels; the rest is compiled to TTIR"
+    )
+    parser.add_argument("--equal", action="store_true")
+    parser.add_argument("--seconds", type=float, default=600, help="for all tests together; the rest is not run")
+    parser.add_argument("--limit", type=int, default=60, help="seconds for a test, and for a kernel")
+    parser.add_argument("--verbose", action="store_true")
+    arguments = parser.parse_args()
+    path = arguments.path.resolve()
+    sys.path[:0] = [str(path), str(path / "src")]
+    suite = PublicSuite(arguments)
+    given = ["-q", "-s", "-p", "no:cacheprovider", "-W", "ignore", "--continue-on-collection-errors"]
+    given += [f"--rootdir={path}", *(str(path / one) for one in arguments.tests)]
+    with machine(find(arguments.arch)), contextlib.redirect_stdout(sys.stderr):
+        pytest.main(given, plugins=[suite])
+    print(f"tests: {dict(suite.tests)}; specialisations: {dict(suite.kernels)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
