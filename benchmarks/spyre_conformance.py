@@ -65,7 +65,9 @@ def one(real: FrontEnd, name: str) -> tuple[str, Sequence[tuple[str, str]]]:
     if theirs is None or mine is None:
         if theirs is mine:
             return "equal" if "died" not in why else f"not compared: {why}", ()
-        return (f"only ours compiles; the real one: {why}" if mine else f"only the real one compiles; ours: {refused}"), ()
+        return (
+            f"only ours compiles; the real one: {why}" if mine else f"only the real one compiles; ours: {refused}"
+        ), ()
     said = recorded.ops_of(theirs), recorded.ops_of(mine)
     if said[0] != said[1]:
         return f"ops differ in {', '.join(_parts(*said))}", ()
@@ -108,9 +110,7 @@ def _parts(theirs: recorded.Ops, mine: recorded.Ops) -> Iterator[str]:
 def _general(path: str) -> str:
     """A field without the op and the tensor that it is of."""
     parts = path.split(".")
-    return ".".join(
-        "*" if part.startswith("allocate-") or part.isdigit() else part for part in parts[:1] + parts[3:]
-    )
+    return ".".join("*" if part.startswith("allocate-") or part.isdigit() else part for part in parts[:1] + parts[3:])
 
 
 if __name__ == "__main__":

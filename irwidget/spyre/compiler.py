@@ -90,8 +90,8 @@ def compile(
     """Compile a function or module for Spyre, from FX to SuperDSC, bundle and host module.
 
     `inputs`: tensors (real, meta or fake), TensorSpecs and plain values, as a sequence, or a mapping of keywords;
-    nothing of their size is allocated. `cores`: 1 to 32. Options: see `irwidget.spyre.Options`. `frontend`: the path of a
-    checkout of torch-spyre, or an `irwidget.spyre.FrontEnd`, whose own front end then compiles instead of ours.
+    nothing of their size is allocated. `cores`: 1 to 32. Options: see `irwidget.spyre.Options`. `frontend`: the path
+    of a checkout of torch-spyre, or an `irwidget.spyre.FrontEnd`: its own front end then compiles instead of ours.
 
     Raises UsageError for bad options, UnsupportedError for what the front end refuses, ExportError when the
     function cannot be traced.

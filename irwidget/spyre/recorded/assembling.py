@@ -240,7 +240,7 @@ def _seen(made: _Assembly, arg: TensorArg, step: int, known: Named | None) -> No
 
 def _buffer(made: _Assembly, arg: TensorArg, known: Named | None) -> Buffer:
     found = made.host.buffers.get(arg.name)
-    kind = {"input": "input", "constant": "constant", "fallback": "fallback"}.get(found.kind if found else "", "computed")
+    kind = found.kind if found else "computed"
     size, stride, layout, dtype = (), (), None, arg.dtype
     if known is not None:
         size, stride, layout, dtype = known.size, known.stride, known.layout, known.dtype
@@ -318,7 +318,9 @@ def _transferred(made: _Assembly, call: HostCall) -> HostCall:
     if len(known) == len(call.op.reads) and len(results) == len(call.results):
         return call
     unknown = [r.buffer for r in call.op.reads if r not in known] + [r.target for r in call.results if r not in results]
-    op = replace(call.op, reads=known, host_reason=f"the host module calls it (sizes not written: {', '.join(unknown)})")
+    op = replace(
+        call.op, reads=known, host_reason=f"the host module calls it (sizes not written: {', '.join(unknown)})"
+    )
     made.ops[made.ops.index(call.op)] = op
     return HostCall(op, tuple(op for _ in results))
 
@@ -333,4 +335,3 @@ def _blocks(made: _Assembly, program: RecordedProgram) -> Mapping[str, LxBuffer]
                 bytes_of[tensor.arg.name] = max(bytes_of.get(tensor.arg.name, 0), *sizes, 0)
     lives = made.lives
     return {n: LxBuffer(n, size, lives[n][0], lives[n][1] + 1, 0) for n, size in bytes_of.items()}
-

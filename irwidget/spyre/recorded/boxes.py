@@ -59,9 +59,7 @@ def _held(size: int, coordinate: Coordinate, spans: Mapping[str, Span]) -> Span:
     return low, min(high, size - 1)
 
 
-def carried(
-    spans: Sequence[Span], steps: Sequence[int], sizes: Sequence[int], strides: Sequence[int]
-) -> list[Span]:
+def carried(spans: Sequence[Span], steps: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> list[Span]:
     """Ranges of dims that move `steps` elements each, in other dims of `sizes` and `strides` over the same elements."""
     found: list[Span] = []
     for size, stride in zip(sizes, strides, strict=True):
@@ -77,9 +75,7 @@ def carried(
 def own_layout(arg: TensorArg) -> tuple[tuple[int, ...], tuple[int, ...], DeviceLayout]:
     """Size, strides and layout of a tensor that nothing is known of but an argument: its device dims, sticks joined."""
     *outer, eps = arg.device_size
-    stick = next(
-        (i for i, c in enumerate(arg.device_coordinates[:-1]) if arg.stick and arg.stick in c.variables), None
-    )
+    stick = next((i for i, c in enumerate(arg.device_coordinates[:-1]) if arg.stick and arg.stick in c.variables), None)
     kept = [i for i in range(len(outer)) if i != stick and outer[i] > 1]
     sticks = outer[stick] if stick is not None else 1
     size = (*(outer[i] for i in kept), sticks * eps)

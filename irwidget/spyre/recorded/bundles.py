@@ -73,8 +73,9 @@ def _arg(read: ReadFile, number: int, is_input: bool) -> FoundArg:
         sizes.append(-(-extent // eps) if dim == stick else extent)
         coordinates.append(f"floor({dim}_/{eps})" if dim == stick else f"{dim}_")
     inside = tensor["scale"].get(stick, -1) > 0
+    lane = f"Mod({stick}_, {eps})" if inside else "0"
     start = min(tensor["addresses"].values(), default=0)
     return FoundArg(
-        is_input, -1, str(tensor["dataFormat_"]), (*sizes, eps), (*coordinates, f"Mod({stick}_, {eps})" if inside else "0"),
+        is_input, -1, str(tensor["dataFormat_"]), (*sizes, eps), (*coordinates, lane),
         str(tensor["place"]), max(start, 0), f"symbol{-start}" if start < 0 else "",
     )  # fmt: skip

@@ -10,7 +10,7 @@ from irwidget.spyre.bundlemlir import bundle_mlir
 from irwidget.spyre.jsontext import indented
 from irwidget.spyre.printing import Printed, lazy_dump
 from irwidget.spyre.recorded.program import RecordedKernel, RecordedProgram
-from irwidget.trace import Dump, Step, Trace
+from irwidget.trace import Diagnostic, Dump, Step, Trace
 
 STEPS = (
     Step("torch-spyre", "FX graph: decompositions, rewrites", "fx"),
@@ -21,10 +21,19 @@ STEPS = (
 CODEGEN = 3
 
 
-def empty(name: str, semantics: str, facts: Mapping[str, Any], dumps: Sequence[Dump] = ()) -> Trace:
+def empty(
+    name: str, semantics: str, facts: Mapping[str, Any], dumps: Sequence[Dump] = (), notes: Sequence[str] = ()
+) -> Trace:
     """A trace without what the code generator writes."""
-    tools = {"torch-spyre": semantics}
-    return Trace("spyre_host", tuple(dumps), STEPS, tools=tools, name=name, facts={"semantics": semantics, **facts})
+    return Trace(
+        "spyre_host",
+        tuple(dumps),
+        STEPS,
+        tools={"torch-spyre": semantics},
+        name=name,
+        facts={"semantics": semantics, **facts},
+        diagnostics=tuple(Diagnostic("remark", note) for note in notes),
+    )
 
 
 def written(program: RecordedProgram) -> RecordedProgram:
@@ -47,7 +56,6 @@ def written(program: RecordedProgram) -> RecordedProgram:
         "pool_bytes": program.pool.bytes,
     }
     return replace(program, trace=replace(trace, dumps=tuple(dumps), facts=facts))
-
 
 
 def _opspecs(program: RecordedProgram, semantics: str) -> Printed:

@@ -36,7 +36,9 @@ def open(path: str | Path, *, name: str | None = None) -> RecordedProgram:
     found = opened(Path(path), name)
     if len(found) > 1:
         names = ", ".join(one.recorded for one in found[:5])
-        raise UsageError(f"{path} holds {len(found)} host modules: open one of them ({names}), or irwidget.open them all")
+        raise UsageError(
+            f"{path} holds {len(found)} host modules: open one of them ({names}), or irwidget.open them all"
+        )
     return found[0]
 
 
@@ -50,7 +52,12 @@ def opened(path: Path, name: str | None = None) -> list[RecordedProgram]:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error}") from None
-    return [program(read_host(text, str(path)), name or path.stem, str(path), UNKNOWN)]
+    return opened_text(text, name or path.stem, str(path))
+
+
+def opened_text(text: str, name: str, source: str = "") -> list[RecordedProgram]:
+    """The program of the text of a host module, its OpSpecs. Raises UsageError."""
+    return [program(read_host(text, source or name), name, source or name, UNKNOWN)]
 
 
 def _folder(path: Path, name: str | None) -> list[RecordedProgram]:
@@ -109,10 +116,11 @@ def program(
     semantics: str,
     passes: Sequence[Dump] = (),
     named: Sequence[Named] = (),
+    notes: Sequence[str] = (),
 ) -> RecordedProgram:
-    """The program of a host module, with the dumps of what was found."""
+    """The program of a host module, with the dumps of what was found; `notes` are what to know of the run."""
     if semantics == UNKNOWN and not any(kernel.files for kernel in host.kernels):
         semantics = FILES_OURS
-    trace = dumps.empty(name, semantics, {"recorded": source}, passes)
+    trace = dumps.empty(name, semantics, {"recorded": source}, passes, notes)
     made = assemble(host, name=name, source=source, semantics=semantics, trace=trace, named=named)
     return dumps.written(made)

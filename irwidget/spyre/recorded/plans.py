@@ -52,7 +52,7 @@ def _read(name: str, file: Mapping[str, Any]) -> ReadFile:
         tensors.append(
             {
                 **labeled,
-                "order": order,
+                "order": list(node.get("layoutDimOrder_", order)),
                 "stick": info["stickDimOrder_"][0],
                 "eps": int(info["stickSize_"][0]),
                 "scale": dict(zip(order, labeled["scale_"], strict=True)),
@@ -121,4 +121,3 @@ def core_order(read: ReadFile) -> tuple[str, ...]:
         return next((c for c in sorted(read.slices) if read.slices[c].get(dim, 0)), read.cores)
 
     return tuple(sorted(read.sizes, key=first))
-

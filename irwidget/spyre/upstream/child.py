@@ -1,8 +1,8 @@
 """The process of the front end: it imports a checkout, compiles the graphs that it is sent, and sends what was written.
 
-Messages: the first is `{"checkout", "environment"}`, answered by `{"version", "torch", "pipelines"}`; each other one
-is a graph with its inputs and options, answered by `{"dumps", "operations", "host", "kernels"}`. Every answer may be
-`{"error", "kind", "pass", "place", "dumps"}` instead. The protocol is plain data and the bytes of `torch.save`.
+Messages, plain data: the first is `{"checkout", "environment"}`, answered by `{"version", "torch", "pipelines",
+"adapted"}`; each other one is a graph with its inputs and options (`graphs.packed`), answered by `{"dumps",
+"operations", "host", "kernels"}`. Any answer may be `{"error", "kind", "missing", "pass", "place", "dumps"}` instead.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from irwidget.spyre.upstream.adapting import adapt
 from irwidget.spyre.upstream.settings import SETTINGS
 from irwidget.toolchain import scratch
 from irwidget.toolchain.child import serving
@@ -39,6 +40,7 @@ class _FrontEnd:
         _stand_in(folder)
         sys.path.insert(0, str(checkout))
         self._import()
+        self.adapted = adapt()
         self.config: Any = importlib.import_module(f"{PACKAGE}._inductor.config")
         self.recorder = Recorder()
         self.pipelines = self.recorder.watch(importlib.import_module(f"{PACKAGE}._inductor.passes"))
@@ -55,6 +57,7 @@ class _FrontEnd:
         private_torch.register_python_device()
         package: Any = importlib.import_module(PACKAGE)
         package._C = sys.modules[name]
+        package._C.copy_tensor = device.copy
         begin = getattr(package, "_autoload", None)
         if begin is None:
             raise AttributeError(f"{PACKAGE} has no _autoload, which registers its device")
@@ -161,7 +164,14 @@ def main() -> None:
             package: ModuleType = sys.modules[PACKAGE]
             version = sys.modules.get(f"{PACKAGE}.version")
             said = getattr(version, "__version__", "") or getattr(package, "__version__", "")
-            connection.send({"version": str(said), "torch": torch.__version__, "pipelines": end.pipelines})
+            connection.send(
+                {
+                    "version": str(said),
+                    "torch": torch.__version__,
+                    "pipelines": end.pipelines,
+                    "adapted": end.adapted,
+                }
+            )
         except BaseException as error:
             connection.send(_failed(error, checkout, end))
             return

@@ -1,8 +1,12 @@
-"""A device named `spyre` in the front end's process: its tensors have sizes and layouts, and no values."""
+"""A device named `spyre` in the front end's process: its tensors have sizes and layouts, small ones also values.
+
+Inductor folds constants by computing them on the device that they are for; these are small, and computed on the CPU.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import torch
@@ -12,44 +16,73 @@ from irwidget.spyre.layout import row_major
 from irwidget.spyre.upstream import stub
 
 DEVICE = "spyre"
+_VALUES = 1 << 16
+"""Elements up to which a tensor has values."""
 
 
-class _OnDevice(torch.Tensor):
-    """A tensor without values; what is computed of it has none, too."""
+class OnDevice(torch.Tensor):
+    """A tensor on the device. What is computed of tensors without values has none, too."""
+
+    values: torch.Tensor | None
+    """Its values on the CPU, of a small one."""
 
     @staticmethod
-    def __new__(cls, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> _OnDevice:
-        return private_torch.wrapper_tensor(cls, size, stride, dtype, torch.device(DEVICE, 0))
+    def __new__(cls: Any, like: torch.Tensor) -> OnDevice:
+        made = private_torch.wrapper_tensor(cls, like.size(), like.stride(), like.dtype, torch.device(DEVICE, 0))
+        made.values = None if like.is_meta else like
+        return made
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in (torch.ops.aten.lift_fresh.default, torch.ops.aten.detach.default):
             return args[0]
-        tree_map = private_torch.pytree.tree_map
-        given, named = tree_map(_described, (args, kwargs or {}))
-        return tree_map(_held, func(*given, **named))
+        flat, tree = private_torch.pytree.tree_flatten((args, kwargs or {}))
+        meta = any(isinstance(one, OnDevice) and one.values is None for one in flat)
+        moved = [_moved(one, meta) for one in flat]
+        twins = {id(m): one for m, one in zip(moved, flat, strict=True) if isinstance(one, OnDevice)}
+        if meta and any(isinstance(one, torch.Tensor) and not one.is_meta for one in moved):
+            moved = [one.to("meta") if isinstance(one, torch.Tensor) else one for one in moved]
+        inner, named = private_torch.pytree.tree_unflatten(moved, tree)
+        made = func(*inner, **named)
+
+        def back(value: Any) -> Any:
+            if id(value) in twins:
+                return twins[id(value)]
+            return OnDevice(value) if isinstance(value, torch.Tensor) else value
+
+        return private_torch.pytree.tree_map(back, made)
 
 
-def _described(value: Any) -> Any:
-    if isinstance(value, _OnDevice):
-        return torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="meta")
-    return torch.device("meta") if isinstance(value, torch.device) and value.type == DEVICE else value
+def _twin(one: OnDevice, meta: bool) -> torch.Tensor:
+    if meta or one.values is None:
+        return torch.empty_strided(one.size(), one.stride(), dtype=one.dtype, device="meta")
+    return one.values
 
 
-def _held(value: Any) -> Any:
-    if isinstance(value, torch.Tensor) and value.is_meta:
-        return _OnDevice(value.size(), value.stride(), value.dtype)
+def _moved(value: Any, meta: bool) -> Any:
+    if isinstance(value, OnDevice):
+        return _twin(value, meta)
+    if isinstance(value, torch.device) and value.type == DEVICE:
+        return torch.device("meta" if meta else "cpu")
     return value
 
 
 def _empty(size: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> torch.Tensor:
-    return _OnDevice(size, row_major(size), dtype or torch.get_default_dtype())
+    return _empty_strided(size, row_major(size), dtype=dtype)
 
 
 def _empty_strided(
     size: Sequence[int], stride: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any
 ) -> torch.Tensor:
-    return _OnDevice(size, stride, dtype or torch.get_default_dtype())
+    where = "cpu" if prod(size) <= _VALUES else "meta"
+    return OnDevice(torch.empty_strided(size, stride, dtype=dtype or torch.get_default_dtype(), device=where))
+
+
+def copy(source: torch.Tensor, target: torch.Tensor, *_: Any, **__: Any) -> None:
+    """Copy values to, from or on the device, where both sides have them."""
+    start, end = (one.values if isinstance(one, OnDevice) else one for one in (source, target))
+    if start is not None and end is not None and not start.is_meta and not end.is_meta:
+        end.copy_(start)
 
 
 _kernels: list[torch.library.Library] = []

@@ -40,8 +40,8 @@ class FrontEnd:
     """A checkout of torch-spyre whose front end compiles in a process of its own, its compiled extension left out.
 
     `checkout` is the folder that has `torch_spyre/`; `seconds` limits each compilation. The process starts with the
-    first one and serves all that follow, until `close` or the end of a `with` statement. `SpyreProgram.trace` of what it
-    compiles has its passes, `irwidget.spyre.compare` what differs from ours.
+    first one and serves all that follow, until `close` or the end of a `with` statement. The `trace` of what it compiles has
+    its passes; `irwidget.spyre.compare` says what differs from ours.
 
     Raises UsageError for a folder that is no checkout.
     """
@@ -52,7 +52,8 @@ class FrontEnd:
         missing = [part for part in _PARTS if not (self.checkout / part).is_file()]
         if missing:
             raise UsageError(
-                f"{checkout} is no checkout of torch-spyre: it has no {missing[0]}. Give the folder that torch_spyre/ is in"
+                f"{checkout} is no checkout of torch-spyre: it has no {missing[0]}. Give the folder that"
+                " torch_spyre/ is in"
             )
         self._child: Child | None = None
         self._said: dict[str, Any] = {}
@@ -104,13 +105,15 @@ class FrontEnd:
         if "error" in answer:
             raise self._refusal(answer, label, dumps)
         hosts = [text for text in answer["host"] if ".sdsc(" in text or "def call" in text]
-        if not hosts:
+        if not hosts and any(n.op == "call_function" for n in captured.graph.graph.nodes):
             raise _failure(f"the front end of {self.checkout} wrote no host module for {label}")
         kernels = [FoundKernel(n, (), k["files"], k["bundle"]) for n, k in answer["kernels"].items()]
-        found = read_host(hosts[-1], "the host module of the front end")
+        # Inductor writes nothing of a graph that only returns its inputs.
+        found = read_host(hosts[-1], "the host module of the front end") if hosts else FoundHost("", (), {}, (), ())
         host: FoundHost = opening.with_files(found, kernels)
         named = [_named(one) for one in answer["operations"]]
-        return opening.program(host, label, str(self.checkout), self.semantics, dumps, named)
+        notes = self._said.get("adapted", ())
+        return opening.program(host, label, str(self.checkout), self.semantics, dumps, named, notes)
 
     # -- the process -------------------------------------------------------------------------------
 
@@ -148,8 +151,8 @@ class FrontEnd:
         if not said["pipelines"]:
             self._killed()
             raise _failure(
-                f"the front end of {self.checkout} has no pass pipelines in torch_spyre/_inductor/passes.py that are known"
-                " here (classes Custom...Passes): its API has moved since July 2026"
+                f"the front end of {self.checkout} has no pass pipelines in torch_spyre/_inductor/passes.py that are"
+                " known here (classes Custom...Passes): its API has moved since July 2026"
             )
         self._said = said
         return child
@@ -169,7 +172,9 @@ class FrontEnd:
             return child.connection.recv()
         except (EOFError, OSError):
             child.end()
-            raise _failure(f"the front end of {self.checkout} died while {doing}: its process {child.epitaph}") from None
+            raise _failure(
+                f"the front end of {self.checkout} died while {doing}: its process {child.epitaph}"
+            ) from None
 
     def _killed(self) -> None:
         child, self._child = self._child, None
@@ -183,7 +188,9 @@ class FrontEnd:
         place = f"\n  at {answer['place']}" if answer["place"] else ""
         refused = answer["kind"] == "Unsupported" or "does not support" in answer["error"]
         said = answer["error"].strip() or answer["kind"]
-        error = (UnsupportedError if refused else _failure)(f"the front end of {self.checkout} ({self.semantics}){where}: {answer['kind']}: {said}{place}")
+        error = (UnsupportedError if refused else _failure)(
+            f"the front end of {self.checkout} ({self.semantics}){where}: {answer['kind']}: {said}{place}"
+        )
         host = FoundHost("", (), {}, (), ())
         error.lowering = opening.program(host, label, str(self.checkout), self.semantics, dumps)
         return error
@@ -218,8 +225,8 @@ def _unfit(checkout: Path, said: Mapping[str, Any]) -> str:
         return f"the front end of {checkout} needs the package {missing}: install it (pip install {missing})"
     place = f"\n  at {said['place']}" if said["place"] else ""
     return (
-        f"the front end of {checkout} cannot be imported here: {said['kind']}: {said['error']}. Its API has moved, or it"
-        f" needs another torch than this one (its pyproject.toml says which){place}"
+        f"the front end of {checkout} cannot be imported here: {said['kind']}: {said['error']}. Its API has moved, or"
+        f" it needs another torch than this one (its pyproject.toml says which){place}"
     )
 
 
@@ -255,4 +262,3 @@ def _named(found: Mapping[str, Any]) -> Named:
         found["name"], tuple(found["size"]), tuple(found["stride"]), found["dtype"], layout, (file, line),
         "" if module == "forward" else module, str(found.get("aten", "")),
     )  # fmt: skip
-

@@ -93,6 +93,9 @@ def _write_back(module: torch.fx.GraphModule, mutated: list[int]) -> None:
     values = list(output.args[0])
     with graph.inserting_before(output):
         for i, value in zip(mutated, values[-len(mutated) :], strict=True):
-            graph.call_function(torch.ops.aten.copy_.default, (placeholders[i], value))
+            copied = value.args[:2] if value.target is torch.ops.aten.copy.default else ()
+            source = copied[1] if copied and copied[0] is placeholders[i] else value
+            graph.call_function(torch.ops.aten.copy_.default, (placeholders[i], source))
     output.args = (values[: -len(mutated)],)
+    graph.eliminate_dead_code()
     module.recompile()

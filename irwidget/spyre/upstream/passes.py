@@ -38,10 +38,10 @@ class Recorder:
         self.formatted = getattr(module, "_format_operations", None)
         found = 0
         for name, kind in list(vars(module).items()):
-            if inspect.isclass(kind) and kind.__module__ == module.__name__ and "__call__" in dir(kind):
-                if name.startswith("Custom") and "Pass" in name:
-                    self._watch_class(kind)
-                    found += 1
+            mine = inspect.isclass(kind) and kind.__module__ == module.__name__ and "__call__" in dir(kind)
+            if mine and name.startswith("Custom") and "Pass" in name:
+                self._watch_class(kind)
+                found += 1
         return found
 
     def _watch_class(self, kind: Any) -> None:

@@ -187,7 +187,6 @@ def module(name: str) -> types.ModuleType:
         get_spyre_tensor_layout=layout_of,
         set_spyre_tensor_layout=set_layout,
         encode_constant=lambda value, form: encode_constant(float(value), form.name),  # pyright: ignore
-        copy_tensor=lambda *_, **__: None,  # pyright: ignore[reportUnknownLambdaType]
         start_runtime=lambda: None,
         free_runtime=lambda: None,
         set_device=lambda _: None,  # pyright: ignore[reportUnknownLambdaType]
