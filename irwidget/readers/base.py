@@ -48,7 +48,7 @@ class Reader:
         raise NotImplementedError
 
     def lowered(self, given: ReaderInput) -> Sequence[tuple[Trace, Mapping[str, Any]]]:
-        """The lowerings in it, each with what there is to show beside it (`Lowering.results`); raises as `read` does."""
+        """The lowerings in it, each with its `Lowering.results`, what there is to show beside it. Raises as `read`."""
         return [(trace, {}) for trace in self.read(given)]
 
 

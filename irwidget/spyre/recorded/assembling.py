@@ -132,11 +132,11 @@ def _advanced(spec: OpSpec, files: Sequence[ReadFile]) -> OpSpec:
         addresses = files[run].tensors[tensor]["addresses"]
         return next(iter(addresses.values()))
 
-    args = (
-        replace(arg, advances=tuple(start(step, i) - start(0, i) if n > 1 else 0 for step, n in zip(steps, spec.loops, strict=True)))
-        for i, arg in enumerate(spec.args)
-    )  # fmt: skip
-    return replace(spec, args=tuple(args))
+    def advances(tensor: int) -> tuple[int, ...]:
+        runs = zip(steps, spec.loops, strict=True)
+        return tuple(start(step, tensor) - start(0, tensor) if count > 1 else 0 for step, count in runs)
+
+    return replace(spec, args=tuple(replace(arg, advances=advances(i)) for i, arg in enumerate(spec.args)))
 
 
 def _known(made: _Assembly, text: str) -> str:

@@ -51,7 +51,7 @@ class _Reading:
 
 def is_host_module(text: str) -> bool:
     """Whether a text looks like one."""
-    return ".sdsc(" in text and "OpSpec(" in text
+    return "SpyreAsyncCompile()" in text or (".sdsc(" in text and "OpSpec(" in text)
 
 
 def read_host(text: str, name: str) -> FoundHost:

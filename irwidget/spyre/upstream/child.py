@@ -7,8 +7,8 @@ Messages, plain data: the first is `{"checkout", "environment"}`, answered by `{
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import io
 import json
 import os
 import shutil
@@ -17,7 +17,6 @@ import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from irwidget.spyre.upstream.adapting import adapt
@@ -161,9 +160,9 @@ def main() -> None:
             end = _FrontEnd(checkout, Path(folder))
             import torch
 
-            package: ModuleType = sys.modules[PACKAGE]
-            version = sys.modules.get(f"{PACKAGE}.version")
-            said = getattr(version, "__version__", "") or getattr(package, "__version__", "")
+            said = ""
+            with contextlib.suppress(Exception):
+                said = importlib.import_module(f"{PACKAGE}.version").__version__
             connection.send(
                 {
                     "version": str(said),
@@ -181,10 +180,9 @@ def main() -> None:
             except EOFError:
                 return
             try:
-                import torch
+                from irwidget.spyre.upstream.graphs import unpacked
 
-                given = torch.load(io.BytesIO(sent), weights_only=False)  # from our own process
-                connection.send(end.compile(given))
+                connection.send(end.compile(unpacked(sent)))
             except BaseException as error:
                 connection.send(_failed(error, checkout, end))
 

@@ -40,8 +40,8 @@ class FrontEnd:
     """A checkout of torch-spyre whose front end compiles in a process of its own, its compiled extension left out.
 
     `checkout` is the folder that has `torch_spyre/`; `seconds` limits each compilation. The process starts with the
-    first one and serves all that follow, until `close` or the end of a `with` statement. The `trace` of what it compiles has
-    its passes; `irwidget.spyre.compare` says what differs from ours.
+    first one and serves all that follow, until `close` or the end of a `with` statement. The `trace` of what it
+    compiles has its passes; `irwidget.spyre.compare` says what differs from ours.
 
     Raises UsageError for a folder that is no checkout.
     """

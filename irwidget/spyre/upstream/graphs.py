@@ -45,12 +45,17 @@ def packed(captured: CapturedGraph, options: Mapping[str, Any]) -> bytes:
     return out.getvalue()
 
 
+def unpacked(data: bytes) -> dict[str, Any]:
+    """In the front end's process: what `packed` has packed."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module(NEEDED_TO_UNPICKLE_GRAPHS)
+    return torch.load(io.BytesIO(data), weights_only=False)  # from our own process
+
+
 def prepared(sent: Mapping[str, Any]) -> tuple[torch.fx.GraphModule, list[torch.Tensor]]:
     """In the front end's process: the graph over tensors of the device, and these."""
     from irwidget.spyre.upstream import stub
 
-    with contextlib.suppress(ImportError):
-        importlib.import_module(NEEDED_TO_UNPICKLE_GRAPHS)
     module: torch.fx.GraphModule = sent["graph"]
     for node, (file, line, path) in zip(module.graph.nodes, sent["places"], strict=False):
         if file:
