@@ -166,6 +166,10 @@ class _Absent:
         raise RuntimeError(f"torch_spyre._C.{self.name} needs the card or the compiled extension: there is a stub here")
 
 
+class _JobPlan:
+    """What launching a kernel takes; nothing is launched."""
+
+
 class _Stub(types.ModuleType):
     """The module; what it does not have can be imported, and raises when it is called."""
 
@@ -196,6 +200,7 @@ def module(name: str) -> types.ModuleType:
         get_downcast_warning=lambda: False,
         set_downcast_warning=lambda _: None,  # pyright: ignore[reportUnknownLambdaType]
         _SpyreStreamBase=type("_SpyreStreamBase", (), {}),
-        JobPlan=type("JobPlan", (), {}),
+        JobPlan=_JobPlan,
+        prepare_kernel=lambda *_, **__: _JobPlan(),  # pyright: ignore[reportUnknownLambdaType]
     )
     return made
