@@ -260,7 +260,7 @@ def start_addresses(
 
 
 def back_gaps(made: SuperDscPlan, tensor: LabeledTensor) -> dict[str, int]:
-    """Elements of each dim that lie in the tensor but not in the iteration."""
+    """Elements of each dim that lie in the tensor but not in the iteration; of a restickify, the other way about, too."""
     arg = tensor.arg
     gaps: dict[str, int] = {}
     for size, coordinate in zip(arg.device_size[:-1], arg.device_coordinates[:-1], strict=True):
@@ -269,6 +269,8 @@ def back_gaps(made: SuperDscPlan, tensor: LabeledTensor) -> dict[str, int]:
             extent = size * (arg.eps if v == arg.stick else 1)
             if extent > made.sizes[label] and size > 1:
                 gaps[label] = extent - made.sizes[label]
+            elif extent < made.sizes[label] and made.spec.op == "ReStickifyOpHBM":
+                gaps[label] = made.sizes[label] - extent
     return gaps
 
 

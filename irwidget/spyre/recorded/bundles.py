@@ -69,7 +69,9 @@ def _arg(read: ReadFile, number: int, is_input: bool) -> FoundArg:
     for dim in reversed(tensor["order"]):
         if tensor["scale"].get(dim, -1) <= 0:
             continue
-        extent = read.sizes[dim] + tensor["gaps"].get(dim, 0)
+        gap = tensor["gaps"].get(dim, 0)
+        rounded = read.opfunc == "ReStickifyOpHBM" and dim != stick and gap < min(eps, read.sizes[dim])
+        extent = read.sizes[dim] + (-gap if rounded else gap)  # its sizes are rounded up for both of its sticks
         sizes.append(-(-extent // eps) if dim == stick else extent)
         coordinates.append(f"floor({dim}_/{eps})" if dim == stick else f"{dim}_")
     inside = tensor["scale"].get(stick, -1) > 0
