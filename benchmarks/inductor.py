@@ -5,7 +5,8 @@
 
 The table is of the programs of the support table, and with `--models` of five models of Hugging Face's transformers
 (where that is installed) with random weights. A cell says how many kernels Inductor generates and how many it calls;
-with `--assemble` each Triton kernel also goes to machine code. Whether the output code is that of an unwatched
+with `--assemble` each Triton kernel also goes to machine code. RNN, LSTM and GRU, which Dynamo otherwise leaves to
+eager PyTorch, are compiled too (`torch._dynamo.config.allow_rnn`). Whether the output code is that of an unwatched
 Inductor, text for text, is said for every cell.
 """
 
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch._dynamo
 
 import irwidget
 from irwidget import imports
@@ -127,6 +129,7 @@ def table(names: list[str], devices: list[str], *, assemble: bool, models: bool)
     print("| program | " + " | ".join(devices) + " |")
     print("|---" * (len(devices) + 1) + "|")
     lines = {device: Lines() for device in devices}
+    torch._dynamo.config.allow_rnn = True
     for name, make in programs(names, models):
         torch.manual_seed(0)
         model, inputs = make()

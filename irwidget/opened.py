@@ -12,6 +12,7 @@ from typing import Any
 
 from irwidget import display
 from irwidget.errors import IRWidgetError, UsageError
+from irwidget.garbage import uncollected
 from irwidget.readers import log as logs
 from irwidget.readers.base import Reader, ReaderInput
 from irwidget.registry import readers
@@ -75,6 +76,11 @@ def open(what: Any, *, format: str | None = None, name: str | None = None, most:
 def read(given: ReaderInput, format: str | None = None) -> Opened:
     """What a log or folder holds. Raises UsageError for what is no dump that a reader knows."""
     reader = _chosen(given, format)
+    with uncollected():
+        return _opened(reader, given)
+
+
+def _opened(reader: Reader, given: ReaderInput) -> Opened:
     found = _read(reader, given)
     if not found:
         raise UsageError(f"{given.name} has no dump that the reader {reader.name!r} finds. {_known()}")

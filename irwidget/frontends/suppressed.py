@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import logging
 import sys
@@ -29,18 +28,6 @@ def suppressed_output() -> Generator[None]:
         for handler in handlers:
             handler.removeFilter(_nothing)
         sys.stderr.write(captured.getvalue().split(_GRAPH, 1)[0].rstrip("\n"))
-
-
-@contextlib.contextmanager
-def no_collection() -> Generator[None]:
-    """Leave Python's garbage alone for a moment: walking a notebook's heap takes as long as exporting a small model."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _torch_loggers() -> list[logging.Logger]:

@@ -15,8 +15,9 @@ from irwidget import private_torch, private_torch_mlir
 from irwidget.errors import ExportError, IRWidgetError, UsageError
 from irwidget.frontends.places import node_lines, quote
 from irwidget.frontends.stack import whole_user_stacks
-from irwidget.frontends.suppressed import no_collection, suppressed_output
+from irwidget.frontends.suppressed import suppressed_output
 from irwidget.frontends.undo import tracing
+from irwidget.garbage import uncollected
 from irwidget.imports import some_temporary_folder
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
@@ -55,7 +56,7 @@ def export(
 
     label = name or model_name(model)
     try:
-        quiet = suppressed_output(), whole_user_stacks(), no_collection(), some_temporary_folder()
+        quiet = suppressed_output(), whole_user_stacks(), uncollected(), some_temporary_folder()
         with tracing("torch.export", model, *quiet):
             program = _traced(model, args, dict(kwargs or {}), dynamic_shapes)
             if in_parts:
@@ -81,7 +82,7 @@ def traced(
     Raises ExportError.
     """
     try:
-        quiet = suppressed_output(), whole_user_stacks(), no_collection(), some_temporary_folder()
+        quiet = suppressed_output(), whole_user_stacks(), uncollected(), some_temporary_folder()
         with tracing("torch.export", model, *quiet):
             return _traced(model, args, dict(kwargs), dynamic_shapes)
     except IRWidgetError:

@@ -119,7 +119,9 @@ class _Capture:
         options: dict[str, Any] = {"backend": self._backend, "dynamic": asked.dynamic, "fullgraph": asked.fullgraph}
         gradients = torch.is_grad_enabled() if asked.grad is None else asked.grad
         try:
-            with torch.set_grad_enabled(gradients):
+            # oneDNN's operations are the CPU's: what PyTorch's C++ would choose of them is in no graph for a GPU.
+            onednn = torch.backends.mkldnn.flags(enabled=False) if asked.arch else contextlib.nullcontext()
+            with torch.set_grad_enabled(gradients), onednn:
                 compiled = torch.compile(asked.obj, **options)
                 returned = compiled(*asked.inputs, **asked.kwargs)
                 for inputs in asked.again:
@@ -230,6 +232,8 @@ class _Capture:
             from irwidget.inductor import gpu
 
             said += [f"{name} is the first of several templates: without a GPU none is timed" for name in gpu.untimed]
+            if _has_recurrent(self.asked.obj):
+                said.append("RNN, LSTM and GRU are taken apart into operations: cuDNN's kernels are never taken")
         return tuple(said)
 
     def _breaks(self) -> tuple[Break, ...]:
@@ -240,6 +244,13 @@ class _Capture:
         place = printing.node_place(recorder.node) if recorder.node is not None else _user_line(error)
         phase: Phase = recorder.phase if recorder.graph >= 0 else "dynamo"
         return Stopped(_message(error), phase, place, recorder.lowered)
+
+
+def _has_recurrent(obj: Any) -> bool:
+    """Whether a model has an RNN, LSTM or GRU of PyTorch's."""
+    import torch
+
+    return isinstance(obj, torch.nn.Module) and any(isinstance(one, torch.nn.RNNBase) for one in obj.modules())
 
 
 def _code_of(obj: Any) -> types.CodeType | None:

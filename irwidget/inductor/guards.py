@@ -7,12 +7,15 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import torch
+
 from irwidget.inductor import private
 from irwidget.inductor.data import Guard, Recompilation
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
 _FRAME = re.compile(r"\s+# (?:.*  # )?(?P<file>\S.*?):(?P<line>\d+) in \S+.*$", re.S)
+_EITHER = "dynamic=True, or "
 _SAID: tuple[tuple[str, str, str], ...] = (
     (
         r"check_tensor\((?P<what>.+?), \w+, .*?(?P<dtype>torch\.\w+),.*size=(?P<size>\[.*?\])",
@@ -22,7 +25,7 @@ _SAID: tuple[tuple[str, str, str], ...] = (
     (
         r"tensor '(?P<what>.+?)' size mismatch at index (?P<at>\d+)\. expected (?P<old>\d+), actual (?P<new>\d+)",
         "dimension {at} of {what} was {old} and is {new}",
-        "dynamic=True, or torch._dynamo.mark_dynamic({what}, {at}) before the first call",
+        _EITHER + "torch._dynamo.mark_dynamic({what}, {at}) before the first call",
     ),
     (r"tensor '(?P<what>.+?)' (?P<rest>.*mismatch.*)", "{what}: {rest}", "call it with tensors of one kind"),
     (r"(?P<what>.*\.(?:size|stride)\(\).*)", "{what}", "mark_dynamic without bounds, or drop the comparison of sizes"),
@@ -50,13 +53,17 @@ _SAID: tuple[tuple[str, str, str], ...] = (
     ),
 )
 """How guards and their failures are written, what they say, and what is usually done about them."""
+_SHARED = (
+    "; dynamic=True alone first takes sizes that are equal for one, and {old} is the size of another dimension too"
+)
+"""Dynamo's duck sizing: it leaves out dimensions that are marked."""
 
 
 class Guards:
     """The guards of one compilation."""
 
     def __init__(self) -> None:
-        self._again: list[tuple[types.CodeType, tuple[str, ...]]] = []
+        self._again: list[tuple[types.CodeType, tuple[str, ...], frozenset[int]]] = []
 
     def watch(self) -> None:
         """Note what is compiled again from now on, for the rest of this process."""
@@ -65,7 +72,7 @@ class Guards:
     def _asked(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def reasons(entries: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
             found = original(entries, frame, *args, **kwargs)
-            self._again.append((frame.f_code, tuple(map(str, found))))
+            self._again.append((frame.f_code, tuple(map(str, found)), _sizes(frame.f_locals.values())))
             return found
 
         return reasons
@@ -79,7 +86,14 @@ class Guards:
 
     def recompilations(self) -> tuple[Recompilation, ...]:
         """What was compiled again, each once."""
-        return tuple(dict.fromkeys(_again(code, reason) for code, reasons in self._again for reason in reasons))
+        return tuple(
+            dict.fromkeys(_again(code, reason, sizes) for code, reasons, sizes in self._again for reason in reasons)
+        )
+
+
+def _sizes(values: Iterable[Any]) -> frozenset[int]:
+    """The sizes of all tensors among them."""
+    return frozenset(size for one in values if isinstance(one, torch.Tensor) for size in one.shape)
 
 
 def _parts(manager: Any) -> Iterator[str]:
@@ -103,10 +117,14 @@ def _guard(text: str) -> Guard:
     return Guard(said, place, *meant(said))
 
 
-def _again(code: types.CodeType, reason: str) -> Recompilation:
+def _again(code: types.CodeType, reason: str, sizes: frozenset[int]) -> Recompilation:
+    """What was compiled again, when tensors of these sizes came."""
     said, place = split(re.sub(r"^\d+/\d+: ", "", reason.strip()))
     here = place or Location(code.co_filename, code.co_firstlineno)
-    return Recompilation(code.co_name, here, said, *meant(said))
+    cause, cure = meant(said)
+    if (old := re.search(r"size mismatch at index \d+\. expected (\d+)", said)) and int(old[1]) in sizes:
+        cure = cure.removeprefix(_EITHER) + _SHARED.format(old=old[1])
+    return Recompilation(code.co_name, here, said, cause, cure)
 
 
 def split(text: str) -> tuple[str, Location | None]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import sympy
+
 from irwidget.inductor import printing, private
 from irwidget.inductor.data import FusionRejection
 from irwidget.inductor.origins import Origins
@@ -90,6 +92,7 @@ class Scheduling:
             return run
 
         private.wrap("loop_text", _remembered)
+        _remember_expressions()
         private.wrap("run_node", lowering)
         private.wrap("log_ir_pre_fusion", shows("lowering to loops", first=True))
         private.wrap("fuse_nodes_once", fusing)
@@ -146,3 +149,20 @@ def _remembered(original: Callable[..., Any]) -> Callable[..., Any]:
         return texts[key]
 
     return debug_str
+
+
+def _remember_expressions() -> None:
+    """The text of a size or an index, made once for each object: loop IR shows hundreds of them, thousands of times.
+
+    SymPy's expressions do not change.
+    """
+    original: Callable[[Any], str] = sympy.Basic.__str__
+    texts: dict[int, tuple[Any, str]] = {}
+
+    def text(self: Any) -> str:
+        known = texts.get(id(self))
+        if known is None:
+            known = texts[id(self)] = (self, original(self))
+        return known[1]
+
+    sympy.Basic.__str__ = sympy.Basic.__repr__ = text

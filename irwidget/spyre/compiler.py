@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from irwidget.errors import UnsupportedError
+from irwidget.garbage import uncollected
 from irwidget.spyre import printing
 from irwidget.spyre.bundling import HostCall, bundle
 from irwidget.spyre.candidates import propagate
 from irwidget.spyre.chunking import chunk_large_tensors
 from irwidget.spyre.cleanup import eliminate_dead_code, promote_constants, split_multi_ops, validate_ops
 from irwidget.spyre.division import Division, divide
-from irwidget.spyre.garbage import uncollected
 from irwidget.spyre.hardware import SEMANTICS
 from irwidget.spyre.ir import Graph
 from irwidget.spyre.kernel import SpyreKernel, make_kernel

@@ -6,11 +6,11 @@ import linecache
 from collections.abc import Mapping
 from typing import Any
 
+from irwidget.garbage import uncollected
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
 from irwidget.spyre.estimate_data import Traffic
 from irwidget.spyre.estimate_view import drawn, time_of
-from irwidget.spyre.garbage import uncollected
 from irwidget.spyre.hardware import LX_BYTES, MAX_CORES, SEGMENT_BYTES, STICK_BYTES
 from irwidget.spyre.ir import Buffer, Op
 from irwidget.spyre.kernel import SpyreKernel

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irwidget.garbage import uncollected
 from irwidget.spyre.bundlemlir import bundle_mlir
 from irwidget.spyre.bundling import HostCall, KernelBundle
 from irwidget.spyre.candidates import Propagation
 from irwidget.spyre.division import Division
-from irwidget.spyre.garbage import uncollected
 from irwidget.spyre.hardware import SEMANTICS
 from irwidget.spyre.host import host_module
 from irwidget.spyre.ir import Graph, Op

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+import torch._dynamo
 
 from irwidget.frontends.base import Given
 from irwidget.inductor import lowering
@@ -183,10 +184,14 @@ class _Maker:
         return Sample("a graph break", before, after, _of_graphs, "not fused: they are in different graphs", "fused")
 
     def shapes(self) -> Sample:
-        f, more = self.f, torch.randn(self.n + 8, self.m)
+        f, x, more = self.f, self.x.clone(), torch.randn(self.n + 8, self.m)
         again = {"again": [(more,)]}
         before = Compiled(lambda x: f(x), (self.x,), again)
-        after = Compiled(lambda x: f(x), (self.x,), {**again, "dynamic": True})
+        cure: dict[str, Any] = {"dynamic": True}
+        if self.n == self.m:  # dynamic=True takes both for one
+            cure = {}
+            torch._dynamo.mark_dynamic(x, 0)
+        after = Compiled(lambda x: f(x), (x,), {**again, **cure})
         return Sample("another shape", before, after, _again, f"compiled again: dimension 0 of x was {self.n}", "once")
 
     def numbers(self) -> Sample:

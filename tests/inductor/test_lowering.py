@@ -227,3 +227,15 @@ def test_a_tensor_made_of_values_is_on_the_gpu():
     assert "tl.store" in low.text
     graph = next(dump.text for dump in reversed(low.dumps) if dump.name == "post-grad passes")
     assert 'mul: "f32[4, 2][2, 1] cuda:0"' in graph
+
+
+@pytest.mark.parametrize("recurrent", [torch.nn.LSTM, torch.nn.GRU])
+def test_a_recurrent_layer_for_a_gpu_has_nothing_of_the_cpus(recurrent):
+    model, x = recurrent(4, 8).eval(), torch.randn(3, 2, 4)
+    with pytest.raises(irwidget.IRWidgetError, match=r"allow_rnn=True"):
+        irwidget.lower(model, x, to="inductor_triton")
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
+        low = irwidget.lower(model, x, to="inductor_triton")
+    assert not any("mkldnn" in dump.text for dump in low.dumps)
+    assert low.results["compilation"].captured.kernels
+    assert any("cuDNN's kernels are never taken" in one.message for one in low.diagnostics)

@@ -99,6 +99,17 @@ def test_what_is_compiled_again_has_its_line_cause_and_cure():
     assert "print" in broken.cure
 
 
+def test_the_cure_for_a_square_whose_rows_grow_is_the_one_that_helps():
+    """`dynamic=True` would take rows and columns for one size, and compile once more."""
+    square, longer = torch.randn(16, 16), torch.randn(24, 16)
+    low = irwidget.lower(programs.relu, square, to="inductor_triton", again=[(longer,)])
+    (one,) = low.results["compilation"].captured.recompilations
+    assert one.cure.startswith("torch._dynamo.mark_dynamic(x, 0) before the first call; dynamic=True alone")
+    torch._dynamo.mark_dynamic(square, 0)
+    low = irwidget.lower(programs.relu, square, to="inductor_triton", again=[(longer,)])
+    assert low.results["compilation"].captured.recompilations == ()
+
+
 def test_two_lines_with_a_graph_break_between(capfd):
     low = irwidget.lower(programs.broken, torch.randn(16), to="inductor_triton")
     answer = low.why("sin", "cos")
