@@ -1,18 +1,24 @@
-"""Reads what a run of torch-spyre leaves: bundle folders of SuperDSC files, and host modules with OpSpecs."""
+"""Reads what a run of torch-spyre leaves: bundle folders of SuperDSC files, and host modules with OpSpecs.
+
+What reads them is imported when there is something to read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from irwidget.readers.base import Reader, ReaderInput
-from irwidget.spyre.recorded.bundles import is_bundle
-from irwidget.spyre.recorded.opening import look, opened, opened_text
-from irwidget.spyre.recorded.program import RecordedProgram
+from irwidget.readers.folders import has
 from irwidget.trace import Trace
+
+if TYPE_CHECKING:
+    from irwidget.spyre.recorded.program import RecordedProgram
 
 _CALL = b"async_compile.sdsc("
 """What a host module of torch-spyre has, and no other program."""
+_FILE = "sdsc_0.json"
 
 
 class SpyreRun(Reader):
@@ -23,7 +29,7 @@ class SpyreRun(Reader):
 
     def recognises(self, given: ReaderInput) -> bool:
         if given.folder is not None:
-            return is_bundle(given.folder) or any(look(given.folder))
+            return has(given.folder, lambda path: path.name == _FILE or (path.suffix == ".py" and _calls(path)))
         return given.log is not None and given.log.has(_CALL)
 
     def read(self, given: ReaderInput) -> Sequence[Trace]:
@@ -33,7 +39,13 @@ class SpyreRun(Reader):
         return [(program.trace, {"program": program}) for program in _programs(given)]
 
 
+def _calls(path: Path) -> bool:
+    return _CALL in path.read_bytes()
+
+
 def _programs(given: ReaderInput) -> list[RecordedProgram]:
+    from irwidget.spyre.recorded.opening import opened, opened_text
+
     if given.folder is not None:
         return opened(given.folder, given.name)
     assert given.log is not None

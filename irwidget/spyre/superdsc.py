@@ -260,7 +260,7 @@ def start_addresses(
 
 
 def back_gaps(made: SuperDscPlan, tensor: LabeledTensor) -> dict[str, int]:
-    """Elements of each dim that lie in the tensor but not in the iteration; of a restickify, the other way about, too."""
+    """Elements of each dim that lie in the tensor but not in the iteration; of a restickify, also the reverse."""
     arg = tensor.arg
     gaps: dict[str, int] = {}
     for size, coordinate in zip(arg.device_size[:-1], arg.device_coordinates[:-1], strict=True):
