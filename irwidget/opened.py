@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +81,12 @@ def read(given: ReaderInput, format: str | None = None) -> Opened:
 
 
 def _opened(reader: Reader, given: ReaderInput) -> Opened:
-    traces = _read(reader, given)
-    if not traces:
+    found = _read(reader, given)
+    if not found:
         raise UsageError(f"{given.name} has no dump that the reader {reader.name!r} finds. {_known()}")
     made: list[Lowering] = []
-    for trace in traces:
-        low = Lowering(trace)
+    for trace, results in found:
+        low = Lowering(trace, results)
         low.file = given.name
         made.append(low)
     return Opened(made, given.name, reader.name)
@@ -154,11 +154,11 @@ def _recognises(reader: Reader, given: ReaderInput) -> bool:
         return reader.recognises(given)
 
 
-def _read(reader: Reader, given: ReaderInput) -> list[Trace]:
+def _read(reader: Reader, given: ReaderInput) -> list[tuple[Trace, Mapping[str, Any]]]:
     """What a reader makes of it. Raises UsageError, also for what the reader could not cope with."""
     try:
         with logs.naming(given.folder or Path(given.name)):
-            return list(reader.read(given))
+            return list(reader.lowered(given))
     except IRWidgetError:
         raise
     except Exception as error:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torch._subclasses.functional_tensor import FunctionalTensorMode as FunctionalTensorMode
     from torch._subclasses.functional_tensor import dispatch_functionalize as dispatch_functionalize
     from torch.fx.experimental.proxy_tensor import make_fx as make_fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv as ShapeEnv
     from torch.utils._ordered_set import OrderedSet as OrderedSet
     from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
     from torch.utils._sympy.symbol import SymT as SymT
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     AutoDispatchBelowAutograd: Callable[[], contextlib.AbstractContextManager[None]]
     DisableTorchFunction: Callable[[], contextlib.AbstractContextManager[None]]
+    compile_fx: Any
     disable_current_modes: Callable[[], contextlib.AbstractContextManager[object]]
 
 NAMES = {
@@ -53,6 +55,8 @@ NAMES = {
     "aot_autograd": ("torch._dynamo.backends.common", "aot_autograd"),
     "TS2EPConverter": ("torch._export.converter", "TS2EPConverter"),
     "V": ("torch._inductor.virtualized", "V"),
+    "compile_fx": ("torch._inductor.compile_fx", ""),
+    "ShapeEnv": ("torch.fx.experimental.symbolic_shapes", "ShapeEnv"),
     "OrderedSet": ("torch.utils._ordered_set", "OrderedSet"),
     "SymT": ("torch.utils._sympy.symbol", "SymT"),
     "symbol_is_type": ("torch.utils._sympy.symbol", "symbol_is_type"),
@@ -82,6 +86,28 @@ def __getattr__(name: str) -> Any:
     module, inner = NAMES[name]
     found: Any = import_module(module)
     return getattr(found, inner) if inner else found
+
+
+def register_python_device() -> None:
+    """Have torch's one device for others exist, without native code: guards and hooks that do nothing.
+
+    For a process of its own: it cannot be taken back. What names the device registers its module.
+    """
+    import torch
+    import torch.utils.backend_registration as registration
+
+    c: Any = torch._C  # pyright: ignore[reportPrivateUsage]
+    given: Any = registration
+    c._acc.register_python_privateuseone_hook(given._DummyPrivateUse1Hook())
+    c._acc.register_python_privateuseone_device_guard(given._DummyDeviceGuard())
+
+
+def wrapper_tensor(kind: Any, size: Any, stride: Any, dtype: torch.dtype, device: torch.device) -> Any:
+    """A tensor of a subclass that has sizes, and no storage."""
+    import torch
+
+    make: Any = torch.Tensor._make_wrapper_subclass  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+    return make(kind, size, strides=stride, dtype=dtype, device=device)
 
 
 def storage_id(tensor: torch.Tensor) -> int:

@@ -8,9 +8,10 @@ from `Reader`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from irwidget.readers.assembling import assembled
 from irwidget.readers.found import PrintedDump, Said, When
@@ -45,6 +46,10 @@ class Reader:
     def read(self, given: ReaderInput) -> Sequence[Trace]:
         """The lowerings in it; none where there is none. Raises UsageError for what it cannot make sense of."""
         raise NotImplementedError
+
+    def lowered(self, given: ReaderInput) -> Sequence[tuple[Trace, Mapping[str, Any]]]:
+        """The lowerings in it, each with its `Lowering.results`, what there is to show beside it. Raises as `read`."""
+        return [(trace, {}) for trace in self.read(given)]
 
 
 class LogReader(Reader):

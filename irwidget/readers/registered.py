@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from irwidget.readers import gcc, inductor, ir, irtrace, printed, tilelang, tree, triton, xla
+from irwidget.readers import gcc, inductor, ir, irtrace, printed, spyre, tilelang, tree, triton, xla
 
 READERS = (
     *irtrace.READERS,
+    *spyre.READERS,
     *inductor.READERS,
     *xla.READERS,
     *tilelang.READERS,

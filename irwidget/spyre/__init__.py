@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     from irwidget.spyre.hints import declare_tensor_dim, name_tensor_dims, spyre_hint
     from irwidget.spyre.options import SpyreSwitches
     from irwidget.spyre.program import SpyreProgram
+    from irwidget.spyre.recorded.opening import open
     from irwidget.spyre.searching import search
     from irwidget.spyre.targets import lower
     from irwidget.spyre.tensorspec import TensorSpec
+    from irwidget.spyre.upstream.frontend import FrontEnd
 
 _HOMES = {
     "compare": "comparison",
     "compile": "compiler",
+    "FrontEnd": "upstream.frontend",
+    "open": "recorded.opening",
     "programs": "dynamo",
     "declare_tensor_dim": "hints",
     "name_tensor_dims": "hints",
@@ -33,6 +37,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "FrontEnd",
     "SpyreProgram",
     "SpyreSwitches",
     "TensorSpec",
@@ -41,6 +46,7 @@ __all__ = [
     "declare_tensor_dim",
     "lower",
     "name_tensor_dims",
+    "open",
     "programs",
     "search",
     "spyre_hint",

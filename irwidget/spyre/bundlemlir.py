@@ -16,6 +16,8 @@ _INDEX_ARG = "!sdscbundle.input_arg<index>"
 
 def bundle_mlir(kernel: SpyreKernel, generic: bool = False) -> str:
     """The bundle of a kernel: concrete addresses, or symbolic ones as arguments; loops unrolled or `scf.for`."""
+    if kernel.written is not None:
+        return kernel.written
     if not kernel.unroll and any(spec.loops for spec in kernel.specs):
         return _looped(kernel, generic)
     if kernel.symbolic:

@@ -59,8 +59,12 @@ class SpyreComparison:
 
 
 def compare(before: SpyreProgram, after: SpyreProgram) -> SpyreComparison:
-    """Compare two programs op by op; ops are matched by the buffer that they make and their OpFunc."""
-    old, new = _files(before), _files(after)
+    """Compare two programs op by op; ops are matched by the buffer that they make and their OpFunc.
+
+    Where one of them was not compiled here, whose buffers have names of their own, by OpFunc and order alone.
+    """
+    by_order = bool(before.recorded or after.recorded)
+    old, new = _files(before, by_order), _files(after, by_order)
     fields = {name: tuple(differing(old[name], new[name])) for name in old if name in new}
     return SpyreComparison(
         before, after, fields, tuple(n for n in old if n not in new), tuple(n for n in new if n not in old)
@@ -76,7 +80,7 @@ def told(made: SpyreComparison) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _files(program: SpyreProgram) -> dict[str, Any]:
+def _files(program: SpyreProgram, by_order: bool) -> dict[str, Any]:
     """The first SuperDSC of each op, without the number in its name."""
     targets = {op.name: op.target for op in program.graph.ops}
     found: dict[str, Any] = {}
@@ -87,7 +91,7 @@ def _files(program: SpyreProgram) -> dict[str, Any]:
             if source in seen:
                 continue
             seen.add(source)
-            name = first = f"{targets[source]} = {execution.spec.op}"
+            name = first = execution.spec.op if by_order else f"{targets[source]} = {execution.spec.op}"
             number = 1
             while name in found:
                 number += 1

@@ -84,16 +84,22 @@ def compile(
     cores: int = 32,
     *,
     name: str | None = None,
+    frontend: Any = None,
     **options: Any,
 ) -> SpyreProgram:
     """Compile a function or module for Spyre, from FX to SuperDSC, bundle and host module.
 
     `inputs`: tensors (real, meta or fake), TensorSpecs and plain values, as a sequence, or a mapping of keywords;
-    nothing of their size is allocated. `cores`: 1 to 32. Options: see `irwidget.spyre.Options`.
+    nothing of their size is allocated. `cores`: 1 to 32. Options: see `irwidget.spyre.Options`. `frontend`: the path
+    of a checkout of torch-spyre, or an `irwidget.spyre.FrontEnd`: its own front end then compiles instead of ours.
 
     Raises UsageError for bad options, UnsupportedError for what the front end refuses, ExportError when the
     function cannot be traced.
     """
+    if frontend is not None:
+        from irwidget.spyre.upstream.frontend import compile_with
+
+        return compile_with(frontend, fn, inputs, cores, name, options)
     given = make_options(cores, options)
     label = name or getattr(fn, "__name__", type(fn).__name__)
     return replace(

@@ -40,6 +40,8 @@ class SpyreKernel:
     symbolic: bool
     unroll: bool
     lines: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    written: str | None = None
+    """bundle.mlir as it was found, of a kernel that was not made here."""
 
     @property
     def unimplemented(self) -> str:

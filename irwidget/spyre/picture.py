@@ -9,7 +9,7 @@ from typing import Any
 from irwidget.garbage import uncollected
 from irwidget.spyre.bundling import HostCall
 from irwidget.spyre.division import Division
-from irwidget.spyre.estimate import traffic
+from irwidget.spyre.estimate_data import Traffic
 from irwidget.spyre.estimate_view import drawn, time_of
 from irwidget.spyre.hardware import LX_BYTES, MAX_CORES, SEGMENT_BYTES, STICK_BYTES
 from irwidget.spyre.ir import Buffer, Op
@@ -64,7 +64,9 @@ def picture(program: SpyreProgram) -> dict[str, Any]:
         for spec in step.specs:
             made = tiled[id(spec)]
             ops.append(
-                _op(program, made, number, positions, files, divisions.get(spec.source), cut)
+                _op(
+                    program, made, number, positions, files, divisions.get(spec.source), cut, times[spec.source].traffic
+                )
                 | {"why": why.get(spec.source, []), "time": time_of(times[spec.source])}
             )
     for i, op in enumerate(ops):
@@ -148,6 +150,7 @@ def _op(
     files: dict[str, int],
     division: Division | None,
     cut: _Cut,
+    bytes_of: Traffic,
 ) -> dict[str, Any]:
     op, spec, plan = made.op, made.spec, made.plan
     mark = "restickify" if spec.op == "ReStickifyOpHBM" else ""
@@ -182,9 +185,9 @@ def _op(
         "loops": [{"dim": loop.dim, "count": loop.count} for loop in op.loops],
         "tensors": [_tensor(tensor, cut) for tensor in made.tensors],
         "moved": {
-            "unique": traffic(made).unique,
-            "device": made.moved("hbm", "pool"),
-            "lx": made.moved("lx"),
+            "unique": bytes_of.unique,
+            "device": bytes_of.taken,
+            "lx": bytes_of.lx,
         },
         "division": _division(division) if division is not None else None,
     }

@@ -68,12 +68,14 @@ class SpyreProgram:
     shared_dims: Mapping[str, int] = field(default_factory=dict[str, int])
     """Named dims and their sizes."""
     origin: CompiledFrom | None = field(default=None, repr=False)
+    recorded: str = ""
+    """Of a program that was not compiled here, what it was read from."""
 
     def __repr__(self) -> str:
         ops = sum(len(step.specs) for step in self.steps if isinstance(step, SpyreKernel))
         calls = sum(isinstance(step, HostCall) for step in self.steps)
         kernels = f"{len(self.steps) - calls} kernels of {ops} ops"
-        return f"<SpyreProgram {self.name}: {kernels}, {calls} host calls, {self.options.cores} cores>"
+        return f"<{type(self).__name__} {self.name}: {kernels}, {calls} host calls, {self.options.cores} cores>"
 
     @property
     def results(self) -> Mapping[str, Any]:
@@ -151,6 +153,15 @@ class SpyreProgram:
             space, splits = {v: str(n) for v, n in op.space.items()}, {v: dict(op.splits).get(v, 1) for v in op.space}
         entry |= {"it_space": space, "splits": splits, "reduction_type": op.func if op.reduced else None}
         return entry
+
+    def write(self, folder: str | Path) -> Path:
+        """Write what a run leaves: for each kernel a folder with `bundle.mlir` and SuperDSC files, and `host.py`.
+
+        `irwidget.spyre.open(folder)` reads it again. Raises UsageError when it cannot be written.
+        """
+        from irwidget.spyre.recorded.writing import write
+
+        return write(self, folder)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page with the program and its passes, without kernel and network; written to `path`.

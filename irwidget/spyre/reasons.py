@@ -79,7 +79,7 @@ def _of(
         for warning in division.warnings:
             yield {"about": "cores", "text": warning}
     yield {"about": "placement", "text": _placement(program, op)}
-    if spec is not None and spec.op == "ReStickifyOpHBM":
+    if spec is not None and spec.op == "ReStickifyOpHBM" and not program.recorded:
         yield {"about": "restickify", "text": _restickify(program, op, readers.get(op.target, []))}
 
 

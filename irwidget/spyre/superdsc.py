@@ -64,10 +64,14 @@ def plan(spec: OpSpec) -> SuperDscPlan:
     if stick is None and not any(arg.is_index for arg in spec.args):
         extra = _LABELS[len(symbols)]
         sizes[extra], splits[extra] = spec.args[-1].eps, 1
+    row = ""
     if (spec.op in _CASTS) and len(symbols) == 1:
-        sizes, splits = {"mb": 1, **sizes}, {"mb": 1, **splits}
+        row = "mb"
+        sizes, splits = {row: 1, **sizes}, {row: 1, **splits}
     op_stick = extra or (labels[stick] if stick is not None else "")
-    tensors = [_tensor(spec, arg, labels, list(sizes), op_stick, bool(extra)) for arg in spec.args]
+    whole = _own_order(spec, _deciding(spec)[0], labels)
+    dims = [row] * bool(row) + [*whole, *(d for d in sizes if d not in whole and d != row)]
+    tensors = [_tensor(spec, arg, labels, dims, op_stick, bool(extra), row) for arg in spec.args]
     tensors, classes = _classify(spec, tensors)
     out = tensors[-1]
     plain_reduction = spec.is_reduction and spec.kind == "reduction"
@@ -108,9 +112,25 @@ def _labels(spec: OpSpec, symbols: Sequence[str]) -> dict[str, str]:
 
 def _op_stick(spec: OpSpec) -> str | None:
     """The stick symbol of the op: of the input for reductions, else of the output, else of any tensor."""
+    return next((arg.stick for arg in _deciding(spec) if arg.stick is not None), None)
+
+
+def _deciding(spec: OpSpec) -> list[TensorArg]:
+    """The tensors of an op by how much they say of its dims: a reduction's input first, else the output."""
     data = [arg for arg in spec.args if not arg.is_index]
-    order = data if spec.is_reduction else [data[-1], *data[:-1]]
-    return next((arg.stick for arg in order if arg.stick is not None), None)
+    return data if spec.is_reduction else [data[-1], *data[:-1]]
+
+
+def _own_order(spec: OpSpec, arg: TensorArg, labels: Mapping[str, str]) -> list[str]:
+    """The dims of a tensor from the innermost device dim out."""
+    order: list[str] = []
+    for coordinate in reversed(arg.device_coordinates[:-1]):
+        for v in coordinate.variables:
+            if labels[v] not in order:
+                order.append(labels[v])
+        if coordinate.indirect:
+            order += [d for d in _index_dims(spec, coordinate.indirect, labels) if d not in order]
+    return order
 
 
 def _round_up(spec: OpSpec, labels: Mapping[str, str], sizes: dict[str, int], splits: dict[str, int]) -> None:
@@ -137,14 +157,10 @@ def _tensor(
     dims: list[str],
     op_stick: str,
     extra: bool,
+    row: str,
 ) -> LabeledTensor:
-    order: list[str] = []
-    for coordinate in reversed(arg.device_coordinates[:-1]):
-        for v in coordinate.variables:
-            if labels[v] not in order:
-                order.append(labels[v])
-        if coordinate.indirect:
-            order += [d for d in _index_dims(spec, coordinate.indirect, labels) if d not in order]
+    """A tensor with its dims; those of the op that it has not come after them, in the order of `dims`."""
+    order = [row] * bool(row) + _own_order(spec, arg, labels)
     stick = labels[arg.stick] if arg.stick is not None else op_stick
     scale = dict.fromkeys(order, 1)
     if spec.kind not in ("matmul", "topk") and not arg.is_index:
@@ -244,7 +260,7 @@ def start_addresses(
 
 
 def back_gaps(made: SuperDscPlan, tensor: LabeledTensor) -> dict[str, int]:
-    """Elements of each dim that lie in the tensor but not in the iteration."""
+    """Elements of each dim that lie in the tensor but not in the iteration; of a restickify, also the reverse."""
     arg = tensor.arg
     gaps: dict[str, int] = {}
     for size, coordinate in zip(arg.device_size[:-1], arg.device_coordinates[:-1], strict=True):
@@ -253,6 +269,8 @@ def back_gaps(made: SuperDscPlan, tensor: LabeledTensor) -> dict[str, int]:
             extent = size * (arg.eps if v == arg.stick else 1)
             if extent > made.sizes[label] and size > 1:
                 gaps[label] = extent - made.sizes[label]
+            elif extent < made.sizes[label] and made.spec.op == "ReStickifyOpHBM":
+                gaps[label] = made.sizes[label] - extent
     return gaps
 
 
@@ -311,6 +329,7 @@ def _allocate(
 ) -> dict[str, Any]:
     place = "lx" if tensor.arg.allocation[0] == "lx" else "hbm"
     order, stick, eps = made.classes[tensor.kind]
+    own = tensor.order if not tensor.arg.is_index else order
     gathered = {
         d for c in tensor.arg.device_coordinates if c.indirect for d in _index_dims(made.spec, c.indirect, made.labels)
     }
@@ -323,7 +342,7 @@ def _allocate(
     }
     if symbolic and place == "hbm":
         node["isStartAddrSymbolic_"] = 1
-    node |= {"layoutDimOrder_": list(order), "maxDimSizes_": [1 if d in gathered else -1 for d in order]}
+    node |= {"layoutDimOrder_": list(own), "maxDimSizes_": [1 if d in gathered else -1 for d in own]}
     node |= _indirection(made, i, tensor, bool(gathered))
     node["startAddressCoreCorelet_"] = {
         "dim_prop_func": [{"Map": {}}, {"Const": {}}, {"Const": {}}],

@@ -23,6 +23,8 @@ _LAST_PASS = {
     "spyre_host": "host_module",
 }
 """Target -> the pass whose dump is its IR."""
+_FIRST_OF = {"fx": ("rewrites",), "loop-ir": ("scratchpad_planning",), "scheduler": (), "codegen": ()}
+"""Step -> our passes that end it: what the front end of another commit does there may be called otherwise."""
 TARGETS = tuple(_LAST_PASS)
 
 
@@ -44,11 +46,15 @@ def view(program: SpyreProgram, target: str) -> Trace:
     """The trace of a program up to a target."""
     trace = program.trace
     dumps: list[Dump] = []
+    last = _LAST_PASS[target]
+    if program.recorded and all(dump.name != last for dump in trace.dumps):
+        steps = [i for i, name in enumerate(STEPS) if last in _FIRST_OF[name]]
+        last = next((d.name for d in reversed(trace.dumps) if d.step in steps), last)
     for dump in trace.dumps:
         dumps.append(dump)
-        if target == "spyre_loop_ir" and dump.name == "lower":
+        if target == "spyre_loop_ir" and dump.name == "lower" and not program.recorded:
             dumps.append(_inductor(program))
-        if dump.name == _LAST_PASS[target]:
+        if dump.name == last:
             break
     if target == "spyre_kernelspec":
         dumps[-1] = printing.lazy_dump(

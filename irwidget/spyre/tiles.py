@@ -136,7 +136,7 @@ def _tiled(graph: Graph, op: Op, spec: OpSpec, plan: SuperDscPlan, known: _Known
     return TiledOp(op, spec, plan, tuple(tensors))
 
 
-def _ranges(spec: OpSpec, plan: SuperDscPlan, core: int) -> dict[str, Span] | None:
+def ranges(spec: OpSpec, plan: SuperDscPlan, core: int) -> dict[str, Span] | None:
     """Symbol -> what a core runs over; None when its slice lies in the padding."""
     found: dict[str, Span] = {}
     for v, (n, _) in spec.iteration_space.items():
@@ -156,14 +156,14 @@ def _tiles(buffer: Buffer, op: Op, plan: SuperDscPlan, tensor: LabeledTensor, in
     owners: dict[tuple[object, ...], list[int]] = {}
     made: dict[tuple[object, ...], TensorTile] = {}
     for core in range(plan.cores):
-        spans = _ranges(plan.spec, plan, core)
+        spans = ranges(plan.spec, plan, core)
         if spans is None:
             continue
         address = start_address(plan, tensor, core) - arg.allocation[1]
         key = (address, *(span for v, span in spans.items() if v in used))
         if key not in made:
             box = host_box(buffer, index, _variables(plan.spec, op, spans))
-            made[key] = TensorTile(box, address, *_memory(arg, spans), ())
+            made[key] = TensorTile(box, address, *memory(arg, spans), ())
             owners[key] = []
         owners[key].append(core)
     return tuple(replace(tile, cores=tuple(owners[key])) for key, tile in made.items())
@@ -196,13 +196,13 @@ def host_box(buffer: Buffer, index: Index, variables: Mapping[str, Span]) -> tup
             continue
         low = high = index.offset // stride % size
         for v, step in index.steps:
-            first, last = _digits(step, variables.get(v, (0, 0)), stride, size)
+            first, last = digits(step, variables.get(v, (0, 0)), stride, size)
             low, high = low + first, high + last
         box.append((min(low, size - 1), min(high, size - 1)))
     return tuple(box)
 
 
-def _digits(step: int, span: Span, stride: int, size: int) -> Span:
+def digits(step: int, span: Span, stride: int, size: int) -> Span:
     """What `step * v` adds to the host dim of this stride and size."""
     if step % (stride * size) == 0:
         return 0, 0
@@ -222,7 +222,7 @@ def _shift(buffer: Buffer, index: Index, op: Op, level: int) -> tuple[int, ...]:
     return tuple(step // stride % size if size > 1 else 0 for size, stride in sizes)
 
 
-def _memory(arg: TensorArg, spans: Mapping[str, Span]) -> tuple[int, int, tuple[tuple[int, int], ...]]:
+def memory(arg: TensorArg, spans: Mapping[str, Span]) -> tuple[int, int, tuple[tuple[int, int], ...]]:
     """Bytes of a tile, its contiguous bytes and how they repeat."""
     size, coordinates = arg.memory or (arg.device_size, arg.device_coordinates)
     extents = [_extent(n, c, spans) for n, c in zip(size[:-1], coordinates[:-1], strict=True)]

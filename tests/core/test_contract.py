@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import io
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -87,6 +89,15 @@ def lowers_to_inductors_loops():
         lowering.run(given)
         (operation,) = lowering.operations
         assert operation.get_operation_name() == "op0"
+
+
+def compiles_graphs():
+    assert callable(private.compile_fx.compile_fx)  # what the front end of a Spyre checkout replaces
+
+
+def describes_sizes_of_fake_tensors():
+    with private.FakeTensorMode(shape_env=private.ShapeEnv()):
+        assert torch.empty(3).shape == (3,)
 
 
 def exports_scripted_modules():
@@ -177,6 +188,8 @@ CONTRACT = {
     "GraphLowering": lowers_to_inductors_loops,
     "aot_autograd": compiles_forward_and_backward,
     "V": lowers_to_inductors_loops,
+    "compile_fx": compiles_graphs,
+    "ShapeEnv": describes_sizes_of_fake_tensors,
 }
 
 
@@ -344,3 +357,13 @@ def test_an_operator_says_whether_it_writes_into_an_argument():
     aten = torch.ops.aten
     found = [private.is_mutable(one) for one in (aten.add_.Tensor, aten.add.Tensor, aten.add.out, print)]
     assert found == [True, False, True, False]
+
+
+def test_a_device_of_our_own_exists_without_native_code():
+    script = (
+        "import torch; from irwidget import private_torch as p; p.register_python_device();"
+        "torch.utils.rename_privateuse1_backend('mine');"
+        "made = p.wrapper_tensor(torch.Tensor, (2, 3), (3, 1), torch.float16, torch.device('mine', 0));"
+        "assert made.device.type == 'mine' and made.stride() == (3, 1)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=90)

@@ -1,0 +1,1 @@
+"""Programs that were not compiled here: what a run of torch-spyre left, read back into the data that the view shows."""

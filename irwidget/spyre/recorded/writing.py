@@ -1,0 +1,33 @@
+"""Write a program as a run of torch-spyre leaves it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irwidget.errors import UsageError
+from irwidget.spyre.bundlemlir import bundle_mlir
+
+if TYPE_CHECKING:
+    from irwidget.spyre.program import SpyreProgram
+
+HOST = "host.py"
+BUNDLE = "bundle.mlir"
+
+
+def write(program: SpyreProgram, folder: str | Path) -> Path:
+    """A folder for each kernel, and the host module. Raises UsageError when it cannot be written."""
+    root = Path(folder)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        (root / HOST).write_text(program.host, encoding="utf-8")
+        for kernel in program.kernels:
+            place = root / kernel.name
+            place.mkdir(exist_ok=True)
+            (place / BUNDLE).write_text(bundle_mlir(kernel), encoding="utf-8")
+            for name, file in kernel.files():
+                (place / name).write_text(json.dumps(file, indent=2), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{root} cannot be written: {error}") from None
+    return root

@@ -1,0 +1,56 @@
+"""What a front end that was written for another torch is spared, and what is said of it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import inspect
+from typing import Any
+
+_HANDLERS = (("torch_spyre._inductor.spyre_kernel", "SpyreOpFuncs"),)
+"""Classes of functions that Inductor calls for the operations of a loop body."""
+_SPLITTING = "torch_spyre._inductor.split_multi_ops"
+"""The pass that takes loop bodies apart: it hands on the keywords that Inductor gave."""
+
+
+def adapt() -> list[str]:
+    """Leave out keywords that this torch passes and these functions do not take; what was adapted, in words."""
+    said: list[str] = []
+    for module, name in _HANDLERS:
+        with contextlib.suppress(ImportError, AttributeError):
+            kind: Any = getattr(importlib.import_module(module), name)
+            said += _without("use_compute_types", kind, "to_dtype")
+    with contextlib.suppress(ImportError, AttributeError):
+        said += _never_given("use_compute_types", importlib.import_module(_SPLITTING), "_normalize_op_args")
+    return said
+
+
+def _without(keyword: str, kind: Any, name: str) -> list[str]:
+    inner: Any = getattr(kind, name)
+    takes = inspect.signature(inner).parameters.values()
+    if any(p.name == keyword or p.kind is p.VAR_KEYWORD for p in takes):
+        return []
+
+    @functools.wraps(inner)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop(keyword, None)
+        return inner(*args, **kwargs)
+
+    setattr(kind, name, staticmethod(called))
+    return [f"{kind.__name__}.{name} does not take {keyword}, which this torch passes: it is left out"]
+
+
+def _never_given(keyword: str, module: Any, name: str) -> list[str]:
+    inner: Any = getattr(module, name)
+
+    @functools.wraps(inner)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        made = inner(*args, **kwargs)
+        for part in made if isinstance(made, tuple) else ():  # pyright: ignore[reportUnknownVariableType]
+            if isinstance(part, dict):
+                part.pop(keyword, None)  # pyright: ignore[reportUnknownMemberType]
+        return made
+
+    setattr(module, name, called)
+    return [f"{name} does not hand on {keyword}, which this torch gives to casts"]

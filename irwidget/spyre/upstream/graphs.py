@@ -1,0 +1,106 @@
+"""A captured graph on its way to the front end's process: packed here, and there made ready for Inductor."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from irwidget import private_torch
+from irwidget.private_torch import NEEDED_TO_UNPICKLE_GRAPHS
+
+if TYPE_CHECKING:
+    from irwidget.spyre.capture import CapturedGraph
+
+DEVICE = "spyre"
+
+
+def packed(captured: CapturedGraph, options: Mapping[str, Any]) -> bytes:
+    """The graph as bytes, with what its inputs look like and where its nodes come from; no values of tensors."""
+    nodes = list(captured.graph.graph.nodes)
+    notes = [node.meta.get("custom") or {} for node in nodes]
+    out = io.BytesIO()
+    torch.save(
+        {
+            "graph": captured.graph,
+            "inputs": [
+                {
+                    "size": i.size,
+                    "stride": i.stride,
+                    "dtype": i.dtype,
+                    "layout": (i.layout.device_size, i.layout.stride_map, i.layout.format.name, i.layout.tag),
+                }
+                for i in captured.inputs
+            ],
+            "mutated": [k for k, i in enumerate(captured.inputs) if i.name in captured.mutated],
+            "places": [(*note.get("line", ("", 0)), note.get("module", "")) for note in notes],
+            "options": dict(options),
+        },
+        out,
+    )
+    return out.getvalue()
+
+
+def unpacked(data: bytes) -> dict[str, Any]:
+    """In the front end's process: what `packed` has packed."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module(NEEDED_TO_UNPICKLE_GRAPHS)
+    return torch.load(io.BytesIO(data), weights_only=False)  # from our own process
+
+
+def prepared(sent: Mapping[str, Any]) -> tuple[torch.fx.GraphModule, list[torch.Tensor]]:
+    """In the front end's process: the graph over tensors of the device, and these."""
+    from irwidget.spyre.upstream import stub
+
+    module: torch.fx.GraphModule = sent["graph"]
+    for node, (file, line, path) in zip(module.graph.nodes, sent["places"], strict=False):
+        if file:
+            node.meta["stack_trace"] = f'  File "{file}", line {line}, in {path or "forward"}\n'
+    _on_device(module)
+    _write_back(module, sent["mutated"])
+    mode = private_torch.FakeTensorMode(shape_env=private_torch.ShapeEnv())
+    fakes: list[torch.Tensor] = []
+    for given in sent["inputs"]:
+        with mode:
+            dtype = getattr(torch, given["dtype"])
+            fakes.append(torch.empty_strided(given["size"], given["stride"], dtype=dtype, device=DEVICE))
+        size, strides, form, tag = given["layout"]
+        arrangement = stub.ElementArrangement[tag]
+        stub.set_layout(
+            fakes[-1], stub.SpyreTensorLayout(list(size), list(strides), stub.DataFormats[form], arrangement)
+        )
+    return module, fakes
+
+
+def _on_device(module: torch.fx.GraphModule) -> None:
+    """What the graph makes on the host that it was captured on is made on the device."""
+
+    def moved(value: Any) -> Any:
+        return torch.device(DEVICE, 0) if isinstance(value, torch.device) else value
+
+    for node in module.graph.nodes:
+        node.args = private_torch.pytree.tree_map(moved, node.args)
+        node.kwargs = private_torch.pytree.tree_map(moved, node.kwargs)
+    module.recompile()
+
+
+def _write_back(module: torch.fx.GraphModule, mutated: list[int]) -> None:
+    """Inputs that are written to: their last values, which the graph returns, are copied into them instead."""
+    if not mutated:
+        return
+    graph = module.graph
+    output = next(n for n in graph.nodes if n.op == "output")
+    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+    values = list(output.args[0])
+    with graph.inserting_before(output):
+        for i, value in zip(mutated, values[-len(mutated) :], strict=True):
+            copied = value.args[:2] if value.target is torch.ops.aten.copy.default else ()
+            source = copied[1] if copied and copied[0] is placeholders[i] else value
+            graph.call_function(torch.ops.aten.copy_.default, (placeholders[i], source))
+    output.args = (values[: -len(mutated)],)
+    graph.eliminate_dead_code()
+    module.recompile()
