@@ -57,6 +57,7 @@ def _interruptible(work: Work, tell: Callable[[Message], None]) -> Answer:
 def _answered(work: Work, tell: Callable[[Message], None]) -> Answer:
     try:
         with phases.heard(lambda phase: tell(Phase(phase))):
+            imports.wait(imports.TORCH + imports.OURS)  # which a thread imports: two at once get halves of modules
             fitting.require(work.packages)
             (obj, inputs, options), to = work.parcel.opened(), work.to
             os.environ[locations.INSTALLED] = os.pathsep.join(work.folders)

@@ -418,7 +418,7 @@ def _thread_kind() -> type[threading.Thread]:
 
 def _check_fits(given: Mapping[str, Any]) -> None:
     """Raise UsageError for options of a lowering that a pipeline under edit does not have."""
-    if name := next((name for name in ("dumps", "check", "route", "progress") if name in given), None):
+    if name := next((name for name in ("dumps", "check", "route", "toolchain", "progress") if name in given), None):
         raise UsageError(f"A Pipeline shows every pass of the usual route in a widget: leave out {name}")
 
 

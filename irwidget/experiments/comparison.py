@@ -110,7 +110,7 @@ class Comparison:
             found["lines"] = len(left.dumps[-1].text.splitlines()), len(right.dumps[-1].text.splitlines())
             if (count := _operations(left.dumps[-1])) is not None:
                 found["operations"] = count, _operations(right.dumps[-1])
-        for name in left.facts.keys() & right.facts.keys():
+        for name in (name for name in left.facts if name in right.facts):
             if isinstance(left.facts[name], int | float | str) and left.facts[name] != right.facts[name]:
                 found[name] = left.facts[name], right.facts[name]
         return found

@@ -277,6 +277,8 @@ MAKES = "(into / 'x').mkdir(parents=True)\n(into / 'x' / '__init__.py').write_te
 def test_an_environment_is_made_once_and_deleted(monkeypatch, capsys):
     _pip(monkeypatch, MAKES)
     told = []
+    half = environments.folder() / environments.cache_name(parse("x==1.0"))
+    (half / "site-packages").mkdir(parents=True)  # as one that was copied here and not whole
     made = environments.find("x==1.0", told.append)
     assert Path(made.folders[0], "x", "__init__.py").read_text() == "y = 1"
     assert told[0].startswith("pip installs x==1.0 into ")
