@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from irwidget.errors import UsageError
 from irwidget.spyre.bundlemlir import bundle_mlir
-
-if TYPE_CHECKING:
-    from irwidget.spyre.program import SpyreProgram
+from irwidget.spyre.kernel import SpyreKernel
 
 HOST = "host.py"
 BUNDLE = "bundle.mlir"
 
 
-def write(program: SpyreProgram, folder: str | Path) -> Path:
+class Written(Protocol):
+    """What is written of a program."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def kernels(self) -> Sequence[SpyreKernel]: ...
+
+
+def write(program: Written, folder: str | Path) -> Path:
     """A folder for each kernel, and the host module. Raises UsageError when it cannot be written."""
     root = Path(folder)
     try:
