@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irwidget import display, layouts, output, triton_schedule
+from irwidget import bufferization, display, layouts, output, triton_schedule
+from irwidget.bufferization import Bufferization
 from irwidget.errors import UsageError
 from irwidget.experiments import experiment
 from irwidget.experiments.experiment import Experiment, Judge
@@ -187,6 +188,19 @@ class Lowering:
         Raises UsageError where nothing is scheduled.
         """
         return triton_schedule.of(self.trace, dump)
+
+    def bufferization(self, index: int | None = None) -> Bufferization:
+        """Why operands got buffers of their own when tensors became memory: the read, the write and the definition of
+        each conflict that one-shot-bufferize found, with their lines of the dump before it, dump `index - 1`.
+
+        `index` is the dump of one-shot-bufferize; by default the first. The pass runs again, up to its analysis.
+        Printed, it is text. Raises UsageError where the pass did not run, and in a lowering that was loaded from a
+        file; LoweringError where the analysis fails.
+        """
+        self._needs_object("bufferization()")
+        place = bufferization.pass_of(self.trace, index)
+        analysed = self.edit(place - 1).arranged([(0, bufferization.ANALYSIS)]).run()
+        return Bufferization(self.dumps[place - 1], analysed.text)
 
     def run(self, *tensors: Any) -> Any:
         """Execute on the CPU what was lowered: a Helion kernel's module in its host function, or a Spyre program.
