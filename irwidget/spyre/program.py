@@ -161,7 +161,7 @@ class SpyreProgram:
         """
         from irwidget.spyre.recorded.writing import write
 
-        return write(self, folder)
+        return write(self.host, self.kernels, folder)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One interactive page with the program and its passes, without kernel and network; written to `path`.

@@ -363,7 +363,8 @@ def test_a_device_of_our_own_exists_without_native_code():
     script = (
         "import torch; from irwidget import private_torch as p; p.register_python_device();"
         "torch.utils.rename_privateuse1_backend('mine');"
-        "made = p.wrapper_tensor(torch.Tensor, (2, 3), (3, 1), torch.float16, torch.device('mine', 0));"
+        "kind = type('Kind', (torch.Tensor,), {'__torch_dispatch__': classmethod(lambda *_: None)});"
+        "made = p.wrapper_tensor(kind, (2, 3), (3, 1), torch.float16, torch.device('mine', 0));"
         "assert made.device.type == 'mine' and made.stride() == (3, 1)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=90)

@@ -16,7 +16,7 @@ from irwidget.spyre.picture import picture
 from irwidget.spyre.recorded.terms import coordinate
 from tests.spyre import recorded
 
-NAMES = [name for name, one in recorded.functions().items() if not one["error"]][::24]
+NAMES = [name for name, one in recorded.functions().items() if not one["error"]][::48]
 """Of the recorded functions those that are written and opened again."""
 
 

@@ -166,7 +166,7 @@ def _op(made: _Assembly, found: FoundOp, arguments: Sequence[str]) -> OpSpec:
     out = args[-1]
     shown = {v for c in out.device_coordinates for v in c.variables}
     space = {v: (n, split) for v, n, split in found.space}
-    reduced = tuple(v for v, n, _ in found.space if v not in shown and found.is_reduction)
+    reduced = tuple(v for v, _, _ in found.space if v not in shown and found.is_reduction)
     made.ops.append(
         Op(
             f"op{number}", out.name, _kind(found), found.op,

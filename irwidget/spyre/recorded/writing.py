@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from irwidget.errors import UsageError
 from irwidget.spyre.bundlemlir import bundle_mlir
-
-if TYPE_CHECKING:
-    from irwidget.spyre.program import SpyreProgram
+from irwidget.spyre.kernel import SpyreKernel
 
 HOST = "host.py"
 BUNDLE = "bundle.mlir"
 
 
-def write(program: SpyreProgram, folder: str | Path) -> Path:
+def write(host: str, kernels: Sequence[SpyreKernel], folder: str | Path) -> Path:
     """A folder for each kernel, and the host module. Raises UsageError when it cannot be written."""
     root = Path(folder)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        (root / HOST).write_text(program.host, encoding="utf-8")
-        for kernel in program.kernels:
+        (root / HOST).write_text(host, encoding="utf-8")
+        for kernel in kernels:
             place = root / kernel.name
             place.mkdir(exist_ok=True)
             (place / BUNDLE).write_text(bundle_mlir(kernel), encoding="utf-8")

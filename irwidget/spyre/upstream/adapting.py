@@ -8,6 +8,8 @@ import importlib
 import inspect
 from typing import Any
 
+from irwidget.spyre.upstream import private
+
 _HANDLERS = (("torch_spyre._inductor.spyre_kernel", "SpyreOpFuncs"),)
 """Classes of functions that Inductor calls for the operations of a loop body."""
 _SPLITTING = "torch_spyre._inductor.split_multi_ops"
@@ -22,7 +24,7 @@ def adapt() -> list[str]:
             kind: Any = getattr(importlib.import_module(module), name)
             said += _without("use_compute_types", kind, "to_dtype")
     with contextlib.suppress(ImportError, AttributeError):
-        said += _never_given("use_compute_types", importlib.import_module(_SPLITTING), "_normalize_op_args")
+        said += _never_given("use_compute_types", importlib.import_module(_SPLITTING), private.NORMALIZES)
     return said
 
 

@@ -49,18 +49,13 @@ class _FrontEnd:
         import torch
 
         from irwidget import private_torch
-        from irwidget.spyre.upstream import device, stub
+        from irwidget.spyre.upstream import device, private, stub
 
-        name = f"{PACKAGE}._C"
-        sys.modules[name] = stub.module(name)
+        extension: Any = stub.module(private.EXTENSION)
+        extension.copy_tensor = device.copy
+        sys.modules[private.EXTENSION] = extension
         private_torch.register_python_device()
-        package: Any = importlib.import_module(PACKAGE)
-        package._C = sys.modules[name]
-        package._C.copy_tensor = device.copy
-        begin = getattr(package, "_autoload", None)
-        if begin is None:
-            raise AttributeError(f"{PACKAGE} has no _autoload, which registers its device")
-        begin()
+        private.enter(importlib.import_module(PACKAGE), extension)
         device.allocate()
         torch.Tensor.device_tensor_layout = device.layout_of  # pyright: ignore[reportAttributeAccessIssue]
 

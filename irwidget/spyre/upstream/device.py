@@ -23,13 +23,13 @@ _VALUES = 1 << 16
 class OnDevice(torch.Tensor):
     """A tensor on the device. What is computed of tensors without values has none, too."""
 
-    values: torch.Tensor | None
+    held: torch.Tensor | None
     """Its values on the CPU, of a small one."""
 
     @staticmethod
     def __new__(cls: Any, like: torch.Tensor) -> OnDevice:
         made = private_torch.wrapper_tensor(cls, like.size(), like.stride(), like.dtype, torch.device(DEVICE, 0))
-        made.values = None if like.is_meta else like
+        made.held = None if like.is_meta else like
         return made
 
     @classmethod
@@ -37,7 +37,7 @@ class OnDevice(torch.Tensor):
         if func in (torch.ops.aten.lift_fresh.default, torch.ops.aten.detach.default):
             return args[0]
         flat, tree = private_torch.pytree.tree_flatten((args, kwargs or {}))
-        meta = any(isinstance(one, OnDevice) and one.values is None for one in flat)
+        meta = any(isinstance(one, OnDevice) and one.held is None for one in flat)
         moved = [_moved(one, meta) for one in flat]
         twins = {id(m): one for m, one in zip(moved, flat, strict=True) if isinstance(one, OnDevice)}
         if meta and any(isinstance(one, torch.Tensor) and not one.is_meta for one in moved):
@@ -54,9 +54,9 @@ class OnDevice(torch.Tensor):
 
 
 def _twin(one: OnDevice, meta: bool) -> torch.Tensor:
-    if meta or one.values is None:
+    if meta or one.held is None:
         return torch.empty_strided(one.size(), one.stride(), dtype=one.dtype, device="meta")
-    return one.values
+    return one.held
 
 
 def _moved(value: Any, meta: bool) -> Any:
@@ -80,7 +80,7 @@ def _empty_strided(
 
 def copy(source: torch.Tensor, target: torch.Tensor, *_: Any, **__: Any) -> None:
     """Copy values to, from or on the device, where both sides have them."""
-    start, end = (one.values if isinstance(one, OnDevice) else one for one in (source, target))
+    start, end = (one.held if isinstance(one, OnDevice) else one for one in (source, target))
     if start is not None and end is not None and not start.is_meta and not end.is_meta:
         end.copy_(start)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from irwidget.spyre.upstream import private
+
 Recorded = tuple[str, int, str, str, float]
 """Name of the pass, number of its step, language, text after it, seconds."""
 
@@ -35,7 +37,7 @@ class Recorder:
 
     def watch(self, module: ModuleType) -> int:
         """Record the passes of every pipeline that `torch_spyre._inductor.passes` defines; how many there are."""
-        self.formatted = getattr(module, "_format_operations", None)
+        self.formatted = private.printer(module)
         found = 0
         for name, kind in list(vars(module).items()):
             mine = inspect.isclass(kind) and kind.__module__ == module.__name__ and "__call__" in dir(kind)
@@ -179,6 +181,6 @@ def _origin(made: Any) -> dict[str, Any]:
     """The line, the module and the ATen op that an operation comes from."""
     for node in getattr(made, "origins", ()):
         said = node.meta.get("stack_trace") or ""
-        aten = str(getattr(node.target, "_overloadpacket", node.target)).removeprefix("aten.")
+        aten = str(node.target).removeprefix("aten.").partition(".")[0]
         return {"said": str(said), "aten": aten}
     return {}

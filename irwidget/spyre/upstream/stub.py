@@ -134,7 +134,7 @@ def get_device_dtype(dtype: torch.dtype) -> DataFormats:
     try:
         return DataFormats[device_format(dtype_name(dtype)).name]
     except UnsupportedError:
-        return DataFormats.INVALID
+        return DataFormats["INVALID"]
 
 
 def get_elem_in_stick(dtype: torch.dtype) -> int:
@@ -144,7 +144,7 @@ def get_elem_in_stick(dtype: torch.dtype) -> int:
 
 def layout_of(tensor: Any) -> SpyreTensorLayout:
     """The layout that was given to a tensor, or the default for its size."""
-    given = getattr(tensor, "_irwidget_layout", None)
+    given = getattr(tensor, "irwidget_layout", None)
     if given is not None:
         return given
     size, stride = [int(n) for n in tensor.shape], [int(n) for n in tensor.stride()]
@@ -153,7 +153,7 @@ def layout_of(tensor: Any) -> SpyreTensorLayout:
 
 def set_layout(tensor: Any, layout: SpyreTensorLayout) -> None:
     """Give a tensor a layout."""
-    tensor._irwidget_layout = layout
+    tensor.irwidget_layout = layout
 
 
 class _Absent:
