@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from irwidget.frontends.triton.scopes import replaced
+
 _SINGLE = frozenset(
     """
     __pow__ __rdiv__ __rpow__ __rtruediv__ acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss
@@ -32,8 +34,6 @@ _LOWER = frozenset("addmv addr mv".split())
 @contextlib.contextmanager
 def as_on_a_gpu() -> Generator[None]:
     """Within it, entering `torch.autocast("cuda")` sets the CPU's autocast, too; what it was comes back."""
-    from irwidget.frontends.triton.tensors import replaced
-
     cls = torch.autocast
     enter, leave = cls.__enter__, cls.__exit__
     entered: list[tuple[Any, bool, torch.dtype]] = []

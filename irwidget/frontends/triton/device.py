@@ -18,7 +18,8 @@ import torch
 from irwidget import private_torch
 from irwidget.frontends.triton import gpu
 from irwidget.frontends.triton.measuring import not_measured
-from irwidget.frontends.triton.tensors import on_a_gpu, replaced
+from irwidget.frontends.triton.scopes import replaced
+from irwidget.frontends.triton.tensors import on_a_gpu
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 

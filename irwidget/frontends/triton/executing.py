@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from irwidget.frontends.triton.failures import NotExecuted
+from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.frontends.triton.stand_ins import tensors
-from irwidget.frontends.triton.tensors import as_it_is
 from irwidget.toolchain import forked, processes, triton_private
 from irwidget.trace import Location
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from irwidget import private_torch
+from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.frontends.triton.stand_ins import tensors
 from irwidget.frontends.triton.writes import reaches_anything, written
 from irwidget.private_torch import pytree
@@ -91,8 +92,6 @@ def constructed(func: Any, args: Any, kwargs: Mapping[str, Any], made: torch.Ten
 
     `made` is its result without values.
     """
-    from irwidget.frontends.triton.tensors import as_it_is
-
     name = _name(func)
     if name not in _FILLED and name not in _COMPUTED | _DRAWN:
         return None

@@ -16,9 +16,10 @@ from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.kernels import kernels
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.references import References
+from irwidget.frontends.triton.scopes import replaced
 from irwidget.frontends.triton.specialization import specialize
 from irwidget.frontends.triton.stand_ins import stand_in
-from irwidget.frontends.triton.tensors import fake_mode, replaced
+from irwidget.frontends.triton.tensors import fake_mode
 from irwidget.toolchain import triton_private, triton_settings
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from irwidget.frontends.triton.launch import LaunchComparison
+from irwidget.frontends.triton.scopes import as_it_is, replaced
 from irwidget.frontends.triton.stand_ins import tensors
-from irwidget.frontends.triton.tensors import as_it_is, replaced
 from irwidget.toolchain import triton_private
 from irwidget.trace import Location
 

@@ -49,7 +49,7 @@ class Specialization:
     def key(self) -> str:
         """Equal for launches that Triton compiles once. Raises PassError when it cannot read what the kernel names."""
         from irwidget.frontends.triton.failures import refused
-        from irwidget.frontends.triton.tensors import as_it_is
+        from irwidget.frontends.triton.scopes import as_it_is
 
         try:
             with as_it_is():  # Triton copies the globals that the kernel names

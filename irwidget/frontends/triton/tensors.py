@@ -19,30 +19,8 @@ from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.frontends.triton import autocast, known
 from irwidget.frontends.triton.gpu import CUDA
-from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, disable_current_modes, pytree
-
-_missing = object()
-
-
-@contextlib.contextmanager
-def replaced(owner: Any, name: str, value: Any) -> Generator[None]:
-    """Set an attribute for a while; what was there, or its absence, comes back."""
-    before = vars(owner).get(name, _missing)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if before is _missing:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, before)
-
-
-@contextlib.contextmanager
-def as_it_is() -> Generator[None]:
-    """Within `pretend`, tensors as they really are: for code of Triton's that copies what it finds."""
-    with DisableTorchFunction(), disable_current_modes():
-        yield
+from irwidget.frontends.triton.scopes import as_it_is, replaced
+from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, pytree
 
 
 class _FakeMode(FakeTensorMode):
