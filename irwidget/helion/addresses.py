@@ -7,10 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from irwidget.errors import UsageError
+from irwidget.helion import private
 
 _MEMORY = "/proc/self/mem"
 """This process's memory as a file: an address that is none is an error, and no crash."""
+
+
+_ACCESSES = ("load", "store")
+
+
+def stacked(graphs: list[Any]) -> dict[torch.dtype, bool]:
+    """The dtypes of the stacks that graphs of a kernel read and write, and of each whether one is written."""
+    found: dict[torch.dtype, bool] = {}
+    for info in graphs:
+        for node in info.graph.nodes:
+            target = private.target_name(node.target)
+            if node.op == "call_function" and target in _ACCESSES and isinstance(node.args[0], (list, tuple)):
+                dtype = node.args[0][0].meta["val"].dtype
+                found[dtype] = found.get(dtype, False) or target == "store"
+    return found
 
 
 @dataclass(frozen=True)

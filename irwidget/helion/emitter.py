@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import grid, private, scalars, stacks
+from irwidget.helion import addresses, grid, private, scalars
 from irwidget.helion.bindings import arith, func, ir, memref
 from irwidget.helion.bound import Binding
 from irwidget.helion.builder import DYNAMIC, Builder, Size
@@ -130,7 +130,7 @@ class Emitter:
         for bound in self._bounds():
             if isinstance(bound, torch.Tensor):
                 self._add_tensor(bound, written)
-        for dtype, stored in stacks.dtypes(self.binding.graphs).items():
+        for dtype, stored in addresses.stacked(self.binding.graphs).items():
             self._add_memory(dtype, stored)
         return function
 

@@ -9,10 +9,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from irwidget.errors import UnsupportedError
-from irwidget.helion import private
 from irwidget.helion.bindings import arith, bufferization, ir, linalg, memref, tensor
 from irwidget.helion.builder import Size
 from irwidget.helion.indexing import Subscript, TensorIndex, classify
@@ -23,20 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from irwidget.helion.emitter import Emitter
-
-_ACCESSES = ("load", "store")
-
-
-def dtypes(graphs: list[Any]) -> dict[torch.dtype, bool]:
-    """The dtypes of the stacks that graphs of a kernel read and write, and of each whether one is written."""
-    found: dict[torch.dtype, bool] = {}
-    for info in graphs:
-        for node in info.graph.nodes:
-            target = private.target_name(node.target)
-            if node.op == "call_function" and target in _ACCESSES and isinstance(node.args[0], (list, tuple)):
-                dtype = node.args[0][0].meta["val"].dtype
-                found[dtype] = found.get(dtype, False) or target == "store"
-    return found
 
 
 def load(emitter: Emitter, node: Any) -> ir.Value:
