@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -270,6 +271,23 @@ def custom_op_function(operator: Any) -> Callable[..., Any] | None:
     if definition is None:
         return None
     return definition._backend_fns.get("cuda") or definition._backend_fns.get(None) or definition._init_fn
+
+
+def registered_for_cuda(operator: Any) -> Callable[..., Any] | None:
+    """What calls the kernel that `torch.library.Library.impl(name, function, "CUDA")` registered for an operator.
+
+    None where there is no such function, and for torch's own.
+    """
+    from torch._C import DispatchKey  # pyright: ignore[reportPrivateUsage]
+    from torch._ops import OpOverload  # pyright: ignore[reportPrivateImportUsage]
+    from torch.library import _impls  # pyright: ignore[reportPrivateUsage]
+
+    if not isinstance(operator, OpOverload):
+        return None
+    namespace, _, name = operator.name().partition("::")
+    if f"{namespace}/{name}/CUDA" not in _impls or any(key.startswith(f"_native/{name}_") for key in _impls):
+        return None
+    return partial(operator._op_dk, DispatchKey.CUDA)  # pyright: ignore[reportPrivateUsage]
 
 
 @contextlib.contextmanager

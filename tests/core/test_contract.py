@@ -342,6 +342,18 @@ def test_an_operator_of_the_users_own_runs_python_that_can_be_wrapped():
     assert private.custom_op_function(torch.ops.prims.uniform.default) is None  # torch's own
     plus(torch.ones(2), 1)  # it has its function for a device when it has run there once
     calls = []
+    ours = torch.library.Library("irwidget_contract", "FRAGMENT")
+    try:
+        ours.define("minus(Tensor x) -> Tensor")
+        ours.impl("minus", lambda x: -x, "CUDA")
+        minus = torch.ops.irwidget_contract.minus.default
+        registered = private.registered_for_cuda(minus)
+        assert registered is not None
+        assert registered(torch.ones(1)).item() == -1
+    finally:
+        ours._destroy()
+    assert private.registered_for_cuda(minus) is None
+    assert private.registered_for_cuda(torch.ops.aten._foreach_mm.default) is None  # torch's own
     with private.custom_op_wrapped(operator, lambda function: lambda *args: calls.append(1) or function(*args)):
         plus(torch.ones(2), 1)
     plus(torch.ones(2), 1)

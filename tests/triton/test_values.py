@@ -226,6 +226,28 @@ def test_operators_of_the_users_own_launch_their_kernels():
         assert [launch.name for launch in launches] == ["fused", "add_kernel", "add_kernel"]
 
 
+def test_functions_registered_for_cuda_launch_their_kernels():
+    """As libraries of kernels do it that take the place of PyTorch's own operators."""
+    ours, torchs = torch.library.Library("irwidget_tests_cuda", "DEF"), torch.library.Library("aten", "IMPL")
+    try:
+        ours.define("plus(Tensor x, Tensor y) -> Tensor")
+        ours.impl("plus", lambda x, y: add(x, y), "CUDA")
+        torchs.impl("silu", lambda x: add(x, x), "CUDA")
+
+        def cell():
+            x = torch.rand(64, device="cuda", requires_grad=True)
+            y = torch.ops.irwidget_tests_cuda.plus(x, x) * 2
+            assert y.is_cuda
+            torch.nn.functional.silu(y.half())
+            torch.nn.functional.gelu(x)
+
+        launches = frontend.capture(cell, "sm_90")
+    finally:
+        ours._destroy()
+        torchs._destroy()
+    assert [launch.name for launch in launches] == ["add_kernel", "add_kernel"]
+
+
 def test_a_graph_is_captured_and_torch_compile_is_left_out_with_a_note():
     def cell():
         x = torch.rand(64, device="cuda")

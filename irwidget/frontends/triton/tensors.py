@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import Any
 
@@ -32,7 +32,9 @@ class _FakeMode(FakeTensorMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function := private_torch.custom_op_function(func):  # an operator of the user's, which launches kernels
-            return self._outside(function, args, kwargs or {})
+            return self._outside(_Pretend(self), function, args, kwargs or {})
+        if function := private_torch.registered_for_cuda(func):  # a mode for functions would catch this very call
+            return self._outside(contextlib.nullcontext(), function, args, kwargs or {})
         self.depth += 1
         try:
             given = on_cpu_kwargs(kwargs)
@@ -68,11 +70,11 @@ class _FakeMode(FakeTensorMode):
         """Whether the values of a result are kept, that of an operator on tensors whose values are known."""
         return type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == "cpu" and known.is_small(t)
 
-    def _outside(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _outside(self, mode: AbstractContextManager[Any], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Python of the user's, which torch calls, sees the same world as the cell."""
         depth, self.depth = self.depth, 0
         try:
-            with self, _Pretend(self):
+            with self, mode:
                 return function(*args, **kwargs)
         finally:
             self.depth = depth
@@ -194,7 +196,12 @@ def on_a_gpu(*, values: bool, tell: Callable[[str], None] = lambda _: None) -> G
         if isinstance(fake, _FakeMode):
             stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
             stack.enter_context(replaced(fake, "tell", tell))
-            stack.enter_context(replaced(FakeTensor, "device", property(shown_device)))
+            shown: dict[str, Callable[[Any], Any]] = {
+                "device": shown_device,
+                "is_cuda": lambda tensor: shown_device(tensor).type == "cuda",
+            }
+            for name, getter in shown.items():
+                stack.enter_context(replaced(FakeTensor, name, property(getter)))
             stack.enter_context(fake)
         stack.enter_context(mode)
         yield
