@@ -248,6 +248,19 @@ def test_functions_registered_for_cuda_launch_their_kernels():
     assert [launch.name for launch in launches] == ["add_kernel", "add_kernel"]
 
 
+def test_an_operator_that_takes_functions_gives_tensors_without_values():
+    from torch.nn.attention.flex_attention import flex_attention
+
+    def cell():
+        q = torch.randn(1, 2, 128, 64, device="cuda", dtype=torch.float16)
+        out = flex_attention(q, q, q)
+        assert (out.shape, out.dtype, out.is_cuda) == (q.shape, q.dtype, True)
+        add(out, out)
+
+    (launch,) = frontend.capture(cell, "sm_90")
+    assert launch.name == "add_kernel"
+
+
 def test_a_graph_is_captured_and_torch_compile_is_left_out_with_a_note():
     def cell():
         x = torch.rand(64, device="cuda")

@@ -27,6 +27,7 @@ class _FakeMode(FakeTensorMode):
     """A fake tensor mode that knows when it is at work itself, and keeps everything on the CPU."""
 
     depth = 0
+    supports_higher_order_operators = True  # flex_attention and others come by __torch_dispatch__, too
     tell: Callable[[str], None] = staticmethod(lambda _: None)
     """Is told what there is to say of values."""
 
