@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from irwidget.experiments.comparison import compare
     from irwidget.frontends.pairing import explore
     from irwidget.journal import recent
-    from irwidget.minimal import reduce
     from irwidget.opened import open
+    from irwidget.reduction import reduce
     from irwidget.result import Lowering
     from irwidget.routes import targets
     from irwidget.saved import load, load_all
@@ -44,7 +44,7 @@ _LAZY = {
     "lower": "irwidget.lowering",
     "open": "irwidget.opened",
     "recent": "irwidget.journal",
-    "reduce": "irwidget.minimal",
+    "reduce": "irwidget.reduction",
     "sweep": "irwidget.sweeps.driver",
     "targets": "irwidget.routes",
 }

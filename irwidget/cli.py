@@ -218,11 +218,11 @@ def _reduce(words: list[str]) -> None:
 
 
 def _reduced_python(path: Path, parsed: argparse.Namespace, smaller: Callable[[Reduced], None]) -> Reduced:
-    from irwidget import minimal
+    from irwidget import reduction
 
     options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, [parsed.to])}
     timeout = options.pop("timeout")
-    return minimal.reduce(path, to=parsed.to, seconds=timeout or 120.0, progress=smaller, **options)
+    return reduction.reduce(path, to=parsed.to, seconds=timeout or 120.0, progress=smaller, **options)
 
 
 def _reduced_ir(path: Path, parsed: argparse.Namespace, smaller: Callable[[Reduced], None]) -> Reduced:

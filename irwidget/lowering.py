@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, overload
 
-from irwidget import imports, minimal, options, pipelines, planning
+from irwidget import imports, options, pipelines, planning, reduction
 from irwidget.checking import check as checking
 from irwidget.errors import IRWidgetError, LoweringInterrupted
 from irwidget.failures import finished, interrupted, keeping, limited
@@ -158,7 +158,7 @@ class Start:
         lowering.origin = Origin(
             replace(how, progress=None, stop=None),
             lambda trace, options, source: begun.verdict(target, trace, options, source),
-            partial(minimal.of_lowering, begun=begun, target=target, asked=self._asked),
+            partial(reduction.of_lowering, begun=begun, target=target, asked=self._asked),
         )
         return lowering
 

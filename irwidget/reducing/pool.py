@@ -91,6 +91,6 @@ class Pool:
     def _new(self) -> Child:
         if self._over:
             raise ToolError("The reduction is over", tool="irwidget")
-        one = Child("irwidget.trying", here=True)
+        one = Child("irwidget.reduction_worker", here=True)
         self._all.append(one)
         return one
