@@ -57,10 +57,24 @@ def test_two_exports_at_once_leave_the_process_as_it_was():
     assert (sys.stderr, TracerBase._filter_traceback_frames) == before
 
 
+def _interrupt_when_waiting(thread):
+    """Ctrl-C once that thread waits for its turn; an earlier one would meet the test, and end it."""
+    waits = budget.turn.__wrapped__.__code__
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        frame = sys._current_frames().get(thread)
+        while frame is not None and frame.f_code is not waits:
+            frame = frame.f_back
+        if frame is not None:
+            time.sleep(0.3)  # it goes nowhere
+            os.kill(os.getpid(), 2)
+            return
+        time.sleep(0.05)
+
+
 def test_an_interrupt_while_another_thread_exports_leaves_the_turn_free():
     with _Slow() as other:
-        timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), 2))
-        timer.start()
+        threading.Thread(target=_interrupt_when_waiting, args=(threading.get_ident(),)).start()
         with pytest.raises(LoweringInterrupted, match=r"torch.export after \d+ s"):
             irwidget.lower(torch.nn.Linear(2, 2), torch.ones(1, 2), to="torch_mlir")
         other.over.set()
