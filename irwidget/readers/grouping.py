@@ -14,6 +14,8 @@ from irwidget.readers import llvm, mlir
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Log
 
+_LOOKED_AT = 1 << 23
+"""Bytes of a dump that are looked at for what it defines."""
 _STEP = 2
 """Blanks by which what is in a module is indented."""
 
@@ -67,10 +69,12 @@ def looked_at(log: Log, printed: PrintedDump) -> Piece:
     if printed.stop <= printed.start:
         return Piece(printed, b"")
     digest = blake2b(digest_size=12)
-    head = b""
-    for _, data in log.windows(printed.start, printed.stop):
-        head = head or data
+    parts: list[bytes] = []
+    for offset, data in log.windows(printed.start, printed.stop):
         digest.update(data)
+        if offset < printed.start + _LOOKED_AT:
+            parts.append(data)
+    head = b"".join(parts)
     if printed.language == "mlir":
         body = mlir.body(head)
         if not printed.scope.whole and body.operation.endswith("func"):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import irwidget
+from irwidget.readers import log
 from tests.readers.test_open import BANNER, LOG
 
 DATA = Path(__file__).parent / "data"
@@ -73,6 +74,25 @@ def looked_at(data: bytes) -> int:
         if error.__cause__ is not None:
             raise error.__cause__ from None
     return count
+
+
+def said_of(data: bytes) -> object:
+    """What opening gives, or the error."""
+    try:
+        return [low.to_dict() for low in irwidget.open(data)]
+    except irwidget.IRWidgetError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("piece", [1000, 1500, 1 << 12])
+def test_what_is_read_in_pieces_is_what_is_read_at_once(piece, monkeypatch):
+    """Whatever stands where a piece ends: a banner, an operation, the second function of a module."""
+    for data in SEEDS:
+        if max(map(len, data.splitlines())) < piece:
+            whole = said_of(data)
+            with monkeypatch.context() as patched:
+                patched.setattr(log, "WINDOW", piece)
+                assert said_of(data) == whole
 
 
 @settings(max_examples=60, deadline=None)
