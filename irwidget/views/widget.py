@@ -97,6 +97,8 @@ class PassDiff(base.BundledView):
     ) -> None:
         """`keep`: whether `irwidget.recent()` lists it; `lowerings`: what the traces are of, which has `edit`."""
         self._keep = keep
+        self._changing = threading.RLock()
+        """Held where other lowerings are shown: threads send what was shown before meanwhile."""
         self._packed = b""
         """All of it, packed; empty until then."""
         self._before = b""
@@ -210,8 +212,8 @@ class PassDiff(base.BundledView):
             (left, right), trace, against = opening(traces[0]), 0, -1
         packer = self._packer(traces)
         packer.add({(trace if against < 0 else against, left), (trace, right)})
-        self.traces = traces
-        with self.hold_sync():
+        with self._changing, self.hold_sync():
+            self.traces = traces
             self.inside, self.data = _inside(traces), packer.data
             self.trace, self.against, self.left, self.right = trace, against, left, right
         threading.Thread(target=self._fill, args=(packer, (-1, -1)), daemon=True).start()
@@ -226,8 +228,8 @@ class PassDiff(base.BundledView):
         packer = self._packer(traces)
         while packer.add():
             pass
-        self.traces = traces
-        with self.hold_sync():
+        with self._changing, self.hold_sync():
+            self.traces = traces
             self.inside, self.data = _inside(traces), packer.data
         self._fill(packer, (-1, -1))
 
@@ -248,8 +250,8 @@ class PassDiff(base.BundledView):
         packer = self._packer(tuple(traces)) if last else Packer(tuple(traces))
         beside = at if follows or self.against < 0 else self.against
         packer.add({(beside, left), (at, right)} if letters(traces, _AT_ONCE) > _AT_ONCE else None)
-        self.traces, self._packed = tuple(packer.traces), b""
-        with self.hold_sync():
+        with self._changing, self.hold_sync():
+            self.traces, self._packed = tuple(packer.traces), b""
             self.inside, self.data = _inside(traces), packer.data
             if follows:
                 self.trace, self.against = at, -1
@@ -339,7 +341,9 @@ class PassDiff(base.BundledView):
 
     def _give(self, packer: Packer, chosen: tuple[int, int]) -> tuple[int, int]:
         """Give the page what is packed. Gives where the view stands, if nobody but us has moved it."""
-        with self.hold_sync():
+        with self._changing, self.hold_sync():
+            if not self._shows(packer):
+                return chosen
             self.data = packer.data
             if chosen == (self.left, self.right) and settled(packer.traces[self.trace]):
                 self.left, self.right = chosen = opening(packer.traces[self.trace])
