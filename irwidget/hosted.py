@@ -11,7 +11,6 @@ import os
 import pickle
 import signal
 import threading
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,10 +25,7 @@ from irwidget.trace import file
 
 def main() -> None:
     connection = child.serving()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # what a model prints is no sign of how its process ended
-    os.close(nowhere)
-    warnings.simplefilter("ignore")
+    child.hush()
     imports.begin()
     sending = threading.Lock()
 

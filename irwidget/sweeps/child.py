@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import pickle
 import platform
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -27,10 +25,7 @@ IDLE = 120.0
 
 def main() -> None:
     connection = child.serving()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # what a model prints is no sign of how its process ended
-    os.close(nowhere)
-    warnings.simplefilter("ignore")
+    child.hush()
     runner = _CaseRunner()
     with contextlib.suppress(EOFError, ConnectionError):
         while connection.poll(IDLE):

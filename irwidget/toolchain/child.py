@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
@@ -100,3 +102,11 @@ def serving() -> Connection[Any, Any]:
     connection, lifeline, memory = (int(argument) for argument in sys.argv[1:4])
     processes.confine(lifeline, memory)
     return Connection(connection)
+
+
+def hush() -> None:
+    """In the child: have what models print and warn of go nowhere; it is no sign of how their process ended."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    warnings.simplefilter("ignore")
