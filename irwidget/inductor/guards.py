@@ -11,6 +11,7 @@ import torch
 
 from irwidget.inductor import private
 from irwidget.inductor.data import Guard, Recompilation
+from irwidget.private_torch import pytree
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Location
 
@@ -92,8 +93,9 @@ class Guards:
 
 
 def _sizes(values: Iterable[Any]) -> frozenset[int]:
-    """The sizes of all tensors among them."""
-    return frozenset(size for one in values if isinstance(one, torch.Tensor) for size in one.shape)
+    """The sizes of all tensors among them, and in what they hold."""
+    leaves = pytree.tree_leaves(list(values))
+    return frozenset(size for one in leaves if isinstance(one, torch.Tensor) for size in one.shape)
 
 
 def _parts(manager: Any) -> Iterator[str]:

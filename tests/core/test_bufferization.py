@@ -87,7 +87,9 @@ def test_what_nothing_may_write_into_is_named():
     assert [one.operand.operation for one in found.own] == ["tensor.insert"]
 
 
-@pytest.mark.parametrize(("index", "message"), [(None, "lower to llvm_mlir"), (0, "not of one-shot-bufferize")])
+@pytest.mark.parametrize(
+    ("index", "message"), [(None, "lower to llvm_mlir"), (0, "not of"), (1, "Dump 1 is not of"), (9, "not of")]
+)
 def test_where_nothing_was_bufferized(index, message):
     low = irwidget.lower("module {\n}\n", to="raw_ir", pipeline="mlir-opt --canonicalize")
     with pytest.raises(irwidget.UsageError, match=message):
