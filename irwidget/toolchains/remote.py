@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 
 from irwidget import phases
 from irwidget.errors import IRWidgetError, LoweringInterrupted
@@ -54,8 +55,9 @@ def _made(answer: Answer, environment: Environment) -> dict[str, Lowering]:
     if not answer.file:
         return {}
     found: dict[str, Lowering] = {}
+    with_what = environment.name.rstrip("/").rpartition("/")[2]
     for name, trace in zip(answer.names, reading.unpacked(answer.file).traces, strict=True):
-        found[name] = Lowering(trace)
+        found[name] = Lowering(replace(trace, name=f"{trace.name}, {with_what}"))  # beside another of the same name
         found[name].toolchain = environment.name
     return found
 

@@ -91,6 +91,10 @@ def test_the_first_pass_that_differs(here, there):
     found = irwidget.compare(here, there)
     gone = [pair.name for pair in found.passes if pair.state == "only left"]
     assert gone == ["tritongpu-coalesce"]
+    assert (here.name, there.name) == (
+        "column",
+        f"column, {there.toolchain.rpartition('/')[2]}",
+    )  # told apart on the screen
     assert found.first.name == "tritongpu-F32DotTC"
     assert [(pair.name, pair.state) for pair in found.inserted] == [("tritongpu-coalesce", "only left")]
     assert "first differ after tritongpu-F32DotTC" in found.summary
