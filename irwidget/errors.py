@@ -115,4 +115,4 @@ def near(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
     if close:
         return f"Did you mean {' or '.join(close)}?"
-    return f"Known: {', '.join(known)}."
+    return f"Known: {', '.join(known)}." if known else "There are none."

@@ -301,6 +301,8 @@ def test_an_environment_is_made_once_and_deleted(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith(f"deleted {one.name}")
     assert environments.cached() == []
     assert not Path(one.path).exists()
+    with pytest.raises(UsageError, match=r"There is no environment 'y==1' in .*\. There are none\."):
+        environments.delete(["y==1"])
 
 
 def test_a_half_made_environment_is_none(monkeypatch):
