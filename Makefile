@@ -19,7 +19,7 @@ lab: venv ## install everything, open JupyterLab
 	$(BIN)/jupyter lab $(ROOT) notebooks/01-first-lowering.ipynb
 
 test: venv system js lint demo ## install everything, run all tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=60 --nbval --nbval-current-env tests notebooks
+	$(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0 --durations=60 --nbval --nbval-current-env tests notebooks
 
 demo: venv ## lower the first notebook into build/first-lowering.html
 	mkdir -p build

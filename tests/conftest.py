@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -43,7 +45,7 @@ def _process_as_it_was():
     """What a test leaves changed would fail every later one of its process, and each would look guilty."""
 
     def state():
-        return mode_depths(), gc.isenabled(), signal.getsignal(signal.SIGINT)
+        return mode_depths(), gc.isenabled(), signal.getsignal(signal.SIGINT), _handles_interrupts()
 
     before = state()
     yield
@@ -51,6 +53,14 @@ def _process_as_it_was():
     if after != before:
         pop_modes(before[0])
     assert after == before
+
+
+def _handles_interrupts() -> bool | None:
+    """Whether the kernel knows a handler of SIGINT: native code can put it back where Python does not see it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    caught = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("SigCgt"))
+    return bool(int(caught.split()[1], 16) & 1 << signal.SIGINT - 1)
 
 
 @pytest.fixture

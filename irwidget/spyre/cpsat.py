@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from irwidget.spyre.variants import Choices
@@ -46,10 +47,22 @@ def solve(table: Choices, room: int, seconds: float, seed: int) -> tuple[dict[st
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.random_seed = seed
     solver.parameters.num_workers = 1  # so that the same seed gives the same result
-    status = solver.solve(model)
+    solver.parameters.catch_sigint_signal = False  # else Ctrl-C would end the process from the first solve on
+    status = _interruptible(solver, model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return dict.fromkeys(table.ops, 0), False
     return {op: i for (op, i), literal in takes.items() if solver.value(literal)}, status == cp_model.OPTIMAL
+
+
+def _interruptible(solver: Any, model: Any) -> Any:
+    """Solve on another thread, since the native search looks at no interrupt of Python's."""
+    with ThreadPoolExecutor(1) as pool:
+        status = pool.submit(solver.solve, model)
+        try:
+            return status.result()
+        except BaseException:
+            solver.stop_search()
+            raise
 
 
 def _alike(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import signal
+import threading
+import time
 from importlib.util import find_spec
 
 import pytest
@@ -70,6 +74,33 @@ def test_the_hints_of_a_plan_give_the_plan(program):
     made = compile(summed, [TensorSpec((512, 1024), dims=["M", "N"])])
     wanted = {v: n for v, n in best.divisions["buf3"].items() if n > 1}
     assert {v: n for v, n in made.graph.ops[-1].splits if n > 1} == wanted
+
+
+@pytest.mark.skipif(not find_spec("ortools"), reason="no OR-Tools")
+def test_an_interrupt_ends_a_search(program, monkeypatch):
+    from ortools.sat.python import cp_model
+
+    solve, chance = cp_model.CpSolver.solve, random.Random(0)
+    hard = cp_model.CpModel()  # Cornuejols and Dawande's market split: minutes
+    bits = [hard.new_bool_var("") for _ in range(50)]
+    for _ in range(6):
+        sizes = [chance.randrange(100) for _ in bits]
+        hard.add(sum(size * bit for size, bit in zip(sizes, bits, strict=True)) == sum(sizes) // 2)
+
+    def interrupted(solver, _):
+        threading.Timer(0.5, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT]).start()
+        solver.parameters.max_time_in_seconds = 60
+        return solve(solver, hard)
+
+    monkeypatch.setattr(cp_model.CpSolver, "solve", interrupted)
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            search(program, method="cpsat")
+    finally:
+        signal.signal(signal.SIGINT, kept)
+    assert time.monotonic() - began < 20
 
 
 def test_where_nothing_is_faster_today_stays():
