@@ -56,6 +56,8 @@ class _Plugin:
         self.prints = False
         """Whether a kernel of the test prints on the device, which is left out."""
         self.outcomes: list[dict[str, Any]] = []
+        self.lowered: dict[Any, Any] = {}
+        """Bound kernels of a test, which keep their ids, and what each was lowered to for arguments of one kind."""
 
     def launch(self, bound: Any, config: Any, arguments: tuple[Any, ...]) -> Any:
         """Run a bound kernel on arguments, lowered by us."""
@@ -64,9 +66,12 @@ class _Plugin:
 
         self.launches += 1
         try:
-            kernel = emit_kernel(bound.kernel, arguments, config)
-            self.prints |= any(remark.message.startswith("device_print") for remark in kernel.emission.remarks)
-            lowering = kernel.lower(self.settings["aten"], dumps=False)
+            asked = (id(bound), str(config), str([*map(_kind, arguments)]))
+            if asked not in self.lowered:
+                kernel = emit_kernel(bound.kernel, arguments, config)
+                self.prints |= any(remark.message.startswith("device_print") for remark in kernel.emission.remarks)
+                self.lowered[asked] = bound, kernel.lower(self.settings["aten"], dumps=False)
+            lowering = self.lowered[asked][1]
             return lowering.run(*arguments, opt_level=1, timeout=self.settings["limit"], check_bounds=True)
         except IRWidgetError as error:
             self.error = str(error)
@@ -76,6 +81,7 @@ class _Plugin:
 
     def pytest_runtest_protocol(self, item: Any) -> None:
         self.launches, self.error, self.kind, self.prints = 0, "", "", False
+        self.lowered.clear()
 
     def pytest_runtest_call(self, item: Any) -> None:
         signal.setitimer(signal.ITIMER_REAL, self.settings["limit"])
@@ -154,6 +160,15 @@ def _take_default(bound: Any) -> Any:
     config = bound.config_spec.default_config()
     bound.set_config(config)
     return config
+
+
+def _kind(argument: Any) -> Any:
+    """What of an argument a kernel is lowered for."""
+    import torch
+
+    if isinstance(argument, torch.Tensor):
+        return argument.dtype, tuple(argument.shape), argument.stride()
+    return [_kind(one) for one in argument] if isinstance(argument, (list, tuple)) else argument
 
 
 def _too_slow(*_: Any) -> None:

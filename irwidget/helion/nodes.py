@@ -139,6 +139,8 @@ class AtenImporter:
         Raises:
             UnsupportedError: PyTorch or the importer refuses the call.
         """
+        if (constant := self._of_nothing(builder, call)) is not None:
+            return constant
         made = self._import(call)
         inputs: list[ir.Value] = []
         for (value, _), kind in zip(call.operands, made.inputs, strict=True):
@@ -157,6 +159,24 @@ class AtenImporter:
             self._origin[value] = result
             out.append((value, dtype))
         return out
+
+    def _of_nothing(self, builder: Builder, call: AtenCall) -> list[tuple[ir.Value, torch.dtype]] | None:
+        """The results of a call on tensors that have no elements, for which not all output types have an op.
+
+        A sum or product of nothing is the same number everywhere. None for other calls.
+        """
+        shapes = [tuple(value.type.shape) for value, _ in call.operands]
+        if not shapes or not all(0 in shape for shape in shapes) or not _never_changes(call.target):
+            return None
+        with private.suppressed_logs(), disable_current_modes():
+            numbers = _same_everywhere(call, [(s, d) for s, (_, d) in zip(shapes, call.operands, strict=True)])
+        if numbers is None:
+            return None
+        results: list[tuple[ir.Value, torch.dtype]] = []
+        for number, shape, dtype in numbers:
+            scalar = builder.constant(number, builder.element(dtype))
+            results.append((builder.fill(scalar, shape) if shape else builder.from_scalar(scalar), dtype))
+        return results
 
     def _import(self, call: AtenCall) -> _ImportedFunction:
         shapes = [(tuple(value.type.shape), str(dtype)) for value, dtype in call.operands]
@@ -204,6 +224,24 @@ class AtenImporter:
             tuple(tuple(int(s) for s in r.shape) for r in results),
             frozenset(view.operation.name for view in function.regions[0].blocks[0].operations),
         )
+
+
+def _same_everywhere(
+    call: AtenCall, inputs: Sequence[tuple[tuple[int, ...], torch.dtype]]
+) -> list[tuple[float, list[int], torch.dtype]] | None:
+    """The number that each result of a call is filled with, its shape and dtype; None where there is no one number."""
+    args, kwargs = call.filled([torch.empty(shape, dtype=dtype) for shape, dtype in inputs])
+    try:
+        made = call.target(*args, **kwargs)
+    except Exception:
+        return None  # the import refuses it, and names the call
+    found: list[tuple[float, list[int], torch.dtype]] = []
+    for result in [made] if isinstance(made, torch.Tensor) else list(made):
+        numbers = result.double().flatten()
+        if not torch.allclose(numbers, numbers[:1], rtol=0, atol=0, equal_nan=True):
+            return None
+        found.append((numbers[0].item() if len(numbers) else 0, list(result.shape), result.dtype))
+    return found
 
 
 def _adapter(name: str, value: ir.Value, result: ir.Type) -> ir.Value:

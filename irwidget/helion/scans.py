@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from irwidget.errors import UnsupportedError
 from irwidget.helion.bindings import ir, scf, tensor
 from irwidget.helion.control import as_type
 from irwidget.helion.handlers import register_handler
@@ -38,7 +39,7 @@ def _put_at(emitter: Emitter, value: ir.Value, into: ir.Value, dim: int, positio
 
 
 def _combine(emitter: Emitter, node: Any, left: list[ir.Value], right: list[ir.Value]) -> list[ir.Value]:
-    info = emitter.binding.device_ir.graphs[node.args[0]]
+    info = emitter.binding.infos[node.args[0]]
     outputs = emitter.run_graph(info, [*left, *right])
     flat: list[Any] = []
     for output in outputs:
@@ -61,6 +62,9 @@ def _scan(emitter: Emitter, node: Any) -> Any:
     reverse = bool(node.args[3]) if len(node.args) > 3 else False
     tuple_input = bool(node.args[4]) if len(node.args) > 4 else False
     length = shape[dim]
+    if 0 in shape:
+        nothing = [tensor.empty(shape, item.type.element_type) for item in inputs]
+        return nothing if tuple_input else nothing[0]
     first = length - 1 if reverse else 0
     carries = [_slice_at(emitter, item, dim, first) for item in inputs]
     results = [
@@ -96,6 +100,8 @@ def _reduce(emitter: Emitter, node: Any) -> Any:
     else:
         dim = _dim(node, len(before))
     length = inputs[0].type.shape[dim]
+    if not length:
+        raise UnsupportedError("it combines no elements: a dim of size 0 has no first one to start from")
     inits = [_slice_at(emitter, item, dim, 0) for item in inputs]
     loop = scf.ForOp(builder.size(1), builder.size(length), builder.size(1), inits)
     with ir.InsertionPoint(loop.body):
