@@ -1,16 +1,17 @@
-"""A Helion kernel in three columns: its source, its Device IR nodes, and the MLIR of each node."""
+"""A Helion kernel in columns: its source, its Device IR nodes, the MLIR of each node, and the Triton of each line."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import traitlets
 
 from irwidget.errors import IRWidgetError, UsageError, near
 from irwidget.helion import linking
-from irwidget.trace import Trace
+from irwidget.trace import Location, Trace
 from irwidget.trace.file import lines_of
 from irwidget.views import base
 from irwidget.views.markup import capped, folded, joined, shortened, tag
@@ -38,10 +39,37 @@ def linked_stages(trace: Trace) -> list[int]:
     ]  # fmt: skip
 
 
-def pack(trace: Trace) -> bytes:
+def companions(trace: Trace, others: Sequence[Trace]) -> list[Trace]:
+    """Those of some lowerings that are of the Triton program of the same kernel, in the order of a lowering."""
+    file = trace.nodes[0].location.file if trace.nodes and trace.nodes[0].location else None
+    same = [
+        one for one in others
+        if not one.nodes and file in one.sources and one.name.removeprefix("_helion_") == trace.name
+    ]  # fmt: skip
+    return [one for one in same if one.target == "helion_triton"] + [one for one in same if "triton" in one.target[:6]]
+
+
+def _programs(others: Sequence[Trace]) -> Iterator[tuple[str, str, str, tuple[Location | None, ...]]]:
+    """Name, language, text and places of what the fourth column can show: the Triton program, and each step's result."""
+    before = ""
+    for other in others:
+        for index, dump in enumerate(other.dumps):
+            after = other.dumps[index + 1] if index + 1 < len(other.dumps) else None
+            if dump.language == "fx" or (after is not None and after.step == dump.step):
+                continue
+            with contextlib.suppress(IRWidgetError):  # a failed one is shown below, with its message
+                content, step = dump.content, other.step_of(dump)
+                name = "program" if dump.language == "python" else step.name if step else dump.name
+                if content.text != before:
+                    yield name, dump.language, content.text, content.locations
+                before = content.text
+
+
+def pack(trace: Trace, beside: Sequence[Trace] = ()) -> bytes:
     """Source, nodes, and the lines of every stage with the node of each, as gzipped JSON.
 
-    `lines` are numbers into `table`; `owners` are numbers of nodes, -1 for none; `row` is that of the source.
+    `lines` are numbers into `table`; `owners` are numbers of nodes, -1 for none; `row` is that of the source, as are
+    `rows` for the lines of what becomes of the Triton program, in the lowerings `beside`.
     """
     source = linking.source_lines(trace.nodes, trace.sources)
     rows = {(line.file, line.number): row for row, line in enumerate(source)}
@@ -62,6 +90,18 @@ def pack(trace: Trace) -> bytes:
                 "owners": [-1 if owner is None else numbers.get(owner, -1) for owner in owners],
             }
         )
+    programs: list[dict[str, Any]] = []
+    for name, language, content, places in _programs(beside):
+        lines = lines_of(content)
+        found = [rows.get((place.file, place.line), -1) if place else -1 for place in places[: len(lines)]]
+        programs.append(
+            {
+                "name": name,
+                "language": language,
+                "lines": [table.setdefault(line, len(table)) for line in lines],
+                "rows": found + [-1] * (len(lines) - len(found)),
+            }
+        )
     data = {
         "name": trace.name,
         "source": [[line.file, line.number, line.text] for line in source],
@@ -73,32 +113,36 @@ def pack(trace: Trace) -> bytes:
             }
             for node in trace.nodes
         ],
-        "table": list(table), "stages": stages,
+        "table": list(table), "stages": stages, "programs": programs,
     }  # fmt: skip
     return base.packed(data)
 
 
-def state_of(trace: Trace) -> dict[str, Any]:
+def state_of(trace: Trace, beside: Sequence[Trace] = ()) -> dict[str, Any]:
     """The traits of a view that nobody has touched yet; `data` as base64."""
     return {
         "stage": linked_stages(trace)[-1],
+        "program": 0,
         "pinned": [],
         "hide_symbols": True,
         "form": "columns",
-        "data": base64.b64encode(pack(trace)).decode(),
+        "data": base64.b64encode(pack(trace, beside)).decode(),
     }
 
 
 class KernelLinks(base.BundledView):
     """Source, Device IR and MLIR of a kernel, side by side; what belongs together lights up together.
 
-    The traits are the state of the view: set them from Python, or observe them.
+    `beside` are lowerings of the same kernel to `helion_triton` or to an IR type of Triton's: what became of each line
+    of the kernel there is a fourth column. The traits are the state of the view: set them from Python, or observe them.
     """
 
     _code = "helion"
 
     stage = traitlets.Int(0).tag(sync=True)
     """The dump whose lines are shown, numbered as in the lowering."""
+    program = traitlets.Int(0).tag(sync=True)
+    """What the fourth column shows: the place among the results of Triton's steps."""
     pinned = traitlets.List(traitlets.Unicode()).tag(sync=True)
     """Names of the nodes that stay lit, as in `for_loop_0.acc`."""
     hide_symbols = traitlets.Bool(True).tag(sync=True)
@@ -108,12 +152,12 @@ class KernelLinks(base.BundledView):
 
     data = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, trace: Trace, **state: Any) -> None:
+    def __init__(self, trace: Trace, beside: Sequence[Trace] = (), **state: Any) -> None:
         if not trace.nodes:
             raise UsageError("There is nothing to link: this lowering did not start from a Helion kernel.")
         self.trace = trace
         self._stages = linked_stages(trace)
-        super().__init__(data=pack(trace), **({"stage": self._stages[-1]} | state))
+        super().__init__(data=pack(trace, beside), **({"stage": self._stages[-1]} | state))
 
     @traitlets.validate("stage")
     def _stage(self, proposal: Any) -> int:
@@ -144,7 +188,13 @@ class KernelLinks(base.BundledView):
         return html(self.trace), text(self.trace)
 
     def saved(self) -> list[dict[str, Any]]:
-        state = {"stage": self.stage, "pinned": self.pinned, "hide_symbols": self.hide_symbols, "form": self.form}
+        state = {
+            "stage": self.stage,
+            "program": self.program,
+            "pinned": self.pinned,
+            "hide_symbols": self.hide_symbols,
+            "form": self.form,
+        }
         return [{"bundle": self._code, "state": state, "data": self.data}]
 
 
@@ -154,7 +204,7 @@ class KernelView(base.Stack):
     def __init__(self, traces: Sequence[Trace], *, keep: bool = False) -> None:
         """`keep`: whether `irwidget.recent()` lists it."""
         self.traces = tuple(traces)
-        self.links = tuple(KernelLinks(trace) for trace in traces if trace.nodes)
+        self.links = tuple(KernelLinks(trace, companions(trace, traces)) for trace in traces if trace.nodes)
         """One view for each lowering that started from a kernel."""
         self.passes = PassDiff(traces, keep=keep)
         """The pass diff."""

@@ -80,7 +80,9 @@ def _shown(
                 _ = dump.content
     linked = [trace for trace in traces if trace.nodes]
     views = [_spyre(program) for program in programs]
-    views += [view(helion.state_of(trace), helion.html(trace), "helion") for trace in linked]
+    views += [
+        view(helion.state_of(trace, helion.companions(trace, traces)), helion.html(trace), "helion") for trace in linked
+    ]
     views += [view({**state_of(traces), **(kept or {})}, fallbacks.html(traces))] if traces else []
     needed = {"viewer": traces, "spyre": programs, "helion": linked, "graph": has_graphs(traces)}
     return views, [name for name, why in needed.items() if why]

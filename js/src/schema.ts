@@ -77,6 +77,16 @@ export interface LinkedStage {
   readonly owners: readonly number[];
 }
 
+/** What one of Triton's steps made of a Helion kernel, line by line. */
+export interface LinkedProgram {
+  readonly name: string;
+  readonly language: string;
+  /** Numbers into the table of lines. */
+  readonly lines: readonly number[];
+  /** For each line, its row of the source, or -1. */
+  readonly rows: readonly number[];
+}
+
 /** A Helion kernel: source, nodes, and the lines that came from each. */
 export interface LinkedKernel {
   readonly name: string;
@@ -85,6 +95,8 @@ export interface LinkedKernel {
   readonly nodes: readonly LinkedNode[];
   readonly table: readonly string[];
   readonly stages: readonly LinkedStage[];
+  /** What the fourth column can show, in the order of a lowering; empty where there is none. */
+  readonly programs: readonly LinkedProgram[];
 }
 
 /** What a reader has written on a line of a dump. */

@@ -18,6 +18,7 @@ const kernel: LinkedKernel = {
     { index: 2, name: "import", step: "", language: "mlir", lines: [0, 1, 2, 3], owners: [-1, 0, 0, 1] },
     { index: 3, name: "cse", step: "", language: "mlir", lines: [0, 1], owners: [-1, 0] },
   ],
+  programs: [],
 };
 
 suite("what a group is in words", () => {

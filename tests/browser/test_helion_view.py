@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 pytest.importorskip("helion")
 
 import torch
 
+import irwidget
 from irwidget import helion as irhelion
 from irwidget import views
 from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
@@ -145,6 +148,83 @@ def test_stages_symbols_and_the_form_in_place(page, low):
     under = page.view.locator("details[open]", has=here).locator(".irw-k-under").inner_text()
     assert "torch.aten.addmm" in under
     assert "materialize_in_destination" not in under
+
+
+def _line(word: str) -> int:
+    """The number of the kernel's line that has a word."""
+    lines, first = inspect.getsourcelines(mm.matmul.fn)
+    (number,) = (number for number, text in enumerate(lines, first) if word in text)
+    return number
+
+
+@pytest.fixture(scope="module")
+def both():
+    arguments = (torch.empty(64, 32, device="meta"), torch.empty(32, 64, device="meta"))
+    lowered = irwidget.lower(mm.matmul, *arguments, to=["helion_mlir", "helion_triton", "triton_gpu_ir"])
+    return [one.trace for one in lowered.values()]
+
+
+def test_a_fourth_column_has_what_triton_makes_of_each_line(tab, both, tmp_path):
+    pytest.importorskip("triton")
+    path = tmp_path / "both.html"
+    path.write_text(views.page(both))
+    tab.goto(path.as_uri())
+    page = Page(tab)
+    expect(page.columns).to_have_count(4)
+    stages = page.view.get_by_label("Triton IR")
+    for stage, dump, mark in (("program", both[1].dumps[-1], "tl.dot("), ("ttgir", both[2].dumps[-1], "tt.dot ")):
+        stages.select_option(label=stage)
+        page.columns.nth(0).locator(".irw-k-row", has_text="torch.addmm").hover()
+        places = enumerate(dump.locations, 1)
+        wanted = tuple(number for number, at in places if at is not None and at.line == _line("torch.addmm"))
+        assert wanted
+        assert page.lit_lines(3) == wanted
+        assert any(mark in row for row in page.lit(3))
+        page.columns.nth(3).locator(".irw-k-row", has_text=mark).hover()
+        assert page.lit_lines(0) == (_line("torch.addmm"),)
+        assert any("linalg.matmul" in row for row in page.lit(2))
+    page.columns.nth(2).focus()
+    page.tab.keyboard.press("ArrowRight")
+    assert page.tab.evaluate("document.activeElement.getAttribute('aria-label')") == "Triton"
+    page.tab.keyboard.press("Escape")
+    assert not tab.errors
+    page.view.get_by_role("button", name="In place").click()
+    expect(stages).to_be_visible()
+    page.view.get_by_role("button", name="Columns").click()
+    expect(page.columns).to_have_count(4)
+    tab.evaluate("document.activeElement.blur()")
+
+
+def test_without_triton_there_are_three_columns(page):
+    expect(page.columns).to_have_count(3)
+    expect(page.view.get_by_label("Triton IR")).to_be_hidden()
+
+
+_SQUARES = """() => {
+    const labels = [...document.querySelectorAll("text")].map((one) => [one.getBoundingClientRect(), one.textContent]);
+    return [...document.querySelectorAll("rect")].map((one) => {
+        const box = one.getBoundingClientRect();
+        const inside = labels.filter(([at]) =>
+            at.left >= box.left && at.right <= box.right && at.top >= box.top && at.bottom <= box.bottom);
+        return [Math.round(box.left), Math.round(box.top), one.getAttribute("fill"), inside.map(([, text]) => text)];
+    });
+}"""
+"""Where each square stands, its colour, and what is written inside."""
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_the_grid_is_drawn_with_the_program_of_each_tile(tab, order):
+    config = {"block_sizes": [16, 16, 16], "loop_orders": [order]}
+    (drawn,) = irhelion.lower_kernel(mm.matmul, (torch.ones(40, 30), torch.ones(30, 40)), config=config).programs
+    assert drawn.tiles == (3, 3)
+    tab.set_content(drawn._repr_svg_())
+    squares = tab.evaluate(_SQUARES)
+    lefts, tops = (sorted({square[axis] for square in squares}) for axis in (0, 1))
+    number = {(tops.index(top), lefts.index(left)): text for left, top, _, (text,) in squares}
+    assert number == {tile: str(program) for tile, program in drawn.of_tile.items()}
+    assert number[0, 1] == ("1" if order == [1, 0] else "3")
+    assert len({colour for *_, colour, _ in squares}) == 8
+    assert tab.locator("title").text_content() == f"{drawn.name}: {drawn.summary}"
 
 
 @needs_axe

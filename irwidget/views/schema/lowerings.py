@@ -88,6 +88,17 @@ class LinkedStage(TypedDict):
     """For each line, the number of its node, or -1."""
 
 
+class LinkedProgram(TypedDict):
+    """What one of Triton's steps made of a Helion kernel, line by line."""
+
+    name: str
+    language: str
+    lines: list[int]
+    """Numbers into the table of lines."""
+    rows: list[int]
+    """For each line, its row of the source, or -1."""
+
+
 class LinkedKernel(TypedDict):
     """A Helion kernel: source, nodes, and the lines that came from each."""
 
@@ -97,6 +108,8 @@ class LinkedKernel(TypedDict):
     nodes: list[LinkedNode]
     table: list[str]
     stages: list[LinkedStage]
+    programs: list[LinkedProgram]
+    """What the fourth column can show, in the order of a lowering; empty where there is none."""
 
 
 class Note(TypedDict):

@@ -6,12 +6,12 @@ import { type Model, Watch } from "../model";
 import { mounted, type View } from "../mount";
 import { Column, type ColumnRow } from "./column";
 import { absent, describe, linesOf } from "./data";
-import type { LinkedKernel, LinkedStage } from "../schema";
+import type { LinkedKernel, LinkedProgram, LinkedStage } from "../schema";
 import { inPlace } from "./inplace";
 import style from "./style.css?inline";
 import { type Tie, Ties } from "./ties";
 
-const KEYS = ["stage", "pinned", "hide_symbols", "form"] as const;
+const KEYS = ["stage", "program", "pinned", "hide_symbols", "form"] as const;
 /** Nodes of a kernel beyond which they are joined only when somebody points at them. */
 const MOST_JOINED = 400;
 const NONE: ReadonlySet<number> = new Set();
@@ -19,12 +19,16 @@ const NONE: ReadonlySet<number> = new Set();
 class KernelLinks implements View {
   readonly element: HTMLElement;
   private kernel!: LinkedKernel;
-  private readonly columns: readonly [Column, Column, Column];
+  private readonly columns: readonly [Column, Column, Column, Column];
+  /** The columns that there are: the last one only where there is Triton. */
+  private shownColumns: readonly Column[] = [];
   private readonly body = h("div", { class: "irw-k-body" });
   private readonly ties = new Ties(this.body, () => this.gaps());
   private readonly status = h("div", { class: "irw-status", role: "status" });
   private readonly name = h("b", {});
   private readonly stages: HTMLSelectElement;
+  private readonly programs: HTMLSelectElement;
+  private readonly programLabel = h("span", { class: "irw-dim", "aria-hidden": "true" }, "Triton");
   private readonly symbols: HTMLButtonElement;
   private readonly forms: readonly (readonly [string, HTMLButtonElement])[];
   private readonly unfold: HTMLButtonElement;
@@ -44,11 +48,11 @@ class KernelLinks implements View {
       moved: (column: Column, nodes: readonly number[]) => {
         this.current = new Set(nodes);
         this.light();
-        for (const other of this.columns) if (other !== column) other.reveal(this.current);
+        for (const other of this.shownColumns) if (other !== column) other.reveal(this.current);
       },
       chosen: (nodes: readonly number[]) => this.pin(nodes),
       leave: (column: Column, step: 1 | -1) => {
-        const next = this.columns[this.columns.indexOf(column) + step];
+        const next = this.shownColumns[this.shownColumns.indexOf(column) + step];
         if (!next) return;
         next.reveal(this.current.size > 0 ? this.current : this.pinned);
         next.focus();
@@ -63,11 +67,17 @@ class KernelLinks implements View {
       new Column("Helion source", watcher),
       new Column("Device IR", watcher),
       new Column("MLIR", watcher),
+      new Column("Triton", watcher),
     ];
     this.stages = h("select", {
       ...OWN_KEYS,
       "aria-label": "Stage",
       change: () => this.state.set({ stage: Number(this.stages.value) }),
+    });
+    this.programs = h("select", {
+      ...OWN_KEYS,
+      "aria-label": "Triton IR",
+      change: () => this.state.set({ program: Number(this.programs.value) }),
     });
     this.symbols = h(
       "button",
@@ -96,6 +106,8 @@ class KernelLinks implements View {
         group,
         h("span", { class: "irw-dim", "aria-hidden": "true" }, "stage"),
         this.stages,
+        this.programLabel,
+        this.programs,
       ),
       this.body,
       this.status,
@@ -109,6 +121,10 @@ class KernelLinks implements View {
     this.stages.replaceChildren(
       ...this.kernel.stages.map(({ index, name }) => h("option", { value: index }, `${index} ${name}`)),
     );
+    const { programs } = this.kernel;
+    this.programs.replaceChildren(...programs.map(({ name }, i) => h("option", { value: i }, name)));
+    this.programs.hidden = this.programLabel.hidden = programs.length === 0;
+    this.shownColumns = programs.length > 0 ? this.columns : this.columns.slice(0, 3);
     this.draw();
     this.element.dataset["ready"] = "true";
   }
@@ -128,6 +144,11 @@ class KernelLinks implements View {
     return stages.find(({ index }) => index === this.get("stage")) ?? stages[stages.length - 1]!;
   }
 
+  private get program(): LinkedProgram | undefined {
+    const { programs } = this.kernel;
+    return programs[this.get("program") as number] ?? programs[0];
+  }
+
   private hidden(node: number): boolean {
     return Boolean(this.get("hide_symbols")) && this.kernel.nodes[node]!.symbolic;
   }
@@ -144,7 +165,7 @@ class KernelLinks implements View {
     if (!this.kernel) return;
     if (keys.size > 1 || !keys.has("pinned")) return this.draw();
     this.light();
-    if (this.pinned.size > 0) for (const column of this.columns) column.reveal(this.pinned);
+    if (this.pinned.size > 0) for (const column of this.shownColumns) column.reveal(this.pinned);
   }
 
   // Drawing
@@ -157,7 +178,7 @@ class KernelLinks implements View {
     this.unfold.hidden = form === "columns";
     if (form === "columns") {
       if (!this.columns[0].element.isConnected)
-        this.body.replaceChildren(...this.columns.map(({ element }) => element), this.ties.element);
+        this.body.replaceChildren(...this.shownColumns.map(({ element }) => element), this.ties.element);
       this.drawColumns();
     } else {
       const { pinned } = this;
@@ -174,8 +195,8 @@ class KernelLinks implements View {
   }
 
   private drawColumns(): void {
-    const { kernel, stage } = this;
-    const [source, nodes, mlir] = this.columns;
+    const { kernel, stage, program } = this;
+    const [source, nodes, mlir, triton] = this.columns;
     source.show(sourceRows(kernel), "python");
     nodes.show(
       nodeRows(kernel, (node) => this.hidden(node)),
@@ -192,13 +213,17 @@ class KernelLinks implements View {
       };
     });
     mlir.show(code, stage.language);
-    if (this.pinned.size > 0) for (const column of this.columns) column.reveal(this.pinned);
+    if (program) {
+      this.programs.value = String(kernel.programs.indexOf(program));
+      triton.show(programRows(kernel, program), program.language);
+    }
+    if (this.pinned.size > 0) for (const column of this.shownColumns) column.reveal(this.pinned);
   }
 
   private light(): void {
     const { kernel, stage, pinned } = this;
     const group = this.hovered ?? (this.current.size > 0 ? this.current : pinned);
-    for (const column of this.columns) column.light(group, pinned);
+    for (const column of this.shownColumns) column.light(group, pinned);
     this.lit = group;
     this.ties.later();
     const shown = group.size > 0 ? group : pinned;
@@ -206,6 +231,7 @@ class KernelLinks implements View {
     this.columns[0].title("", "");
     this.columns[1].title("", "");
     this.columns[2].title(`${stage.index} ${stage.name}`, lost ? absent(kernel, stage, shown) : "");
+    this.columns[3].title(this.program?.name ?? "", "");
     this.status.textContent =
       this.get("form") === "columns"
         ? describe(kernel, stage, shown) || "↑ ↓ move, Enter pins, → ← next column, Esc clears"
@@ -214,7 +240,7 @@ class KernelLinks implements View {
 
   /** From the lines of the source to their nodes, and from each node to its MLIR. */
   private gaps() {
-    const [source, nodes, mlir] = this.columns;
+    const [source, nodes, mlir, triton] = this.columns;
     const { pinned, kernel } = this;
     const chosen = [...new Set([...pinned, ...this.lit])];
     // Until somebody points at something, all that is in sight is joined, faintly.
@@ -234,6 +260,15 @@ class KernelLinks implements View {
         ties: [...byRow.values()].flatMap((group) => between(source, nodes, group)),
       },
       { left: nodes.element, right: mlir.element, ties: shown.flatMap((node) => between(nodes, mlir, [node])) },
+      ...(this.program
+        ? [
+            {
+              left: mlir.element,
+              right: triton.element,
+              ties: [...byRow.values()].flatMap((group) => between(mlir, triton, group)),
+            },
+          ]
+        : []),
     ];
   }
 
@@ -260,6 +295,15 @@ function sourceRows(kernel: LinkedKernel): ColumnRow[] {
     rows.push({ text, number: String(line), indent: 0, nodes });
   }
   return rows;
+}
+
+function programRows(kernel: LinkedKernel, program: LinkedProgram): ColumnRow[] {
+  const nodes = new Map<number, number[]>();
+  for (const [i, { row }] of kernel.nodes.entries()) nodes.set(row, [...(nodes.get(row) ?? []), i]);
+  return program.lines.map((id, i) => {
+    const row = program.rows[i]!;
+    return { text: kernel.table[id]!, number: String(i + 1), indent: 0, nodes: row < 0 ? [] : (nodes.get(row) ?? []) };
+  });
 }
 
 function nodeRows(kernel: LinkedKernel, hidden: (node: number) => boolean): ColumnRow[] {

@@ -47,6 +47,7 @@ const kernel: LinkedKernel = {
   table: ["a = x"],
   nodes: [{ name: "root.a", target: "aten.add", text: "a = aten.add(x, y)", depth: 1, symbolic: false, row: 0 }],
   stages: [{ index: 0, name: "input", step: "", language: "mlir", lines: [0], owners: [0] }],
+  programs: [],
 };
 
 test.each([
