@@ -65,6 +65,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bo
         unknown = [block for block in tiles if block not in binding.block_sizes]
     if unknown:
         binding.block_sizes.update(_host_sizes(binding, unknown))
+    binding.roll()
     binding.seconds = time.perf_counter() - started
     return binding
 

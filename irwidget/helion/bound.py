@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import linecache
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,10 @@ class Binding:
     """Blocks whose tile size stays open, an argument of the module: how the host is asked for it."""
     seconds: float = 0.0
     """How long it took."""
+    unrolled: bool = False
+    """Whether reductions are taken whole though the configuration has loops for them, which are not lowered."""
+    whole: dict[int, int] = field(default_factory=dict[int, int])
+    """The extents of the blocks that are taken in several turns."""
 
     @property
     def config(self) -> Any:
@@ -68,16 +72,49 @@ class Binding:
         with self.env, self.host:
             yield
 
+    @cached_property
+    def _rolled(self) -> list[Any] | None:
+        with self.entered():
+            return private.rolled_graphs(self.bound, self.config)
+
+    @property
+    def infos(self) -> Sequence[Any]:
+        """All graphs by their ids, with the reduction loops of the configuration where they are made."""
+        return self.device_ir.graphs if self.unrolled or self._rolled is None else self._rolled
+
+    @property
+    def turns(self) -> dict[int, int]:
+        """Blocks that the configuration takes in several turns, and the lanes of each turn."""
+        if self.unrolled or self._rolled is None:
+            return {}
+        blocks = {block for info in self._rolled if private.is_reduction_loop(info) for block in info.block_ids}
+        sizes = {b: private.config_value(self.env.config_spec, self.config, "reduction_loops", b) for b in blocks}
+        return {block: int(size) for block, size in sizes.items() if size}
+
+    def unroll(self) -> None:
+        """Take each reduction whole, whatever the configuration says."""
+        self.unrolled = True
+        self.block_sizes.update(self.whole)
+
+    def roll(self) -> None:
+        """Take reductions in the turns that the configuration says, where it says so."""
+        turns = self.turns
+        if turns.keys() - self.block_sizes.keys():  # a dim whose extent is not known
+            self.unrolled = True
+            return
+        self.whole = {block: self.block_sizes[block] for block in turns}
+        self.block_sizes.update(turns)
+
     @property
     def device_ir_text(self) -> str:
         """The Device IR as Helion prints it, every graph that the kernel reaches."""
         with self.entered():
             return "\n\n".join(str(graph) for graph in self.graphs) + "\n"
 
-    @cached_property
+    @property
     def graphs(self) -> list[Any]:
         """The graphs that the kernel's roots reach, callees after callers."""
-        return [self.device_ir.graphs[i] for i in _reachable(self.device_ir)]
+        return [self.infos[i] for i in _reachable(self.device_ir.root_ids, self.infos)]
 
     @property
     def sources(self) -> dict[str, str]:
@@ -94,14 +131,14 @@ class Binding:
         return [LoopRange(b, e) for b, e in zip(begins, ends, strict=True)]
 
 
-def _reachable(device_ir: Any) -> list[int]:
+def _reachable(roots: Sequence[int], infos: Sequence[Any]) -> list[int]:
     order: list[int] = []
-    pending = list(reversed(device_ir.root_ids))
+    pending = list(reversed(roots))
     while pending:
         graph_id = pending.pop()
         if graph_id not in order:
             order.append(graph_id)
-            pending += reversed([i for node in device_ir.graphs[graph_id].graph.nodes for i in _called(node)])
+            pending += reversed([i for node in infos[graph_id].graph.nodes for i in _called(node)])
     return order
 
 

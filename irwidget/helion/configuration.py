@@ -118,6 +118,19 @@ def loop_order(env: Any, config: Any, blocks: Sequence[int]) -> list[int]:
     return list(order) if order and len(order) == len(blocks) else list(range(len(blocks)))
 
 
+_OF_LOOPS = (
+    *("range_unroll_factors", "range_num_stages", "range_multi_buffers", "range_flattens", "range_warp_specializes"),
+    "static_ranges",
+)
+"""The fields that say something of each loop inside a program, for which MLIR has no form."""
+
+
+def loop_attributes(env: Any, config: Any, block: int) -> dict[str, Any]:
+    """What the configuration says of the loop of a block, as attributes of the op: `helion.range_unroll_factor`."""
+    found = {name: private.config_value(env.config_spec, config, name, block) for name in _OF_LOOPS}
+    return {f"helion.{name.removesuffix('s')}": value for name, value in found.items() if _says(value)}
+
+
 def l2_grouping(env: Any, config: Any, blocks: Sequence[int]) -> int:
     """How many programs along the first dim follow one another before the second dim goes on; 1 for no groups."""
     grouping = private.config_value(env.config_spec, config, "l2_groupings", blocks[0]) if len(blocks) > 1 else None

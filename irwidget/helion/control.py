@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
-from irwidget.helion import configuration, private
+from irwidget.helion import configuration, private, rolling
 from irwidget.helion.bindings import ir, scf
 from irwidget.helion.builder import Size
 from irwidget.helion.handlers import register_handler
@@ -38,17 +38,19 @@ def _carried(node: Any) -> dict[int, Any]:
 @register_handler("_for_loop")
 @register_handler("_for_loop_step")
 def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
-    info = emitter.binding.device_ir.graphs[node.args[0]]
+    info = emitter.binding.infos[node.args[0]]
     begins = [as_index(emitter, v) for v in emitter.value(list(node.args[1]))]
     ends = [as_index(emitter, v) for v in emitter.value(list(node.args[2]))]
     steps = [emitter.tile_step(block) for block in info.block_ids]
     if len(node.args) > 4:
         given = [emitter.value(s) for s in node.args[4]]
         steps = [s if isinstance(s, int) else known for s, known in zip(given, steps, strict=True)]
-    carried = _carried(node)
     outer_args = list(node.args[3])
-    inits, positions = _initial_values(emitter, node, info, carried)
     arguments = [emitter.value(a) for a in outer_args]
+    if private.is_reduction_loop(info):
+        return _reduction_loop(emitter, node, info, (begins[0], ends[0], steps[0]), arguments)
+    carried = _carried(node)
+    inits, positions = _initial_values(emitter, node, info, carried)
 
     def body(values: list[ir.Value]) -> list[ir.Value]:
         outputs = emitter.run_graph(info, _current(arguments, outer_args, carried, positions, values))
@@ -61,6 +63,28 @@ def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     results = _loop_nest(emitter, node, nest, inits, body)
     emitter.loops = saved
     return _outputs(info, positions, results)
+
+
+def _reduction_loop(
+    emitter: Emitter, node: Any, info: Any, bounds: tuple[Size, Size, Size], arguments: Sequence[Any]
+) -> list[Any]:
+    """A loop over the turns in which a dim is reduced, which carries what each reduction has come to."""
+    used = {user.args[1]: user for user in node.users if user.users}
+    found = rolling.partials(emitter, info, used)
+    inits = [one.start(emitter) for one in found.values()]
+    saved = dict(emitter.loops)
+
+    def body(values: list[ir.Value]) -> list[ir.Value]:
+        joins = {one.node: one.join(value) for one, value in zip(found.values(), values, strict=True)}
+        emitter.instead.update(joins)
+        outputs = emitter.run_graph(info, arguments)
+        return [outputs[position] for position in found]
+
+    (block,) = info.block_ids
+    results = _loop_nest(emitter, node, [(block, *bounds)], inits, body)
+    emitter.loops = saved
+    finished = [one.finished(emitter, value) for one, value in zip(found.values(), results, strict=True)]
+    return _outputs(info, [*found], finished)
 
 
 def _current(
@@ -145,6 +169,8 @@ def _loop_nest(
     parents = private.jagged_parents(emitter.binding.env, block_id)
     parent = emitter.value(node.args[3][0]) if parents else None
     made = scf.ForOp(builder.size(begin), builder.size(end), builder.size(step), inits)
+    for name, value in configuration.loop_attributes(emitter.binding.env, emitter.binding.config, block_id).items():
+        made.operation.attributes[name] = builder.attribute(value)
     with ir.InsertionPoint(made.body):
         emitter.enter_loop(block_id, made.induction_variable, begin, end, step, parent, parents)
         values = list(made.inner_iter_args)
@@ -157,7 +183,7 @@ def _loop_nest(
 
 @register_handler("_while_loop")
 def _while_loop(emitter: Emitter, node: Any) -> list[Any]:
-    graphs = emitter.binding.device_ir.graphs
+    graphs = emitter.binding.infos
     condition, body_info = graphs[node.args[0]], graphs[node.args[1]]
     outer_args = list(node.args[2])
     carried = _carried(node)
@@ -188,7 +214,7 @@ def _if(emitter: Emitter, node: Any) -> list[Any]:
     if len(node.args) < 5:
         raise UnsupportedError("branches of Helion before 1.1 are not supported; install helion 1.2 or newer")
     test = emitter.value(node.args[0])
-    graphs = emitter.binding.device_ir.graphs
+    graphs = emitter.binding.infos
     branches = (graphs[node.args[1]], graphs[node.args[2]])
     arguments = (list(node.args[3]), list(node.args[4]))
     entries = list(branches[0].branches_outputs or [])

@@ -34,6 +34,14 @@ def emit(binding: Binding) -> Emission:
     Raises:
         UnsupportedError: an op has no form in stock MLIR, or the module does not verify; names the node.
     """
+    if binding.turns:
+        try:
+            return _verified(Emitter(binding, shared_context()).emit())
+        except UnsupportedError as error:
+            binding.unroll()
+            emission = emit(binding)
+            reason = f"reduction_loops is the attribute alone, and each reduction is taken whole: {error}"
+            return replace(emission, remarks=(*emission.remarks, Diagnostic("remark", reason)))
     try:
         return _verified(Emitter(binding, shared_context()).emit())
     except UnsupportedError as error:

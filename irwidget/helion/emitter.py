@@ -75,6 +75,8 @@ class Emitter:
         self.nodes: dict[str, Node] = {}
         self.block_arguments: dict[int, ir.Value] = {}
         """Of a module for many configurations, the arguments that say the tile sizes of blocks."""
+        self.instead: dict[Any, Handler] = {}
+        """What emits single nodes where the rule of their op does not."""
         self.remarks: list[Diagnostic] = []
         """What is to be said of nodes that are lowered in another way than one may expect."""
         self._frames = [_Frame("host", self._kernel_location())]
@@ -160,7 +162,7 @@ class Emitter:
         return self._entry
 
     def _root(self, position: int, graph_id: int) -> None:
-        info = self.binding.device_ir.graphs[graph_id]
+        info = self.binding.infos[graph_id]
         blocks = self.binding.device_ir.grid_block_ids[position]
         location = self._note(str(info.name), "tile loop", self._loop_line(position))
         with location, grid.tile_loop(self, blocks, self.binding.ranges(position)):
@@ -243,7 +245,7 @@ class Emitter:
 
     def _handler(self, node: Any, target: str) -> Handler:
         """What emits a node: the rule for its op, or the importer of ATen ops."""
-        handler = handler_for(target)
+        handler = self.instead.get(node) or handler_for(target)
         if handler is None and isinstance(node.target, OpOverload):
             handler = handler_for(ANY_ATEN)
         if handler is None:

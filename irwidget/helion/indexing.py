@@ -149,6 +149,9 @@ def _classify_one(emitter: Emitter, host: HostTensor, item: Any, dim: int) -> In
 
 def _of_dim(emitter: Emitter, host: HostTensor, item: Any, dim: int) -> Index:
     if isinstance(item, slice):
+        turn = _turn(emitter, host, dim) if item == slice(None) else None
+        if turn is not None:
+            return _tile(emitter, turn, emitter.binding.env.block_sizes[turn].var)
         return _slice(emitter, host, item, dim)
     symbol = item.meta.get("val") if isinstance(item, torch.fx.Node) else item
     if isinstance(symbol, torch.Tensor):
@@ -186,6 +189,14 @@ def _tile(emitter: Emitter, block: int, symbol: Any) -> TileIndex:
         size = emitter.shape([symbol])[0]
         return TileIndex(None, 0, size, size, symbol)
     return TileIndex(loop, loop.index, loop.lanes, loop.valid, symbol)
+
+
+def _turn(emitter: Emitter, host: HostTensor, dim: int) -> int | None:
+    """The block of the reduction loop around this place that a whole dim is read by; None where it is read whole."""
+    for block in emitter.loops:
+        if block in emitter.binding.turns and host.shape[dim] == emitter.binding.whole.get(block):
+            return block
+    return None
 
 
 def _slice(emitter: Emitter, host: HostTensor, item: slice, dim: int) -> SliceIndex:

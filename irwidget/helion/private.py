@@ -178,7 +178,7 @@ def config_fields() -> tuple[str, ...]:
 
 def config_value(spec: Any, config: Any, name: str, block_id: int) -> Any:
     """What a field that has one entry for each loop says of the loop of a block; None where it says nothing."""
-    loops, values = getattr(spec, name, None), config.config.get(name)
+    loops, values = getattr(spec, name, getattr(spec, name.removesuffix("s"), None)), config.config.get(name)
     if loops is None or not values:
         return None
     try:
@@ -195,6 +195,44 @@ def random_config(spec: Any) -> Any:
         return generation.random_config()
     except module("exc").InvalidConfig:
         return None
+
+
+def rolled_graphs(bound: Any, config: Any) -> list[Any] | None:
+    """The graphs with the reduction loops of a configuration, by their ids; None where it has none.
+
+    Nodes have their arguments from before Helion prepared them, as nodes of the new graphs where these have them.
+    """
+    spec, values = bound.config_spec, config.config.get("reduction_loops")
+    if not values or all(value is None for value in values) or not len(spec.reduction_loops):
+        return None
+    graphs = bound.host_function.device_ir.build_codegen_graphs(config)
+    for info in graphs:
+        known = {node.name: node for node in info.graph.nodes}
+        for node in info.graph.nodes:
+            if SAVED_ARGUMENTS in node.meta:
+                args, kwargs = node.meta[SAVED_ARGUMENTS]
+                node.meta[SAVED_ARGUMENTS] = _moved(args, known), _moved(kwargs, known)
+    return graphs
+
+
+def _moved(value: Any, known: dict[str, Any]) -> Any:
+    """Arguments with nodes of another graph in the place of those of the same name."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([_moved(one, known) for one in value])
+    if isinstance(value, dict):
+        return {name: _moved(one, known) for name, one in value.items()}
+    return known.get(value.name, value) if type(value).__name__ == "Node" else value
+
+
+def is_reduction_loop(info: Any) -> bool:
+    """Whether a graph is the body of a loop that the configuration makes of a reduction."""
+    return type(info).__name__ == "ReductionLoopGraphInfo"
+
+
+def reduction_kind(node: Any) -> str:
+    """What kind of reduction Inductor made of a node: `sum`, `max`, ...; empty for what is none."""
+    data = getattr(getattr(node.meta.get("lowering"), "buffer", None), "data", None)
+    return str(getattr(data, "reduction_type", "") or "")
 
 
 def eager_mode() -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.errors import UnsupportedError
+from irwidget.helion import private
 from irwidget.helion.aten import aten, aten_call, cast, emit_aten, finish, restored_arguments
 from irwidget.helion.bindings import arith, ir
 from irwidget.helion.handlers import register_handler
@@ -75,9 +76,26 @@ class _Reduction:
         return aten_call(self.emitter, aten.div.Tensor, total, self.count(value[1]))
 
 
+def _summed(emitter: Emitter, node: Any) -> Any:
+    """The mean of which a reduction loop before has made the sum; None for one that is made here."""
+    extras = [one for one in node.kwargs.get("_extra_args", ()) if one is not None]
+    loops = [one.args[0].args[0] for one in extras if private.target_name(one.target) == "_operator.getitem"]
+    if len(loops) != 1 or not private.is_reduction_loop(emitter.binding.infos[loops[0]]):
+        return None
+    dtype = extras[0].meta["val"].dtype
+    (block,) = emitter.binding.infos[loops[0]].block_ids
+    count = emitter.builder.constant(emitter.binding.whole[block], emitter.builder.element(dtype))
+    total = (emitter.tensor(extras[0]), dtype)
+    return finish(
+        emitter, node, [aten_call(emitter, aten.div.Tensor, total, (emitter.builder.from_scalar(count), dtype))]
+    )
+
+
 @register_handler("aten.mean.dim")
 @register_handler("aten.mean.default")
 def _mean(emitter: Emitter, node: Any) -> Any:
+    if (total := _summed(emitter, node)) is not None:
+        return total
     reduction = _Reduction(emitter, node)
     if not reduction.loops:
         return emit_aten(emitter, node)

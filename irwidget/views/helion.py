@@ -50,7 +50,7 @@ def companions(trace: Trace, others: Sequence[Trace]) -> list[Trace]:
 
 
 def _programs(others: Sequence[Trace]) -> Iterator[tuple[str, str, str, tuple[Location | None, ...]]]:
-    """Name, language, text and places of what the fourth column can show: the Triton program, and each step's result."""
+    """Name, language, text and places of what the fourth column shows: the Triton program, and each step's result."""
     before = ""
     for other in others:
         for index, dump in enumerate(other.dumps):

@@ -1,0 +1,148 @@
+"""Reductions that the configuration takes in several turns, and kernels that reduce nothing."""
+
+from __future__ import annotations
+
+import helion
+import helion.language as hl
+import pytest
+import torch
+
+from irwidget.helion import lower_kernel
+
+ROLLED = {"block_sizes": [4], "reduction_loops": [16]}
+
+
+@helion.kernel()
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        row = x[rows, :]
+        e = torch.exp(row - torch.amax(row, -1, keepdim=True))
+        out[rows, :] = e / e.sum(-1, keepdim=True)
+    return out
+
+
+@helion.kernel()
+def norm(x: torch.Tensor) -> torch.Tensor:
+    """Means, and a product of a tile with itself."""
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        row = x[rows, :]
+        centred = row - row.mean(-1)[:, None]
+        out[rows, :] = centred * torch.rsqrt((centred * centred).mean(-1) + 1e-5)[:, None]
+    return out
+
+
+@helion.kernel()
+def least(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0)], dtype=x.dtype)
+    for rows in hl.tile(x.size(0)):
+        out[rows] = x[rows, :].amin(-1)
+    return out
+
+
+@helion.kernel()
+def total(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0)], dtype=x.dtype)
+    for rows in hl.tile(x.size(0)):
+        out[rows] = x[rows, :].sum(-1)
+    return out
+
+
+@helion.kernel()
+def spread(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows in hl.tile(x.size(0)):
+        variance, mean = torch.var_mean(x[rows, :], -1, keepdim=True, correction=0)
+        out[rows, :] = (x[rows, :] - mean) * torch.rsqrt(variance + 1e-5)
+    return out
+
+
+def _randn(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(3))
+
+
+CASES = [
+    (softmax, _randn(10, 50), lambda x: torch.softmax(x, -1), 3),
+    (norm, _randn(10, 50), lambda x: torch.nn.functional.layer_norm(x, [50]), 3),
+    (least, -5 - torch.arange(90, dtype=torch.int32).reshape(3, 30), lambda x: x.amin(-1), 1),
+    (least, 5 + _randn(3, 30).abs(), lambda x: x.amin(-1), 1),  # lanes that do not exist are not the least
+    (total, torch.full([2, 4100], 1.5, dtype=torch.float16), lambda x: x.float().sum(-1).half(), 1),
+]
+
+
+@pytest.mark.parametrize(("kernel", "x", "wanted", "loops"), CASES)
+def test_a_reduction_loop_is_a_loop(kernel, x, wanted, loops):
+    low = lower_kernel(kernel, (x,), config=ROLLED, dumps=False)
+    assert low.mlir.count("scf.for ") == loops
+    assert f"to %c{x.size(1)} step %c16" in low.mlir
+    assert low.verify() is None
+    torch.testing.assert_close(low.run(opt_level=0, check_bounds=True), wanted(x))
+    assert not low.diagnostics
+
+
+@pytest.mark.parametrize("aten", ["tosa", "stablehlo", "raw"])
+def test_it_is_one_in_the_other_output_types(aten: str):
+    x = _randn(6, 40)
+    low = lower_kernel(norm, (x,), aten, ROLLED, dumps=False)
+    assert low.mlir.count("scf.for ") == 3
+    torch.testing.assert_close(low.run(opt_level=0), torch.nn.functional.layer_norm(x, [40]))
+
+
+def test_its_nodes_lead_to_the_lines_of_the_kernel():
+    low = lower_kernel(total, (_randn(4, 40),), config=ROLLED)
+    (node,) = (link for link in low.links if link.target == "aten.sum.dim_IntList")
+    lines = low.mlir.splitlines()
+    assert any("arith.addf" in lines[number - 1] for number in node.mlir_lines)
+    assert "reduction_loop_" in low.device_ir
+
+
+def test_what_no_loop_carries_is_taken_whole_and_a_remark_says_so():
+    x = _randn(4, 40)
+    low = lower_kernel(spread, (x,), config=ROLLED, dumps=False)
+    assert "scf.for " not in low.mlir
+    assert "reduction_loops = [16]" in low.mlir
+    (said,) = low.diagnostics
+    assert said.severity == "remark"
+    assert said.message.startswith("reduction_loops is the attribute alone, and each reduction is taken whole: ")
+    torch.testing.assert_close(low.run(opt_level=0), torch.nn.functional.layer_norm(x, [40]))
+
+
+def test_loops_say_what_the_configuration_says_of_each():
+    @helion.kernel()
+    def looped(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty([x.size(0)], dtype=x.dtype)
+        for rows in hl.tile(x.size(0)):
+            acc = hl.zeros([rows], dtype=torch.float32)
+            for columns in hl.tile(x.size(1)):
+                acc += x[rows, columns].sum(-1)
+            out[rows] = acc
+        return out
+
+    config = {"block_sizes": [4, 8], "range_unroll_factors": [0, 2], "range_num_stages": [0, 3]}
+    low = lower_kernel(looped, (_randn(4, 40),), config=config)
+    for dump in (low.trace.dumps[2], low.trace.dumps[-1]):
+        (line,) = (line for line in dump.text.splitlines() if "helion.range_unroll_factor =" in line)
+        assert "helion.range_num_stage = 3 : i64, helion.range_unroll_factor = 2 : i64" in line
+    plain = lower_kernel(looped, (_randn(4, 40),), config={"block_sizes": [4, 8]})
+    assert "helion.range_" not in plain.mlir
+
+
+@pytest.mark.parametrize("aten", ["linalg-on-tensors", "tosa", "stablehlo", "raw"])
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4)])
+def test_sums_of_nothing(aten: str, shape: tuple[int, int]):
+    low = lower_kernel(total, (torch.ones(shape),), aten, dumps=False)
+    assert torch.equal(low.run(opt_level=0, check_bounds=True), torch.zeros(shape[0]))
+
+
+@pytest.mark.parametrize("aten", ["tosa", "stablehlo"])
+def test_products_and_means_of_nothing(aten: str):
+    @helion.kernel()
+    def both(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        out = torch.empty([x.size(0), y.size(1)], dtype=x.dtype)
+        for rows in hl.tile(x.size(0)):
+            out[rows, :] = x[rows, :] @ y[:, :] + x[rows, :].mean(-1)[:, None]
+        return out
+
+    low = lower_kernel(both, (torch.ones(3, 0), torch.ones(0, 5)), aten, dumps=False)
+    assert torch.equal(low.run(opt_level=0).isnan(), torch.ones(3, 5, dtype=torch.bool))
