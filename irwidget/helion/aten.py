@@ -367,6 +367,15 @@ def _full(emitter: Emitter, node: Any) -> Any:
     return filled(emitter, emitter.value(node.args[1]), node)
 
 
+@register_handler("aten.empty.memory_format")
+@register_handler("aten.empty_like.default")
+@register_handler("aten.empty_strided.default")
+@register_handler("aten.new_empty.default")
+def _empty(emitter: Emitter, node: Any) -> Any:
+    """Zeros, as Helion has Triton make them."""
+    return filled(emitter, 0, node)
+
+
 def filled(emitter: Emitter, value: Any, node: Any) -> ir.Value:
     """A tensor of the node's shape and dtype that is `value` (a number, a scalar, a 0-d tensor) everywhere."""
     builder = emitter.builder
