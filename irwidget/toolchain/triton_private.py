@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 STAGE_PREFIXES = ("make_", "gluon_")
 """How the stage functions of a backend class are called: `make_ttir`, `make_ttgir`, `make_llir`, `make_ptx` ..."""
-IR, LLVM, SUBPROCESS = "ir", "llvm", "subprocess"
+IR, LLVM, SUBPROCESS, TEMPFILE = "ir", "llvm", "subprocess", "tempfile"
 PASSES = ("passes", "nvidia", "amd")
 """The globals of stage functions that stand-ins take the place of, where a function's module has them."""
 

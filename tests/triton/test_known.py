@@ -10,7 +10,7 @@ import triton.language as tl
 
 from irwidget.errors import UnsupportedError
 from irwidget.frontends import triton as frontend
-from irwidget.frontends.triton.known import LIMIT
+from irwidget.frontends.triton.known import FLOATS, LIMIT
 from irwidget.frontends.triton.writes import reaches_anything, written
 
 CAN_READ = "sm_80"
@@ -166,12 +166,12 @@ def test_a_deep_copy_has_no_values_and_leaves_those_of_its_original():
     "make",
     [
         lambda: torch.zeros(LIMIT + 1, dtype=torch.int32, device="cuda"),
-        lambda: torch.zeros(2, device="cuda"),
-        lambda: torch.tensor([1.0, 2.0], device="cuda"),
-        lambda: torch.randn(4, device="cuda"),
+        lambda: torch.zeros(FLOATS + 1, device="cuda"),
+        lambda: torch.empty(4, device="cuda"),
+        lambda: torch.nn.Linear(2, 2).cuda().weight.detach(),
     ],
 )
-def test_large_tensors_and_those_of_floats_have_no_values(make):
+def test_large_tensors_and_those_that_nobody_filled_have_no_values(make):
     with pytest.raises(UnsupportedError, match="needs the value"):
         frontend.capture(lambda: make().sum().item(), CAN_READ)
 
