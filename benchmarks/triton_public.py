@@ -10,11 +10,10 @@ as what a cell would run, and lowers every kernel that it launches to assembly. 
   refused  an error of ours ends it
   own      another error: the test's own (a skip, an assertion), a package that is missing, or a fault of ours
 
-and of specialisations how many are lowered, how many Triton refuses itself, and how many only we fail on; at last, how
-many of the checkout's files that define kernels have had one launched. Each file's first tests are run before its second
-ones, so that what `--seconds` leaves out is no file. With
-`--equal` the texts and binaries of each are compared with those of `triton.compile`. `--cases` is how many parameter
-sets of each test function are run.
+and of specialisations how many are lowered, how many Triton refuses itself, and how many only we fail on; at last,
+how many of the checkout's files that define kernels have had one launched. Each file's first tests are run before its
+second ones, so that what `--seconds` leaves out is no file. With `--equal` the texts and binaries of each are
+compared with those of `triton.compile`. `--cases` is how many parameter sets of each test function are run.
 """
 
 from __future__ import annotations

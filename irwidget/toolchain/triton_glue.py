@@ -406,5 +406,5 @@ class _Tempfile(_Proxy):
         super().__init__(real)
         self._stage = stage
 
-    def NamedTemporaryFile(self, **options: Any) -> Any:  # noqa: N802  # as in tempfile
+    def NamedTemporaryFile(self, **options: Any) -> Any:  # as in tempfile
         return self._real.NamedTemporaryFile(**options, dir=self._stage.folder)

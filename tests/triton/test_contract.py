@@ -75,6 +75,8 @@ def test_ptxas_is_run_by_subprocess():
     function = inspect.unwrap(type(private.make_backend(NVIDIA)).make_cubin)
     assert private.SUBPROCESS in function.__globals__
     assert private.SUBPROCESS in function.__code__.co_names
+    assert private.TEMPFILE in function.__globals__
+    assert private.TEMPFILE in function.__code__.co_names
 
 
 def test_stages_come_in_order(backend: Any):

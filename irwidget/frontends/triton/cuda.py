@@ -110,7 +110,7 @@ class _Properties(SimpleNamespace):
 class _Runtime:
     """torch.cuda.cudart(): CUDA's runtime, of which only the profiler's switches do nothing."""
 
-    cudaProfilerStart = cudaProfilerStop = staticmethod(lambda *args: 0)  # noqa: N815  # CUDA's names
+    cudaProfilerStart = cudaProfilerStop = staticmethod(lambda *args: 0)  # CUDA's names
 
     def __getattr__(self, name: str) -> Any:
         raise NotThere(f"{name} is a function of CUDA's runtime, and there is no GPU")

@@ -42,7 +42,7 @@ class DefaultGenerator(Generator):
         made._seed, made._offset, made._tell = None, 0, tell
         return made
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, tell: Callable[[str], None]) -> None:
         pass
 
     def initial_seed(self) -> int:
@@ -61,14 +61,15 @@ class DefaultGenerator(Generator):
         self._tell("the offset of the GPU's random generator is what the cell sets: numbers are drawn by the CPU's")
         return self._offset
 
-    def set_offset(self, offset: int) -> None:
+    def set_offset(self, offset: int) -> DefaultGenerator:
         self._offset = int(offset)
+        return self
 
     def get_state(self) -> torch.Tensor:
         words = [self.initial_seed(), self.get_offset()]
         return torch.tensor([word - (1 << 64) if word >> 63 else word for word in words]).view(torch.uint8)
 
-    def set_state(self, new_state: torch.Tensor) -> None:
+    def set_state(self, new_state: torch.Tensor) -> DefaultGenerator:
         """Take a state; one whose values are not known leaves the seed, and the offset, as they are."""
         from irwidget.frontends.triton.failures import needs_values
 
@@ -77,14 +78,16 @@ class DefaultGenerator(Generator):
         except Exception as error:
             if not needs_values(error):
                 raise
-            return
+            return self
         self._seed, self._offset = seed % (1 << 64), offset
+        return self
 
     def graphsafe_get_state(self) -> DefaultGenerator:
         return self.clone_state()
 
-    def graphsafe_set_state(self, state: Any) -> None:
+    def graphsafe_set_state(self, state: Any) -> DefaultGenerator:
         self._seed, self._offset = state._seed, state._offset
+        return self
 
     def clone_state(self) -> DefaultGenerator:
         copy = DefaultGenerator(self._tell)
@@ -95,6 +98,12 @@ class DefaultGenerator(Generator):
 def random(generator: DefaultGenerator) -> dict[str, Any]:
     """What `torch.cuda` answers of random numbers."""
 
+    def manual_seed(seed: int) -> None:
+        generator.manual_seed(seed)
+
+    def seed() -> None:
+        generator.seed()
+
     def set_states(states: Any) -> None:
         for state in states:
             generator.set_state(state)
@@ -102,10 +111,10 @@ def random(generator: DefaultGenerator) -> dict[str, Any]:
     return {
         "default_generators": (generator,),
         "initial_seed": lambda: generator.initial_seed(),
-        "manual_seed": lambda seed: None if generator.manual_seed(seed) else None,
-        "manual_seed_all": lambda seed: None if generator.manual_seed(seed) else None,
-        "seed": lambda: None if generator.seed() else None,
-        "seed_all": lambda: None if generator.seed() else None,
+        "manual_seed": manual_seed,
+        "manual_seed_all": manual_seed,
+        "seed": seed,
+        "seed_all": seed,
         "get_rng_state": lambda device=None: generator.get_state(),
         "get_rng_state_all": lambda: [generator.get_state()],
         "set_rng_state": lambda new_state, device=None: generator.set_state(new_state),

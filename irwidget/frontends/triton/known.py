@@ -1,8 +1,8 @@
 """Values that the cell's own numbers give, on a machine where tensors have none.
 
 Small tensors (`torch.tensor([0, 256, 500])`, `torch.rand(8)`), and what host code computes of them, keep their values,
-so that it can read lengths, offsets, tables and thresholds; random numbers are drawn by the CPU. A kernel that may write
-into one ends that.
+so that it can read lengths, offsets, tables and thresholds; random numbers are drawn by the CPU. A kernel that may
+write into one ends that.
 """
 
 from __future__ import annotations
