@@ -224,3 +224,18 @@ def test_autocast_computes_in_the_dtypes_of_a_gpu(values):
         assert (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")) == at_first
     finally:
         left.__exit__(None, None, None)
+
+
+def test_random_floats_are_read_and_said_to_be_the_cpus():
+    seen = []
+
+    def cell():
+        x = torch.zeros(64, device="cuda", dtype=torch.int32)
+        torch.manual_seed(3)
+        seen.append((torch.rand(4, device="cuda") * 2).tolist())
+        reading[(1,)](x, x, x, 64)
+
+    launches = frontend.capture(cell, CAN_READ)
+    torch.manual_seed(3)
+    assert seen == [(torch.rand(4) * 2).tolist()]
+    assert [one.message.partition(" that")[0] for one in launches.diagnostics] == ["floats", "random numbers"]

@@ -44,13 +44,18 @@ def through_pointers(where_ptr, n):
         tl.store(target, i + 1.0)
 
 
-def adds(function, number):
+@triton.jit
+def thrice(x):
+    return x * 3
+
+
+def adds(twice, number):  # which hides the function of the module
     more = tl.constexpr(number)
 
     @triton.jit
     def kernel(x_ptr, BLOCK: tl.constexpr):
         index = tl.arange(0, BLOCK)
-        tl.store(x_ptr + index, function(tl.load(x_ptr + index)) + more)
+        tl.store(x_ptr + index, twice(tl.load(x_ptr + index)) + more)
 
     return kernel
 
@@ -83,7 +88,7 @@ def test_closures_and_methods_are_executed():
     def cell():
         x = torch.ones(4, device="cuda")
         adds(twice, 5)[(1,)](x, BLOCK=4)
-        adds(twice, 7)[(1,)](x, BLOCK=4)
+        adds(thrice, 7)[(1,)](x, BLOCK=4)
         seen.append(x.tolist())
         uses_a_method[(1,)](x, BLOCK=4)
         seen.append(x.tolist())
@@ -92,7 +97,7 @@ def test_closures_and_methods_are_executed():
         cell()
     assert len(launches) == 3
     assert not launches.diagnostics
-    assert seen == [[21.0] * 4, [63.0, 66.0, 69.0, 72.0]]
+    assert seen == [[28.0] * 4, [84.0, 87.0, 90.0, 93.0]]
 
 
 def test_host_code_reads_results_and_goes_on():
