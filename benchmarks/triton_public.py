@@ -1,6 +1,6 @@
 """Kernels of public repositories: their own tests as cells, without a GPU.
 
-    python -m benchmarks.triton_public CHECKOUT TESTS... [--arch sm_90] [--cases 1] [--only WORD] [--equal]
+    python -m benchmarks.triton_public CHECKOUT TESTS... [--arch sm_90] [--cases 1] [--only WORD] [--equal] [--run]
 
 Runs the test functions of a checkout (neither changed nor installed: it comes first on the path) as pytest does, each
 as what a cell would run, and lowers every kernel that it launches to assembly. Printed are, of tests:
@@ -10,9 +10,10 @@ as what a cell would run, and lowers every kernel that it launches to assembly. 
   refused  an error of ours ends it
   own      another error: the test's own (a skip, an assertion), a package that is missing, or a fault of ours
 
-and of specialisations how many are lowered, how many Triton refuses itself, and how many only we fail on. With
-`--equal` the texts and binaries of each are compared with those of `triton.compile`. `--cases` is how many parameter
-sets of each test function are run.
+and of specialisations how many are lowered, how many Triton refuses itself, and how many only we fail on; at last,
+how many of the checkout's files that define kernels have had one launched. Each file's first tests are run before its
+second ones, so that what `--seconds` leaves out is no file. With `--equal` the texts and binaries of each are
+compared with those of `triton.compile`. `--cases` is how many parameter sets of each test function are run.
 """
 
 from __future__ import annotations
@@ -66,11 +67,23 @@ def chosen(items: list[Any], cases: int, only: str) -> list[Any]:
         if only in item.nodeid:
             groups[item.nodeid.partition("[")[0]].append(item)
     digest = hashlib.sha256
-    return [
+    items = [
         item
         for group in groups.values()
         for item in sorted(group, key=lambda one: digest(one.name.encode()).hexdigest())[:cases]
     ]
+    turns: collections.Counter[str] = collections.Counter()
+    ordered: list[tuple[int, Any]] = []
+    for item in items:
+        turns[str(item.path)] += 1
+        ordered.append((turns[str(item.path)], item))
+    return [item for _, item in sorted(ordered, key=lambda one: one[0])]
+
+
+def kernel_files(path: Path) -> set[str]:
+    """The files of a checkout that define Triton kernels, tests left out."""
+    found = (one for one in path.rglob("*.py") if "test" not in str(one.relative_to(path)))
+    return {str(one.relative_to(path)) for one in found if "@triton.jit" in one.read_text(errors="replace")}
 
 
 class PublicSuite:
@@ -82,7 +95,9 @@ class PublicSuite:
         self.tests: collections.Counter[str] = collections.Counter()
         self.kernels: collections.Counter[str] = collections.Counter()
         self.ends = time.monotonic() + arguments.seconds
-        self.refused: set[str] = set()
+        self.path = Path(arguments.path).resolve()
+        self.files: set[str] = set()
+        """Those whose kernels were launched."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
@@ -97,7 +112,8 @@ class PublicSuite:
         names = pyfuncitem._fixtureinfo.argnames
         kind, said = "whole", ""
         try:
-            with limit(self.arguments.limit), frontend.recording(self.arguments.arch) as launches:
+            recording = frontend.recording(self.arguments.arch, values=self.arguments.run)
+            with limit(self.arguments.limit), recording as launches:
                 pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
                 kind = "whole"
             notes = [note.message for note in launches.diagnostics]
@@ -114,6 +130,10 @@ class PublicSuite:
                 traceback.print_exception(error)
         self.tests[kind] += 1
         self.say(test=pyfuncitem.nodeid, ended=kind, launches=len(launches), said=said[:400])
+        for launch in launches:
+            file = Path(launch.kernel.fn.__code__.co_filename)
+            if file.is_relative_to(self.path):
+                self.files.add(str(file.relative_to(self.path)))
         for launch in frontend.select(launches) if launches else ():
             if time.monotonic() < self.ends:
                 with limit(self.arguments.limit):
@@ -170,6 +190,7 @@ def main() -> None:
         "--every", type=int, default=1, help="lower one in so many kernels; the rest is compiled to TTIR"
     )
     parser.add_argument("--equal", action="store_true")
+    parser.add_argument("--run", action="store_true", help="execute launches, so that tensors have values")
     parser.add_argument("--seconds", type=float, default=600, help="for all tests together; the rest is not run")
     parser.add_argument("--limit", type=int, default=60, help="seconds for a test, and for a kernel")
     parser.add_argument("--verbose", action="store_true")
@@ -182,6 +203,8 @@ def main() -> None:
     with machine(find(arguments.arch)), contextlib.redirect_stdout(sys.stderr):
         pytest.main(given, plugins=[suite])
     print(f"tests: {dict(suite.tests)}; specialisations: {dict(suite.kernels)}", flush=True)
+    files = kernel_files(path)
+    print(f"files with kernels: {len(suite.files & files)} launched of {len(files)}; {sorted(suite.files)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,10 @@ def on_cpu(value: Any) -> Any:
 
 
 def on_cpu_kwargs(kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Keyword arguments with `device` moved to the CPU; a number is one of a GPU."""
+    """Keyword arguments with `device` moved to the CPU; a number is one of a GPU. No memory is pinned there."""
     kwargs = dict(kwargs or {})
+    if "pin_memory" in kwargs:
+        kwargs["pin_memory"] = False
     if "device" in kwargs:
         kwargs["device"] = CPU if isinstance(kwargs["device"], int) else on_cpu(kwargs["device"])
     return kwargs

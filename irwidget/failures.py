@@ -113,7 +113,10 @@ def _message(failure: Failure, trace: Trace) -> str:
         count = len(trace.dumps)
         kept = f"The {count} dumps before it are" if count > 1 else "What it started from is"
         lines.append(f"  {kept} kept: error.lowering")
-    if failure.reproducer:
+    if failure.reproducer and failure.tool == "ptxas":
+        lines.append("  To see it again: error.lowering.save('before.ptx'), then")
+        lines.append(f"  {failure.reproducer}")
+    elif failure.reproducer:
         lines.append("  To see it again: error.lowering.save('before.mlir'), then")
         lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline {_quoted(failure.reproducer)}")
     return "\n".join(lines)

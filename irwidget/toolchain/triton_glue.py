@@ -60,6 +60,8 @@ class StageThread:
         self.opened = opened
         """Whether big passes are to print the IR between their steps."""
         self.result: Any = None
+        self.folder: str | None = None
+        """Where the function has its temporary files; those of an assembler that fails it leaves."""
         self.commands: list[tuple[list[str], str]] = []
         """External programs that the function ran, with what they wrote to stderr."""
         self._calls: queue.SimpleQueue[PendingPass | BaseException | None] = queue.SimpleQueue()
@@ -119,6 +121,7 @@ def _bound(value: Any, stage: StageThread) -> Any:
         triton_private.IR: lambda real: _Ir(real, stage),
         triton_private.LLVM: lambda real: _Llvm(real, stage),
         triton_private.SUBPROCESS: lambda real: _Subprocess(real, stage),
+        triton_private.TEMPFILE: lambda real: _Tempfile(real, stage),
         **dict.fromkeys(triton_private.PASSES, _Passes),
     }
     scope = dict(function.__globals__)
@@ -394,3 +397,14 @@ class _Subprocess(_Proxy):
         if check:
             done.check_returncode()
         return done
+
+
+class _Tempfile(_Proxy):
+    """Has temporary files where the stage has its own."""
+
+    def __init__(self, real: Any, stage: StageThread) -> None:
+        super().__init__(real)
+        self._stage = stage
+
+    def NamedTemporaryFile(self, **options: Any) -> Any:  # as in tempfile
+        return self._real.NamedTemporaryFile(**options, dir=self._stage.folder)

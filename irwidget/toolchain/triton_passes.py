@@ -8,6 +8,7 @@ and `sass`, which disassembles the cubin.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import threading
@@ -275,12 +276,12 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
         meanwhile = threading.Thread(target=state.render_waiting)
         meanwhile.start()
         try:
-            with triton_glue.captured_stderr() as said:
+            with scratch.folder() as stage.folder, triton_glue.captured_stderr() as said:
                 try:
                     after.binary = compile_stage(state.text)
                 except triton_private.ptxas_error() as error:
                     command, log = stage.commands[-1] if stage.commands else ([], "")
-                    raise _unassembled(str(error), log, state, tool, shlex.join(command)) from None
+                    raise _unassembled(str(error), log, state, tool, _again(command)) from None
                 except RuntimeError as error:  # AMD's assembler and linker
                     raise _unassembled(str(error), said(), state, tool, "") from None
         finally:
@@ -292,6 +293,13 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
     for _, log in stage.commands:
         after.facts.update(triton_facts.ptxas(log))
     return after
+
+
+def _again(command: list[str]) -> str:
+    """A command of ptxas on a file that the user has saved."""
+    source = next((word for word in command if word.endswith(".ptx")), "")
+    named = {source: "before.ptx", f"{source}.o": os.devnull}
+    return shlex.join(named.get(word, word) for word in command)
 
 
 def _unassembled(error: str, said: str, state: TritonState, tool: str, command: str) -> StepFailed:

@@ -6,10 +6,13 @@ in `tests/triton/test_contract.py`, so that a change in Triton is answered here.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import sys
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 STAGE_PREFIXES = ("make_", "gluon_")
 """How the stage functions of a backend class are called: `make_ttir`, `make_ttgir`, `make_llir`, `make_ptx` ..."""
-IR, LLVM, SUBPROCESS = "ir", "llvm", "subprocess"
+IR, LLVM, SUBPROCESS, TEMPFILE = "ir", "llvm", "subprocess", "tempfile"
 PASSES = ("passes", "nvidia", "amd")
 """The globals of stage functions that stand-ins take the place of, where a function's module has them."""
 
@@ -326,11 +329,32 @@ def interpret(kernel: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
     interpreted = _module("runtime.interpreter").InterpretedFunction
 
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
-        return interpreted(function.fn)(*args, **kwargs)
+        return interpreted(_with_closure(function.fn))(*args, **kwargs)
+
+    def bound(function: Any, instance: Any, owner: Any = None) -> Any:
+        return function if instance is None else partial(call, function, instance)
 
     knobs().runtime.interpret = True
     jit_function().__call__ = call
-    interpreted(kernel.fn).run(*arguments, grid=grid, warmup=False, **keywords)
+    jit_function().__get__ = bound  # methods of aggregates
+    interpreted(_with_closure(kernel.fn)).run(*arguments, grid=grid, warmup=False, **keywords)
+
+
+@functools.cache
+def _with_closure(function: Any) -> Any:
+    """A function that finds the variables of its closure among its globals, for the interpreter compiles it anew."""
+    if not function.__closure__:
+        return function
+    free = {
+        name: cell.cell_contents
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True)
+        if cell != types.CellType()  # not set yet
+    }
+    scope = {**function.__globals__, **free}
+    copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__annotations__ = function.__annotations__
+    return copy
 
 
 # --- drivers ------------------------------------------------------------------------------

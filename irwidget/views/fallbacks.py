@@ -28,6 +28,7 @@ MOST_ROWS = 2000
 """Passes that the list of a lowering names above that."""
 TEXT_LINES = 60
 HTML_LINES = 200
+REMARKS = 8
 
 
 def is_large(trace: Trace) -> bool:
@@ -40,13 +41,25 @@ def is_large(trace: Trace) -> bool:
 def text(traces: Sequence[Trace]) -> str:
     """The passes as a table, and the last change as a unified diff of at most 60 lines."""
     all_large = _too_much(traces)
-    return "\n\n".join(_text(trace, all_large or is_large(trace)) for trace in traces)
+    told = zip(traces, _remarks(traces), strict=True)
+    return "\n\n".join(_text(trace, all_large or is_large(trace), remarks) for trace, remarks in told)
 
 
 def html(traces: Sequence[Trace]) -> str:
     """The same as HTML that reads well without styles and scripts; the diff has at most 200 lines."""
     all_large = _too_much(traces)
-    return "\n".join(_html(trace, all_large or is_large(trace)) for trace in traces)
+    told = zip(traces, _remarks(traces), strict=True)
+    return "\n".join(_html(trace, all_large or is_large(trace), remarks) for trace, remarks in told)
+
+
+def _remarks(traces: Sequence[Trace]) -> Iterator[list[str]]:
+    """Of each what there is to say though it did not fail: what was left out, or not checked and why. Each once."""
+    seen: set[str] = set()
+    for trace in traces:
+        said = (f"{one.severity}: {one.message}" for one in trace.diagnostics if one.severity in ("remark", "warning"))
+        new = [one for one in dict.fromkeys(said) if one not in seen]
+        seen |= set(new)
+        yield capped(new, REMARKS)
 
 
 def _too_much(traces: Sequence[Trace]) -> bool:
@@ -136,10 +149,11 @@ def _failed(trace: Trace) -> str:
     return f"{failure.pass_name or step_name(trace, failure)} failed: {failure.message}"
 
 
-def _text(trace: Trace, large: bool) -> str:
+def _text(trace: Trace, large: bool, remarks: Sequence[str]) -> str:
     lines = [_title(trace)]
     if facts := _facts(trace):
         lines.append(facts)
+    lines += remarks
     lines += aligned([("#", "pass", "gone", "new"), *_rows(trace, large)], right=(0, 2, 3))
     if failed := _failed(trace):
         lines += ["", f"error: {failed}"]
@@ -148,11 +162,12 @@ def _text(trace: Trace, large: bool) -> str:
     return "\n\n".join(["\n".join(map(shortened, lines)), *graph_text.graphs(trace.attachments)])
 
 
-def _html(trace: Trace, large: bool) -> str:
+def _html(trace: Trace, large: bool, remarks: Sequence[str]) -> str:
     facts, failed = _facts(trace), _failed(trace)
     rows = [(number, tag("code", shortened(name)), gone, new) for number, name, gone, new in _rows(trace, large)]
     parts = [
         tag("p", tag("strong", shortened(_title(trace))), shortened(f". {facts}") if facts else ""),
+        *(tag("p", shortened(remark)) for remark in remarks),
         table(("#", "pass", "gone", "new"), rows),
     ]
     if failed:

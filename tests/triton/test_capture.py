@@ -16,6 +16,7 @@ from triton.runtime.jit import JITFunction
 
 from irwidget.errors import PassError, UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
+from irwidget.views import fallbacks
 from tests.triton.kernels import add, add_kernel, matmul_body
 
 
@@ -398,3 +399,27 @@ def test_benchmarks_in_a_cell_run_once():
 
     assert len(frontend.capture(cell, "sm_90")) == 1
     assert len(calls) < 20
+
+
+def test_comparisons_without_values_are_not_checked_and_the_cell_goes_on():
+    from torch.testing import assert_close  # as an earlier cell would have it
+
+    def cell():
+        x = torch.randn(8192, device="cuda")
+        y = add(x, x)
+        assert_close(y, x + x)
+        triton.testing.assert_close(y, x + x)
+        with pytest.raises(AssertionError, match="shape"):
+            assert_close(y, x[:5])
+        add(y.half(), x)
+
+    launches = frontend.capture(cell)
+    assert len(launches) == 2
+    said = [one.message for one in launches.diagnostics]
+    assert len(said) == 2
+    assert all(one.startswith("not checked: ") and "test_capture.py" in one for one in said)
+    shown = fallbacks.text([frontend.lower(launch, to="triton_ir") for launch in launches])
+    assert [shown.count(one) for one in said] == [1, 1]  # once for both
+    assert_close(torch.ones(2), torch.ones(2))
+    with pytest.raises(AssertionError):
+        assert_close(torch.ones(2), torch.zeros(2))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from irwidget.frontends.triton import gpu, tensors
+from irwidget.frontends.triton import cuda, gpu, tensors
 from irwidget.toolchain import triton_private as private
 from irwidget.toolchain.triton_archs import find
 from tests.triton.kernels import add_kernel
@@ -75,6 +75,8 @@ def test_ptxas_is_run_by_subprocess():
     function = inspect.unwrap(type(private.make_backend(NVIDIA)).make_cubin)
     assert private.SUBPROCESS in function.__globals__
     assert private.SUBPROCESS in function.__code__.co_names
+    assert private.TEMPFILE in function.__globals__
+    assert private.TEMPFILE in function.__code__.co_names
 
 
 def test_stages_come_in_order(backend: Any):
@@ -235,7 +237,7 @@ def test_a_driver_answers_all_that_its_base_class_asks_for():
     assert not getattr(type(gpu.driver(NVIDIA)), "__abstractmethods__", None)
 
 
-@pytest.mark.parametrize("name", sorted(gpu.torch_cuda(NVIDIA)))
+@pytest.mark.parametrize("name", sorted(cuda.torch_cuda(NVIDIA)))
 def test_torch_cuda_has_what_is_answered_for_it(name: str):
     assert hasattr(torch.cuda, name)
 

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from irwidget.errors import UnsupportedError
 from irwidget.frontends import triton as frontend
-from irwidget.frontends.triton.known import LIMIT
+from irwidget.frontends.triton.known import FLOATS, LIMIT
 from irwidget.frontends.triton.writes import reaches_anything, written
 
 CAN_READ = "sm_80"
@@ -166,12 +166,12 @@ def test_a_deep_copy_has_no_values_and_leaves_those_of_its_original():
     "make",
     [
         lambda: torch.zeros(LIMIT + 1, dtype=torch.int32, device="cuda"),
-        lambda: torch.zeros(2, device="cuda"),
-        lambda: torch.tensor([1.0, 2.0], device="cuda"),
-        lambda: torch.randn(4, device="cuda"),
+        lambda: torch.zeros(FLOATS + 1, device="cuda"),
+        lambda: torch.empty(4, device="cuda"),
+        lambda: torch.nn.Linear(2, 2).cuda().weight.detach(),
     ],
 )
-def test_large_tensors_and_those_of_floats_have_no_values(make):
+def test_large_tensors_and_those_that_nobody_filled_have_no_values(make):
     with pytest.raises(UnsupportedError, match="needs the value"):
         frontend.capture(lambda: make().sum().item(), CAN_READ)
 
@@ -224,3 +224,18 @@ def test_autocast_computes_in_the_dtypes_of_a_gpu(values):
         assert (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")) == at_first
     finally:
         left.__exit__(None, None, None)
+
+
+def test_random_floats_are_read_and_said_to_be_the_cpus():
+    seen = []
+
+    def cell():
+        x = torch.zeros(64, device="cuda", dtype=torch.int32)
+        torch.manual_seed(3)
+        seen.append((torch.rand(4, device="cuda") * 2).tolist())
+        reading[(1,)](x, x, x, 64)
+
+    launches = frontend.capture(cell, CAN_READ)
+    torch.manual_seed(3)
+    assert seen == [(torch.rand(4) * 2).tolist()]
+    assert [one.message.partition(" that")[0] for one in launches.diagnostics] == ["floats", "random numbers"]

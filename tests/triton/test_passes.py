@@ -14,7 +14,8 @@ import torch
 import triton
 import triton.language as tl
 
-from irwidget.errors import UsageError
+import irwidget
+from irwidget.errors import PassError, UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.specialization import backend_of
 from irwidget.toolchain import client, triton_archs, triton_lines, triton_opt
@@ -169,6 +170,25 @@ def bad_assembly(x_ptr):
     x = tl.load(x_ptr + tl.arange(0, 32))
     y = tl.inline_asm_elementwise("bogus.b32 $0, $1;", "=r,r", [x], dtype=tl.int32, is_pure=True, pack=1)
     tl.store(x_ptr + tl.arange(0, 32), y)
+
+
+def test_what_an_assembler_refuses_leaves_no_file_and_can_be_seen_again(tmp_path, monkeypatch):
+    client.shutdown()  # a worker keeps the temporary folder that it began with
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    low = None
+    for arch, tool in (("sm_80", "ptxas"), ("gfx942", "ld.lld")):
+        with pytest.raises(PassError, match=f"{tool} .*failed") as raised:
+            irwidget.lower(bad_assembly, "*i32", to="triton_nvptx" if tool == "ptxas" else "triton_amdgpu", arch=arch)
+        if tool == "ptxas":
+            low = raised.value.lowering
+            command = str(raised.value).splitlines()[-1].split()
+    assert list((tmp_path / "tmp").iterdir()) == []
+    client.shutdown()
+    low.save(tmp_path / "before.ptx")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert "bogus" in done.stdout + done.stderr
 
 
 def test_what_ptxas_refuses_keeps_every_dump_before_it():

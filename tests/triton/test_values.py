@@ -44,6 +44,62 @@ def through_pointers(where_ptr, n):
         tl.store(target, i + 1.0)
 
 
+@triton.jit
+def thrice(x):
+    return x * 3
+
+
+def adds(twice, number):  # which hides the function of the module
+    more = tl.constexpr(number)
+
+    @triton.jit
+    def kernel(x_ptr, BLOCK: tl.constexpr):
+        index = tl.arange(0, BLOCK)
+        tl.store(x_ptr + index, twice(tl.load(x_ptr + index)) + more)
+
+    return kernel
+
+
+@tl.core._aggregate
+class Pair:
+    one: tl.tensor
+    other: tl.tensor
+
+    @triton.constexpr_function
+    def __init__(self, one, other):
+        self.one = one
+        self.other = other
+
+    @triton.jit
+    def total(self, factor):
+        return (self.one + self.other) * factor
+
+
+@triton.jit
+def uses_a_method(x_ptr, BLOCK: tl.constexpr):
+    index = tl.arange(0, BLOCK)
+    pair = Pair(tl.load(x_ptr + index), index.to(tl.float32))
+    tl.store(x_ptr + index, pair.total(3))
+
+
+def test_closures_and_methods_are_executed():
+    seen = []
+
+    def cell():
+        x = torch.ones(4, device="cuda")
+        adds(twice, 5)[(1,)](x, BLOCK=4)
+        adds(thrice, 7)[(1,)](x, BLOCK=4)
+        seen.append(x.tolist())
+        uses_a_method[(1,)](x, BLOCK=4)
+        seen.append(x.tolist())
+
+    with frontend.recording("sm_90", values=True) as launches:
+        cell()
+    assert len(launches) == 3
+    assert not launches.diagnostics
+    assert seen == [[28.0] * 4, [84.0, 87.0, 90.0, 93.0]]
+
+
 def test_host_code_reads_results_and_goes_on():
     seen = []
 

@@ -16,7 +16,7 @@ from functools import partial
 import torch
 
 from irwidget import private_torch
-from irwidget.frontends.triton import gpu
+from irwidget.frontends.triton import cuda, generators, gpu
 from irwidget.frontends.triton.measuring import not_measured
 from irwidget.frontends.triton.scopes import replaced
 from irwidget.frontends.triton.tensors import on_a_gpu
@@ -35,10 +35,10 @@ def machine(arch: Arch, tell: Callable[[str], None] = lambda _: None) -> Generat
         for name in ("range_push", "range_pop", "mark"):
             stack.enter_context(replaced(torch.cuda.nvtx, name, gpu.no_op()))
         stack.enter_context(replaced(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, gpu.driver(arch)))
-        for name, value in gpu.torch_cuda(arch).items():
-            stack.enter_context(replaced(torch.cuda, name, value))
+        for owner, name, value in cuda.replacements(arch, tell):
+            stack.enter_context(replaced(owner, name, value))
         stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
-        stack.enter_context(replaced(torch, "Generator", gpu.Generator))
+        stack.enter_context(replaced(torch, "Generator", generators.Generator))
         stack.enter_context(replaced(torch, "compile", gpu.not_compiled(tell)))
         for module, name in triton_private.vendor_libraries():
             stack.enter_context(replaced(module, name, partial(gpu.VendorLibrary, name, tell)))

@@ -1,17 +1,16 @@
-"""A GPU that is not there, as Triton's driver and `torch.cuda` describe it: what they answer for an architecture."""
+"""A GPU that is not there, as Triton's driver describes it: what it answers for an architecture."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from irwidget.devices import on_cpu
+from irwidget import private_torch
 from irwidget.frontends.triton.failures import NotExecuted
-from irwidget.frontends.triton.measuring import Unmeasured, not_measured
+from irwidget.frontends.triton.measuring import not_measured
 from irwidget.private_torch import FakeTensor
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
@@ -97,42 +96,13 @@ def capability(arch: Arch) -> tuple[int, int]:
     return int(digits[:-2]), int(digits[-2], 16)
 
 
-class _Event:
-    """torch.cuda.Event without a GPU: no time passes that could be measured."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    def record(self, stream: Any = None) -> None:
-        pass
-
-    def wait(self, stream: Any = None) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        pass
-
-    def query(self) -> bool:
+def forget_all() -> bool:
+    """Have nothing known of any tensor, where something unseen may have written; False where tensors have values."""
+    tensor = torch.empty(0)
+    if isinstance(tensor, FakeTensor):
+        private_torch.forget_values(tensor.fake_mode)
         return True
-
-    def elapsed_time(self, other: Any) -> float:
-        return Unmeasured()
-
-
-class _Stream(_Event):
-    """torch.cuda.Stream without a GPU."""
-
-    cuda_stream = 0
-    device = CUDA
-
-    def wait_stream(self, stream: Any) -> None:
-        pass
-
-    def wait_event(self, event: Any) -> None:
-        pass
-
-    def record_event(self, event: Any = None) -> _Event:
-        return event or _Event()
+    return False
 
 
 class VendorLibrary:
@@ -144,43 +114,11 @@ class VendorLibrary:
     def __getattr__(self, name: str) -> Callable[..., None]:
         def compute(*args: Any, **kwargs: Any) -> None:
             """Raises NotExecuted where tensors have values, for the result has none."""
-            if not isinstance(torch.empty(0), FakeTensor):
+            if not forget_all():
                 raise NotExecuted(f"{self._name}.{name} is a library's for a GPU, and there is none")
             self._tell(f"{self._name}.{name} is left out: a library's for a GPU, it has no kernel that could be shown")
 
         return compute
-
-
-class _CudaGraph:
-    """torch.cuda.CUDAGraph without a GPU: what is launched while it is captured is launched, once."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    def replay(self) -> None:
-        """Does nothing where tensors have no values. Raises NotExecuted where they have."""
-        if not isinstance(torch.empty(0), FakeTensor):
-            raise NotExecuted("a CUDA graph is not replayed without a GPU")
-
-    def capture_begin(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    capture_end = reset = capture_begin
-
-    def pool(self) -> tuple[int, int]:
-        return 0, 0
-
-
-def _captured(graph: Any = None, *args: Any, **kwargs: Any) -> contextlib.AbstractContextManager[Any]:
-    """torch.cuda.graph without a GPU."""
-    return contextlib.nullcontext(graph)
-
-
-class Generator(torch.Generator):
-    """torch.Generator, on the CPU."""
-
-    def __new__(cls, device: Any = "cpu") -> Generator:
-        return super().__new__(cls, on_cpu(device))  # pyright: ignore[reportCallIssue]
 
 
 def not_compiled(tell: Callable[[str], None]) -> Callable[..., Any]:
@@ -195,65 +133,3 @@ def not_compiled(tell: Callable[[str], None]) -> Callable[..., Any]:
 
 def no_op() -> Callable[..., None]:
     return lambda *args, **kwargs: None
-
-
-def _nothing() -> Callable[..., Any]:
-    return lambda *args, **kwargs: contextlib.nullcontext()
-
-
-def torch_cuda(arch: Arch) -> dict[str, Any]:
-    """What `torch.cuda` answers."""
-    name = f"{arch.name} (irwidget, no GPU)"
-    shown = SimpleNamespace(
-        name=name,
-        major=capability(arch)[0],
-        minor=capability(arch)[1],
-        gcnArchName=arch.name,
-        multi_processor_count=arch.multiprocessors,
-        total_memory=80 << 30,
-        warp_size=arch.warp_size,
-        shared_memory_per_block=48 << 10,
-        shared_memory_per_block_optin=arch.shared_memory,
-        shared_memory_per_multiprocessor=arch.shared_memory,
-        regs_per_multiprocessor=arch.registers,
-        max_threads_per_multi_processor=2048,
-        max_threads_per_block=1024,
-        is_integrated=False,
-        is_multi_gpu_board=False,
-        L2_cache_size=50 << 20,
-    )
-
-    quiet = [
-        "synchronize",
-        "empty_cache",
-        "set_device",
-        "init",
-        "reset_peak_memory_stats",
-        "manual_seed",
-        "manual_seed_all",
-        "set_stream",
-        "ipc_collect",
-    ]
-    return {
-        "is_available": lambda: True,
-        "is_initialized": lambda: True,
-        "device_count": lambda: 1,
-        "current_device": lambda: 0,
-        "get_device_name": lambda device=None: name,
-        "get_device_capability": lambda device=None: capability(arch),
-        "get_device_properties": lambda device=None: shown,
-        "is_bf16_supported": lambda *a, **k: True,
-        "current_stream": lambda device=None: _Stream(),
-        "default_stream": lambda device=None: _Stream(),
-        "memory_allocated": lambda device=None: 0,
-        "max_memory_allocated": lambda device=None: 0,
-        "mem_get_info": lambda device=None: (80 << 30, 80 << 30),
-        "device": _nothing(),
-        "device_of": _nothing(),
-        "stream": _nothing(),
-        "Stream": _Stream,
-        "CUDAGraph": _CudaGraph,
-        "graph": _captured,
-        "Event": _Event,
-        **{name: no_op() for name in quiet},  # each of its own: Dynamo knows functions by identity
-    }

@@ -1,7 +1,7 @@
 """Values that the cell's own numbers give, on a machine where tensors have none.
 
-Small tensors of integers (`torch.tensor([0, 256, 500])`, `torch.arange(8)`), and what host code computes of them,
-keep their values, so that it can read lengths, offsets and tables; random integers are drawn. A kernel that may
+Small tensors (`torch.tensor([0, 256, 500])`, `torch.rand(8)`), and what host code computes of them, keep their values,
+so that it can read lengths, offsets, tables and thresholds; random numbers are drawn by the CPU. A kernel that may
 write into one ends that.
 """
 
@@ -20,7 +20,9 @@ from irwidget.frontends.triton.writes import reaches_anything, written
 from irwidget.private_torch import pytree
 
 LIMIT = 1 << 16
-"""How many elements a tensor may have whose values are kept."""
+"""How many elements a tensor of integers may have whose values are kept."""
+FLOATS = 1 << 12
+"""How many one of floats may have: more are data, and cost time to compute."""
 
 _FILLED: dict[str, Any] = {
     "zeros": lambda args: 0,
@@ -35,18 +37,18 @@ _FILLED: dict[str, Any] = {
 }
 """Operators that fill a tensor with one number."""
 _COMPUTED = frozenset(["arange", "eye", "tril_indices", "triu_indices"])
-_DRAWN = frozenset(["randint", "randperm"])
+_DRAWN = frozenset(["randint", "randperm", "rand", "randn"])
 _READING = frozenset(["_local_scalar_dense", "equal", "nonzero", "masked_select", "_unique2", "repeat_interleave"])
 """Operators by which host code reads values, or makes sizes of them."""
 
 
 def is_small(tensor: torch.Tensor) -> bool:
-    """Whether the values of a tensor are kept: those of few integers, and of one number.
+    """Whether the values of a tensor are kept: those of few numbers."""
+    return tensor.numel() <= (FLOATS if _inexact(tensor) else LIMIT)
 
-    Host code launches by lengths and offsets; of floats it would read what a GPU rounds otherwise.
-    """
-    exact = not (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
-    return tensor.numel() <= (LIMIT if exact else 1)
+
+def _inexact(tensor: torch.Tensor) -> bool:
+    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
 
 
 _MARK = "_irwidget_drawn"
@@ -59,18 +61,20 @@ def _name(func: Any) -> str:
     return str(getattr(func, "__name__", "")).partition(".")[0]
 
 
-def follow_random(func: Any, given: Any, made: Any, tell: Callable[[str], None]) -> None:
-    """Mark what an operator makes of random numbers, and `tell` where host code reads them.
+def follow(func: Any, given: Any, made: Any, tell: Callable[[str], None]) -> None:
+    """Mark what an operator makes of random numbers, and `tell` where host code reads them, or floats.
 
     `given` are its arguments, `made` is its result.
     """
+    if _name(func) in _READING and any(isinstance(x, torch.Tensor) and _inexact(x) for x in pytree.tree_leaves(given)):
+        tell("floats that the cell reads are computed by the CPU; a GPU may round otherwise")
     if not _drawn.any and _name(func) not in _DRAWN:
         return
     _drawn.any = True
     if _name(func) not in _DRAWN and not any(getattr(one, _MARK, False) for one in pytree.tree_leaves(given)):
         return
     if _name(func) in _READING:
-        tell("random integers that the cell reads are those of the CPU's generator; a GPU draws others")
+        tell("random numbers that the cell reads are those of the CPU's generator; a GPU draws others")
     for one in pytree.tree_leaves(made):
         if isinstance(one, torch.Tensor):
             setattr(one, _MARK, True)
@@ -88,14 +92,14 @@ def _draw(func: Any, args: Any, kwargs: Mapping[str, Any]) -> torch.Tensor:
 
 
 def constructed(func: Any, args: Any, kwargs: Mapping[str, Any], made: torch.Tensor) -> torch.Tensor | None:
-    """What an operator makes that makes few integers of numbers alone, as a real tensor; None for any other.
+    """What an operator makes that makes few numbers of numbers alone, as a real tensor; None for any other.
 
     `made` is its result without values.
     """
     name = _name(func)
     if name not in _FILLED and name not in _COMPUTED | _DRAWN:
         return None
-    if made.dtype.is_floating_point or made.dtype.is_complex or not is_small(made) or made.layout is not torch.strided:
+    if not is_small(made) or made.layout is not torch.strided:
         return None
     with as_it_is():
         if name in _DRAWN:

@@ -15,7 +15,7 @@ from irwidget.frontends.triton.captured import CapturedKernel
 from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.kernels import kernels
 from irwidget.frontends.triton.launch import Launch
-from irwidget.frontends.triton.references import References
+from irwidget.frontends.triton.references import References, left_out
 from irwidget.frontends.triton.scopes import replaced
 from irwidget.frontends.triton.specialization import specialize
 from irwidget.frontends.triton.stand_ins import stand_in
@@ -218,6 +218,8 @@ def recording(
                 stack.enter_context(device.pretend(launches.arch, values=values, tell=launches.remark))
             if launches.values:
                 stack.enter_context(launches.references.watched(_calling_line))
+            elif not real:
+                stack.enter_context(left_out(launches.remark, _calling_line))
             stack.enter_context(replaced(tuner, "run", tune(launches, tuner.run)))
             stack.enter_context(replaced(kernel, "run", run(launches, kernel.run)))
             yield launches

@@ -42,7 +42,7 @@ class _FakeMode(FakeTensorMode):
             made = self._dispatched(func, types, args, given)
             value = known.constructed(func, args, given, made) if isinstance(made, FakeTensor) else None
             made = made if value is None else private_torch.with_value(self, value)
-            known.follow_random(func, (args, given), made, self.tell)
+            known.follow(func, (args, given), made, self.tell)
             return made
         finally:
             self.depth -= 1
@@ -125,7 +125,9 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.device.__get__: lambda tensor: CUDA,  # pyright: ignore[reportAttributeAccessIssue]
     torch.Tensor.is_cuda.__get__: lambda tensor: True,  # pyright: ignore[reportAttributeAccessIssue]
     torch.Tensor.get_device: lambda tensor: 0,
+    torch.Tensor.is_cpu.__get__: lambda tensor: False,  # pyright: ignore[reportAttributeAccessIssue]
     torch.Tensor.cuda: lambda tensor, *args, **kwargs: tensor,
+    torch.Tensor.pin_memory: lambda tensor, *args, **kwargs: tensor,
     torch.Tensor.data_ptr: lambda tensor: _address(tensor),
     torch.Tensor.numpy: lambda tensor, *args, **kwargs: _array("numpy", tensor, *args, **kwargs),
     torch.Tensor.__array__: lambda tensor, *args, **kwargs: _array("__array__", tensor, *args, **kwargs),
@@ -200,6 +202,7 @@ def on_a_gpu(*, values: bool, tell: Callable[[str], None] = lambda _: None) -> G
             shown: dict[str, Callable[[Any], Any]] = {
                 "device": shown_device,
                 "is_cuda": lambda tensor: shown_device(tensor).type == "cuda",
+                "is_cpu": lambda tensor: shown_device(tensor).type == "cpu",
             }
             for name, getter in shown.items():
                 stack.enter_context(replaced(FakeTensor, name, property(getter)))

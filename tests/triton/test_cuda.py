@@ -1,0 +1,116 @@
+"""What `torch.cuda` and its siblings answer in a cell without a GPU."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import pytest
+import torch
+
+from irwidget.errors import IRWidgetError, UnsupportedError
+from irwidget.frontends.triton.device import pretend
+from irwidget.toolchain.triton_archs import find
+
+SM90 = find("sm_90")
+GIVEN = {"new_state": torch.zeros(16, dtype=torch.uint8), "new_states": (), "callables": abs}
+"""Arguments of functions of `torch.cuda`, by name; for all others 0 will do."""
+CALLS = {
+    name: [
+        GIVEN.get(one.name, 0)
+        for one in inspect.signature(getattr(torch.cuda, name)).parameters.values()
+        if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+    ]
+    for name in torch.cuda.__all__
+    if inspect.isfunction(getattr(torch.cuda, name))
+}
+
+
+@pytest.mark.parametrize("values", [False, True], ids=["shapes", "values"])
+def test_every_function_answers_or_says_that_there_is_no_gpu(values: bool):
+    refused: list[str] = []
+    said: list[str] = []
+    with pretend(SM90, values=values):
+        for name, arguments in CALLS.items():
+            try:
+                getattr(torch.cuda, name)(*arguments)
+            except IRWidgetError as error:
+                refused.append(name)
+                said.append(str(error))
+    assert all(f"torch.cuda.{name} asks a GPU" in one for name, one in zip(refused, said, strict=True))
+    assert {"memory_summary", "current_blas_handle"} <= set(refused)
+    assert not {"get_rng_state", "initial_seed", "memory_stats", "current_stream"} & set(refused)
+
+
+def test_all_is_put_back():
+    def state() -> list[object]:
+        homes = (torch.cuda, torch.cuda.random, torch.cuda.memory, torch.cuda.profiler, torch.accelerator, torch.Tensor)
+        return [value for home in homes for value in vars(home).values()]
+
+    before = state()
+    with pretend(SM90):
+        assert state() != before
+    after = state()
+    assert len(after) == len(before)
+    assert all(one is other for one, other in zip(before, after, strict=True))
+
+
+def test_the_default_generator_has_a_seed_and_an_offset():
+    told: list[str] = []
+    with pretend(SM90, tell=told.append):
+        (generator,) = torch.cuda.default_generators
+        torch.manual_seed(5)
+        seed, offset = generator.get_state().view(torch.int64)
+        assert (int(seed), int(offset)) == (5, 0)
+        torch.cuda.manual_seed(-3)
+        generator.set_offset(8)
+        kept = torch.cuda.get_rng_state()
+        assert kept.view(torch.int64).tolist() == [-3, 8]
+        assert torch.cuda.initial_seed() == (1 << 64) - 3
+        with torch.random.fork_rng():
+            torch.cuda.manual_seed(1)
+            assert generator.get_offset() == 0
+        assert (torch.cuda.initial_seed(), generator.get_offset()) == ((1 << 64) - 3, 8)
+        generator.set_state(torch.empty(16, dtype=torch.uint8))  # of which nothing is known
+        assert (torch.cuda.random.initial_seed(), generator.get_offset()) == ((1 << 64) - 3, 8)
+        assert torch.Generator("cuda").device.type == "cuda"
+        assert torch.Generator().device.type == "cpu"
+        assert torch.rand(4, generator=torch.Generator("cuda").manual_seed(1), device="cuda").shape == (4,)
+    assert any("offset of the GPU's random generator" in one for one in told)
+
+
+@pytest.mark.parametrize("values", [False, True], ids=["shapes", "values"])
+def test_tensors_are_on_the_gpu(values: bool):
+    with pretend(SM90, values=values):
+        x = torch.ones(4, pin_memory=True).pin_memory().to("cuda", non_blocking=True)
+        x.record_stream(torch.cuda.current_stream())
+        assert (x.is_cuda, x.is_cpu, x.device.type) == (True, False, "cuda")
+        assert isinstance(x, torch.cuda.FloatTensor)
+        assert torch.accelerator.current_accelerator() == torch.device("cuda")
+        torch.accelerator.synchronize()
+        assert x.tolist() == [1.0] * 4
+
+
+def test_no_number_is_made_up():
+    with pretend(SM90):
+        assert math.isnan(torch.cuda.max_memory_allocated() / 2**20)
+        assert math.isnan(torch.cuda.memory_stats()["allocated_bytes.all.peak"])
+        properties = torch.cuda.get_device_properties(0)
+        assert not hasattr(properties, "uuid")
+        with pytest.raises(UnsupportedError, match="uuid"):
+            properties.uuid  # noqa: B018
+        with pytest.raises(UnsupportedError, match="cudaHostRegister"):
+            torch.cuda.cudart().cudaHostRegister(0, 1, 0)
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            assert torch.cuda.is_current_stream_capturing()
+        assert not torch.cuda.is_current_stream_capturing()
+
+
+def test_what_a_graph_may_write_is_forgotten():
+    with pretend(SM90):
+        graph = torch.cuda.CUDAGraph()
+        known = torch.zeros(4, device="cuda")
+        assert known.tolist() == [0.0] * 4
+        graph.replay()
+        with pytest.raises(Exception, match="_local_scalar_dense"):
+            known.tolist()
