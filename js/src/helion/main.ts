@@ -115,7 +115,8 @@ class KernelLinks implements View {
   }
 
   async start(): Promise<void> {
-    this.kernel = await readJson<LinkedKernel>(this.model.get("data") as DataView<ArrayBuffer>);
+    const kept = await readJson<LinkedKernel>(this.model.get("data") as DataView<ArrayBuffer>);
+    this.kernel = { ...kept, programs: kept.programs ?? [] }; // a notebook may keep a view from before there were any
     this.numbers = new Map(this.kernel.nodes.map(({ name }, i) => [name, i]));
     this.name.textContent = this.kernel.name;
     this.stages.replaceChildren(
