@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from irwidget.frontends import decompositions_narrow
+
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
@@ -102,7 +104,7 @@ def _is_narrow(index: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.int32
 
 
-def _has_narrow(indices: list[Any]) -> bool:
+def _has_narrow(indices: list[Any], *_: Any) -> bool:
     return None in indices and any(map(_is_narrow, indices))
 
 
@@ -116,7 +118,7 @@ def _pow(x: Any, exponent: Any) -> Any:
     return made
 
 
-def _is_integer_power(x: Any, exponent: Any) -> bool:
+def _is_integer_power(x: Any, exponent: Any, *_: Any) -> bool:
     value: Any = x.meta.get("val") if isinstance(x, torch.fx.Node) else x
     integer = not (value.dtype.is_floating_point or value.dtype.is_complex or value.dtype == torch.bool)
     return integer and isinstance(exponent, int) and exponent >= 0
@@ -177,21 +179,47 @@ def _table() -> dict[Any, Callable[..., Any]]:
     return table
 
 
-_SOMETIMES: dict[Any, Callable[[Any, Any], bool]] = {
-    **dict.fromkeys(_INDEX_PUTS, lambda _, indices: _has_narrow(indices)),
+_SOMETIMES: dict[Any, Callable[..., bool]] = {
+    **dict.fromkeys(_INDEX_PUTS, lambda _, indices, *__: _has_narrow(indices)),
     aten.pow.Tensor_Scalar: _is_integer_power,
 }
-"""Operators that are taken apart for some arguments only, and whether they are for the first two."""
+"""Operators that are taken apart for some arguments only, and whether they are for these."""
 
 
-def of_parts() -> dict[Any, Callable[..., Any]]:
+def _either(first: Callable[..., Any], second: Callable[..., Any] | None) -> Callable[..., Any]:
+    """The first of two decompositions that takes the arguments."""
+    if second is None:
+        return first
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        found = first(*args, **kwargs)
+        return second(*args, **kwargs) if found is NotImplemented else found
+
+    return made
+
+
+def of_parts(language: str) -> dict[Any, Callable[..., Any]]:
     """The decompositions of operators that come up where complex numbers are written in parts."""
-    return {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll, aten.unfold.default: _unfold}
+    table = {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll, aten.unfold.default: _unfold}
+    return _with(decompositions_narrow.table(language), table)
 
 
-def of(program: ExportedProgram) -> dict[Any, Callable[..., Any]]:
-    """The decompositions of the operators that a program has."""
+def of(program: ExportedProgram, language: str) -> dict[Any, Callable[..., Any]]:
+    """The decompositions of the operators that a program has; `language`, `TOSA` or `StableHLO`, has fewer itself."""
     modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
     nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
-    targets = {node.target for node in nodes if _SOMETIMES.get(node.target, lambda *_: True)(*node.args[:2])}
-    return {operator: function for operator, function in _table().items() if operator in targets}
+    narrow = decompositions_narrow.table(language)
+    chosen = {node.target for node in nodes if _SOMETIMES.get(node.target, _always)(*node.args)}
+    chosen |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
+    return {operator: function for operator, function in _with(narrow, _table()).items() if operator in chosen}
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _with(
+    narrow: dict[Any, Callable[..., Any]], table: dict[Any, Callable[..., Any]]
+) -> dict[Any, Callable[..., Any]]:
+    """Both tables; of what is in both, the first that takes the arguments."""
+    return {**table, **{operator: _either(function, table.get(operator)) for operator, function in narrow.items()}}
