@@ -208,7 +208,15 @@ def _scatter_add(x: Any, dim: int, index: Any, values: Any) -> Any:
 
 
 def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
-    """Values added at indices of the first dimensions, as one index of all of these."""
+    """Values added at indices of the first dimensions, as one index of all of these.
+
+    Those at indices of a later dimension alone, added or not, are written with that one first.
+    """
+    dim = _later(indices)
+    if dim and all(isinstance(extent, int) for extent in x.shape):
+        index = indices[dim]
+        values = values.expand(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :]).movedim(dim, 0)
+        return aten.index_put.default(x.movedim(dim, 0), [index], values, accumulate).movedim(0, dim)
     if not _is_sum_at_first(indices, accumulate):
         return NotImplemented
     count = len(indices)
@@ -228,6 +236,15 @@ def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = F
 def _is_sum_at_first(indices: Any, accumulate: Any) -> bool:
     """Whether an `index_put` adds, at integer indices of the first dimensions."""
     return bool(accumulate) and all(index is not None and _dtype(index) != torch.bool for index in indices)
+
+
+def _later(indices: Any) -> int:
+    """The dimension of the only index, a vector of integers behind dimensions without; 0 of others."""
+    *before, last = indices
+    if not before or any(index is not None for index in before) or _dtype(last) == torch.bool:
+        return 0
+    value = last.meta.get("val") if isinstance(last, torch.fx.Node) else last
+    return len(before) if value.dim() == 1 else 0
 
 
 def _dtype(index: Any) -> Any:
@@ -275,5 +292,8 @@ def table(language: str) -> dict[Any, Callable[..., Any]]:
 
 
 def takes(node: torch.fx.Node) -> bool:
-    """Whether a node of an operator of the table is taken apart; an `index_put` that does not add is lowered as it is."""
-    return "index_put" not in str(node.target) or _is_sum_at_first(*node.args[1:2], *(*node.args[3:4], False)[:1])
+    """Whether a node of an operator of the table is taken apart; some `index_put` are lowered as they are."""
+    if "index_put" not in str(node.target):
+        return True
+    indices: Any = node.args[1]
+    return bool(_later(indices)) or _is_sum_at_first(indices, (*node.args[3:4], False)[0])

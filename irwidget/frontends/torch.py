@@ -203,6 +203,11 @@ _HINTS = (
         "keep the computation in torch operations, or pass the number as an argument",
     ),
     (
+        ("DynamicOutputShapeException",),
+        "the shape of a result depends on the values of a tensor, which are not known while the model is traced",
+        "compute it outside of the model, or with a result of a fixed shape",
+    ),
+    (
         ("Constraints violated",),
         "the model works with one size only of a dimension that dynamic_shapes says is dynamic",
         "leave that dimension out of dynamic_shapes, or compute with x.shape in its place",
