@@ -262,6 +262,7 @@ _SOMETIMES: dict[Any, Callable[..., bool]] = {
 
 def _either(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
     """The first of two decompositions that takes the arguments."""
+
     def made(*args: Any, **kwargs: Any) -> Any:
         found = first(*args, **kwargs)
         return second(*args, **kwargs) if found is NotImplemented else found
@@ -289,9 +290,7 @@ def _always(*_: Any) -> bool:
     return True
 
 
-def _with(
-    narrow: dict[Any, Callable[..., Any]], table: dict[Any, Callable[..., Any]]
-) -> dict[Any, Callable[..., Any]]:
+def _with(narrow: dict[Any, Callable[..., Any]], table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """Both tables; of what is in both, the first that takes the arguments."""
     return {
         **table,

@@ -112,20 +112,6 @@ def _shifted(operator: Any) -> Callable[..., Any]:
     return made
 
 
-def _cumprod(x: Any, dim: int, *, dtype: torch.dtype | None = None) -> Any:
-    """Products with what is 1, 2, 4, ... places before."""
-    x = x.to(dtype or (x.dtype if x.dtype.is_floating_point else torch.int64))
-    length = x.shape[dim] if x.dim() else 1
-    if not isinstance(length, int):
-        return NotImplemented
-    before = 1
-    while before < length:
-        ones = torch.ones_like(x.narrow(dim, 0, before))
-        x = x * torch.cat([ones, x.narrow(dim, 0, length - before)], dim)
-        before *= 2
-    return x
-
-
 def _nearest(x: Any, size: Any, factors: Any) -> Any:
     """Every pixel of an image of another size is one of the old ones; sizes of `x` from its third on."""
     if not all(isinstance(extent, int) for extent in x.shape[2:]):
@@ -244,7 +230,7 @@ def _later(indices: Any) -> int:
     if not before or any(index is not None for index in before) or _dtype(last) == torch.bool:
         return 0
     value = last.meta.get("val") if isinstance(last, torch.fx.Node) else last
-    return len(before) if value.dim() == 1 else 0
+    return len(before) if value is not None and value.dim() == 1 else 0
 
 
 def _dtype(index: Any) -> Any:
@@ -273,7 +259,6 @@ _FOR_TOSA: dict[Any, Callable[..., Any]] = {
     aten.copysign.Tensor: _in_single(_copysign),
     aten.fmod.Tensor: _fmod,
     aten.fmod.Scalar: _fmod,
-    aten.cumprod.default: _cumprod,
     aten.scatter_add.default: _scatter_add,
     **dict.fromkeys((aten.index_put.default, aten._unsafe_index_put.default), _index_put),
     **dict.fromkeys(
