@@ -246,6 +246,13 @@ def _models() -> Iterator[Program]:
     yield Program("big integers", lambda x: x * 3 + 2**53, _integers((5,), low=2**40, high=2**41))
     yield Program("lstm cell", _cell(nn.LSTMCell(6, 5)), _floats((2, 6), (2, 5), (2, 5)))
     yield Program("gru cell", nn.GRUCell(6, 5), _floats((2, 6), (2, 5)))
+    yield Program("fourier", lambda x: torch.fft.fft(x).real, _floats((2, 8)))
+    yield Program("fourier of reals", lambda x: torch.view_as_real(torch.fft.rfft(x, norm="ortho")), _floats((2, 6)))
+    yield Program("fourier filter", _filtered, _floats((2, 8)))
+    yield Program("fourier in two dimensions", lambda x: torch.fft.rfft2(x).abs(), _floats((4, 6)))
+    yield Program("fourier power", lambda x: torch.log1p(torch.fft.rfft(x).abs() ** 2), _floats((2, 16)))
+    yield Program("determinant", torch.det, _floats((4, 4)))
+    yield Program("determinants", lambda x: torch.linalg.slogdet(x)[1], _floats((3, 3, 3)))
     yield Program("rope", _rope, _floats((2, 5, 8)))
     yield Program("mask", _masked, _floats((4, 4)))
     yield Program("infinities", lambda x: torch.where(x > 0, torch.inf, x), _floats((3, 4)))
@@ -267,6 +274,10 @@ def _cell(cell: nn.LSTMCell) -> nn.Module:
 def _added(x: torch.Tensor) -> torch.Tensor:
     x.add_(0.5)
     return x * 2
+
+
+def _filtered(x: torch.Tensor) -> torch.Tensor:
+    return torch.fft.irfft(torch.fft.rfft(x) * torch.tensor([1.0, 0.5, 0.25, 0.1, 0.0]), n=8)
 
 
 def _rope(x: torch.Tensor) -> torch.Tensor:

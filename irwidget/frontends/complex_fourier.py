@@ -15,10 +15,15 @@ LONGEST = 2048
 
 
 def matrices(length: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosines and sines of the turns `2 pi j k / length`: tensors of [length, length]."""
+    """Cosines and sines of the turns `2 pi j k / length`: tensors of [length, length].
+
+    What is zero is exactly that, as in PyTorch's transforms: of a number that is real, the angle is 0 or pi.
+    """
     steps = torch.arange(length)
-    turns = (steps[:, None] * steps[None, :] % length).to(torch.float64) * (2 * math.pi / length)
-    return turns.cos().to(dtype), turns.sin().to(dtype)
+    places = steps[:, None] * steps[None, :] % length
+    turns = places.to(torch.float64) * (2 * math.pi / length)
+    cosine = turns.cos().masked_fill(4 * places % (2 * length) == length, 0.0)
+    return cosine.to(dtype), turns.sin().masked_fill(2 * places % length == 0, 0.0).to(dtype)
 
 
 Matrices = Callable[[int, torch.dtype], tuple[torch.Tensor, torch.Tensor]]
@@ -61,7 +66,7 @@ def fft_r2c(x: Any, dims: Sequence[int], norm: int, onesided: bool, of: Matrices
     length = x.shape[last]
     cosine, sine = of(length, x.dtype)
     kept = length // 2 + 1 if onesided else length
-    half = Pair(_along(x, last, cosine[:, :kept]), -_along(x, last, sine[:, :kept]))
+    half = Pair(_along(x, last, cosine[:, :kept]), _along(x, last, -sine[:, :kept]))  # zeros stay positive
     count = length
     for dim in others:
         count *= x.shape[dim]

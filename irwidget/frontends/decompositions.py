@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
+
+from irwidget.frontends import decompositions_narrow
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 aten: Any = torch.ops.aten
 _SUM, _MEAN, _MAX = 0, 1, 2
+_SHIFTS = {
+    aten.__lshift__.Scalar: aten.bitwise_left_shift.Tensor,
+    aten.__rshift__.Scalar: aten.bitwise_right_shift.Tensor,
+    aten.bitwise_left_shift.Tensor_Scalar: aten.bitwise_left_shift.Tensor,
+    aten.bitwise_right_shift.Tensor_Scalar: aten.bitwise_right_shift.Tensor,
+}
+"""By a number, and the same by a tensor."""
 _INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
 
 
@@ -102,7 +112,7 @@ def _is_narrow(index: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.int32
 
 
-def _has_narrow(indices: list[Any]) -> bool:
+def _has_narrow(indices: list[Any], *_: Any) -> bool:
     return None in indices and any(map(_is_narrow, indices))
 
 
@@ -116,7 +126,7 @@ def _pow(x: Any, exponent: Any) -> Any:
     return made
 
 
-def _is_integer_power(x: Any, exponent: Any) -> bool:
+def _is_integer_power(x: Any, exponent: Any, *_: Any) -> bool:
     value: Any = x.meta.get("val") if isinstance(x, torch.fx.Node) else x
     integer = not (value.dtype.is_floating_point or value.dtype.is_complex or value.dtype == torch.bool)
     return integer and isinstance(exponent, int) and exponent >= 0
@@ -147,6 +157,63 @@ def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
     return rows.reshape(*x.shape[:dim], count, size, *x.shape[dim + 1 :]).movedim(dim + 1, -1)
 
 
+def _shift_of_bytes(operator: Any) -> Callable[..., Any]:
+    """A shift of unsigned bytes as one of wider integers: torch-mlir's passes crash on it."""
+
+    def made(x: Any, count: Any) -> Any:
+        if not _is_shift_of_bytes(x, count):
+            return NotImplemented
+        return operator(x.to(torch.int32) & 255, torch.full_like(x, count, dtype=torch.int32)).to(torch.uint8)
+
+    return made
+
+
+def _with_tensor(operator: Any) -> Callable[..., Any]:
+    """An operator of a tensor and a number as one of two tensors."""
+    return lambda x, number: operator(x, torch.full_like(x, number))
+
+
+def _sub(x: Any, number: Any, *, alpha: Any = 1) -> Any:
+    """Of a number from narrow integers: a sum, on which torch-mlir's passes do not crash."""
+    return aten.add.Tensor(x, -number * alpha) if _is_narrow_difference(x, number) else NotImplemented
+
+
+def _is_narrow_difference(x: Any, number: Any, *_: Any) -> bool:
+    value: Any = x.meta.get("val") if isinstance(x, torch.fx.Node) else x
+    narrow = isinstance(value, torch.Tensor) and value.dtype in (torch.int8, torch.uint8, torch.int16)
+    return narrow and isinstance(number, int)
+
+
+def _is_shift_of_bytes(x: Any, count: Any, *_: Any) -> bool:
+    value: Any = x.meta.get("val") if isinstance(x, torch.fx.Node) else x
+    return isinstance(value, torch.Tensor) and value.dtype == torch.uint8 and isinstance(count, int)
+
+
+def _erfc(x: Any) -> Any:
+    return 1 - torch.erf(x)
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    """The length of a vector, without an overflow of its square."""
+    x, y = torch.abs(x), torch.abs(y)
+    most = torch.maximum(x, y)
+    ratio = torch.minimum(x, y) / most
+    made = most * torch.sqrt(1 + ratio * ratio)
+    return torch.where((most == 0) | (x == math.inf) | (y == math.inf), x + y, made).abs()
+
+
+def _distances(x: Any, y: Any, p: float, compute_mode: Any = None) -> Any:
+    """Between every row of one and every row of the other."""
+    apart = torch.abs(x[..., :, None, :] - y[..., None, :, :])
+    if p == 0:
+        return (apart != 0).to(x.dtype).sum(-1)
+    if p == math.inf:
+        return apart.amax(-1)
+    if p == 1:
+        return apart.sum(-1)
+    return torch.sqrt((apart * apart).sum(-1)) if p == 2 else (apart**p).sum(-1) ** (1 / p)
+
+
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, int) else value
 
@@ -160,6 +227,13 @@ def _table() -> dict[Any, Callable[..., Any]]:
         aten.pow.Tensor_Scalar: _pow,
         aten.roll.default: _roll,
         aten.unfold.default: _unfold,
+        aten.erfc.default: _erfc,
+        aten.hypot.default: _hypot,
+        aten._cdist_forward.default: _distances,
+        aten.sub.Tensor: _sub,
+        aten.bitwise_or.Scalar: _with_tensor(aten.bitwise_or.Tensor),
+        aten.bitwise_xor.Scalar: _with_tensor(aten.bitwise_xor.Tensor),
+        **{name: _shift_of_bytes(operator) for name, operator in _SHIFTS.items()},
         **dict.fromkeys(_INDEX_PUTS, _index_put),
     }
     quantised: Any = torch.ops.quantized_decomposed
@@ -177,21 +251,51 @@ def _table() -> dict[Any, Callable[..., Any]]:
     return table
 
 
-_SOMETIMES: dict[Any, Callable[[Any, Any], bool]] = {
-    **dict.fromkeys(_INDEX_PUTS, lambda _, indices: _has_narrow(indices)),
+_SOMETIMES: dict[Any, Callable[..., bool]] = {
+    **dict.fromkeys(_INDEX_PUTS, lambda _, indices, *__: _has_narrow(indices)),
     aten.pow.Tensor_Scalar: _is_integer_power,
+    **dict.fromkeys(_SHIFTS, _is_shift_of_bytes),
+    aten.sub.Tensor: _is_narrow_difference,
 }
-"""Operators that are taken apart for some arguments only, and whether they are for the first two."""
+"""Operators that are taken apart for some arguments only, and whether they are for these."""
 
 
-def of_parts() -> dict[Any, Callable[..., Any]]:
+def _either(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
+    """The first of two decompositions that takes the arguments."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        found = first(*args, **kwargs)
+        return second(*args, **kwargs) if found is NotImplemented else found
+
+    return made
+
+
+def of_parts(language: str) -> dict[Any, Callable[..., Any]]:
     """The decompositions of operators that come up where complex numbers are written in parts."""
-    return {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll, aten.unfold.default: _unfold}
+    table = {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll, aten.unfold.default: _unfold}
+    return _with(decompositions_narrow.table(language), table)
 
 
-def of(program: ExportedProgram) -> dict[Any, Callable[..., Any]]:
-    """The decompositions of the operators that a program has."""
+def of(program: ExportedProgram, language: str) -> dict[Any, Callable[..., Any]]:
+    """The decompositions of the operators that a program has; `language`, `TOSA` or `StableHLO`, has fewer itself."""
     modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
     nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
-    targets = {node.target for node in nodes if _SOMETIMES.get(node.target, lambda *_: True)(*node.args[:2])}
-    return {operator: function for operator, function in _table().items() if operator in targets}
+    narrow = decompositions_narrow.table(language)
+    chosen = {node.target for node in nodes if _SOMETIMES.get(node.target, _always)(*node.args)}
+    chosen |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
+    return {operator: function for operator, function in _with(narrow, _table()).items() if operator in chosen}
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _with(narrow: dict[Any, Callable[..., Any]], table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """Both tables; of what is in both, the first that takes the arguments."""
+    return {
+        **table,
+        **{
+            operator: _either(table[operator], function) if operator in table else function
+            for operator, function in narrow.items()
+        },
+    }

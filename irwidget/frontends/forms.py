@@ -31,11 +31,14 @@ class Form:
 PLAIN = Form()
 
 
-def other(given: Given, program: ExportedProgram) -> tuple[Form, Given]:
-    """The other form of a model, and what is then exported in its place; PLAIN where there is none."""
+def other(given: Given, program: ExportedProgram, language: str = "") -> tuple[Form, Given]:
+    """The other form of a model, and what is then exported in its place; PLAIN where there is none.
+
+    `language` is that of the IR type where it has fewer operators than linalg: `TOSA` or `StableHLO`.
+    """
     from irwidget.frontends import complex_parts, decompositions
 
-    chosen = decompositions.of(program)
+    chosen = decompositions.of(program, language)
     said = [f"{operator} is decomposed: torch-mlir's passes refuse the program with it" for operator in chosen]
     in_parts = complex_parts.has_complex(program)
     if in_parts:
@@ -50,5 +53,5 @@ def other(given: Given, program: ExportedProgram) -> tuple[Form, Given]:
         )
     if not (in_parts or chosen):
         return PLAIN, given
-    more = decompositions.of_parts() if in_parts else {}
+    more = decompositions.of_parts(language) if in_parts else {}
     return Form(in_parts, {**more, **chosen}, tuple(Diagnostic("remark", one) for one in said)), given

@@ -89,11 +89,12 @@ class Model(Begun):
         self._import_error: IRWidgetError | None = None
         self._options = Options()
         self._lowered_by: dict[str, Model] = {}
+        self._others: dict[str, Model | None] = {}
 
     def prepare(self, options: Options) -> None:
         """Export it."""
         self._options = options
-        if self._other is None:
+        if self._other("") is None:
             _ = self._imported
 
     def lower(self, target: Target, extra: tuple[Step, ...], options: Options) -> Made:
@@ -113,29 +114,35 @@ class Model(Begun):
         if language := next((_NAMES[step] for step in target.steps if step in _NAMES), ""):
             refusing.check_control_flow(self._program, self.given.called, language)
         dynamic = target.name == "tosa_mlir" and refusing.is_dynamic(self._program)
-        if not target.steps or (self._other is None and not dynamic):
+        other = self._other(language)
+        if not target.steps or (other is None and not dynamic):
             return self
         try:
             source, frame = self._imported
         except ExportError:
-            if self._other is None:
+            if other is None:
                 raise
-            return self._other
+            return other
         quiet = replace(options, dumps=False, progress=None)
         failure = base.run(source, target.steps, target.name, quiet, frame).failure
-        if failure is None or (self._other is None and failure.kind != "pass"):
+        if failure is None or (other is None and failure.kind != "pass"):
             return self
-        if self._other is None:
+        if other is None:
             raise refusing.dynamic_refusal(self._program, self.given.called, failure.message)
-        return self._other
+        return other
 
-    @cached_property
-    def _other(self) -> Model | None:
-        """The same model in operators that more of torch-mlir's passes know; None where this is all there is."""
+    def _other(self, language: str) -> Model | None:
+        """The same model in operators that more of torch-mlir's passes know; None where this is all there is.
+
+        `language` is `TOSA` or `StableHLO`, or empty for IR types by way of linalg.
+        """
         if self._form is not PLAIN:
             return None
-        form, given = forms.other(self.given, self._program)
-        return None if form is PLAIN else Model(self.front_end, given, form)
+        if language not in self._others:
+            form, given = forms.other(self.given, self._program, language)
+            same = (one for one in self._others.values() if one and one._form == form)  # exported once
+            self._others[language] = None if form is PLAIN else next(same, None) or Model(self.front_end, given, form)
+        return self._others[language]
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         """The result's, by the model itself; its own failure does not cost the lowering."""

@@ -66,12 +66,30 @@ def export(
             refusing.check_layouts(program, label)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
             if not found:
-                return program.run_decompositions({**private_torch_mlir.decompositions(), **(more or {})})
+                return _decomposed(program, model, args, bool(kwargs or dynamic_shapes), more or {})
     except IRWidgetError:
         raise
     except Exception as error:
         raise explain(error, label, "torch.export") from error
     raise _refused(label, *found)
+
+
+def _decomposed(
+    program: ExportedProgram, model: Any, args: tuple[Any, ...], open_: bool, more: Mapping[Any, Callable[..., Any]]
+) -> ExportedProgram:
+    """The program in the operators that torch-mlir imports; `open_` says that it has keywords or dynamic shapes."""
+    import torch
+
+    table = {**private_torch_mlir.decompositions(), **more}
+    try:
+        return program.run_decompositions(table)
+    except Exception as error:
+        if _NO_STORAGE not in str(error) or open_ or isinstance(model, torch.export.ExportedProgram):
+            raise
+        try:
+            return _with_gradients(model, args).run_decompositions(table)
+        except Exception:
+            raise error from None
 
 
 def traced(
@@ -109,11 +127,17 @@ def _traced(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_s
         transformed = _NO_STORAGE in str(error) or "_functorch" in getattr(model, "__code__", _no_code).co_filename
         if not transformed or dynamic_shapes or kwargs:
             raise
-        from irwidget.private_torch import make_fx
+        return _with_gradients(module, args)
 
-        # gradients within a program, as of torch.func's transforms, which torch.export cannot trace
-        graph = make_fx(lambda *given: module.forward(*given))(*args)
-        return torch.export.export(graph, args, strict=False)
+
+def _with_gradients(model: Any, args: tuple[Any, ...]) -> ExportedProgram:
+    """A program with gradients in it, as of torch.func's transforms, which torch.export cannot trace."""
+    import torch
+
+    from irwidget.private_torch import make_fx
+
+    forward = getattr(model, "forward", model)
+    return torch.export.export(make_fx(lambda *given: forward(*given))(*args), args, strict=False)
 
 
 def _told_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -201,6 +225,16 @@ _HINTS = (
         (".tolist() is not", "aten._local_scalar_dense", "item()"),
         "the values of a tensor are needed as Python numbers, and are not known while the model is traced",
         "keep the computation in torch operations, or pass the number as an argument",
+    ),
+    (
+        ("Cannot access data pointer of Tensor that doesn't have storage", "_view_func_unsafe"),
+        "a gradient within the model, as of torch.func.grad, cannot be traced",
+        "lower the gradient as a function of its own, torch.func.grad(loss), or compute it of torch operations",
+    ),
+    (
+        ("DynamicOutputShapeException",),
+        "the shape of a result depends on the values of a tensor, which are not known while the model is traced",
+        "compute it outside of the model, or with a result of a fixed shape",
     ),
     (
         ("Constraints violated",),

@@ -58,8 +58,26 @@ def _dense(dense: Any) -> bytes:
         pass
     try:
         return numpy.array(numbers).astype(kind).tobytes()
-    except (TypeError, ValueError):  # the bindings have no numbers for it
-        raise mlir.PassFailed(f"the values of a constant of {element} cannot be read", ()) from None
+    except (TypeError, ValueError):  # the bindings have no numbers for it, as for bf16
+        return _printed(str(dense), kind)
+
+
+def _printed(text: str, kind: Any) -> bytes:
+    """The values of a constant as MLIR prints them: all bytes, or numbers, of which some are written as bits."""
+    import numpy
+
+    body = text[text.index("<") + 1 : text.rindex(">", 0, text.rindex(" : "))]
+    if body.startswith('"0x'):
+        return bytes.fromhex(body[3:-1])
+    bits = numpy.dtype(f"uint{8 * kind.itemsize}")
+    made = [
+        bits.type(int(number, 16)) if number.startswith("0x") else numpy.array(float(number)).astype(kind).view(bits)
+        for number in _NUMBER.findall(body)
+    ]
+    return numpy.array(made, bits).tobytes()
+
+
+_NUMBER = re.compile(r"0x[0-9A-Fa-f]+|-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 
 def _numpy(element: str) -> Any:

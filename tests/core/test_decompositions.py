@@ -88,3 +88,27 @@ def powers(x: torch.Tensor) -> Any:
 def test_powers_of_integers() -> None:
     low = irwidget.lower(powers, torch.arange(-3, 4), to="linalg_on_tensors_mlir", timeout=120, check=True)
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def narrow(x: torch.Tensor) -> Any:
+    """What torch-mlir's passes crash on: shifts and differences of a byte and a number."""
+    low, high = (x & 15).to(torch.int8) - 8, (x >> 4).to(torch.int8) - 8
+    return low, high, x << 1, x - 250, low | 3, low ^ 5
+
+
+@pytest.mark.parametrize("target", ["llvm_ir", "tosa_mlir"])
+def test_bytes_and_numbers(target: str) -> None:
+    low = irwidget.lower(narrow, torch.randint(0, 256, (3, 8), dtype=torch.uint8), to=target, timeout=120, check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+
+
+def lengths(x: torch.Tensor, y: torch.Tensor) -> Any:
+    apart = [torch.cdist(x, y, p) for p in (2.0, 1.0, 3.0, 0.0, float("inf"))]
+    return torch.hypot(x * 3e38, y), torch.erfc(x), *apart
+
+
+def test_lengths_and_distances() -> None:
+    low = irwidget.lower(lengths, torch.randn(3, 4), torch.randn(3, 4), to="llvm_ir", timeout=120, check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check

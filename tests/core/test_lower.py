@@ -188,8 +188,8 @@ def test_targets_share_the_steps_they_have_in_common(mlp):
 
 
 def test_an_ir_type_that_fails_does_not_cost_the_others() -> None:
-    with pytest.raises(irwidget.PassError, match="atan2") as caught:
-        irwidget.lower(Angle(), torch.randn(3), to=["tosa_mlir", "torch_script_graph_ir"])
+    with pytest.raises(irwidget.PassError, match="linalg_det") as caught:
+        irwidget.lower(Volume(), torch.randn(3), to=["tosa_mlir", "torch_script_graph_ir"])
     made = caught.value.lowerings
     assert {name: bool(low.failure) for name, low in made.items()} == {
         "tosa_mlir": True, "torch_script_graph_ir": False,
@@ -204,9 +204,9 @@ def test_without_dumps_only_the_ends_are_kept(mlp):
 
 def test_without_dumps_a_failure_keeps_the_input():
     with pytest.raises(irwidget.PassError) as caught:
-        irwidget.lower(Angle(), torch.randn(3), to="tosa_mlir", dumps=False)
+        irwidget.lower(Volume(), torch.randn(3), to="tosa_mlir", dumps=False)
     assert [d.name for d in caught.value.lowering.dumps] == ["torch.export"]
-    assert "torch.aten.atan2" in caught.value.lowering.text
+    assert "linalg_det" in caught.value.lowering.text
 
 
 def test_llvm_passes_are_there_when_they_are_looked_at(mlp):
@@ -250,9 +250,9 @@ class ToNumpy(nn.Module):
         return torch.from_numpy(x.numpy())
 
 
-class Angle(nn.Module):
+class Volume(nn.Module):
     def forward(self, x):
-        return torch.atan2(x, x + 1)
+        return torch.linalg.det(x[..., None] * x[..., None, :])
 
 
 class WrongShape(nn.Module):
@@ -267,7 +267,7 @@ class WrongShape(nn.Module):
 BAD = {
     "branch on data": (Branches(), irwidget.ExportError, "if x.sum() > 0:", "torch.where or torch.cond"),
     "numpy": (ToNumpy(), irwidget.ExportError, "x.numpy()", "keep the computation in torch"),
-    "unsupported op": (Angle(), irwidget.PassError, "torch.atan2(x, x + 1)", "torch.aten.atan2"),
+    "unsupported op": (Volume(), irwidget.PassError, "torch.linalg.det(x", "torch.aten.linalg_det"),
     "shapes": (WrongShape(), irwidget.ExportError, "return self.fc(x)", "shapes do not fit"),
     "no forward": (nn.ModuleList([nn.Linear(2, 2)]), irwidget.ExportError, "no forward", "lower its parts"),
 }

@@ -68,6 +68,8 @@ def test_whatever_is_called_is_lowered_and_traced(name: str) -> None:
 def test_gradients_of_torch_func_are_programs() -> None:
     low = irwidget.lower(torch.func.grad(scaled), X, to="linalg_on_tensors_mlir", check=True, timeout=60)
     assert str(low.check).startswith("equal"), low.check
+    inside = irwidget.lower(lambda x: 2 * torch.func.grad(scaled)(x), X, to="torch_mlir", check=True, timeout=60)
+    assert str(inside.check).startswith("equal"), inside.check
     irwidget.lower(torch.func.jacrev(torch.sin), X[0], to="torch_mlir", timeout=60)
 
 

@@ -42,6 +42,13 @@ class Fixed(nn.Module):
         return x + torch.ones(3, 1)
 
 
+LAYER = nn.Linear(3, 3)
+
+
+def gradient(x: torch.Tensor) -> Any:
+    return torch.func.grad(lambda z: LAYER(z).sin().sum())(x)
+
+
 X = torch.ones(3, 3)
 DYNAMIC = ({0: torch.export.Dim("b"), 1: torch.export.Dim("s")},)
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]] = {
@@ -69,3 +76,9 @@ def test_what_is_impossible_is_refused_before_any_pass(name: str) -> None:
 def test_a_dimension_that_is_not_dynamic_is_named() -> None:
     with pytest.raises(ExportError, match="works with one size only of a dimension that dynamic_shapes says"):
         irwidget.lower(Fixed(), torch.ones(3, 2), to="tosa_mlir", dynamic_shapes=({0: torch.export.Dim("b")},))
+
+
+def test_a_gradient_that_cannot_be_traced_is_named_with_the_next_step() -> None:
+    cause = "a gradient within the model, as of torch.func.grad, cannot be traced.*\n *Try: lower the gradient as a"
+    with pytest.raises(ExportError, match=cause):
+        irwidget.lower(gradient, X, to="torch_mlir", timeout=60)

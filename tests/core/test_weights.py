@@ -359,6 +359,8 @@ CONSTANTS = {
     "dense<[1.5, -2.0]> : tensor<2xf32>": ("float32", [1.5, -2.0]),
     "dense<[1.5, -2.0]> : tensor<2xf16>": ("float16", [1.5, -2.0]),
     "dense<7> : tensor<2xi32>": ("int32", [7, 7]),
+    "dense<[[1.5], [0x7F80], [-1.0e-30]]> : tensor<3x1xbf16>": ("uint16", [0x3FC0, 0x7F80, 0x8DA2]),
+    'dense<"0xC03F807F"> : tensor<2xbf16>': ("uint16", [0x3FC0, 0x7F80]),
 }
 
 

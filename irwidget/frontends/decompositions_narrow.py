@@ -1,0 +1,284 @@
+"""Operators in terms of others for TOSA, and those that StableHLO lacks too; linalg takes all of these as they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+aten: Any = torch.ops.aten
+_HALVES = (torch.float16, torch.bfloat16)
+_LARGE = 1e8
+"""From here on, a square root of one more or less is the number itself."""
+
+
+# Functions of floats
+
+
+def _in_single(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Halves are computed as float32, integers as eager PyTorch does."""
+
+    def made(*args: Any) -> Any:
+        kind = args[0].dtype
+        for other in args[1:]:
+            kind = torch.promote_types(kind, other.dtype)
+        kind = kind if kind.is_floating_point else torch.get_default_dtype()
+        wide = torch.float32 if kind in _HALVES else kind
+        return function(*(one.to(wide) for one in args)).to(kind)
+
+    return made
+
+
+def _is_negative(x: Any) -> Any:
+    """Also of the zero that has a sign."""
+    return (x < 0) | (torch.reciprocal(x) < 0)
+
+
+def _with_sign(size: Any, x: Any) -> Any:
+    return torch.where(_is_negative(x), -size, size)
+
+
+def _atan2(y: Any, x: Any) -> Any:
+    """By the angle below 45 degrees; where both are infinite it is 45."""
+    high, wide = torch.abs(y), torch.abs(x)
+    least, most = torch.minimum(high, wide), torch.maximum(high, wide)
+    ratio = torch.where(least == math.inf, torch.ones_like(least), least / most)
+    angle = torch.atan(torch.where(most == 0, torch.zeros_like(ratio), ratio))
+    angle = torch.where(high > wide, math.pi / 2 - angle, angle)
+    return _with_sign(torch.where(_is_negative(x), math.pi - angle, angle), y)
+
+
+def _asin(x: Any) -> Any:
+    return 2 * torch.atan(x / (1 + torch.sqrt((1 - x) * (1 + x))))
+
+
+def _acos(x: Any) -> Any:
+    return 2 * torch.atan(torch.sqrt((1 - x) / (1 + x)))
+
+
+def _sinh(x: Any) -> Any:
+    """Below one its series; in halves of the exponential, which does not overflow before the result does."""
+    half, square = torch.exp(torch.abs(x) * 0.5), x * x
+    series = x * (1 + square / 6 * (1 + square / 20 * (1 + square / 42 * (1 + square / 72))))
+    return torch.where(torch.abs(x) < 1, series, _with_sign(half * 0.5 * half - 0.5 / half / half, x))
+
+
+def _cosh(x: Any) -> Any:
+    half = torch.exp(torch.abs(x) * 0.5)
+    return half * 0.5 * half + 0.5 / half / half
+
+
+def _asinh(x: Any) -> Any:
+    size = torch.abs(x)
+    near = torch.minimum(size, torch.full_like(size, _LARGE))
+    small = torch.log1p(near + near * near / (1 + torch.sqrt(near * near + 1)))
+    return _with_sign(torch.where(size > _LARGE, torch.log(size) + math.log(2), small), x)
+
+
+def _acosh(x: Any) -> Any:
+    near = torch.minimum(x, torch.full_like(x, _LARGE))
+    small = torch.log(near + torch.sqrt(near - 1) * torch.sqrt(near + 1))
+    return torch.where(x > _LARGE, torch.log(x) + math.log(2), small)
+
+
+def _atanh(x: Any) -> Any:
+    return 0.5 * torch.log1p(2 * x / (1 - x))
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    return _with_sign(torch.abs(x), y)
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    """The remainder with the sign of `x`."""
+    if not isinstance(y, torch.Tensor):
+        y = torch.full_like(x, y)
+    if not x.dtype.is_floating_point:
+        return x - torch.div(x, y, rounding_mode="trunc") * y
+    size, step = torch.abs(x), torch.abs(y)
+    left = size - torch.floor(size / step) * step
+    left = torch.where(left < 0, left + step, torch.where(left >= step, left - step, left))
+    return _with_sign(left, x)
+
+
+def _shifted(operator: Any) -> Callable[..., Any]:
+    """A shift by a number as one by a tensor."""
+
+    def made(x: Any, count: Any) -> Any:
+        return operator(x, torch.full_like(x, count)) if isinstance(count, int) else NotImplemented
+
+    return made
+
+
+def _nearest(x: Any, size: Any, factors: Any) -> Any:
+    """Every pixel of an image of another size is one of the old ones; sizes of `x` from its third on."""
+    if not all(isinstance(extent, int) for extent in x.shape[2:]):
+        return NotImplemented
+    for axis, extent in enumerate(x.shape[2:]):
+        factor = factors[axis] if factors else size[axis] / extent
+        wanted = size[axis] if size else int(extent * factor)
+        place = torch.arange(wanted, device=x.device, dtype=torch.float32) * (1 / factor)
+        x = x.index_select(axis + 2, place.to(torch.int64).clamp(max=extent - 1))
+    return x
+
+
+# Writes that meet at one place: every value beside every place, and those that are not for it left out
+
+_NEUTRAL: dict[str, Callable[[torch.dtype], Any]] = {
+    "sum": lambda _: 0,
+    "mean": lambda _: 0,
+    "prod": lambda _: 1,
+    "amax": lambda kind: -math.inf if kind.is_floating_point else torch.iinfo(kind).min,
+    "amin": lambda kind: math.inf if kind.is_floating_point else torch.iinfo(kind).max,
+}
+
+
+def _met(meets: Any, values: Any, how: str) -> Any:
+    """The values along dimension 1 as one, where `meets`: a mask and values that broadcast together."""
+    chosen = torch.where(meets, values, torch.full_like(values, _NEUTRAL[how](values.dtype)))
+    if how == "prod":
+        return torch.prod(chosen, 1, dtype=values.dtype)
+    if how in ("amax", "amin"):
+        return getattr(torch, how)(chosen, 1)
+    return chosen.sum(1, dtype=values.dtype)
+
+
+def _joined(one: Any, other: Any, how: str) -> Any:
+    if how == "prod":
+        return one * other
+    if how in ("amax", "amin"):
+        return {"amax": torch.maximum, "amin": torch.minimum}[how](one, other)
+    return one + other
+
+
+def _reduced(x: Any, index: Any, values: Any, how: str, include_self: bool) -> Any:
+    """`x` with the values that are for each of its places along dimension 0; `index` has the rank of `values`."""
+    if not all(isinstance(extent, int) for one in (x, index, values) for extent in one.shape):
+        return NotImplemented
+    places = torch.arange(x.shape[0], device=x.device, dtype=index.dtype)
+    meets = index[None] == places.reshape(-1, *[1] * index.dim())
+    made = _met(meets, values[None].expand(x.shape[0], *values.shape), how)
+    given = meets.to(torch.int64).sum(1)
+    kept = x if include_self else torch.where(given > 0, torch.full_like(x, _NEUTRAL[how](x.dtype)), x)
+    made = _joined(kept, made, how)
+    if how != "mean":
+        return made
+    count = (given + (1 if include_self else 0)).clamp(min=1)
+    if x.dtype.is_floating_point:
+        return made / count.to(x.dtype)
+    return torch.div(made, count.to(x.dtype), rounding_mode="floor")
+
+
+def _scatter_reduce(x: Any, dim: int, index: Any, values: Any, how: str, *, include_self: bool = True) -> Any:
+    if not x.dim() or how not in _NEUTRAL:
+        return NotImplemented
+    if 0 in index.shape:
+        return x.clone()
+    x, index, values = (one.movedim(dim, 0) for one in (x, index, values))
+    values = values[tuple(slice(0, extent) for extent in index.shape)]
+    part = x[(slice(None), *(slice(0, extent) for extent in index.shape[1:]))]
+    made = _reduced(part, index, values, how, include_self)
+    if made is NotImplemented:
+        return made
+    for axis, extent in enumerate(index.shape[1:], 1):  # what the index does not reach stays
+        if extent < x.shape[axis]:
+            rest = x[tuple(slice(0, size) if at > axis else slice(None) for at, size in enumerate(made.shape))]
+            made = torch.cat([made, rest.narrow(axis, extent, x.shape[axis] - extent)], axis)
+    return made.movedim(0, dim)
+
+
+def _scatter_add(x: Any, dim: int, index: Any, values: Any) -> Any:
+    return _scatter_reduce(x, dim, index, values, "sum")
+
+
+def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
+    """Values added at indices of the first dimensions, as one index of all of these.
+
+    Those at indices of a later dimension alone, added or not, are written with that one first.
+    """
+    dim = _later(indices)
+    if dim and all(isinstance(extent, int) for extent in x.shape):
+        index = indices[dim]
+        values = values.expand(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :]).movedim(dim, 0)
+        return aten.index_put.default(x.movedim(dim, 0), [index], values, accumulate).movedim(0, dim)
+    if not _is_sum_at_first(indices, accumulate):
+        return NotImplemented
+    count = len(indices)
+    ahead, rest = x.shape[:count], x.shape[count:]
+    if not all(isinstance(extent, int) for extent in x.shape):
+        return NotImplemented
+    place: Any = 0
+    for index, extent in zip(torch.broadcast_tensors(*indices), ahead, strict=True):
+        index = index.to(torch.int64)
+        place = place * extent + torch.where(index < 0, index + extent, index)
+    values = values.expand(*place.shape, *rest).reshape(-1, *rest)
+    index = place.reshape(-1, *[1] * len(rest))
+    made = _reduced(x.reshape(-1, *rest), index, values, "sum", True)
+    return made if made is NotImplemented else made.reshape(x.shape)
+
+
+def _is_sum_at_first(indices: Any, accumulate: Any) -> bool:
+    """Whether an `index_put` adds, at integer indices of the first dimensions."""
+    return bool(accumulate) and all(index is not None and _dtype(index) != torch.bool for index in indices)
+
+
+def _later(indices: Any) -> int:
+    """The dimension of the only index, a vector of integers behind dimensions without; 0 of others."""
+    *before, last = indices
+    if not before or any(index is not None for index in before) or _dtype(last) == torch.bool:
+        return 0
+    value = last.meta.get("val") if isinstance(last, torch.fx.Node) else last
+    return len(before) if value is not None and value.dim() == 1 else 0
+
+
+def _dtype(index: Any) -> Any:
+    value = index.meta.get("val") if isinstance(index, torch.fx.Node) else index
+    return getattr(value, "dtype", None)
+
+
+_FOR_BOTH: dict[Any, Callable[..., Any]] = {
+    aten.scatter_reduce.two: _scatter_reduce,
+    **{getattr(aten, f"upsample_nearest{rank}d").vec: _nearest for rank in (1, 2, 3)},
+}
+_FOR_TOSA: dict[Any, Callable[..., Any]] = {
+    **{
+        getattr(aten, name).default: _in_single(function)
+        for name, function in {
+            "atan2": _atan2,
+            "asin": _asin,
+            "acos": _acos,
+            "sinh": _sinh,
+            "cosh": _cosh,
+            "asinh": _asinh,
+            "acosh": _acosh,
+            "atanh": _atanh,
+        }.items()
+    },
+    aten.copysign.Tensor: _in_single(_copysign),
+    aten.fmod.Tensor: _fmod,
+    aten.fmod.Scalar: _fmod,
+    aten.scatter_add.default: _scatter_add,
+    **dict.fromkeys((aten.index_put.default, aten._unsafe_index_put.default), _index_put),
+    **dict.fromkeys(
+        (aten.__lshift__.Scalar, aten.bitwise_left_shift.Tensor_Scalar), _shifted(aten.bitwise_left_shift.Tensor)
+    ),
+    **dict.fromkeys(
+        (aten.__rshift__.Scalar, aten.bitwise_right_shift.Tensor_Scalar), _shifted(aten.bitwise_right_shift.Tensor)
+    ),
+    **_FOR_BOTH,
+}
+
+
+def table(language: str) -> dict[Any, Callable[..., Any]]:
+    """By operator, for `TOSA` or `StableHLO`; empty for others."""
+    return {"TOSA": _FOR_TOSA, "StableHLO": _FOR_BOTH}.get(language, {})
+
+
+def takes(node: torch.fx.Node) -> bool:
+    """Whether a node of an operator of the table is taken apart; some `index_put` are lowered as they are."""
+    if "index_put" not in str(node.target):
+        return True
+    indices: Any = node.args[1]
+    return bool(_later(indices)) or _is_sum_at_first(indices, (*node.args[3:4], False)[0])
