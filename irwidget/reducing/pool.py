@@ -6,7 +6,7 @@ import contextlib
 import os
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from irwidget.errors import ToolError
@@ -26,7 +26,9 @@ def side_by_side() -> int:
 class Pool:
     """Some processes, started when they are first needed. A context manager, which ends them."""
 
-    def __init__(self, count: int = 0) -> None:
+    def __init__(self, count: int = 0, folders: Sequence[str] = ()) -> None:
+        """`folders`: those that they import from before all else."""
+        self._folders = tuple(folders)
         self.count = count or side_by_side()
         self._idle: list[Child] = []
         self._all: list[Child] = []
@@ -91,6 +93,6 @@ class Pool:
     def _new(self) -> Child:
         if self._over:
             raise ToolError("The reduction is over", tool="irwidget")
-        one = Child("irwidget.reduction_worker", here=True)
+        one = Child("irwidget.reduction_worker", here=True, first=self._folders)
         self._all.append(one)
         return one

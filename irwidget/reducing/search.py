@@ -85,7 +85,7 @@ class Search(Generic[_T]):
     def same(self, outcome: Outcome) -> bool:
         """Whether an outcome is what is looked for."""
         if self._predicate is None:
-            return outcome.kind is not None and outcome.kind == self._kind
+            return self._kind is not None and self._kind.includes(outcome.kind)
         return outcome.kind is None and self._predicate(outcome.text)
 
     def _count(self, one: Tried) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from irwidget.toolchain import processes, scratch
+from irwidget.toolchain import locations, processes, scratch
 
 _WAIT = 5
 """Seconds for a process that has hung up to end."""
@@ -48,6 +48,7 @@ class Child:
                 stdout=self._log,
                 stderr=self._log,
                 start_new_session=True,
+                env={**os.environ, locations.INSTALLED: os.pathsep.join(first)} if first else None,
             )
         except BaseException:
             self._lifeline.close()
