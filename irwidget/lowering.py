@@ -167,7 +167,7 @@ class Start:
             begun = self._begin(target)
             return reduction.of_lowering(low, predicate, begun=begun, target=target, asked=self._asked, **how)
 
-        return Origin(options, judged, program)
+        return Origin(options, judged, program, of_text=isinstance(self.given.obj, str))
 
     def _made(self, made: Made, begun: Begun, target: Target, how: Options) -> Lowering:
         lowering = Lowering(made.trace, made.results)
@@ -175,6 +175,7 @@ class Start:
             replace(how, progress=None, stop=None),
             lambda trace, options, source: begun.verdict(target, trace, options, source),
             partial(reduction.of_lowering, begun=begun, target=target, asked=self._asked),
+            of_text=isinstance(self.given.obj, str),
         )
         return lowering
 

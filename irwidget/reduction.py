@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,7 @@ def of_lowering(
     asked: LowerOptions,
     seconds: float,
     progress: programs.Progress | None,
+    stop: threading.Event | None = None,
 ) -> Reduced:
     """The smallest program that fails as a lowering did. Raises UsageError for an object that no file can say."""
     text = begun.written(target, low.origin.options) if low.toolchain else ""
@@ -78,7 +80,7 @@ def of_lowering(
     words = _words(target.name, asked, begun.given.options, of_launch=bool(text))
     failure, verdict = low.trace.failure, low.trace.check
     wanted = failing.kind_of(failure) if failure else failing.of_verdict(verdict) if verdict else None
-    how: dict[str, Any] = {"wanted": wanted, "seconds": seconds, "progress": progress}
+    how: dict[str, Any] = {"wanted": wanted, "seconds": seconds, "progress": progress, "stop": stop}
     if asked.timeout:
         how["each"] = asked.timeout
     if low.toolchain:

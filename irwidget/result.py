@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ class Origin:
     judge: Judge | None = None
     program: Callable[..., Reduced] | None = None
     """Makes the program small that was lowered, where that is here."""
+    of_text: bool = False
+    """Whether it was made of text, so that there is no program."""
     ask: Ask = triton_layouts.ask
     """Asks the Triton that made it about layouts."""
 
@@ -134,6 +137,7 @@ class Lowering:
         program: bool = False,
         seconds: float = 60.0,
         progress: Progress | None = None,
+        stop: threading.Event | None = None,
     ) -> Reduced:
         """The smallest IR on which this lowering still fails in the same way: `error.lowering.reduce()`.
 
@@ -141,7 +145,8 @@ class Lowering:
         the last text, says what is wrong. `alone` runs just the pass that failed; otherwise all steps run on the input.
         `program` looks for the smallest PyTorch program or Triton launch instead, as a file of Python: there a wrong
         result (`check=True`) is a failure too.
-        Stops after `seconds` and on Ctrl-C with the best so far; `progress` is called with each smaller one.
+        Stops after `seconds`, on Ctrl-C and when `stop` is set on another thread, with the best so far; `progress` is
+        called with each smaller one.
 
         Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no IR.
         """
@@ -149,10 +154,10 @@ class Lowering:
             if self.origin.program is None or self.file:
                 self._needs_object("reduce(program=True)")
                 raise UsageError("Only what was lowered in this process has a program: irwidget.reduce takes a file")
-            return self.origin.program(self, predicate, seconds=seconds, progress=progress)
+            return self.origin.program(self, predicate, seconds=seconds, progress=progress, stop=stop)
         return reducing.reduce(
             self, predicate, alone=alone, seconds=seconds, options=self.origin.options, progress=progress,
-            words=("--toolchain", self.toolchain) if self.toolchain else (),
+            words=("--toolchain", self.toolchain) if self.toolchain else (), stop=stop,
         )  # fmt: skip
 
     def _experiment(self, trace: Trace, results: Mapping[str, Any]) -> Lowering:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,10 @@ _GLANCE = 0.1
 def side_by_side() -> int:
     """How many candidates are tried at once: one for each core that this process may use, four at most."""
     return max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)))
+
+
+class Stopped(Exception):
+    """Somebody on another thread wants no more candidates."""
 
 
 class Pool:
@@ -51,10 +56,16 @@ class Pool:
         """What comes of a task. Raises ToolError when the process that should try it cannot."""
         return self._wait(self._threads.submit(self._run, task))
 
-    def first(self, tasks: Iterable[tuple[str, Task | bool]], holds: Callable[[str, Outcome], bool]) -> int | None:
+    def first(
+        self,
+        tasks: Iterable[tuple[str, Task | bool]],
+        holds: Callable[[str, Outcome], bool],
+        stop: threading.Event | None = None,
+    ) -> int | None:
         """The place of the first task whose outcome `holds`, which is told its key; True and False are known outcomes.
 
-        As many as there are processes run at once, those after the first that holds for nothing.
+        As many as there are processes run at once, those after the first that holds for nothing. Raises Stopped soon
+        after `stop` is set.
         """
         running: deque[tuple[int, str, Future[Outcome] | bool]] = deque()
         waiting = enumerate(tasks)
@@ -65,13 +76,15 @@ class Pool:
             if not running:
                 return None
             place, key, future = running.popleft()
-            if future if isinstance(future, bool) else holds(key, self._wait(future)):
+            if future if isinstance(future, bool) else holds(key, self._wait(future, stop)):
                 return place
 
     @staticmethod
-    def _wait(future: Future[Outcome]) -> Outcome:
+    def _wait(future: Future[Outcome], stop: threading.Event | None = None) -> Outcome:
         """The outcome; Python runs signal handlers between waits."""
         while True:
+            if stop is not None and stop.is_set():
+                raise Stopped
             with contextlib.suppress(TimeoutError):
                 return future.result(_GLANCE)
 

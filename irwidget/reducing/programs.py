@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -59,6 +60,7 @@ def reduce(
     progress: Progress | None = None,
     folders: Sequence[str] = (),
     more_words: Sequence[str] = (),
+    stop: threading.Event | None = None,
 ) -> Reduced:
     """The smallest program that fails as this one does, when it is lowered as `irwidget lower FILE` with `words`.
 
@@ -73,7 +75,7 @@ def reduce(
 
         first = search.begun(pool, task(form.text(form.program)), predicate)
         kind = None if predicate else _failing(first, wanted)
-        test: Search[_T] = Search(pool, task, form.text, kind, predicate, seconds)
+        test: Search[_T] = Search(pool, task, form.text, kind, predicate, seconds, stop)
         before = form.count(form.program)
 
         def made(best: _T, *, complete: bool, last: Outcome = first) -> Reduced:

@@ -148,7 +148,7 @@ def test_layouts_and_the_steps_inside_are_the_toolchains(here, there, other_trit
     run = process.run
     monkeypatch.setattr(process, "run", lambda environment, *more: asked.append(environment) or run(environment, *more))
     layouts = there.layouts().by_type
-    assert {text: one.linear for text, one in layouts.items() if one.owners(0, 0)} == {
+    assert {text: one.linear for text, one in layouts.items()} == {
         text: one.linear for text, one in irwidget.layouts.of(there.trace).by_type.items()
     }  # of one library, which another file of the package has changed
     assert [environment.name for environment in asked] == [str(other_triton)]
