@@ -106,6 +106,9 @@ class Pool:
     def _new(self) -> Child:
         if self._over:
             raise ToolError("The reduction is over", tool="irwidget")
-        one = Child("irwidget.reduction_worker", here=True, first=self._folders)
+        try:
+            one = Child("irwidget.reduction_worker", here=True, first=self._folders)
+        except OSError as error:
+            raise ToolError(f"No process can be started to try candidates: {error}", tool="irwidget") from None
         self._all.append(one)
         return one

@@ -28,10 +28,13 @@ class Child:
 
     `memory` limits its address space, in bytes; 0 does not. With `here` it imports from the working directory too, and
     before all else from the folders `first`.
-    It ends with this process, inside native code too. Raises OSError when no process can be started.
+    It ends with this process, inside native code too. Raises OSError when no process can be started, and where none of
+    the folders `first` is there any more.
     """
 
     def __init__(self, module: str, *, memory: int = 0, here: bool = False, first: Sequence[str] = ()) -> None:
+        if first and not any(map(os.path.isdir, first)):  # or it would import what is installed here
+            raise FileNotFoundError(f"the toolchain is gone from {', '.join(first)}: lower with it again")
         self.connection: Connection[Any, Any]
         self.epitaph = ""
         """How it ended, in words, with the last thing that it said; known after `end`."""

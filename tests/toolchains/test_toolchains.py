@@ -159,6 +159,17 @@ def test_layouts_and_the_steps_inside_are_the_toolchains(here, there, other_trit
         there.expand(1)
 
 
+def test_a_toolchain_that_is_gone_is_not_taken_for_what_is_installed(there):
+    gone = irwidget.Lowering(there.trace)
+    gone.origin = dataclasses.replace(
+        there.origin, options=dataclasses.replace(there.origin.options, folders=("/no/such/folder",))
+    )
+    with pytest.raises(ToolError, match="the toolchain is gone from /no/such/folder"):
+        gone.edit(0).run()
+    with pytest.raises(ToolError, match="the toolchain is gone from /no/such/folder"):
+        gone.reduce(lambda text: "tt.store" in text)
+
+
 def test_what_is_no_dump_stays_in_the_other_process(there, other_triton):
     with pytest.raises(UsageError, match=rf"run\(\) takes what the compiler made besides dumps.*{other_triton}"):
         there.run(X)
