@@ -187,7 +187,7 @@ def test_a_failure_of_the_toolchain_becomes_small_by_it(other_triton):
 
 
 def test_a_program_becomes_small_by_the_toolchain(there, other_triton):
-    reduced = there.reduce(lambda text: "tt.store" in text, program=True, seconds=20)
+    reduced = there.reduce(lambda text: "tt.store" in text, program=True, seconds=3)
     assert reduced.tools["triton"] == "3.8.99"
     assert reduced.command.endswith(f"--toolchain {other_triton}")
     assert "tl.store" in reduced.text
