@@ -45,8 +45,8 @@ def reduce(
     result. Where the lowering is complete, `predicate`, a function of its last text, says what is wrong. Stops after
     `seconds` and on Ctrl-C with the best so far.
 
-    Raises UsageError when there is nothing to reduce, UnsupportedError for a toolchain that irwidget does not work with,
-    and ToolError where pip cannot make it.
+    Raises UsageError when there is nothing to reduce, UnsupportedError for a toolchain that irwidget does not work
+    with, and ToolError where pip cannot make it.
     """
     asked, target_options = options.split(given)
     words = _words(find(to).name, asked, target_options)
