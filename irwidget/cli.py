@@ -201,9 +201,6 @@ def _reduce(words: list[str]) -> None:
             "irwidget reduce takes a file of IR and the --pipeline that fails on it, or a Python file and --to TYPE"
         )
 
-    if parsed.toolchain:
-        raise UsageError("irwidget reduce works with the tools of this environment: leave out --toolchain")
-
     def smaller(best: Reduced) -> None:
         print(f"{best.operations} of {best.before} operations", file=sys.stderr)
 
@@ -230,7 +227,8 @@ def _reduced_ir(path: Path, parsed: argparse.Namespace, smaller: Callable[[Reduc
     from irwidget.lowering import lower
 
     try:
-        lower(files.read(path), to="raw_ir", pipeline=parsed.pipeline, external=parsed.external, name=path.stem)
+        said = {name: getattr(parsed, name) for name in ("pipeline", "external", "toolchain")}
+        lower(files.read(path), to="raw_ir", name=path.stem, **said)
     except IRWidgetError as error:
         if error.lowering is None:
             raise

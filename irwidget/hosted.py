@@ -17,9 +17,9 @@ from typing import Any
 from irwidget import imports, phases
 from irwidget.errors import IRWidgetError, LoweringInterrupted
 from irwidget.lowering import Lowering, lower
-from irwidget.toolchain import child, locations
+from irwidget.toolchain import child, locations, triton_layouts
 from irwidget.toolchains import fitting
-from irwidget.toolchains.work import Answer, Began, Message, Phase, Ready, Work
+from irwidget.toolchains.work import Answer, Began, Message, Phase, Questions, Ready, Work
 from irwidget.trace import file
 
 
@@ -35,11 +35,11 @@ def main() -> None:
 
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            work: Work = pickle.loads(connection.recv_bytes())
+            work: Work | Questions = pickle.loads(connection.recv_bytes())
             tell(_interruptible(work, tell))
 
 
-def _interruptible(work: Work, tell: Callable[[Message], None]) -> Answer:
+def _interruptible(work: Work | Questions, tell: Callable[[Message], None]) -> Answer:
     """Answer; an interrupt, which the kernel sends, ends the lowering and no more."""
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -50,11 +50,14 @@ def _interruptible(work: Work, tell: Callable[[Message], None]) -> Answer:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _answered(work: Work, tell: Callable[[Message], None]) -> Answer:
+def _answered(work: Work | Questions, tell: Callable[[Message], None]) -> Answer:
     try:
         with phases.heard(lambda phase: tell(Phase(phase))):
             imports.wait(imports.TORCH + imports.OURS)  # which a thread imports: two at once get halves of modules
             fitting.require(work.packages)
+            if isinstance(work, Questions):
+                tell(Ready())
+                return Answer(b"", layouts=tuple(triton_layouts.ask(work.asked) if work.asked else ()))
             (obj, inputs, options), to = work.parcel.opened(), work.to
             os.environ[locations.INSTALLED] = os.pathsep.join(work.folders)
             tell(Ready())

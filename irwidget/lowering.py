@@ -19,9 +19,9 @@ from irwidget.options import LowerOptions
 from irwidget.registry import Target
 from irwidget.result import Lowering, Origin
 from irwidget.toolchain import budget
-from irwidget.toolchain.run import Interrupted, Options
+from irwidget.toolchain.run import Interrupted, Options, Source
 from irwidget.toolchains import remote
-from irwidget.trace import Step
+from irwidget.trace import Step, Trace, Verdict, not_checked
 
 __all__ = ["Lowering", "Start", "lower"]
 
@@ -68,10 +68,12 @@ def lower(obj: Any, *inputs: Any, to: str | Sequence[str], **given: Any) -> Lowe
     with limited(how):
         wanted, extra = planning.planned(to, asked, target_options)
         thing = Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, asked.check, target_options)
+        start = Start(thing, asked)
         if asked.toolchain and (environment := remote.find(asked.toolchain)):
             names = to if isinstance(to, str) else [target.name for target in wanted]
-            return remote.lower(environment, base.find(obj, wanted[0]).carried(thing, wanted[0], how), names, asked)
-        start = Start(thing, asked)
+            carried = base.find(obj, wanted[0]).carried(thing, wanted[0], how)
+            by_name = {target.name: target for target in wanted}
+            return remote.lower(environment, carried, names, asked, lambda name, on: start.onward(by_name[name], on))
         if isinstance(to, str):
             return start.lower(wanted[0], extra, how)
         return _each(wanted, lambda target: start.lower(target, extra, how))
@@ -153,12 +155,27 @@ class Start:
                 self._judge(begun, target, lowering, how)
         return lowering
 
+    def onward(self, target: Target, options: Options) -> Origin:
+        """How a lowering goes on that another process made of the same object, where it runs with these options."""
+
+        def judged(trace: Trace, how: Options, source: Source | None) -> Verdict:
+            if source is None:  # what was lowered there is not here
+                return not_checked("another process made the original: lower that with check=True")
+            return self._begin(target).verdict(target, trace, how, source)
+
+        def program(low: Lowering, predicate: reduction.Predicate | None, **how: Any) -> reduction.Reduced:
+            begun = self._begin(target)
+            return reduction.of_lowering(low, predicate, begun=begun, target=target, asked=self._asked, **how)
+
+        return Origin(options, judged, program, of_text=isinstance(self.given.obj, str))
+
     def _made(self, made: Made, begun: Begun, target: Target, how: Options) -> Lowering:
         lowering = Lowering(made.trace, made.results)
         lowering.origin = Origin(
             replace(how, progress=None, stop=None),
             lambda trace, options, source: begun.verdict(target, trace, options, source),
             partial(reduction.of_lowering, begun=begun, target=target, asked=self._asked),
+            of_text=isinstance(self.given.obj, str),
         )
         return lowering
 

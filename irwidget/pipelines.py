@@ -78,12 +78,12 @@ def check(steps: Sequence[Step], options: Options) -> None:
     Raises UsageError for passes and options that there are not, ToolError for a program that is not there.
     """
     if steps:
-        _read(tuple(steps), options.isolate, options.memory, os.getcwd())
+        _read(tuple(steps), options.isolate, options.memory, options.folders, os.getcwd())
 
 
 @functools.lru_cache(maxsize=1000)
-def _read(steps: tuple[Step, ...], isolate: bool, memory: int | None, _: str) -> None:
-    options = Options(isolate=isolate, memory=memory, dumps=False)
+def _read(steps: tuple[Step, ...], isolate: bool, memory: int | None, folders: tuple[str, ...], _: str) -> None:
+    options = Options(isolate=isolate, memory=memory, dumps=False, folders=folders)
     try:
         failure = Source("module {}").run((precheck.step(steps),), options).failure
     except Interrupted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from irwidget.reducing.report import Reduced
 from irwidget.reducing.search import Predicate
 from irwidget.registry import Option, described, frontends, targets
 from irwidget.routes import find
+from irwidget.toolchains import remote
 
 if TYPE_CHECKING:
     from irwidget.frontends.base import Begun
@@ -43,13 +45,15 @@ def reduce(
     result. Where the lowering is complete, `predicate`, a function of its last text, says what is wrong. Stops after
     `seconds` and on Ctrl-C with the best so far.
 
-    Raises UsageError when there is nothing to reduce.
+    Raises UsageError when there is nothing to reduce, UnsupportedError for a toolchain that irwidget does not work
+    with, and ToolError where pip cannot make it.
     """
     asked, target_options = options.split(given)
-    if asked.toolchain:
-        raise UsageError("A program is made small with the tools of this process: leave out toolchain")
     words = _words(find(to).name, asked, target_options)
     how: dict[str, Any] = {"seconds": seconds, "progress": progress}
+    if asked.toolchain and (environment := remote.find(asked.toolchain)):
+        remote.require(environment)
+        how |= _there(environment.name, environment.folders)
     if asked.timeout:
         how["each"] = asked.timeout
     if isinstance(obj, str | Path):
@@ -68,18 +72,28 @@ def of_lowering(
     asked: LowerOptions,
     seconds: float,
     progress: programs.Progress | None,
+    stop: threading.Event | None = None,
 ) -> Reduced:
     """The smallest program that fails as a lowering did. Raises UsageError for an object that no file can say."""
-    written = "recipe" in low.results
-    words = _words(target.name, asked, begun.given.options, of_launch=written)
+    text = begun.written(target, low.origin.options) if low.toolchain else ""
+    if "recipe" in low.results:
+        text = low.results["recipe"].reproducer()
+    words = _words(target.name, asked, begun.given.options, of_launch=bool(text))
     failure, verdict = low.trace.failure, low.trace.check
     wanted = failing.kind_of(failure) if failure else failing.of_verdict(verdict) if verdict else None
-    how: dict[str, Any] = {"wanted": wanted, "seconds": seconds, "progress": progress}
+    how: dict[str, Any] = {"wanted": wanted, "seconds": seconds, "progress": progress, "stop": stop}
     if asked.timeout:
         how["each"] = asked.timeout
-    if written:
-        return programs.reduce(programs.of_file(low.results["recipe"].reproducer()), words, predicate, **how)
+    if low.toolchain:
+        how |= _there(low.toolchain, low.origin.options.folders)
+    if text:
+        return programs.reduce(programs.of_file(text), words, predicate, **how)
     return programs.reduce(programs.of_graph(_graph(begun.given, target)), words, predicate, **how)
+
+
+def _there(toolchain: str, folders: tuple[str, ...]) -> dict[str, Any]:
+    """What has candidates lowered with a toolchain."""
+    return {"folders": folders, "more_words": ("--toolchain", toolchain)}
 
 
 def _graph(given: Given, target: Target) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,9 @@ from irwidget.layouts import Layout, Layouts
 from irwidget.reducing import reduce as reducing
 from irwidget.reducing.reduce import Predicate, Progress
 from irwidget.reducing.report import Reduced
+from irwidget.toolchain import triton_layouts
 from irwidget.toolchain.run import Options
+from irwidget.toolchain.triton_layouts import Ask
 from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, plain
 from irwidget.triton_schedule import Schedule
 
@@ -29,6 +32,10 @@ class Origin:
     judge: Judge | None = None
     program: Callable[..., Reduced] | None = None
     """Makes the program small that was lowered, where that is here."""
+    of_text: bool = False
+    """Whether it was made of text, so that there is no program."""
+    ask: Ask = triton_layouts.ask
+    """Asks the Triton that made it about layouts."""
 
 
 class Lowering:
@@ -41,7 +48,8 @@ class Lowering:
         self.file = ""
         """The file that it was loaded from; what takes the object that was lowered is not available then."""
         self.toolchain = ""
-        """The toolchain that made it, where that is not this process's: `triton==3.6.0`."""
+        """The toolchain that made it, where that is not this process's: `triton==3.6.0`. What goes on from here runs
+        with it, too."""
         self.origin = Origin(Options())
 
     @property
@@ -119,7 +127,6 @@ class Lowering:
         `low.edit(4).replaced(7, "mlir-opt --canonicalize=max-iterations=1").run()`. The result shows itself beside this
         lowering, which stays as it is. Raises UsageError when nothing can go on from there.
         """
-        self._needs_tools("edit()")
         return experiment.begin(self, index, text, self._experiment, self.origin.options, self.origin.judge)
 
     def reduce(
@@ -130,6 +137,7 @@ class Lowering:
         program: bool = False,
         seconds: float = 60.0,
         progress: Progress | None = None,
+        stop: threading.Event | None = None,
     ) -> Reduced:
         """The smallest IR on which this lowering still fails in the same way: `error.lowering.reduce()`.
 
@@ -137,23 +145,24 @@ class Lowering:
         the last text, says what is wrong. `alone` runs just the pass that failed; otherwise all steps run on the input.
         `program` looks for the smallest PyTorch program or Triton launch instead, as a file of Python: there a wrong
         result (`check=True`) is a failure too.
-        Stops after `seconds` and on Ctrl-C with the best so far; `progress` is called with each smaller one.
+        Stops after `seconds`, on Ctrl-C and when `stop` is set on another thread, with the best so far; `progress` is
+        called with each smaller one.
 
         Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no IR.
         """
-        self._needs_tools("reduce()")
         if program:
             if self.origin.program is None or self.file:
                 self._needs_object("reduce(program=True)")
                 raise UsageError("Only what was lowered in this process has a program: irwidget.reduce takes a file")
-            return self.origin.program(self, predicate, seconds=seconds, progress=progress)
+            return self.origin.program(self, predicate, seconds=seconds, progress=progress, stop=stop)
         return reducing.reduce(
-            self, predicate, alone=alone, seconds=seconds, options=self.origin.options, progress=progress
-        )
+            self, predicate, alone=alone, seconds=seconds, options=self.origin.options, progress=progress,
+            words=("--toolchain", self.toolchain) if self.toolchain else (), stop=stop,
+        )  # fmt: skip
 
     def _experiment(self, trace: Trace, results: Mapping[str, Any]) -> Lowering:
         made = Lowering(trace, results)
-        made.origin = self.origin
+        made.origin, made.toolchain = self.origin, self.toolchain
         return made
 
     def why(self, *asked: Any) -> Any:
@@ -162,7 +171,7 @@ class Lowering:
         Each is a name (`triton_poi_fused_add_0`, `op3`), a line's number or a piece of the line; one alone asks what
         became of it. Raises UsageError for what is none, and for other IR types.
         """
-        self._needs_object("why()")
+        self._needs_results("why()")
         answers = next((one for one in self.results.values() if hasattr(one, "why")), None)
         if answers is None:
             raise UsageError(f"why() is of what torch.compile makes, inductor_triton for one, and not of {self.target}")
@@ -174,8 +183,7 @@ class Lowering:
 
         Raises UsageError where there are no layouts, ToolError without Triton, which is asked for them.
         """
-        self._needs_tools("layouts()")
-        return layouts.of(self.trace, dump)
+        return layouts.of(self.trace, dump, self.origin.ask)
 
     def layout(self, what: str | int, dump: int | Dump | None = None) -> Layout:
         """The layout of one tensor of a dump: `what` is a value (`"%acc"`), a type as the dump writes it, or a line
@@ -183,8 +191,7 @@ class Lowering:
 
         Raises UsageError where there is no such layout, ToolError without Triton.
         """
-        self._needs_tools("layout()")
-        return layouts.of(self.trace, dump)[what]
+        return layouts.of(self.trace, dump, self.origin.ask)[what]
 
     def schedule(self, dump: int | Dump | None = None) -> Schedule:
         """When and where the operations of pipelined loops run: by partition, stage and cluster, as Triton's scheduler
@@ -213,7 +220,7 @@ class Lowering:
 
         Raises UsageError for other targets, and what `HelionLowering.run` and `SpyreProgram.run` raise.
         """
-        self._needs_object("run()")
+        self._needs_results("run()")
         runs = next((one for one in self.results.values() if hasattr(one, "run")), None)
         if runs is None:
             raise UsageError(
@@ -222,17 +229,17 @@ class Lowering:
             )
         return runs.run(*tensors)
 
-    def _needs_tools(self, what: str) -> None:
-        """Raises UsageError where the tools are those of another process."""
+    def _needs_results(self, what: str) -> None:
+        """Raises UsageError where what the front end made besides dumps is not here."""
         if self.toolchain:
             raise UsageError(
-                f"{what} goes on with the tools of this process, and this lowering was made by {self.toolchain}: save "
-                "its text, and lower that with the same toolchain"
+                f"{what} takes what the compiler made besides dumps, which stays in the process of {self.toolchain}: "
+                "lower it without toolchain"
             )
+        self._needs_object(what)
 
     def _needs_object(self, what: str) -> None:
-        """Raises UsageError where there is only a file, or what another process sent."""
-        self._needs_tools(what)
+        """Raises UsageError where there is only a file."""
         if self.file:
             raise UsageError(
                 f"{what} is not available: this lowering was loaded from {self.file}, which has its dumps and not what "

@@ -18,12 +18,13 @@ from irwidget.views.schema import (
     lowerings,
     pipeline,
     progress,
+    reducing,
     schedule,
     spyre,
     sweep,
 )
 
-PARTS = (lowerings, experiments, bufferization, progress, pipeline, sweep, spyre, schedule, layouts)
+PARTS = (lowerings, experiments, reducing, bufferization, progress, pipeline, sweep, spyre, schedule, layouts)
 OUT = Path(__file__).parent / "src/schema.ts"
 _PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 

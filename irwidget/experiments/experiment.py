@@ -136,7 +136,14 @@ class Experiment(Generic[_Lowering]):
 
         Raises UsageError when they cannot be written.
         """
-        return files.save(Path(folder), self.text, self.passes, self.pipeline, self.original.trace, self.index)
+        return files.save(
+            Path(folder), self.text, self.passes, self.pipeline, self.original.trace, self.index, self.toolchain
+        )
+
+    @property
+    def toolchain(self) -> str:
+        """The toolchain that it runs with; empty for this process's."""
+        return getattr(self.original, "toolchain", "")
 
     # Running
 

@@ -13,7 +13,7 @@ from irwidget.experiments.passes import Planned, textual
 from irwidget.trace import Trace
 
 _SUFFIXES = {"llvm": "ll", "ptx": "ptx", "amdgcn": "s"}
-_PROGRAMS = {"torch-mlir-opt", "mlir-opt", "triton-opt", "mlir-translate", "opt", "llc"}
+PROGRAMS = {"torch-mlir-opt", "mlir-opt", "triton-opt", "mlir-translate", "opt", "llc"}
 """Tools that are programs of the same name, which read a file and take `-o`."""
 _LEAVES = {"mlir-translate": "ll", "opt": "ll", "llc": "s"}
 _STAGES = ("ttir", "ttgir")
@@ -21,7 +21,15 @@ _STAGES = ("ttir", "ttgir")
 _KERNEL = re.compile(r"tt\.func public @([\w$.]+)")
 
 
-def save(folder: Path, edited: str, planned: Sequence[Planned], pipeline: str, trace: Trace, index: int) -> Path:
+def save(
+    folder: Path,
+    edited: str,
+    planned: Sequence[Planned],
+    pipeline: str,
+    trace: Trace,
+    index: int,
+    toolchain: str = "",
+) -> Path:
     """Write into a folder, made if need be; the path of the text, which stands for dump `index` of the trace.
 
     `run.sh` takes irwidget's command line, whose pipeline is that of the tools; `tools.sh` the programs themselves,
@@ -33,6 +41,7 @@ def save(folder: Path, edited: str, planned: Sequence[Planned], pipeline: str, t
     text = output.write(folder / f"edited.{suffix}", edited)
     words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
     words += ["--pipeline", pipeline] if pipeline else []
+    words += ["--toolchain", toolchain] if toolchain else []
     _script(folder / "run.sh", [shlex.join(words)])
     _script(folder / "tools.sh", ["set -e", *_commands(planned, text.name)])
     if triton := _override(edited, trace, index):
@@ -64,7 +73,7 @@ def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
     for number, (_, group) in enumerate(groupby(planned, key=_together), 1):
         passes = list(group)
         tool = passes[0].step.tool
-        if tool not in _PROGRAMS:
+        if tool not in PROGRAMS:
             yield f"# {pipelines.command(passes[0].step)}: no program does this; run.sh does"
             yield "exit 1"
             return

@@ -83,6 +83,10 @@ class Begun:
         """
         return not_checked(f"{target.name} of {self.front_end.starts_from} is not executed")
 
+    def written(self, target: Target, options: Options) -> str:
+        """What is lowered as a file of Python, where it takes one to say that; empty otherwise. Raises as `lower`."""
+        return ""
+
     @cached_property
     def _source(self) -> Source:
         return self.front_end.source(self.given)

@@ -13,15 +13,19 @@ from irwidget.layouts import text as texts
 from irwidget.layouts.moving import Movement, movements, summary
 from irwidget.layouts.placement import Layout, arch_of, layouts
 from irwidget.layouts.types import Module, Move, Tensor, TensorType, module, moves, tensor_type, tensors
+from irwidget.toolchain import triton_layouts
+from irwidget.toolchain.triton_layouts import Ask
 from irwidget.trace import Dump, Trace
 
 
 class Layouts:
     """Every tensor of a dump with its layout; shows itself beside the dump's text."""
 
-    def __init__(self, trace: Trace, dump: Dump) -> None:
+    def __init__(self, trace: Trace, dump: Dump, ask: Ask = triton_layouts.ask) -> None:
+        """`ask` asks the library that the dump was made with."""
         self.trace = trace
         self.dump = dump
+        self._ask = ask
         self.results: Mapping[str, Any] = {"layouts": self}
         self.module: Module = module(dump.text)
         self.tensors: Sequence[Tensor] = tensors(dump.text)
@@ -33,7 +37,7 @@ class Layouts:
         kinds = {one.type.text: one.type for one in self.tensors}
         for move in self.moves:
             kinds |= {move.source.text: move.source, move.result.text: move.result}
-        return dict(zip(kinds, layouts(self.module, list(kinds.values())), strict=True))
+        return dict(zip(kinds, layouts(self.module, list(kinds.values()), ask=self._ask), strict=True))
 
     @cached_property
     def conversions(self) -> Sequence[tuple[int, str, Movement]]:
@@ -113,17 +117,19 @@ def _spans(numbers: Sequence[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
 
 
-def of(trace: Trace, dump: int | Dump | None = None) -> Layouts:
+def of(trace: Trace, dump: int | Dump | None = None, ask: Ask = triton_layouts.ask) -> Layouts:
     """The layouts of a dump of a trace, by its number or as it is; by default of the last that has any.
+
+    `ask` asks the library that made the trace.
 
     Raises UsageError when there is none: TTIR has no layouts yet, LLVM IR none any more.
     """
     if dump is not None:
-        found = Layouts(trace, trace.dumps[dump] if isinstance(dump, int) else dump)
+        found = Layouts(trace, trace.dumps[dump] if isinstance(dump, int) else dump, ask)
         if not found.tensors:
             raise UsageError(f"dump {found.dump.index}, {found.dump.name}, has no tensor with a layout: TTGIR has them")
         return found
     for one in reversed(trace.dumps):
-        if one.language == "mlir" and "#ttg." in one.text and (found := Layouts(trace, one)).tensors:
+        if one.language == "mlir" and "#ttg." in one.text and (found := Layouts(trace, one, ask)).tensors:
             return found
     raise UsageError(f"{trace.target} of {trace.name or 'this IR'} has no dump with layouts: triton_gpu_ir has them")

@@ -12,7 +12,6 @@ from irwidget.layouts.code import Code, read
 from irwidget.layouts.linear import Linear
 from irwidget.layouts.placement import Layout, arch_of
 from irwidget.layouts.types import Module
-from irwidget.toolchain import triton_layouts
 from irwidget.toolchain.triton_archs import find
 from irwidget.toolchain.triton_layouts import Question
 
@@ -101,13 +100,16 @@ def _members(elements: np.ndarray, count: int) -> np.ndarray:
     return found
 
 
-def movements(pairs: Sequence[tuple[Layout, Layout]], arch: str, *, seconds: float | None = None) -> list[Movement]:
-    """What Triton does to take tensors from the first layouts of pairs to the second, all asked at once.
+def movements(pairs: Sequence[tuple[Layout, Layout]], arch: str) -> list[Movement]:
+    """What Triton does to take tensors from the first layouts of pairs to the second, all asked at once of the library
+    that the first is of.
 
     Raises ToolError without Triton, UsageError for an architecture that there is not.
     """
     target = find(arch)
-    answers = triton_layouts.ask([_question(a, b, arch) for a, b in pairs], seconds=seconds)
+    if not pairs:
+        return []
+    answers = pairs[0][0].ask([_question(a, b, arch) for a, b in pairs])
     found: list[Movement] = []
     for (source, result), answer in zip(pairs, answers, strict=True):
         if answer.why:

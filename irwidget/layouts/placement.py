@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from irwidget.layouts.linear import Linear, Numbers, linear
 from irwidget.layouts.types import Module, TensorType, one_buffer, tensor_type
 from irwidget.layouts.types import module as module_of
 from irwidget.toolchain import triton_layouts
-from irwidget.toolchain.triton_layouts import Answer, Question
+from irwidget.toolchain.triton_layouts import Answer, Ask, Question
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Layout:
     padding: tuple[tuple[int, int], ...] = ()
     """Of shared memory: after each interval of so many elements, so many are left out."""
     why: str = ""
+    ask: Ask = field(default=triton_layouts.ask, repr=False, compare=False)
+    """Asks the library that this layout is of."""
 
     @property
     def encoding(self) -> str:
@@ -99,18 +101,18 @@ def arch_of(layout: Layout) -> str:
     return name if kind == "hip" else f"sm_{name}"
 
 
-def layouts(module: Module, types: Sequence[TensorType], *, seconds: float | None = None) -> list[Layout]:
+def layouts(module: Module, types: Sequence[TensorType], *, ask: Ask = triton_layouts.ask) -> list[Layout]:
     """The layouts of types, all asked at once. Raises ToolError without Triton."""
     single = [one_buffer(one, module.aliases.get(one.encoding, one.encoding)) for one in types]
     questions = [Question(module.header, module.attributes, one.text, one.allocated or one.shape) for one in single]
-    answers = triton_layouts.ask(questions, seconds=seconds)
-    return [_layout(module, one, answer) for one, answer in zip(types, answers, strict=True)]
+    answers = ask(questions)
+    return [_layout(module, one, answer, ask) for one, answer in zip(types, answers, strict=True)]
 
 
-def _layout(module: Module, kind: TensorType, answer: Answer) -> Layout:
+def _layout(module: Module, kind: TensorType, answer: Answer, ask: Ask) -> Layout:
     if answer.why:
-        return Layout(kind, module, None, why=answer.why)
-    return Layout(kind, module, linear(answer.bases, answer.shape), answer.padding)
+        return Layout(kind, module, None, why=answer.why, ask=ask)
+    return Layout(kind, module, linear(answer.bases, answer.shape), answer.padding, ask=ask)
 
 
 def layout(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irwidget.trace import Failure, Verdict
 
@@ -13,6 +13,8 @@ _VARIES = re.compile(
 )
 """What a message has of one program rather than of its kind: names, numbers, types, files."""
 
+_LISTED = re.compile(r": ((?:[a-z_]\w*(?:\.\w+)+)(?:, [a-z_]\w*(?:\.\w+)+)*)$")
+"""Names of operations at the end of a message."""
 _LIMIT = re.compile(r"timed out \(.*")
 _BROKEN = "input module is broken"
 _SIGNATURE = re.compile(r"in function \S+ [^\n]*\)(?=: )")
@@ -30,9 +32,20 @@ class Kind:
     """The operation that the message names; empty when it names none."""
     message: str
     """Its first line without what is of this program alone."""
+    among: frozenset[str] = frozenset()
+    """The operations that the message lists at its end, each of which alone is this failure."""
+
+    def includes(self, other: Kind | None) -> bool:
+        """Whether something that fails in the other way fails in this one: where operations are listed, at some of
+        these and at no other.
+        """
+        if other is None or replace(other, among=self.among) != self:
+            return False
+        return other.among <= self.among and bool(other.among) == bool(self.among)
 
     def __str__(self) -> str:
-        where = f"{self.pass_name} at {self.operation}" if self.operation else self.pass_name
+        operation = self.operation or ", ".join(sorted(self.among))
+        where = f"{self.pass_name} at {operation}" if operation else self.pass_name
         return f"{where or 'the lowering'}: {self.message}"
 
 
@@ -64,6 +77,9 @@ def timed_out(kind: Kind | None) -> bool:
 def _kind(kind: str, pass_name: str, message: str) -> Kind:
     said = _SIGNATURE.sub("in function", message.strip().split("\n")[0])
     said = _LIMIT.sub("timed out", said)
+    listed = _LISTED.search(said)
+    among = frozenset(listed[1].split(", ") if listed else ())
+    said = said[: listed.start()] if listed else said
     named = _OPERATION.search(said)
     head = said.partition(": %")[0].partition(': "')[0]
-    return Kind(kind, pass_name, named[1] if named else "", " ".join(_VARIES.sub(" ", head).split()))
+    return Kind(kind, pass_name, named[1] if named else "", " ".join(_VARIES.sub(" ", head).split()), among)

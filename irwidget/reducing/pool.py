@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from irwidget.errors import ToolError
@@ -23,10 +24,16 @@ def side_by_side() -> int:
     return max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)))
 
 
+class Stopped(Exception):
+    """Somebody on another thread wants no more candidates."""
+
+
 class Pool:
     """Some processes, started when they are first needed. A context manager, which ends them."""
 
-    def __init__(self, count: int = 0) -> None:
+    def __init__(self, count: int = 0, folders: Sequence[str] = ()) -> None:
+        """`folders`: those that they import from before all else."""
+        self._folders = tuple(folders)
         self.count = count or side_by_side()
         self._idle: list[Child] = []
         self._all: list[Child] = []
@@ -49,10 +56,16 @@ class Pool:
         """What comes of a task. Raises ToolError when the process that should try it cannot."""
         return self._wait(self._threads.submit(self._run, task))
 
-    def first(self, tasks: Iterable[tuple[str, Task | bool]], holds: Callable[[str, Outcome], bool]) -> int | None:
+    def first(
+        self,
+        tasks: Iterable[tuple[str, Task | bool]],
+        holds: Callable[[str, Outcome], bool],
+        stop: threading.Event | None = None,
+    ) -> int | None:
         """The place of the first task whose outcome `holds`, which is told its key; True and False are known outcomes.
 
-        As many as there are processes run at once, those after the first that holds for nothing.
+        As many as there are processes run at once, those after the first that holds for nothing. Raises Stopped soon
+        after `stop` is set.
         """
         running: deque[tuple[int, str, Future[Outcome] | bool]] = deque()
         waiting = enumerate(tasks)
@@ -63,13 +76,15 @@ class Pool:
             if not running:
                 return None
             place, key, future = running.popleft()
-            if future if isinstance(future, bool) else holds(key, self._wait(future)):
+            if future if isinstance(future, bool) else holds(key, self._wait(future, stop)):
                 return place
 
     @staticmethod
-    def _wait(future: Future[Outcome]) -> Outcome:
+    def _wait(future: Future[Outcome], stop: threading.Event | None = None) -> Outcome:
         """The outcome; Python runs signal handlers between waits."""
         while True:
+            if stop is not None and stop.is_set():
+                raise Stopped
             with contextlib.suppress(TimeoutError):
                 return future.result(_GLANCE)
 
@@ -91,6 +106,9 @@ class Pool:
     def _new(self) -> Child:
         if self._over:
             raise ToolError("The reduction is over", tool="irwidget")
-        one = Child("irwidget.reduction_worker", here=True)
+        try:
+            one = Child("irwidget.reduction_worker", here=True, first=self._folders)
+        except OSError as error:
+            raise ToolError(f"No process can be started to try candidates: {error}", tool="irwidget") from None
         self._all.append(one)
         return one

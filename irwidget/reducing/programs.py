@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -57,29 +58,33 @@ def reduce(
     seconds: float = 120.0,
     each: float = _EACH,
     progress: Progress | None = None,
+    folders: Sequence[str] = (),
+    more_words: Sequence[str] = (),
+    stop: threading.Event | None = None,
 ) -> Reduced:
     """The smallest program that fails as this one does, when it is lowered as `irwidget lower FILE` with `words`.
 
-    `wanted` says how it should fail, where that is known; `each` limits a candidate, in seconds. Otherwise as
-    `irwidget.reducing.reduce.reduce`. Raises UsageError when it does not fail, or not so.
+    `wanted` says how it should fail, where that is known; `each` limits a candidate, in seconds. Candidates import from
+    `folders` before all else, those of a toolchain, which the command of the result names by `more_words`. Otherwise
+    as `irwidget.reducing.reduce.reduce`. Raises UsageError when it does not fail, or not so.
     """
-    with Pool() as pool:
+    with Pool(folders=folders) as pool:
 
         def task(text: str) -> FileTask:
             return FileTask(text, tuple(words), each, wanted="text" if predicate else "")
 
         first = search.begun(pool, task(form.text(form.program)), predicate)
         kind = None if predicate else _failing(first, wanted)
-        test: Search[_T] = Search(pool, task, form.text, kind, predicate, seconds)
+        test: Search[_T] = Search(pool, task, form.text, kind, predicate, seconds, stop)
         before = form.count(form.program)
 
         def made(best: _T, *, complete: bool, last: Outcome = first) -> Reduced:
             steps, ir = _stock(last)
             said = last.message if kind else ""
-            tools = last.tools or versions(())
+            tools = last.tools or versions((), folders)
             return Reduced(
                 form.text(best), form.count(best), before, kind, steps, test.tried, complete, tools, "python",
-                tuple(words), said, dict(test.ways), test.seconds, ir,
+                (*words, *more_words), said, dict(test.ways), test.seconds, ir,
             )  # fmt: skip
 
         def smaller(best: _T) -> None:

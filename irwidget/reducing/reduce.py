@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,22 +40,26 @@ def reduce(
     seconds: float = 60.0,
     options: Options | None = None,
     progress: Progress | None = None,
+    words: tuple[str, ...] = (),
+    stop: threading.Event | None = None,
 ) -> Reduced:
     """Take parts out of the IR that a lowering failed on, as long as it fails in the same way.
 
     The same way: the same pass, operation and class of message (`Reduced.failure`). With `predicate`, a function of the
     text of the last dump, the smallest input is sought for which it holds after all passes. `alone` runs just the pass
     that failed, on the dump before it, instead of all steps on the input. Stops after `seconds`, and on
-    Ctrl-C, with the best so far. Candidates run in processes of their own, several side by side.
+    Ctrl-C, with the best so far. Candidates run in processes of their own, several side by side. `words` are what the
+    command of the result has besides the pipeline. `stop`, set on another thread, ends it as Ctrl-C does.
 
     Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no IR.
     """
-    with Pool() as pool:
-        how = replace(options or Options(), progress=None, stop=None, timeout=None)
+    how = replace(options or Options(), progress=None, stop=None, timeout=None)
+    with Pool(folders=how.folders) as pool:
         limit = (options.timeout if options else None) or _EACH
         asked = _Asked(low.trace, predicate, how, pool, min(limit, _EACH) if _too_slow(low.trace) else _EACH)
         start = asked.of_predicate() if predicate else asked.of_failure(alone=alone)
-        return _search(start, asked, seconds, progress)
+        found = _search(start, asked, seconds, stop, progress and (lambda best: progress(replace(best, words=words))))
+        return replace(found, words=words)
 
 
 def _too_slow(trace: Trace) -> bool:
@@ -124,12 +129,14 @@ class _Asked:
         return [found] if found[0] is languages.TEXT else [found, (languages.TEXT, text)]
 
 
-def _search(start: _Start, asked: _Asked, seconds: float, progress: Progress | None) -> Reduced:
+def _search(
+    start: _Start, asked: _Asked, seconds: float, stop: threading.Event | None, progress: Progress | None
+) -> Reduced:
     count = start.language.count
     before = count(start.text)
     task = partial(asked.task, steps=start.steps)
     kind: Kind | None = None if asked.predicate else start.outcome.kind
-    test: Search[str] = Search(asked.pool, task, str, kind, asked.predicate, seconds)
+    test: Search[str] = Search(asked.pool, task, str, kind, asked.predicate, seconds, stop)
 
     def made(text: str, best: str, *, complete: bool) -> Reduced:
         said = (test.last or start.outcome).message if kind else ""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from irwidget import pipelines
+from irwidget.experiments import files
 from irwidget.reducing.failing import Kind
 from irwidget.trace import Step
 
@@ -44,7 +45,7 @@ class Reduced:
     language: str = "mlir"
     """`mlir`, `llvm`, `python` or `text`."""
     words: tuple[str, ...] = ()
-    """Of a Python file, what `irwidget lower FILE` has after it."""
+    """What `irwidget lower FILE` has after it: of a Python file all, of IR the toolchain."""
     message: str = ""
     """What is said of the failure, of the smallest program."""
     ways: Mapping[str, Tried] = field(default_factory=dict[str, Tried])
@@ -61,11 +62,14 @@ class Reduced:
 
     @property
     def command(self) -> str:
-        """The command that shows the failure again, of the stock tools for IR."""
+        """The command that shows the failure again: of the stock tools for IR, where these are programs."""
         if self.language == "python":
             return shlex.join(["python", "-m", "irwidget", "lower", "program.py", *self.words])
         first, *others = [pipelines.command(step) for step in self.steps] or ["mlir-opt"]
         name = {"llvm": "input.ll", "mlir": "input.mlir"}.get(self.language, "input.txt")
+        if any(step.tool not in files.PROGRAMS for step in self.steps):
+            words = ["python", "-m", "irwidget", "lower", name, "--to", "raw_ir", "--pipeline", self.pipeline]
+            return shlex.join([*words, *self.words])
         return " | ".join([f"{first} {name}", *others])
 
     @property

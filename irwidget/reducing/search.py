@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
@@ -9,7 +10,7 @@ from typing import Generic, TypeVar
 from irwidget.errors import ToolError, UsageError
 from irwidget.reducing.engine import Test
 from irwidget.reducing.failing import Kind
-from irwidget.reducing.pool import Pool
+from irwidget.reducing.pool import Pool, Stopped
 from irwidget.reducing.report import Tried
 from irwidget.reducing.tasks import Outcome, Task
 
@@ -35,7 +36,9 @@ class Search(Generic[_T]):
         kind: Kind | None,
         predicate: Predicate | None,
         seconds: float,
+        stop: threading.Event | None = None,
     ) -> None:
+        self._stop = stop
         self.way = ""
         self.ways: dict[str, Tried] = {}
         self.tried = 0
@@ -58,7 +61,7 @@ class Search(Generic[_T]):
 
     def first(self, candidates: Iterable[_T | None]) -> int | None:
         """The place of the first that does. Raises TimeIsUp."""
-        return self._pool.first(self._tasks(candidates), self._holds)
+        return self._pool.first(self._tasks(candidates), self._holds, self._stop)
 
     def _tasks(self, candidates: Iterable[_T | None]) -> Iterator[tuple[str, Task | bool]]:
         for one in candidates:
@@ -85,7 +88,7 @@ class Search(Generic[_T]):
     def same(self, outcome: Outcome) -> bool:
         """Whether an outcome is what is looked for."""
         if self._predicate is None:
-            return outcome.kind is not None and outcome.kind == self._kind
+            return self._kind is not None and self._kind.includes(outcome.kind)
         return outcome.kind is None and self._predicate(outcome.text)
 
     def _count(self, one: Tried) -> None:
@@ -100,13 +103,14 @@ def run(
 ) -> tuple[_T, bool]:
     """The smallest program, and whether nothing more can be taken out; `smaller` is told of each on the way.
 
-    Stops when time is up, at an interrupt, and where no process is left to try anything, with the best so far.
+    Stops when time is up, at an interrupt or when it is told to, and where no process is left to try anything, with
+    the best so far.
     """
     try:
         for found in ways(best, search):
             best = found
             smaller(best)
-    except (TimeIsUp, KeyboardInterrupt, ToolError):
+    except (TimeIsUp, Stopped, KeyboardInterrupt, ToolError):
         return best, False
     return best, True
 

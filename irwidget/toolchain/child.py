@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from irwidget.toolchain import processes, scratch
+from irwidget.toolchain import locations, processes, scratch
 
 _WAIT = 5
 """Seconds for a process that has hung up to end."""
@@ -28,10 +28,13 @@ class Child:
 
     `memory` limits its address space, in bytes; 0 does not. With `here` it imports from the working directory too, and
     before all else from the folders `first`.
-    It ends with this process, inside native code too. Raises OSError when no process can be started.
+    It ends with this process, inside native code too. Raises OSError when no process can be started, and where none of
+    the folders `first` is there any more.
     """
 
     def __init__(self, module: str, *, memory: int = 0, here: bool = False, first: Sequence[str] = ()) -> None:
+        if first and not any(map(os.path.isdir, first)):  # or it would import what is installed here
+            raise FileNotFoundError(f"the toolchain is gone from {', '.join(first)}: lower with it again")
         self.connection: Connection[Any, Any]
         self.epitaph = ""
         """How it ended, in words, with the last thing that it said; known after `end`."""
@@ -48,6 +51,7 @@ class Child:
                 stdout=self._log,
                 stderr=self._log,
                 start_new_session=True,
+                env={**os.environ, locations.INSTALLED: os.pathsep.join(first)} if first else None,
             )
         except BaseException:
             self._lifeline.close()

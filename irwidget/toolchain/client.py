@@ -5,7 +5,7 @@ One job at a time runs its passes; texts of those before it are printed in betwe
 it worked on has ended it, and is told so. The others never hear of it: those that wait are run in a new worker, and
 those whose texts were still to be printed are run again when the texts are looked at.
 
-Jobs with another memory limit have a worker of their own.
+Jobs with another memory limit, or of a toolchain, have a worker of their own.
 """
 
 from __future__ import annotations
@@ -46,12 +46,18 @@ class Job:
     """A request on its way through a worker. It does nothing before `begin`."""
 
     def __init__(
-        self, request: events.Request | events.Prepare, memory_limit: int | None = None, side: int = 0
+        self,
+        request: events.Request | events.Prepare,
+        memory_limit: int | None = None,
+        side: int = 0,
+        folders: tuple[str, ...] = (),
     ) -> None:
         self.request = request
         self.memory_limit = memory_limit or processes.memory_limit()
         self.side = side
         """The number of the worker among those that run side by side; 0 is the one for everything else."""
+        self.folders = folders
+        """What the worker imports from before all else."""
         self.events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.attempts = 0
         self.sent: float | None = None
@@ -68,7 +74,7 @@ class Job:
     def begin(self) -> None:
         """Get in the queue. Raises WorkerDied when this process can start no thread."""
         try:
-            _desk.post(lambda desk: desk.lane(self.memory_limit, self.side).take(self))
+            _desk.post(lambda desk: desk.lane(self.memory_limit, self.side, self.folders).take(self))
         except RuntimeError as error:
             raise WorkerDied(f"could not be started ({error})") from None
 
@@ -113,8 +119,8 @@ class Job:
 class _Lane:
     """The queue for workers of one memory limit, and the worker that there is. Only the desk's thread changes it."""
 
-    def __init__(self, desk: _Desk, memory_limit: int) -> None:
-        self.memory_limit = memory_limit
+    def __init__(self, desk: _Desk, memory_limit: int, folders: tuple[str, ...] = ()) -> None:
+        self.memory_limit, self.folders = memory_limit, folders
         self.waiting: deque[Job] = deque()
         self.running: Job | None = None
         self.printing: list[Job] = []
@@ -183,7 +189,7 @@ class _Lane:
         if self.worker is None:
             self._keys = set()
             self.patience = STARTING
-            self.worker = Worker(self.memory_limit, self._heard, self._ended)
+            self.worker = Worker(self.memory_limit, self._heard, self._ended, self.folders)
         return self.worker
 
     def end(self, how: str) -> None:
@@ -270,7 +276,7 @@ class _Desk:
     """The thread that owns the lanes, and its mailbox. Of each process its own."""
 
     def __init__(self) -> None:
-        self.lanes: dict[tuple[int, int], _Lane] = {}
+        self.lanes: dict[tuple[int, int, tuple[str, ...]], _Lane] = {}
         self.closed = False
         """Whether this process ends: no worker is started any more."""
         self._mailbox: queue.SimpleQueue[Note] = queue.SimpleQueue()
@@ -282,19 +288,21 @@ class _Desk:
         if not self._only.locked():
             threading.Thread(target=self._work, name="irwidget-queue", daemon=True).start()
 
-    def lane(self, memory_limit: int, side: int = 0) -> _Lane:
-        """The lane for a memory limit. Workers of other limits that have nothing to do are ended when one is made."""
-        if (memory_limit, side) not in self.lanes:
+    def lane(self, memory_limit: int, side: int = 0, folders: tuple[str, ...] = ()) -> _Lane:
+        """The lane for a memory limit and a toolchain's folders. Workers of others that have nothing to do are ended
+        when one is made.
+        """
+        if (memory_limit, side, folders) not in self.lanes:
             for key, other in list(self.lanes.items()):
-                if other.idle and key not in ((processes.memory_limit(), 0), (memory_limit, key[1])):
+                if other.idle and key not in ((processes.memory_limit(), 0, ()), (memory_limit, key[1], folders)):
                     other.end("was ended")
                     del self.lanes[key]
-            self.lanes[memory_limit, side] = _Lane(self, memory_limit)
-        return self.lanes[memory_limit, side]
+            self.lanes[memory_limit, side, folders] = _Lane(self, memory_limit, folders)
+        return self.lanes[memory_limit, side, folders]
 
     def leave_sides(self) -> None:
         """End the workers that ran side by side, each when it has nothing to do any more."""
-        for (_, side), lane in self.lanes.items():
+        for (_, side, _), lane in self.lanes.items():
             if side:
                 lane.leave()
 

@@ -64,21 +64,22 @@ def read() -> tuple[list[LockedTool], dict[str, str]]:
     return tools, data["python"]
 
 
-def installed(package: str) -> str | None:
-    """The version of an installed Python package, without a build tag such as `+cpu`."""
+def installed(package: str, folders: Iterable[str] = ()) -> str | None:
+    """The version of an installed Python package, without a build tag such as `+cpu`; that in `folders` comes first."""
     try:
-        return metadata.version(package).partition("+")[0]
+        apart = next(iter(metadata.distributions(name=package, path=[*folders])), None)
+        return (apart.version if apart else metadata.version(package)).partition("+")[0]
     except metadata.PackageNotFoundError:
         return None
 
 
-def versions(steps: Iterable[Step]) -> dict[str, str]:
-    """Package and version of each embedded tool that the steps name."""
+def versions(steps: Iterable[Step], folders: Iterable[str] = ()) -> dict[str, str]:
+    """Package and version of each embedded tool that the steps name, as what imports from `folders` first has them."""
     from irwidget.registry import tools
 
     embedded = (tools.get(step.tool) for step in steps if not step.program)
     packages = dict.fromkeys(tool.package for tool in embedded if tool and tool.package)
-    return {package: installed(package) or "missing" for package in packages}
+    return {package: installed(package, folders) or "missing" for package in packages}
 
 
 def pins() -> list[str]:

@@ -51,6 +51,13 @@ def triton(run: Run, step: Step) -> None:
     triton_opt.check(step)
 
 
+def triton_stage(run: Run, step: Step) -> None:
+    """Read the arguments of a stage of Triton's. Raises StepFailed."""
+    from irwidget.toolchain import triton_passes
+
+    triton_passes.check(step)
+
+
 def _read_by_program(step: Step, why: NeedsProgram | None) -> None:
     program = external.find(step.tool)
     if isinstance(program, str):

@@ -48,6 +48,8 @@ class Options:
     """Bytes that the worker may use; three quarters of the machine's or the container's memory when None."""
     side: int = field(default=0, compare=False)
     """The number of a worker of its own, beside the one that all runs share: these run side by side."""
+    folders: tuple[str, ...] = ()
+    """What the worker imports from before all else: the folders of a toolchain. Takes `isolate`."""
     dumps: bool = True
     elide: bool = True
     verify: bool = True
@@ -144,7 +146,7 @@ class Source:
         """The request as a stream that has not begun; `fresh`: in a worker that has done nothing else."""
         if not options.isolate:
             return Local(request, self._session)
-        job = client.Job(request, options.memory, options.side)
+        job = client.Job(request, options.memory, options.side, options.folders)
         job.fresh = fresh
         return job
 
@@ -335,7 +337,7 @@ class _Execution:
             tuple(dumps),
             self.steps,
             diagnostics=finished.diagnostics if finished else (*(failed.diagnostics if failed else ()), *self.said),
-            tools={**versions(self.steps), **(finished.tools if finished else {})},
+            tools={**versions(self.steps, self.options.folders), **(finished.tools if finished else {})},
             failure=self._failure(failed) if failed else None,
             attachments=finished.attachments if finished else {},
             facts=finished.facts if finished else {},

@@ -83,6 +83,13 @@ TOOLS = (
         passes="irwidget.editor.catalogue:triton_passes",
     ),
     Tool(
+        "triton",
+        _TRITON,
+        "a stage of Triton's compiler: ttgir --arch sm_90 num_warps=8",
+        check="irwidget.toolchain.precheck:triton_stage",
+        package="triton",
+    ),
+    Tool(
         "triton-llvm-opt",
         _TRITON,
         "Triton's passes on LLVM IR",
@@ -102,7 +109,6 @@ TOOLS = (
     Tool("ptxas", "irwidget.toolchain.gpu_cuda:ptxas", in_pipelines=False, package="triton"),
     Tool("bfloat-to-i16", "irwidget.toolchain.gpu_math:bfloat_to_i16", in_pipelines=False),
     Tool("rename-libm", "irwidget.toolchain.gpu_math:tool", in_pipelines=False),
-    Tool("triton", _TRITON, in_pipelines=False, package="triton"),
     Tool("execute", "irwidget.toolchain.execute:tool", in_pipelines=False, package="torch-mlir"),
     Tool("generic form", "irwidget.toolchain.generic_form:tool", in_pipelines=False, package="torch-mlir"),
     Tool("read the pipeline", "irwidget.toolchain.precheck:tool", in_pipelines=False),

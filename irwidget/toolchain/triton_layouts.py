@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,10 @@ class Answer:
     """Of shared memory: after so many elements, so many are left out."""
     text: str = ""
     why: str = ""
+
+
+Ask = Callable[[Sequence[Question]], list[Answer]]
+"""Asks the library: of this process, or of another with another release. Raises ToolError where it cannot."""
 
 
 def ask(questions: Sequence[Question], *, seconds: float | None = None) -> list[Answer]:

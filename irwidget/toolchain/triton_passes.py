@@ -118,6 +118,14 @@ def _plan(step: Step) -> _Plan:
     return _Plan(stage, found, options, step.arguments, llvm_passes, gluon, tuple(settings), _OPENED in flags)
 
 
+def check(step: Step) -> None:
+    """Read the arguments of a step without any IR. Raises StepFailed."""
+    try:
+        _ = _plan(step)
+    except (UsageError, ValueError) as error:
+        raise _refused(str(error)) from None
+
+
 def _value(text: str) -> Any:
     try:
         return _hashable(json.loads(text))

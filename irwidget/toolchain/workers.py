@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irwidget.toolchain.child import Child
@@ -19,11 +19,13 @@ class Worker(Child):
     Raises OSError when no process can be started.
     """
 
-    def __init__(self, memory_limit: int, heard: Heard, gone: Callable[[Worker], None]) -> None:
+    def __init__(
+        self, memory_limit: int, heard: Heard, gone: Callable[[Worker], None], first: Sequence[str] = ()
+    ) -> None:
         self.over = threading.Event()
         """Set when it has ended and all that it held is let go of."""
         self._heard, self._gone = heard, gone
-        super().__init__("irwidget.toolchain.worker", memory=memory_limit)
+        super().__init__("irwidget.toolchain.worker", memory=memory_limit, first=first)
         try:
             threading.Thread(target=self._read, name="irwidget-worker", daemon=True).start()
         except BaseException:

@@ -19,7 +19,7 @@ from irwidget.toolchain.child import Child
 from irwidget.toolchain.run import Progress
 from irwidget.toolchains import environments
 from irwidget.toolchains.environments import Environment
-from irwidget.toolchains.work import Answer, Began, Message, Phase, Ready, Work
+from irwidget.toolchains.work import Answer, Began, Message, Phase, Questions, Ready, Work
 
 IDLE = 6
 """Processes that are kept when they have nothing to do, of all toolchains."""
@@ -42,7 +42,7 @@ _idle: list[Host] = []
 _lock = threading.Lock()
 
 
-def run(environment: Environment, work: Work, progress: Progress | None = None) -> Answer:
+def run(environment: Environment, work: Work | Questions, progress: Progress | None = None) -> Answer:
     """Have a process of the environment do the work. The budget of the lowering limits it.
 
     Raises ToolError when the process ends or takes too long, KeyboardInterrupt when it is interrupted before it begins.
@@ -108,7 +108,7 @@ def _taken(environment: Environment) -> Host | None:
     return None
 
 
-def _asked(host: Host, work: Work, progress: Progress | None) -> Answer:
+def _asked(host: Host, work: Work | Questions, progress: Progress | None) -> Answer:
     whole = budget.current() or Budget()
     stopped: float | None = None
     data = pickle.dumps(work)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irwidget.toolchain.events import PassStarted
+from irwidget.toolchain.triton_layouts import Answer as Layout
+from irwidget.toolchain.triton_layouts import Question
 from irwidget.toolchains.carry import Parcel
 from irwidget.trace import Step
 
@@ -22,6 +24,15 @@ class Work:
     packages: tuple[str, ...]
     """What its environment brings, by the names that pip has."""
     timeout: float | None = None
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Ask the Triton of the environment about layouts."""
+
+    asked: tuple[Question, ...]
+    toolchain: str
+    packages: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,8 @@ class Answer:
     """The IR type of the lowering that the exception is about."""
     interrupted: str = ""
     """What an interrupt leaves to say."""
+    layouts: tuple[Layout, ...] = ()
+    """What the questions were answered with."""
 
 
 Message = Ready | Phase | Began | Answer

@@ -130,6 +130,7 @@ class Experiments:
             "trace": -1,
             "message": "",
             "pipeline": "",
+            "toolchain": getattr(lowering, "toolchain", ""),
             "outcome": None,
         }
         kept = _Kept(said)

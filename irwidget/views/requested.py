@@ -96,5 +96,6 @@ def _experiment(one: Any) -> schema.Experiment:
         "trace": -1,
         "message": "",
         "pipeline": _text(one["pipeline"]),
+        "toolchain": _text(one.get("toolchain", "")),
         "outcome": None,
     }

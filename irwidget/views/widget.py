@@ -22,7 +22,9 @@ from irwidget.views.answering import answer
 from irwidget.views.bundle import bundle
 from irwidget.views.experimenting import Experiments
 from irwidget.views.packing import Packer, has_graphs, letters, opening, pack, repeated, settled
+from irwidget.views.reducing import Reductions
 from irwidget.views.schema.experiments import Experiment
+from irwidget.views.schema.reducing import Reduction
 
 _PARTLY = 1.5
 """Seconds after which the browser gets what has arrived of a long lowering."""
@@ -89,6 +91,10 @@ class PassDiff(base.BundledView):
     `schema.experiments.Experiment`."""
     editable = traitlets.Bool(False).tag(sync=True)
     """Whether dumps can be edited here: there is a kernel, and what was lowered."""
+    reducible = traitlets.List().tag(sync=True)
+    """Failures that can be made small here, each as `schema.reducing.Reducible`."""
+    reductions = traitlets.List().tag(sync=True)
+    """Failures that are being made small, or have been, each as `schema.reducing.Reduction`."""
     data = traitlets.Bytes().tag(sync=True)
     graph = anywidget.WidgetTrait().tag(sync=True)
     """The code that draws graphs; only there when the lowering has left some."""
@@ -106,6 +112,7 @@ class PassDiff(base.BundledView):
         """What the cell showed before, packed."""
         editable = len(lowerings) == len(traces) and all(hasattr(one, "edit") for one in lowerings)
         self._experimenting = Experiments(self, lowerings if editable else ())
+        self._reducing = Reductions(self, lowerings if editable else ())
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces: tuple[Trace, ...] = tuple(traces)
@@ -116,7 +123,7 @@ class PassDiff(base.BundledView):
         packer.add(shown if letters(traces, _AT_ONCE) > _AT_ONCE else None)
         super().__init__(
             data=packer.data, graph=bundle("graph") if has_graphs(traces) else None, inside=_inside(traces),
-            editable=editable, **{"left": left, "right": right} | state,
+            editable=editable, reducible=self._reducing.possible(), **{"left": left, "right": right} | state,
         )  # fmt: skip
         self.on_msg(self._asked)
         if packer.complete:
@@ -229,6 +236,11 @@ class PassDiff(base.BundledView):
         if self.comm is not None:
             self.experiments = experiments
 
+    def tell_reduced(self, reductions: list[Reduction]) -> None:
+        """Have the page know how reductions go."""
+        if self.comm is not None:
+            self.reductions = reductions
+
     def _show_instead(self, traces: tuple[Trace, ...]) -> None:
         """Pack other lowerings, and send them."""
         packer = self._packer(traces)
@@ -296,6 +308,8 @@ class PassDiff(base.BundledView):
                 answer(self, number, self.page)
             case {"id": int(number), "kind": "experiments"}:
                 answer(self, number, lambda: self._experimenting.answer(content))
+            case {"id": int(number), "kind": "reduce"}:
+                answer(self, number, lambda: self._reducing.answer(content))
             case _:
                 pass
 
@@ -365,6 +379,7 @@ class PassDiff(base.BundledView):
         """Take the view off the page and let go of the dumps; IPython's `Out` may keep the object itself."""
         super().close()
         self._experimenting.stop()
+        self._reducing.stop_all()
         self.traces, self._packed, self._before = (), b"", b""
         self.set_trait("data", b"")
 

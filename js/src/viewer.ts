@@ -10,6 +10,7 @@ import { Asker } from "./ask";
 import { Dialogs } from "./dialogs";
 import { h, OWN_KEYS } from "./dom";
 import { Experiments } from "./experiments/main";
+import { Reducing } from "./reducing/main";
 import { Inside } from "./inside";
 import { onKey } from "./keys";
 import { Passes } from "./passes";
@@ -64,6 +65,7 @@ export class Viewer implements View {
   readonly inside: Inside;
   private readonly copies: Copies;
   readonly experiments: Experiments;
+  private readonly reducing: Reducing;
   readonly dialogs = new Dialogs(() => this.element);
   private readonly notes: Notes;
   private readonly ops: Ops;
@@ -98,6 +100,7 @@ export class Viewer implements View {
       if (extend) this.pinned = true;
     });
     this.experiments = new Experiments(model, this.store, root, this);
+    this.reducing = new Reducing(model, (text) => this.say(text));
     this.operations = h("details", { class: "irw-counts", toggle: () => this.drawOperations() });
     this.main = h("div", { class: "irw-main" }, this.titles);
     this.ops = new Ops({
@@ -316,7 +319,9 @@ export class Viewer implements View {
     const left = files(trace.attachments, this.painter, this.dialogs.open);
     if (left) line.append(left);
     const show = (stage: number): void => this.goStage(stage);
-    this.head.replaceChildren(line, ...[banner(trace, show), failure(trace)].filter((box) => box !== null));
+    const failed = failure(trace);
+    failed?.append(this.reducing.at(this.store.get("trace")));
+    this.head.replaceChildren(line, ...[banner(trace, show), failed].filter((box) => box !== null));
   }
 
   private drawPanes(): void {
@@ -503,6 +508,7 @@ export class Viewer implements View {
     this.inside.close();
     this.copies.close();
     this.experiments.end();
+    this.reducing.end();
     this.asker?.close();
     this.compare?.destroy();
     this.tracing?.close();

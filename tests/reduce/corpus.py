@@ -103,7 +103,10 @@ MLIR = [
     Case(
         "what canonicalisation leaves",
         "mlir",
-        _module("%q = arith.remsi %n, %n : i32\n%q2 = arith.divsi %q, %n : i32"),
+        _module(
+            "%k = arith.index_cast %i : index to i32\n%q = arith.remsi %n, %k : i32\n"
+            "%w = arith.sitofp %q : i32 to f32\nmemref.store %w, %m[%i] : memref<8xf32>"
+        ),
         ("mlir-opt --canonicalize --cse",),
         "arith.remsi",
         _has("arith.remsi"),

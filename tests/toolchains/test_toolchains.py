@@ -18,7 +18,7 @@ from irwidget import bisecting, cli, imports
 from irwidget.errors import ToolError, UnsupportedError, UsageError
 from irwidget.queries import comparing
 from irwidget.toolchain import triton_private
-from irwidget.toolchains import carry, environments, fitting, releases
+from irwidget.toolchains import carry, environments, fitting, process, releases
 from irwidget.toolchains.spec import Release, parse
 from tests.toolchains.kernels import column
 
@@ -123,18 +123,74 @@ def test_a_pass_with_a_new_name(here):
     assert irwidget.compare(here, renamed).ends_the_same
 
 
-def test_what_another_process_made_says_what_is_not_here(there):
-    with pytest.raises(UsageError, match=r"edit\(\) goes on with the tools of this process.*other-triton"):
-        there.edit(2)
+def test_experiments_go_on_with_the_toolchain(here, there, other_triton):
+    again = there.edit(0).run()  # the whole stage, as that release has it
+    assert [dump.name for dump in again.dumps[1:]] == [dump.name for dump in there.dumps[1:]]
+    assert irwidget.compare(there, again).ends_the_same
+    assert (again.toolchain, again.tools["triton"]) == (str(other_triton), "3.8.99")
+    assert "tritongpu-coalesce" in [dump.name for dump in here.edit(0).run().dumps]  # and this process's does not
+    further = again.edit(0).without("triton-combine").run()
+    assert (further.toolchain, further.tools["triton"]) == (str(other_triton), "3.8.99")
 
 
-def test_what_would_leave_the_toolchain_out_refuses(tmp_path, capsys):
-    (tmp_path / "a.mlir").write_text("module {\n}\n")
-    given = ["reduce", str(tmp_path / "a.mlir"), "--pipeline", "mlir-opt --cse", "--toolchain", "triton==3.6.0"]
-    assert cli.main(given) == 2
-    assert "leave out --toolchain" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="leave out toolchain"):
-        irwidget.reduce("import torch\n", to="torch_mlir", toolchain="triton==3.6.0")
+def test_an_edited_text_is_read_and_run_by_the_toolchain(there, other_triton, tmp_path):
+    edited = there.edit(2, there.dumps[2].text.replace("arith.mulf", "arith.addf"))
+    assert edited.problems() == ()
+    assert edited.run().tools["triton"] == "3.8.99"
+    (problem,) = there.edit(2, there.dumps[2].text.replace("arith.mulf", "arith.mulg")).problems()
+    assert "Did you mean arith.mul" in problem.message
+    edited.save(tmp_path)
+    assert f"--toolchain {other_triton}" in (tmp_path / "run.sh").read_text()
+
+
+def test_layouts_and_the_steps_inside_are_the_toolchains(here, there, other_triton, monkeypatch):
+    asked = []
+    run = process.run
+    monkeypatch.setattr(process, "run", lambda environment, *more: asked.append(environment) or run(environment, *more))
+    layouts = there.layouts().by_type
+    assert {text: one.linear for text, one in layouts.items()} == {
+        text: one.linear for text, one in irwidget.layouts.of(there.trace).by_type.items()
+    }  # of one library, which another file of the package has changed
+    assert [environment.name for environment in asked] == [str(other_triton)]
+    at = next(i for i, dump in enumerate(there.dumps) if dump.name == "tritongpu-pipeline")
+    same = next(i for i, dump in enumerate(here.dumps) if dump.name == "tritongpu-pipeline")
+    assert [dump.name for dump in there.expand(at)] == [dump.name for dump in here.expand(same)]
+    with pytest.raises(UsageError, match="dumps of opt, llc and Triton's pipeliner have passes inside"):
+        there.expand(1)
+
+
+def test_a_toolchain_that_is_gone_is_not_taken_for_what_is_installed(there):
+    gone = irwidget.Lowering(there.trace)
+    gone.origin = dataclasses.replace(
+        there.origin, options=dataclasses.replace(there.origin.options, folders=("/no/such/folder",))
+    )
+    with pytest.raises(ToolError, match="the toolchain is gone from /no/such/folder"):
+        gone.edit(0).run()
+    with pytest.raises(ToolError, match="the toolchain is gone from /no/such/folder"):
+        gone.reduce(lambda text: "tt.store" in text)
+
+
+def test_what_is_no_dump_stays_in_the_other_process(there, other_triton):
+    with pytest.raises(UsageError, match=rf"run\(\) takes what the compiler made besides dumps.*{other_triton}"):
+        there.run(X)
+
+
+def test_a_failure_of_the_toolchain_becomes_small_by_it(other_triton):
+    body = "    %a = arith.constant 1.0 : f32\n    %b = arith.addf %a, %a : f32\n    tt.store %x, %b : !tt.ptr<f32>\n"
+    text = f"module {{\n  tt.func public @f(%x: !tt.ptr<f32>) {{\n{body}    tt.return\n  }}\n}}\n"
+    how = {"to": "raw_ir", "pipeline": "triton-opt --tritongpu-coalesce"}
+    with pytest.raises(irwidget.IRWidgetError) as caught:
+        irwidget.lower(text, toolchain=str(other_triton), **how)
+    reduced = caught.value.lowering.reduce()
+    assert reduced.operations < reduced.before
+    assert reduced.tools["triton"] == "3.8.99"
+
+
+def test_a_program_becomes_small_by_the_toolchain(there, other_triton):
+    reduced = there.reduce(lambda text: "tt.store" in text, program=True, seconds=3)
+    assert reduced.tools["triton"] == "3.8.99"
+    assert reduced.command.endswith(f"--toolchain {other_triton}")
+    assert "tl.store" in reduced.text
 
 
 def test_models_functions_and_programs_cross(other_triton):

@@ -65,14 +65,26 @@ class _TritonKernel(KernelBegun):
     def _made(self, obj: Any, target: Target, options: Options, values: bool, said: dict[str, Any]) -> Made:
         """Of a kernel or its launch: the trace, the launch as a recipe, and the autotuner's configurations."""
         arch, llvm_passes = said.pop("arch", None), bool(said.pop("llvm_passes", False))
-        given = (*self.given.inputs, *triton.parse_signature(said.pop("signature", "")))
-        asked = arch or triton.default_arch(target.name)
-        launch = triton.launch_of(obj, *given, arch=asked, run=options, values=values, **said)
+        launch = self._launch(obj, arch or triton.default_arch(target.name), options, values, said)
         trace = triton.lower_launch(launch, target.name, arch, llvm_passes, options)
         results: dict[str, Any] = {"recipe": triton.Recipe(launch, launch.compiled(trace.facts["arch"])[0])}
         if launch.siblings:
             results["configurations"] = triton.Configurations(launch.siblings, trace.facts["arch"])
         return Made(trace, results)
+
+    def _launch(self, obj: Any, arch: str, options: Options, values: bool, said: dict[str, Any]) -> Any:
+        given = (*self.given.inputs, *triton.parse_signature(said.pop("signature", "")))
+        return triton.launch_of(obj, *given, arch=arch, run=options, values=values, **said)
+
+    def written(self, target: Target, options: Options) -> str:
+        obj: Any = self.given.obj
+        if isinstance(obj, str):
+            return ""
+        said = {**self.given.kwargs, **self.given.options}
+        left_out = {name: said.pop(name, None) for name in ("arch", "llvm_passes", "run")}
+        arch = left_out["arch"] or triton.default_arch(target.name)
+        launch = self._launch(obj, arch, options, False, said)
+        return triton.Recipe(launch, launch.compiled(arch)[0]).reproducer()
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         compared = getattr(self.given.obj, "compared", None)

@@ -103,5 +103,7 @@ class Experiment(TypedDict):
     message: str
     pipeline: str
     """What runs, as a custom pipeline; "" where nothing does or it is not known."""
+    toolchain: str
+    """The other releases that it runs with; "" for those of the kernel."""
     outcome: ExperimentOutcome | None
     """null until all of it is there."""

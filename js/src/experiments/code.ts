@@ -8,8 +8,9 @@ function quoted(text: string): string {
 }
 
 /** A cell that runs the passes on the text. */
-export function cellOf({ pipeline }: Experiment, text: string): string {
-  return `%%lower --to raw_ir${pipeline ? ` --pipeline ${quoted(pipeline)}` : ""}\n${text}`;
+export function cellOf({ pipeline, toolchain }: Experiment, text: string): string {
+  const releases = toolchain ? ` --toolchain ${quoted(toolchain)}` : "";
+  return `%%lower --to raw_ir${pipeline ? ` --pipeline ${quoted(pipeline)}` : ""}${releases}\n${text}`;
 }
 
 /** A string of Python on lines of its own. */
@@ -19,7 +20,7 @@ function python(text: string): string {
 }
 
 /** A call that runs the passes on the text. */
-export function callOf({ pipeline }: Experiment, text: string): string {
-  const options = pipeline ? `, pipeline=${JSON.stringify(pipeline)}` : "";
+export function callOf({ pipeline, toolchain }: Experiment, text: string): string {
+  const options = `${pipeline ? `, pipeline=${JSON.stringify(pipeline)}` : ""}${toolchain ? `, toolchain=${JSON.stringify(toolchain)}` : ""}`;
   return `import irwidget\n\nirwidget.lower(${python(text)}, to="raw_ir"${options})\n`;
 }
