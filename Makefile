@@ -7,6 +7,8 @@ UNIT := tests/views tests/core/test_import.py tests/core/test_mlir.py tests/core
 BRIEF := not random_dumps and not a_program_for_spyre and not there_is_no_memory_for
 # JupyterLab does not start for root, the user of many a container, unless told so.
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+# Two at a time, a file by one of them; a worker that dies ends the run with its test's name.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -19,7 +21,7 @@ lab: venv ## install everything, open JupyterLab
 	$(BIN)/jupyter lab $(ROOT) notebooks/01-first-lowering.ipynb
 
 test: venv system js lint demo ## install everything, run all tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0 --durations=60 --nbval --nbval-current-env tests notebooks
+	$(PYTEST) --durations=60 --nbval --nbval-current-env tests notebooks
 
 demo: venv ## lower the first notebook into build/first-lowering.html
 	mkdir -p build
@@ -114,10 +116,10 @@ browser-unit: venv js/node_modules
 	npm --prefix js run --silent check
 
 exhaustive: venv ## the tests with every row of their large tables
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --exhaustive tests
+	$(PYTEST) -q --exhaustive tests
 
 coverage: venv ## which lines the tests reach, in build/coverage
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov=irwidget --cov-report=html:build/coverage --cov-report=term tests
+	$(PYTEST) -q --cov=irwidget --cov-report=html:build/coverage --cov-report=term tests
 
 lock: venv
 	$(BIN)/python -m irwidget.toolchain.lock write

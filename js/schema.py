@@ -11,9 +11,19 @@ import types
 from pathlib import Path
 from typing import Any, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
-from irwidget.views.schema import experiments, layouts, lowerings, pipeline, progress, schedule, spyre, sweep
+from irwidget.views.schema import (
+    bufferization,
+    experiments,
+    layouts,
+    lowerings,
+    pipeline,
+    progress,
+    schedule,
+    spyre,
+    sweep,
+)
 
-PARTS = (lowerings, experiments, progress, pipeline, sweep, spyre, schedule, layouts)
+PARTS = (lowerings, experiments, bufferization, progress, pipeline, sweep, spyre, schedule, layouts)
 OUT = Path(__file__).parent / "src/schema.ts"
 _PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 

@@ -229,6 +229,11 @@ class Experiments:
             raise UsageError(f"There is no experiment {experiment} any more")
         return self._kept[experiment]
 
+    def lowering_of(self, trace: int, stage: int) -> tuple[Any, int]:
+        """What a dump of the view is in, and its number there. Raises UsageError where that cannot be edited."""
+        lowering, index, _ = self._dump(trace, stage)
+        return lowering, index
+
     def _at(self, trace: int, stage: int, text: str | None = None) -> Experiment[Any]:
         lowering, index, _ = self._dump(trace, stage)
         return lowering.edit(index, text)

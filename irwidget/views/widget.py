@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from irwidget import display
 from irwidget.errors import UsageError
 from irwidget.journal import Journal
 from irwidget.trace import Dump, Trace, predecessors, reading
-from irwidget.views import base, fallbacks
+from irwidget.views import base, bufferization, fallbacks
 from irwidget.views.answering import answer
 from irwidget.views.bundle import bundle
 from irwidget.views.experimenting import Experiments
@@ -158,6 +159,11 @@ class PassDiff(base.BundledView):
         with self.hold_sync():
             self.trace, self.left, self.right = trace, max(stage - 1, 0), stage
 
+    def why_copies(self, trace: int, stage: int) -> bytes:
+        """Why operands got buffers of their own in a stage of one-shot-bufferize, as JSON. Raises IRWidgetError."""
+        lowering, index = self._experimenting.lowering_of(trace, stage)
+        return json.dumps(bufferization.said(lowering.bufferization(index))).encode()
+
     def follow(self, before: base.Shown) -> None:
         """Take over the options, and, of the same lowering, the pass; and keep it to compare with."""
         if not isinstance(before, PassDiff) or not before.traces:
@@ -282,6 +288,8 @@ class PassDiff(base.BundledView):
         match content:
             case {"id": int(number), "kind": "inside", "trace": int(trace), "stage": int(stage)}:
                 answer(self, number, lambda: self.open_inside(trace, stage))
+            case {"id": int(number), "kind": "bufferization", "trace": int(trace), "stage": int(stage)}:
+                answer(self, number, lambda: self.why_copies(trace, stage))
             case {"id": int(number), "kind": "last"}:
                 answer(self, number, self.compare_with_last)
             case {"id": int(number), "kind": "page"}:

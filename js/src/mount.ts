@@ -32,6 +32,7 @@ export function mounted(style: string, what: string, make: (context: Context) =>
     while (!el.isConnected) await new Promise((resolve) => requestAnimationFrame(resolve));
     const view = make(context);
     const sheet = h("style", {}, style);
+    setDistinctLabel(view.element);
     el.append(sheet, view.element);
     const unfollow = followTheme(view.element);
     try {
@@ -47,4 +48,12 @@ export function mounted(style: string, what: string, make: (context: Context) =>
       sheet.remove();
     };
   };
+}
+
+/** Number a view whose like is on the page already: a screen reader lists regions by their labels. */
+function setDistinctLabel(element: HTMLElement): void {
+  const others = [...document.querySelectorAll("[role=region]")].map((one) => one.getAttribute("aria-label"));
+  const label = element.getAttribute("aria-label");
+  for (let n = 2; label && others.includes(element.getAttribute("aria-label")); n++)
+    element.setAttribute("aria-label", `${label} ${n}`);
 }

@@ -87,6 +87,6 @@ export class SourcePane {
 }
 
 /** IPython names cells by hashes and temporary files; the reader calls them "the cell". */
-function shortName(file: string): string {
+export function shortName(file: string): string {
   return /ipython-input|ipykernel_|^<.*>$|^In\[/.test(file) ? "cell" : (file.split(/[\\/]/).at(-1) ?? file);
 }

@@ -4,6 +4,7 @@ import { Analysis } from "./analysis";
 import { Beyond } from "./beyond";
 import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
+import { Copies } from "./copies";
 import { counterpart, type Dumps, nameOf, type Stage, stageAt, type Trace } from "./dumps";
 import { Asker } from "./ask";
 import { Dialogs } from "./dialogs";
@@ -61,6 +62,7 @@ export class Viewer implements View {
   private opening: Promise<void> = Promise.resolve();
 
   readonly inside: Inside;
+  private readonly copies: Copies;
   readonly experiments: Experiments;
   readonly dialogs = new Dialogs(() => this.element);
   private readonly notes: Notes;
@@ -73,6 +75,7 @@ export class Viewer implements View {
   ) {
     this.store = new Store(model, (keys) => void this.changed(keys));
     this.inside = new Inside(model, this.store, (text) => this.say(text));
+    this.copies = new Copies(model, this.store, this);
     this.asker = model.send ? new Asker(model, () => this.say("Still waiting for Python")) : null;
     this.found = new Search(this.store);
     this.beyond = new Beyond(this, this.asker);
@@ -343,7 +346,8 @@ export class Viewer implements View {
 
   /** What can be done with the stage on the right. */
   private buttons(): HTMLElement[] {
-    return [...(this.inside.there ? [this.inside.button()] : []), ...this.experiments.buttons(this.right)];
+    const asks = [this.inside, this.copies].filter(({ there }) => there).map((one) => one.button());
+    return [...asks, ...this.experiments.buttons(this.right)];
   }
 
   private drawStatus(): void {
@@ -425,6 +429,13 @@ export class Viewer implements View {
     queueMicrotask(() => this.compare.reveal({ side: "right", line }, "focus"));
   }
 
+  /** Show a line of the stage before the one on the right. */
+  goBefore(line: number): void {
+    this.pinned = false;
+    this.store.set({ against: -1, left: this.store.get("right") - 1 });
+    queueMicrotask(() => this.compare.reveal({ side: "left", line }, "focus"));
+  }
+
   /** Show a stage of a lowering beside one of another; `against` is -1 for the same. */
   pair(trace: number, against: number, left: number, right: number): void {
     this.pinned = false;
@@ -490,6 +501,7 @@ export class Viewer implements View {
     for (const stop of this.stops) stop();
     this.store.close();
     this.inside.close();
+    this.copies.close();
     this.experiments.end();
     this.asker?.close();
     this.compare?.destroy();

@@ -25,14 +25,24 @@ passes = "--canonicalize --cse --convert-arith-to-llvm --convert-func-to-llvm --
 low = irwidget.lower(text, to="raw_ir", name="f", pipeline=f"mlir-opt {passes} | mlir-translate --mlir-to-llvmir")
 w = irwidget.views.show([low.trace], key="a", lowerings=[low])
 w'''
+COPIES = '''\
+text = """
+func.func @f(%x: tensor<8xf32>, %v: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %w = tensor.insert_slice %v into %x[2] [4] [1] : tensor<4xf32> into tensor<8xf32>
+  return %w, %x : tensor<8xf32>, tensor<8xf32>
+}
+"""
+pipeline = "mlir-opt --canonicalize --one-shot-bufferize=bufferize-function-boundaries=true --cse"
+copies = irwidget.lower(text, to="raw_ir", name="g", pipeline=pipeline)
+irwidget.views.show([copies.trace], key="b", lowerings=[copies])'''
 LATE = 90_000
 
 
 @pytest.fixture(scope="module")
 def notebook(open_notebook):
-    opened = open_notebook(CELL)
+    opened = open_notebook(CELL, COPIES)
     opened.run_all()
-    opened.page.locator(".irw[data-ready]").wait_for(timeout=LATE)
+    opened.page.locator(".irw[data-ready]").first.wait_for(timeout=LATE)
     return opened
 
 
@@ -159,6 +169,26 @@ def test_everything_keeps_its_keys_and_axe_is_content(notebook, view):
     view.locator(".irw-edit").wait_for(state="detached")
 
 
+def test_why_there_is_a_copy_leads_to_the_lines_of_the_conflict(notebook):
+    view = notebook.viewer(1)
+    asks = view.get_by_role("button", name="Why copies")
+    choose(view, 3)
+    assert asks.count() == 0
+    choose(view, 2)
+    asks.click()
+    dialog = view.get_by_role("dialog")
+    dialog.wait_for(timeout=LATE)
+    assert "1 operand with a buffer of its own" in dialog.inner_text()
+    assert dialog.locator("ul li").all_inner_texts() == [
+        "operand 1 of tensor.insert_slice, line 3 would overwrite argument 0 of func.func, line 2, "
+        "which is still read: operand 1 of return, line 4"
+    ]
+    dialog.get_by_role("button", name="operand 1 of return, line 4").click()
+    assert dialog.count() == 0
+    line = view.locator(".irw-pane .cm-activeLine", has_text="return %inserted_slice, %arg0").first
+    line.wait_for(timeout=LATE)
+
+
 def test_the_notebook_keeps_them_and_the_next_kernel_runs_them_again(notebook, view):
     row = experiment(view, "a difference", "done")
     row.get_by_role("button", name="Rename", exact=True).click()
@@ -174,14 +204,14 @@ def test_the_notebook_keeps_them_and_the_next_kernel_runs_them_again(notebook, v
     page = notebook.page.context.new_page()
     server = notebook.page.url.split("/lab")[0]
     page.goto(f"{server}/lab/workspaces/{notebook.path.stem}-again/tree/{notebook.path.name}?reset")
-    saved = page.locator(".irw[data-timeline]")
+    saved = page.locator(".irw[data-timeline]").first
     saved.wait_for(timeout=LATE)
     experiment(saved, "<b>mine</b>", "done").locator(".irw-exp-name").click()
     assert "sub i32" in saved.locator(".irw-panes .irw-new").last.inner_text()
     assert saved.get_by_role("button", name="Edit", exact=True).count() == 0, "nobody is there to run it"
     page.wait_for_function("jupyterapp.shell.currentWidget?.sessionContext?.isReady", timeout=LATE)
     page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
-    fresh = page.locator(".irw", has=page.get_by_role("button", name="Tab", exact=True))
+    fresh = page.locator(".irw", has=page.get_by_role("button", name="Tab", exact=True)).first
     row = experiment(fresh, "<b>mine</b>", "kept")
     row.get_by_role("button", name="Run", exact=True).click()
     experiment(fresh, "<b>mine</b>", "done")

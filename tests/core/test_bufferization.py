@@ -1,16 +1,26 @@
 """Why one-shot-bufferize copies: what its analysis says, and that the outcome flips when the read goes."""
 
+import json
+
 import pytest
 import torch
 
 import irwidget
+from irwidget import UsageError
 from irwidget.bufferization import Bufferization
+from irwidget.views.widget import PassDiff
 
 SLICES = """\
 func.func @f(%x: tensor<8xf32>, %v: tensor<4xf32>) -> (tensor<8xf32>, tensor<4xf32>) {
   %w = tensor.insert_slice %v into %x[2] [4] [1] : tensor<4xf32> into tensor<8xf32>
   %r = tensor.extract_slice %x[2] [4] [1] : tensor<8xf32> to tensor<4xf32>
   return %w, %r : tensor<8xf32>, tensor<4xf32>
+}
+"""
+KEPT = """\
+func.func @f(%x: tensor<8xf32>, %v: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %w = tensor.insert_slice %v into %x[2] [4] [1] : tensor<4xf32> into tensor<8xf32>
+  return %w, %x : tensor<8xf32>, tensor<8xf32>
 }
 """
 BUFFERIZE = "mlir-opt --one-shot-bufferize=bufferize-function-boundaries=true"
@@ -94,3 +104,20 @@ def test_where_nothing_was_bufferized(index, message):
     low = irwidget.lower("module {\n}\n", to="raw_ir", pipeline="mlir-opt --canonicalize")
     with pytest.raises(irwidget.UsageError, match=message):
         low.bufferization(index)
+
+
+def test_a_view_answers_with_all_of_it_for_the_dump_that_it_shows():
+    low = lowered(KEPT)
+    view = PassDiff([low.trace], lowerings=[low])
+    (own,) = json.loads(view.why_copies(0, 1))["own"]
+    insert = {"line": 3, "said": "operand 1 of tensor.insert_slice, line 3", "user": "", "place": 0}
+    definition = {"line": 2, "said": "argument 0 of func.func, line 2", "user": "", "place": 0}
+    read = {"line": 4, "said": "operand 1 of return, line 4", "user": "", "place": 0}
+    assert own == {
+        "operand": insert,
+        "conflicts": [{"definition": definition, "write": insert, "read": read}],
+        "related": [],
+    }
+    with pytest.raises(UsageError, match="Dump 0 is not of one-shot-bufferize"):
+        view.why_copies(0, 0)
+    view.close()
