@@ -37,6 +37,7 @@ def main() -> None:
     fields: Counter[str] = Counter()
     begun = time.perf_counter()
     with FrontEnd(given.checkout) as real:
+        real.start()
         for name in names:
             verdict, more = one(real, name)
             verdicts[verdict] += 1

@@ -88,15 +88,22 @@ def _bitwise_and(a: Tensor, b: Tensor) -> Any:
 
 
 @decomposes("where.ScalarOther", "where.ScalarSelf", "where.Scalar")
-def _where(condition: Tensor, a: Any, b: Any) -> Tensor:
-    dtype = next((t.dtype for t in (a, b) if isinstance(t, torch.Tensor)), torch.float16)
-    a, b = (t if isinstance(t, torch.Tensor) else torch.full(condition.shape, t, dtype=dtype) for t in (a, b))
-    return aten.where.self(condition, a, b)
+def _where(condition: Tensor, a: Any, b: Any) -> Any:
+    """A number beside a tensor is a whole one like it; two numbers are float16 on the device, and then cast."""
+    whole = next((one for one in (a, b) if isinstance(one, torch.Tensor)), None)
+    if whole is not None:
+        dtype = torch.result_type(a, b)
+        a, b = (one.to(dtype) if isinstance(one, torch.Tensor) else _filled(whole, one, dtype=dtype) for one in (a, b))
+        return aten.where.self(condition, a, b)
+    if any(torch.tensor(one, dtype=torch.float16).item() != one == one for one in (a, b)):
+        return NotImplemented
+    made = aten.where.self(condition, *(torch.full(condition.shape, one, dtype=torch.float16) for one in (a, b)))
+    return made.to(torch.result_type(a, b))
 
 
 @decomposes("masked_fill.Scalar", "masked_fill.Tensor")
 def _masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    filler = value if isinstance(value, torch.Tensor) else torch.full((), value, dtype=x.dtype)
+    filler = value if isinstance(value, torch.Tensor) else _filled(x, value)
     return aten.where.self(mask, filler, x)
 
 
@@ -160,7 +167,8 @@ def _div(a: Tensor, b: Any) -> Any:
     """A number is divided by through its reciprocal."""
     if isinstance(b, torch.Tensor) or not b or not a.dtype.is_floating_point:
         return NotImplemented
-    return a * (1.0 / b)
+    with fx_traceback.annotate({"aten": "div"}):
+        return a * (1.0 / b)
 
 
 @decomposes("copy")

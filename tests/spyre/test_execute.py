@@ -128,6 +128,9 @@ def test_gathers_and_integers():
         pytest.param(lambda a: torch.softmax(a @ a.mT / 8, -1) @ a, id="mT, divided"),
         pytest.param(lambda a: (torch.matmul(a, a.transpose(2, 3)) * 0.125).softmax(dim=-1) @ a, id="transposed"),
         pytest.param(lambda a: ((a @ a.permute(0, 1, 3, 2)) / 8).softmax(3) @ a, id="permuted"),
+        pytest.param(lambda a: torch.softmax((a @ a.mT / 8).float(), -1).half() @ a, id="in float32"),
+        pytest.param(lambda a: torch.softmax(a @ a.mT / 8, -1, dtype=torch.float32).to(a.dtype) @ a, id="to float32"),
+        pytest.param(lambda a: F.dropout(torch.softmax(a @ a.mT / 8, -1), 0.5, False) @ a, id="dropout of nothing"),
     ],
 )
 def test_an_attention_written_by_hand_is_an_attention(function):
@@ -139,10 +142,53 @@ def test_an_attention_written_by_hand_is_an_attention(function):
     assert "softmax" in captured
 
 
+def attended(a, *mask, scale=0.125):
+    return F.scaled_dot_product_attention(a, a, a, *mask, scale=scale)
+
+
+def by_hand(a, scaled=lambda scores: scores):
+    return torch.softmax(scaled(a @ a.transpose(-2, -1)), -1) @ a
+
+
+@pytest.mark.parametrize(
+    ("function", "whole", "shapes"),
+    [
+        pytest.param(lambda a, m: by_hand(a, lambda s: s / 8 + m), attended, [(1, 2, 16, 64), (16, 16)], id="masked"),
+        pytest.param(
+            lambda a: torch.bmm(torch.softmax(torch.bmm(a, a.mT), -1), a),
+            lambda a: attended(a[None], scale=1.0).squeeze(0),
+            [(2, 16, 64)],
+            id="bmm",
+        ),
+        pytest.param(
+            lambda a: by_hand(a.transpose(1, 2)),
+            lambda a: attended(a.transpose(1, 2), scale=1.0),
+            [(1, 16, 2, 64)],
+            id="rows before heads",
+        ),
+        pytest.param(
+            lambda a: by_hand(a.transpose(1, 2), lambda s: s * 0.125),
+            lambda a: F.scaled_dot_product_attention(*(a.transpose(1, 2).contiguous() for _ in range(3)), scale=0.125),
+            [(2, 16, 2, 64)],
+            id="two batches, multiplied",
+        ),
+    ],
+)
+def test_inductors_patterns_are_the_attention_that_they_are_replaced_by(function, whole, shapes):
+    inputs = [half(*shape) for shape in shapes]
+    program = check(function, *inputs)
+    assert [kernel.specs for kernel in program.kernels] == [kernel.specs for kernel in compile(whole, inputs).kernels]
+
+
 @pytest.mark.parametrize(
     "function",
     [
-        pytest.param(lambda a: torch.softmax(a @ a.mT / 8 + a[..., :1], -1) @ a, id="masked"),
+        pytest.param(lambda a: torch.softmax(a @ a.mT * 0.125 + a[..., :1], -1) @ a, id="multiplied and masked"),
+        pytest.param(lambda a: torch.softmax(a[..., :1] + a @ a.mT / 8, -1) @ a, id="the mask first"),
+        pytest.param(lambda a: torch.softmax(a @ a.mT / 8 + 1.0, -1) @ a, id="a number for a mask"),
+        pytest.param(lambda a: torch.softmax(a @ a.mT * -0.125, -1) @ a, id="a negative scale"),
+        pytest.param(lambda a: torch.softmax(a @ a.mT, -1) @ a, id="not scaled"),
+        pytest.param(lambda a: torch.softmax(a[0] @ a[0].mT / 8, -1) @ a[0], id="three dims"),
         pytest.param(lambda a: torch.softmax(a @ a.mT / 8, -2) @ a, id="over the rows"),
         pytest.param(lambda a: torch.softmax(a @ a / 8, -1) @ a, id="not transposed"),
         pytest.param(lambda a: (lambda w: (w @ a, w))(torch.softmax(a @ a.mT / 8, -1)), id="weights are returned"),
@@ -150,7 +196,18 @@ def test_an_attention_written_by_hand_is_an_attention(function):
 )
 def test_what_is_not_inductors_pattern_stays(function):
     program = check(function, half(1, 2, 64, 64))
-    assert [spec.op for kernel in program.kernels for spec in kernel.specs].count("mul") == 1
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs].count("mul") < 2  # of q, of k
+
+
+def test_numbers_in_where_have_eagers_dtype():
+    keep, x = torch.randn(1, 64) > 0, half(4, 64)
+    check(lambda c: torch.where(c, 1.0, 0.25), keep)
+    check(lambda c, a: torch.where(c, a, 2.5), keep, x)
+    for whole in (lambda c, a: torch.where(c, -2.0, a), lambda c, a: torch.where(c, torch.full_like(a, -2.0), a)):
+        specs = [kernel.specs for kernel in check(whole, keep, x).kernels]
+        assert specs == [k.specs for k in check(lambda c, a: a.masked_fill(c, -2.0), keep, x).kernels]
+    with pytest.raises(UnsupportedError, match="where3 on DataFormats.IEEE_INT32"):
+        compile(lambda c: torch.where(c, c, 1), [keep])
 
 
 def test_integers_and_floats():

@@ -75,6 +75,27 @@ def test_an_option_that_it_has_not_is_refused(made, options, said):
     assert spyre.compile(add, SPECS, 2, frontend=front).kernels  # and it goes on
 
 
+def hinted(x):
+    with spyre.spyre_hint(slices={"M": 2}), spyre.spyre_hint(work_div={"N": 2}):
+        return x + x
+
+
+def test_hints_and_names_of_dims_are_handed_on(made):
+    front, _ = made
+    program = spyre.compile(hinted, [spyre.TensorSpec((4, 128), dims=("M", "N"))], 2, frontend=front)
+    hints = [{"_hint_1": {"slices": {"M": 2}}, "_hint_2": {"work_div": {"N": 2}}}]
+    names = [("M", 4), ("N", 128), ([2, 4, 64], ["M", "N"])]
+    assert program.trace.dumps[1].text == f"op0 {hints} {names}: a tiny operation\n"
+
+
+def test_one_that_takes_no_names_of_dims_says_so(tmp_path):
+    with (
+        spyre.FrontEnd(checkout(tmp_path, named="")) as front,
+        pytest.raises(ToolError, match="it does not take names of dims: .*declare_tensor_dim"),
+    ):
+        front.compile(hinted, [spyre.TensorSpec((4, 128), dims=("M", "N"))])
+
+
 def test_a_folder_that_is_no_checkout_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"no checkout of torch-spyre: it has no torch_spyre/__init__\.py"):
         spyre.compile(add, SPECS, frontend=tmp_path)
@@ -113,6 +134,34 @@ def test_one_that_dies_or_takes_too_long_costs_a_compilation(made):
     front.seconds = 0.5
     with pytest.raises(ToolError, match=r"took more than 0\.5 s while compiling"):
         front.compile(add, SPECS, 5)
+
+
+def rows_and_columns(x):
+    with spyre.spyre_hint(work_div={"M": 4}):
+        return x * 2
+
+
+def attention(q, k, v, mask):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)
+
+
+def by_hand(q, k, v, mask):
+    return torch.softmax(q @ k.transpose(-2, -1) / 8 + mask, -1) @ v
+
+
+HEADS = [spyre.TensorSpec((1, 4, 128, 64))] * 3
+
+
+@pytest.mark.skipif(not REAL, reason="IRWIDGET_TORCH_SPYRE names no checkout of torch-spyre")
+def test_the_real_front_end_takes_attention_and_hints_as_ours_does():
+    with spyre.FrontEnd(REAL) as real:
+        for function, specs in (
+            (attention, [*HEADS, spyre.TensorSpec((128, 128))]),
+            (by_hand, [*HEADS, spyre.TensorSpec((128, 128))]),
+            (rows_and_columns, [spyre.TensorSpec((128, 256), dims=("M", "N"))]),
+        ):
+            found = spyre.compare(spyre.compile(function, specs, frontend=real), spyre.compile(function, specs))
+            assert found.equal, str(found)
 
 
 @pytest.mark.skipif(not REAL, reason="IRWIDGET_TORCH_SPYRE names no checkout of torch-spyre")

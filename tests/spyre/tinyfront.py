@@ -60,8 +60,8 @@ class Operation:
 
 
 class Graph:
-    def __init__(self):
-        self.operations = [Operation("op0")]
+    def __init__(self, name):
+        self.operations = [Operation(name)]
 """
 """Passes over a list of operations; the second fails in a way that depends on how many cores are asked for."""
 
@@ -106,6 +106,11 @@ def _autoload():
     device.current_device, device.device_count = lambda: 0, lambda: 1
     torch._register_device_module("spyre", device)
 
+    def named():
+        from torch_spyre._inductor import propagate_named_dims
+
+        return propagate_named_dims.said
+
     def compiled(graph, inputs):
         import os, shutil, subprocess, sys
         from torch_spyre._inductor import config, passes
@@ -116,7 +121,8 @@ def _autoload():
         assert layout.device_dtype is DataFormats.SEN169_FP16 and layout.elems_per_stick() == 64
         print("said by the front end")
         run = passes.CustomPreSchedulingPasses()
-        run(passes.Graph())
+        hints = [node.meta["custom"] for node in graph.graph.nodes if node.meta.get("custom")]
+        run(passes.Graph(f"op0 {hints} {named()}" if hints else "op0"))
         subprocess.run(["dxp_standalone", "--bundle", "-d", "."], check=True)
         folder = os.environ["TORCHINDUCTOR_CACHE_DIR"]
         os.makedirs(folder, exist_ok=True)
@@ -130,8 +136,26 @@ def _autoload():
 """
 
 
-def checkout(folder: Path, init: str = INIT) -> Path:
-    """A checkout in `folder`; `init` is how it is entered."""
+NAMED = """
+said = []
+
+
+def reset():
+    said.clear()
+
+
+def declare_tensor_dim(name, size):
+    said.append((name, size))
+
+
+def name_tensor_dims(tensor, names):
+    said.append((tensor.device_tensor_layout().device_size, names))
+"""
+"""What is told of the dims of inputs."""
+
+
+def checkout(folder: Path, init: str = INIT, named: str = NAMED) -> Path:
+    """A checkout in `folder`; `init` is how it is entered, `named` how it is told of dims."""
     inductor = folder / "torch_spyre" / "_inductor"
     inductor.mkdir(parents=True)
     (folder / "torch_spyre" / "__init__.py").write_text(f"HOST = {HOST!r}\n{init}")
@@ -139,4 +163,5 @@ def checkout(folder: Path, init: str = INIT) -> Path:
     (inductor / "__init__.py").write_text("")
     (inductor / "config.py").write_text("sencores = 32\n")
     (inductor / "passes.py").write_text(PASSES)
+    (inductor / "propagate_named_dims.py").write_text(named)
     return folder

@@ -144,7 +144,10 @@ def _value(node: ast.expr) -> Any:
         case ast.Dict(keys=keys, values=values):
             return {_value(k): _value(v) for k, v in zip(keys, values, strict=True) if k is not None}
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand)
+            value = _value(operand)
+            return -value if isinstance(value, int | float) else ast.unparse(node)
+        case ast.Name(id="inf" | "nan" as name):  # as Python prints these numbers
+            return float(name)
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name
         case ast.Call(func=func, args=args, keywords=keywords):

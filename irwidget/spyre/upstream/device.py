@@ -14,6 +14,7 @@ import torch
 from irwidget import private_torch
 from irwidget.spyre.layout import row_major
 from irwidget.spyre.upstream import stub
+from irwidget.spyre.upstream.attention import attention
 
 DEVICE = "spyre"
 _VALUES = 1 << 16
@@ -90,10 +91,12 @@ _kernels: list[torch.library.Library] = []
 
 
 def allocate() -> None:
-    """Register what makes tensors on the device; its name must be known to torch."""
+    """Register what makes tensors on the device, and its attention; its name must be known to torch."""
     library = torch.library.Library("aten", "IMPL")
     library.impl("empty.memory_format", _empty, "PrivateUse1")
     library.impl("empty_strided", _empty_strided, "PrivateUse1")
+    for key in ("PrivateUse1", "AutogradPrivateUse1"):
+        library.impl("scaled_dot_product_attention", attention, key)
     _kernels.append(library)
 
 

@@ -66,6 +66,10 @@ class FrontEnd:
     ) -> None:
         self.close()
 
+    def start(self) -> None:
+        """Start the process where none runs. Raises ToolError where the front end cannot be imported or run here."""
+        self._started()
+
     def close(self) -> None:
         """End the process."""
         child, self._child = self._child, None

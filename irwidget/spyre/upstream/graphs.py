@@ -15,6 +15,7 @@ from irwidget.private_torch import NEEDED_TO_UNPICKLE_GRAPHS
 
 if TYPE_CHECKING:
     from irwidget.spyre.capture import CapturedGraph
+    from irwidget.spyre.hints import Hint
 
 DEVICE = "spyre"
 
@@ -33,16 +34,23 @@ def packed(captured: CapturedGraph, options: Mapping[str, Any]) -> bytes:
                     "stride": i.stride,
                     "dtype": i.dtype,
                     "layout": (i.layout.device_size, i.layout.stride_map, i.layout.format.name, i.layout.tag),
+                    "dims": i.dims,
                 }
                 for i in captured.inputs
             ],
             "mutated": [k for k, i in enumerate(captured.inputs) if i.name in captured.mutated],
             "places": [(*note.get("line", ("", 0)), note.get("module", "")) for note in notes],
+            "hints": [[_hint(one) for one in note.get("hints", ())] for note in notes],
             "options": dict(options),
         },
         out,
     )
     return out.getvalue()
+
+
+def _hint(one: Hint) -> tuple[int, dict[str, dict[str, int]]]:
+    """The number of a scope, and what is asked for in it, as it is called there."""
+    return one.scope, {k: dict(v) for k, v in (("work_div", one.work_div), ("slices", one.slices)) if v}
 
 
 def unpacked(data: bytes) -> dict[str, Any]:
@@ -53,10 +61,16 @@ def unpacked(data: bytes) -> dict[str, Any]:
 
 
 def prepared(sent: Mapping[str, Any]) -> tuple[torch.fx.GraphModule, list[torch.Tensor]]:
-    """In the front end's process: the graph over tensors of the device, and these."""
-    from irwidget.spyre.upstream import stub
+    """In the front end's process: the graph over tensors of the device, and these; hints and named dims are its own.
+
+    Raises ValueError where it takes no names of dims.
+    """
+    from irwidget.spyre.upstream import private, stub
 
     module: torch.fx.GraphModule = sent["graph"]
+    for node, hints in zip(module.graph.nodes, sent["hints"], strict=True):
+        if hints:
+            node.meta["custom"] = {private.hint_key(scope): asked for scope, asked in hints}
     for node, (file, line, path) in zip(module.graph.nodes, sent["places"], strict=False):
         if file:
             node.meta["stack_trace"] = f'  File "{file}", line {line}, in {path or "forward"}\n'
@@ -73,6 +87,9 @@ def prepared(sent: Mapping[str, Any]) -> tuple[torch.fx.GraphModule, list[torch.
         stub.set_layout(
             fakes[-1], stub.SpyreTensorLayout(list(size), list(strides), stub.DataFormats[form], arrangement)
         )
+    named = [(fake, given["size"], given["dims"]) for fake, given in zip(fakes, sent["inputs"], strict=True)]
+    if any(dims for _, _, dims in named):
+        private.name_dims(named)
     return module, fakes
 
 
