@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from irwidget.frontends import decompositions_narrow
+from irwidget.frontends.erfc import erfc
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -189,10 +190,6 @@ def _is_shift_of_bytes(x: Any, count: Any, *_: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.uint8 and isinstance(count, int)
 
 
-def _erfc(x: Any) -> Any:
-    return 1 - torch.erf(x)
-
-
 def _hypot(x: Any, y: Any) -> Any:
     """The length of a vector, without an overflow of its square."""
     x, y = torch.abs(x), torch.abs(y)
@@ -227,7 +224,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
         aten.pow.Tensor_Scalar: _pow,
         aten.roll.default: _roll,
         aten.unfold.default: _unfold,
-        aten.erfc.default: _erfc,
+        aten.erfc.default: decompositions_narrow.in_single(erfc),
         aten.hypot.default: _hypot,
         aten._cdist_forward.default: _distances,
         aten.sub.Tensor: _sub,

@@ -17,7 +17,7 @@ _LARGE = 1e8
 # Functions of floats
 
 
-def _in_single(function: Callable[..., Any]) -> Callable[..., Any]:
+def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
     """Halves are computed as float32, integers as eager PyTorch does."""
 
     def made(*args: Any) -> Any:
@@ -79,7 +79,7 @@ def _asinh(x: Any) -> Any:
 
 def _acosh(x: Any) -> Any:
     near = torch.minimum(x, torch.full_like(x, _LARGE))
-    small = torch.log(near + torch.sqrt(near - 1) * torch.sqrt(near + 1))
+    small = torch.log1p(near - 1 + torch.sqrt(near - 1) * torch.sqrt(near + 1))
     return torch.where(x > _LARGE, torch.log(x) + math.log(2), small)
 
 
@@ -244,7 +244,7 @@ _FOR_BOTH: dict[Any, Callable[..., Any]] = {
 }
 _FOR_TOSA: dict[Any, Callable[..., Any]] = {
     **{
-        getattr(aten, name).default: _in_single(function)
+        getattr(aten, name).default: in_single(function)
         for name, function in {
             "atan2": _atan2,
             "asin": _asin,
@@ -256,7 +256,7 @@ _FOR_TOSA: dict[Any, Callable[..., Any]] = {
             "atanh": _atanh,
         }.items()
     },
-    aten.copysign.Tensor: _in_single(_copysign),
+    aten.copysign.Tensor: in_single(_copysign),
     aten.fmod.Tensor: _fmod,
     aten.fmod.Scalar: _fmod,
     aten.scatter_add.default: _scatter_add,

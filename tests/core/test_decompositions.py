@@ -10,6 +10,7 @@ import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImpor
 from torch import nn
 
 import irwidget
+from irwidget.frontends.erfc import erfc
 
 BAGS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9, 1]), torch.tensor([0, 4, 4, 7])
 
@@ -103,9 +104,25 @@ def test_bytes_and_numbers(target: str) -> None:
     assert low.check.state == "equal", low.check
 
 
+@pytest.mark.parametrize(("kind", "most", "error"), [(torch.float64, 26, 1e-14), (torch.float32, 9, 1e-6)])
+def test_the_complement_of_the_error_function_is_right_where_it_is_next_to_nothing(kind, most, error):
+    x = torch.cat([torch.linspace(-most, most, 4001, dtype=kind), torch.tensor([0.5, 4, 40, torch.inf, -torch.inf])])
+    torch.testing.assert_close(erfc(x), torch.erfc(x.double()).to(kind), rtol=error, atol=0)
+
+
+def tails(x: torch.Tensor) -> Any:
+    return torch.log(torch.erfc(x)), torch.erfc(x.half())
+
+
+def test_a_tail_stays_what_it_is() -> None:
+    low = irwidget.lower(tails, torch.linspace(-2, 6, 33), to="llvm_ir", timeout=120, check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+
+
 def lengths(x: torch.Tensor, y: torch.Tensor) -> Any:
     apart = [torch.cdist(x, y, p) for p in (2.0, 1.0, 3.0, 0.0, float("inf"))]
-    return torch.hypot(x * 3e38, y), torch.erfc(x), *apart
+    return torch.hypot(x * 3e38, y), *apart
 
 
 def test_lengths_and_distances() -> None:
