@@ -39,7 +39,8 @@ def check(source: Source, trace: Trace, options: Options, expected: Expected, *,
     """
     verdict = _checked(source, trace, options, expected, each=each)
     if verdict.state == "equal" and expected.unexecuted:
-        return replace(verdict, reason=f"no input reached {', '.join(expected.unexecuted)}")
+        said = (verdict.reason, f"no input reached {', '.join(expected.unexecuted)}")
+        return replace(verdict, reason="; ".join(filter(None, said)))
     return verdict
 
 

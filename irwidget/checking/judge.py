@@ -32,10 +32,16 @@ def of_cases(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def judge(name: str, index: int | None, values: Sequence[Value], results: Sequence[ExpectedResult]) -> Verdict:
-    """The verdict on the values that the IR after a pass returned for one set of inputs."""
+    """The verdict on the values that the IR after a pass returned for one set of inputs.
+
+    Elements that any number would be allowed for, and that are not eager's, count as not compared.
+    """
+    import torch
+
     error, own = 0.0, 0.0
     known = False
     wrong: list[tuple[ExpectedResult, Any]] = []
+    unknown = count = 0
     for got, result in zip(values, results, strict=True):
         want = _as_tensor(result.want)
         if isinstance(got, Array) and got.shape != tuple(want.shape):
@@ -44,15 +50,22 @@ def judge(name: str, index: int | None, values: Sequence[Value], results: Sequen
         value = _tensor(got, want) if isinstance(got, Array) else _as_tensor(got)
         if value.dtype != want.dtype:
             return Verdict("differs", name, index, f"{result.label} is {value.dtype}, not {want.dtype}")
-        excess, far = _excess(value, want, result)
+        excess, far, open_ = _excess(value, want, result)
+        unknown, count = unknown + int(open_.sum()), count + open_.numel()
         if excess.numel():
-            error = max(error, float(far.max()))
+            error = max(error, float(torch.where(open_, 0.0, far).max()))
             if result.exact is not None:
                 known = True
-                own = max(own, float(_far(want, result.exact.to(_wide(want))).max()))
+                own = max(own, _own(want, result.exact, result.allowed))
             if bool((excess > 0).any()):
                 wrong.append((result, _element(result, value, want, excess)))
-    return _verdict(name, index, error, own if known else None, wrong)
+    verdict = _verdict(name, index, error, own if known else None, wrong)
+    if not unknown or wrong:
+        return verdict
+    why = "rounding may make anything of them"
+    if unknown == count:
+        return Verdict("not checked", name, index, f"no element can be compared: {why}")
+    return replace(verdict, reason=f"{unknown} of {count} elements cannot be compared: {why}")
 
 
 def _verdict(name: str, index: int | None, error: float, own: float | None, wrong: Sequence[Any]) -> Verdict:
@@ -64,8 +77,13 @@ def _verdict(name: str, index: int | None, error: float, own: float | None, wron
     return Verdict("differs", name, index, f"{element}{more}{others}", error, own, element)
 
 
-def _excess(value: torch.Tensor, want: torch.Tensor, result: ExpectedResult) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each element, by how much more than allowed it is off (0 or less: right), and how far it is off."""
+def _excess(
+    value: torch.Tensor, want: torch.Tensor, result: ExpectedResult
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """For each element, by how much more than allowed it is off (0 or less: right), and how far it is off.
+
+    Third, whether any number would be allowed for one that is not eager's.
+    """
     import torch
 
     if not (want.is_floating_point() or want.is_complex()):
@@ -73,7 +91,7 @@ def _excess(value: torch.Tensor, want: torch.Tensor, result: ExpectedResult) -> 
         for other in result.others:
             right |= value == other.to(want.dtype)
         far = (value.to(torch.float64) - want.to(torch.float64)).abs()
-        return torch.where(right, 0.0, far.clamp(min=1.0)), far
+        return torch.where(right, 0.0, far.clamp(min=1.0)), far, torch.zeros_like(right)
     wide = _wide(want)
     exact = want.to(wide) if result.exact is None else result.exact.to(wide)
     allowed = torch.zeros(want.shape, dtype=torch.float64) if result.allowed is None else result.allowed
@@ -81,7 +99,9 @@ def _excess(value: torch.Tensor, want: torch.Tensor, result: ExpectedResult) -> 
     far = _far(got, exact)
     near = _near(got, exact, want.to(wide), allowed, torch.finfo(want.dtype).max)
     same = (value == want) | (value.isnan() & want.isnan()) | near
-    return torch.where(same, 0.0, (far - allowed).clamp(min=0.0)), torch.where(same & far.isinf(), 0.0, far)
+    open_ = ~same & allowed.isinf()
+    excess = torch.where(same | open_, 0.0, (far - allowed).clamp(min=0.0))
+    return excess, torch.where(same & far.isinf(), 0.0, far), open_
 
 
 def _near(got: torch.Tensor, exact: torch.Tensor, want: torch.Tensor, allowed: torch.Tensor, most: float) -> Any:
@@ -97,6 +117,14 @@ def _far(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     one, other = one.to(_wide(one)), other.to(_wide(other))
     same = (one == other) | (one.isnan() & other.isnan())
     return torch.where(same, 0.0, (one - other).abs().to(torch.float64).nan_to_num(nan=math.inf, posinf=math.inf))
+
+
+def _own(want: torch.Tensor, exact: torch.Tensor, allowed: torch.Tensor | None) -> float:
+    """Eager's largest distance from the exact values, of those that say anything."""
+    import torch
+
+    far = _far(want, exact.to(_wide(want)))
+    return float((far if allowed is None else torch.where(allowed.isinf(), 0.0, far)).max())
 
 
 def _wide(tensor: torch.Tensor) -> torch.dtype:

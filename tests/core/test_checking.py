@@ -234,6 +234,21 @@ def test_places_of_infinities_and_not_a_numbers_are_compared():
         assert judge("p", 1, [_array(torch.tensor(wrong))], [result]).state == "differs", wrong
 
 
+def test_where_anything_would_be_allowed_only_eagers_own_number_is_equal():
+    want = torch.tensor([1.0, -torch.inf, -torch.inf])
+    allowed = torch.tensor([0.5, torch.inf, torch.inf], dtype=torch.float64)
+    result = ExpectedResult("result 0", want, torch.tensor([1.0, -27.0, -28.0], dtype=torch.float64), allowed)
+    assert judge("p", 1, [_array(want)], [result]) == Verdict("equal", "p", 1, "", 0.0, 0.0)
+    verdict = judge("p", 1, [_array(torch.tensor([1.25, 5.0, -torch.inf]))], [result])
+    assert str(verdict) == (
+        "equal to eager PyTorch after p (largest error 0.25; eager's own is 0), but 1 of 3 elements cannot be "
+        "compared: rounding may make anything of them"
+    )
+    assert judge("p", 1, [_array(torch.tensor([1.75, 5.0, 7.0]))], [result]).state == "differs"
+    whole = ExpectedResult("result 0", want[1:], result.exact[1:], allowed[1:])
+    assert judge("p", 1, [_array(torch.tensor([5.0, 6.0]))], [whole]).state == "not checked"
+
+
 def test_integers_are_compared_exactly():
     want = torch.tensor([2**62 + 1, 5])
     result = ExpectedResult("result 0", want)
