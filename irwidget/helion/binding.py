@@ -56,6 +56,7 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bo
     chosen = configuration.choose(bound, owner, config)
     binding = Binding(copied, bound, arguments, chosen, owner.fn.__name__)
     with binding.entered():
+        binding.rolled = private.rolled_graphs(bound, binding.config)
         binding.free = _free_symbols(binding)
         binding.block_sizes.update(_block_sizes(binding))
         if open_tiles:

@@ -10,7 +10,6 @@ from typing import Any
 
 from irwidget.helion import private
 from irwidget.helion.configuration import Chosen
-from irwidget.lazy import cached_property
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,8 @@ class Binding:
     """Blocks whose tile size stays open, an argument of the module: how the host is asked for it."""
     seconds: float = 0.0
     """How long it took."""
+    rolled: list[Any] | None = None
+    """All graphs by their ids, with the reduction loops of the configuration; None where it has none."""
     unrolled: bool = False
     """Whether reductions are taken whole though the configuration has loops for them, which are not lowered."""
     whole: dict[int, int] = field(default_factory=dict[int, int])
@@ -72,22 +73,17 @@ class Binding:
         with self.env, self.host:
             yield
 
-    @cached_property
-    def _rolled(self) -> list[Any] | None:
-        with self.entered():
-            return private.rolled_graphs(self.bound, self.config)
-
     @property
     def infos(self) -> Sequence[Any]:
-        """All graphs by their ids, with the reduction loops of the configuration where they are made."""
-        return self.device_ir.graphs if self.unrolled or self._rolled is None else self._rolled
+        """All graphs by their ids, with the reduction loops where they are made."""
+        return self.device_ir.graphs if self.unrolled or self.rolled is None else self.rolled
 
     @property
     def turns(self) -> dict[int, int]:
         """Blocks that the configuration takes in several turns, and the lanes of each turn."""
-        if self.unrolled or self._rolled is None:
+        if self.unrolled or self.rolled is None:
             return {}
-        blocks = {block for info in self._rolled if private.is_reduction_loop(info) for block in info.block_ids}
+        blocks = {block for info in self.rolled if private.is_reduction_loop(info) for block in info.block_ids}
         sizes = {b: private.config_value(self.env.config_spec, self.config, "reduction_loops", b) for b in blocks}
         return {block: int(size) for block, size in sizes.items() if size}
 

@@ -9,7 +9,6 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import lower_kernel
-from tests.helion import kernels_pointwise as pw
 from tests.helion.cases import difference
 
 X = torch.rand(50) * 0.9
@@ -79,10 +78,3 @@ def test_a_refused_node_is_named_with_the_types_that_take_it(kernel, x, aten: st
 def test_a_tile_size_that_the_host_computes(split: int):
     x, y = torch.randn(20, 100), torch.randn(100, 12)
     assert difference(lower_kernel(split_on_the_host, (x, y, split)).run(opt_level=0), x @ y) < 1e-4
-
-
-def test_rolled_reductions_are_lowered_at_full_extent():
-    x = torch.randn(20, 100)
-    low = lower_kernel(pw.softmax, (x,), config=helion.Config(block_sizes=[4], reduction_loops=[16]))
-    assert "tensor<4x100xf32>" in low.mlir
-    assert difference(low.run(opt_level=0), x.softmax(1)) < 1e-6
