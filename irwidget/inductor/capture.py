@@ -92,6 +92,8 @@ class _Capture:
         self.execution = Execution(self.recorder) if asked.execute else None
         self.guards = Guards()
         self.codes: list[tuple[types.CodeType, types.CodeType]] = []
+        self.failed: Exception | None = None
+        """What Inductor raised: Dynamo keeps some kinds to itself, and runs the frame as it is."""
 
     def run(self) -> CapturedCompilation:
         import torch
@@ -126,6 +128,7 @@ class _Capture:
                 returned = compiled(*asked.inputs, **asked.kwargs)
                 for inputs in asked.again:
                     compiled(*inputs, **asked.kwargs)
+                self._check_whole()
                 if self.execution is not None:
                     self.execution.judge(returned, asked.eager or (), each=asked.each)
         except Exception as error:
@@ -156,7 +159,13 @@ class _Capture:
                 from irwidget.inductor import attention
 
                 attention.put(module)
-            compiled = self._compile(module, given)
+            try:
+                compiled = self._compile(module, given)
+            except private.get("RestartAnalysis"):
+                raise
+            except Exception as error:
+                self.failed = error
+                raise
         return kept.forward if self.execution is None else self.execution.noting(kept, compiled)
 
     def _compile(self, module: Any, inputs: list[Any]) -> Any:
@@ -167,6 +176,19 @@ class _Capture:
             return backend(module, inputs, config_patches=patches)
         with private.config(private.INDUCTOR).patch(patches):
             return backend(module, inputs)
+
+    def _check_whole(self) -> None:
+        """Raises what kept a graph from being compiled, or a graph in two halves from having both."""
+        if self.failed is not None:
+            raise self.failed
+        if not self.asked.watched or self.asked.backend is not None:
+            return
+        for graph in sorted({stage.graph for stage in self.recorder.stages if stage.direction == "backward"}):
+            written = {
+                stage.direction for stage in self.recorder.stages if (stage.graph, stage.phase) == (graph, "code")
+            }
+            if missing := {"forward", "backward"} - written:
+                raise RuntimeError(f"AOTAutograd did not have the {missing.pop()} half of graph {graph} compiled")
 
     def _moved_graphs(self, original: Any) -> Any:
         """AOTAutograd's graph, whose constants were traced on the CPU, on the GPU with the rest."""

@@ -23,6 +23,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "dynamo_reset": ("torch._dynamo", "reset"),
     "graph_breaks": ("torch._dynamo.output_graph", "graph_break_reasons"),
     "innermost_fn": ("torch._dynamo.eval_frame", "innermost_fn"),
+    "RestartAnalysis": ("torch._dynamo.exc", "RestartAnalysis"),
     "is_of_modules": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.is_co_filename_from_nn_modules"),
     "TracingContext": ("torch._guards", "TracingContext"),
     # AOTAutograd

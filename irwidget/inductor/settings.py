@@ -18,6 +18,7 @@ def put(folder: str) -> None:
     inductor.force_disable_caches = True
     inductor.compile_threads = 1
     inductor.cpp.vec_isa_ok = True
+    private.config(private.DYNAMO).suppress_errors = False
     _without_compiler()
     private.put("backward_now", True)
     private.put("is_of_modules", lambda translator: False)

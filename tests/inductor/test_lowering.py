@@ -8,7 +8,7 @@ import torch
 
 import irwidget
 from irwidget.errors import UsageError
-from irwidget.inductor import capture
+from irwidget.inductor import capture, private
 from irwidget.toolchain import forked
 from tests.inductor import programs
 from tests.inductor.programs import line
@@ -161,6 +161,25 @@ def test_a_pass_of_the_users_is_shown_and_a_failing_one_named():
     with pytest.raises(irwidget.IRWidgetError, match="this pass is wrong") as caught:
         irwidget.lower(programs.apart, X, to="inductor_python", patches={"post_grad_custom_post_pass": fails})
     assert caught.value.lowering.dumps[-1].name not in ("bytecode", "dynamo")
+
+
+def test_what_dynamo_keeps_to_itself_is_a_failure_all_the_same():
+    """It takes such an error of a backend for code that it cannot trace, and runs the frame as it is."""
+
+    def fails(graph):
+        raise torch._dynamo.exc.Unsupported("this pass is not for such graphs")
+
+    with pytest.raises(irwidget.IRWidgetError, match="this pass is not for such graphs") as caught:
+        irwidget.lower(programs.apart, X, to="inductor_python", patches={"post_grad_custom_post_pass": fails})
+    assert caught.value.lowering.dumps[-1].name not in ("bytecode", "dynamo")
+
+
+def test_half_of_a_training_step_is_a_failure(monkeypatch):
+    put = private.put
+    monkeypatch.setattr(private, "put", lambda name, value: None if name == "backward_now" else put(name, value))
+    with pytest.raises(irwidget.IRWidgetError, match="did not have the backward half of graph 0 compiled") as caught:
+        irwidget.lower(programs.Stack(), torch.randn(8, 32), to="inductor_triton")
+    assert caught.value.lowering.dumps[-1].name == "output code"
 
 
 def test_nothing_is_left_behind(on_gpu, trained):
