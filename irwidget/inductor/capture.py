@@ -62,6 +62,7 @@ class CaptureRequest:
 def capture(asked: CaptureRequest) -> CapturedCompilation:
     """Compile, in this process, which does not survive it in a state to be used for anything else."""
     started, began = time.perf_counter(), time.process_time()
+    private.uncompile(asked.obj)
     with tempfile.TemporaryDirectory(prefix="irwidget-inductor-") as folder:
         settings.put(folder)
         if asked.arch:
@@ -73,11 +74,12 @@ def capture(asked: CaptureRequest) -> CapturedCompilation:
 
 
 def eager(asked: CaptureRequest) -> list[Any]:
-    """What the object returns as it is, flat. Raises what it raises."""
+    """What the object returns as it is, flat, in this process, as `capture`. Raises what it raises."""
     import torch
 
     from irwidget.private_torch import pytree
 
+    private.uncompile(asked.obj)
     with torch.set_grad_enabled(torch.is_grad_enabled() if asked.grad is None else asked.grad):
         returned = asked.obj(*asked.inputs, **asked.kwargs)
     leaves: list[Any] = pytree.tree_leaves(returned)

@@ -57,10 +57,10 @@ def captured(given: Given, arch: str | None, execute: Literal["", "graphs", "cod
     settings = patches(options.get("patches"))
     check_names(settings, private.config(private.INDUCTOR))
     obj = given.obj
-    if isinstance(obj, Compiled):
-        options = {**_said(obj.options), **{name: value for name, value in options.items() if value is not None}}
-        settings = {**(obj.options.get("options") or {}), **settings}
-        obj = obj.obj
+    told: Mapping[str, Any] = obj.options if isinstance(obj, Compiled) else private.compiled_with(obj)
+    options = {**_said(told), **{name: value for name, value in options.items() if value is not None}}
+    settings = {**(told.get("options") or {}), **settings}
+    obj = obj.obj if isinstance(obj, Compiled) else obj
     obj = private.get("innermost_fn")(obj) if private_torch.is_compiled_function(obj) else obj
     obj = private_torch.uncompiled_module(obj)
     obj = obj.module() if isinstance(obj, torch.export.ExportedProgram) else obj

@@ -23,6 +23,8 @@ SITES: Mapping[str, tuple[str, str]] = {
     "dynamo_reset": ("torch._dynamo", "reset"),
     "graph_breaks": ("torch._dynamo.output_graph", "graph_break_reasons"),
     "innermost_fn": ("torch._dynamo.eval_frame", "innermost_fn"),
+    "list_backends": ("torch._dynamo.backends.registry", "list_backends"),
+    "innermost_backend": ("torch._dynamo.eval_frame", "innermost_backend"),
     "RestartAnalysis": ("torch._dynamo.exc", "RestartAnalysis"),
     "is_of_modules": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.is_co_filename_from_nn_modules"),
     "TracingContext": ("torch._guards", "TracingContext"),
@@ -133,6 +135,30 @@ def _holder(name: str) -> tuple[Any, str]:
             "toolchain.lock names the version that irwidget is tested with"
         ) from error
     return found, last
+
+
+def compiled_with(obj: Any) -> dict[str, Any]:
+    """What torch.compile was told as it made this: options (those of its mode, too), dynamic, fullgraph, and a backend
+    that is a function and none of PyTorch's own. Nothing for what it has not made.
+    """
+    made = getattr(obj, "dynamo_ctx", None)
+    if made is None:
+        call = getattr(obj, "_compiled_call_impl", None) or obj
+        code = getattr(call, "__code__", None)
+        if code is None or not hasattr(call, "_torchdynamo_orig_callable"):
+            return {}
+        made = dict(zip(code.co_freevars, call.__closure__, strict=True))["self"].cell_contents
+    backend = get("innermost_backend")(made.callback)
+    said = {"dynamic": made._dynamic, "fullgraph": made.fullgraph, "options": getattr(backend, "config", None)}
+    if getattr(backend, "compiler_name", "") not in get("list_backends")(exclude_tags=()):
+        said["backend"] = getattr(backend, "compiler_fn", backend)
+    return said
+
+
+def uncompile(obj: Any) -> None:
+    """Have a module that `Module.compile` has compiled in place run as it was written. Only ever in a copy."""
+    if getattr(obj, "_compiled_call_impl", None) is not None:
+        obj._compiled_call_impl = None
 
 
 def has_loops(node: Any) -> bool:

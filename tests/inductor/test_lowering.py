@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import irwidget
-from irwidget.errors import UsageError
+from irwidget.errors import PassError, UsageError
 from irwidget.inductor import capture, private
 from irwidget.toolchain import forked
 from tests.inductor import programs
@@ -164,14 +164,41 @@ def test_a_pass_of_the_users_is_shown_and_a_failing_one_named():
 
 
 def test_what_dynamo_keeps_to_itself_is_a_failure_all_the_same():
-    """It takes such an error of a backend for code that it cannot trace, and runs the frame as it is."""
+    """Such an error of a backend is a graph break to it, and the frame runs as it is."""
+    from torch._subclasses.fake_tensor import UnsupportedFakeTensorException
 
-    def fails(graph):
-        raise torch._dynamo.exc.Unsupported("this pass is not for such graphs")
+    def fails(module, inputs):
+        raise UnsupportedFakeTensorException("this backend is not for such graphs")
 
-    with pytest.raises(irwidget.IRWidgetError, match="this pass is not for such graphs") as caught:
-        irwidget.lower(programs.apart, X, to="inductor_python", patches={"post_grad_custom_post_pass": fails})
-    assert caught.value.lowering.dumps[-1].name not in ("bytecode", "dynamo")
+    with pytest.raises(PassError, match="UnsupportedFakeTensorException: this backend is not for such graphs"):
+        irwidget.lower(torch.compile(programs.apart, backend=fails), X, to="inductor_fx")
+
+
+def compiled_in_place(**told):
+    module = programs.Stack()
+    module.compile(**told)
+    return module
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **told: torch.compile(programs.Stack().forward, **told),
+        lambda **told: torch.compile(programs.Stack(), **told),
+        compiled_in_place,
+    ],
+    ids=["function", "module", "in place"],
+)
+def test_what_torch_compile_was_told_before_the_cell_is_heard(make):
+    inputs = torch.randn(8, 32)
+    as_it_is, told = (
+        irwidget.lower(make(options=options), inputs, to="inductor_python", grad=False, name="stack").text
+        for options in (None, {"max_fusion_size": 1})
+    )
+    asked = irwidget.lower(
+        make(), inputs, to="inductor_python", grad=False, name="stack", patches={"max_fusion_size": 1}
+    ).text
+    assert as_it_is != told == asked
 
 
 def test_half_of_a_training_step_is_a_failure(monkeypatch):
