@@ -175,6 +175,26 @@ def uncompiled(obj: Any) -> Any:
     return module if module is not obj else getattr(obj, "_torchdynamo_orig_callable", obj)
 
 
+@contextlib.contextmanager
+def traced_as_written() -> Generator[None]:
+    """While it lasts, a tracer that meets what `torch.compile` has made sees what that was given, and no error."""
+    if (dynamo := sys.modules.get("torch._dynamo")) is None:
+        yield
+        return
+    with dynamo.config.patch(error_on_nested_fx_trace=False, error_on_nested_jit_trace=False):
+        yield
+
+
+@contextlib.contextmanager
+def called_as_written() -> Generator[None]:
+    """While it lasts, what `torch.compile` has made runs eagerly. Not within a compilation."""
+    if "torch._dynamo" not in sys.modules:
+        yield
+        return
+    with sys.modules["torch"].compiler.set_stance("force_eager"):
+        yield
+
+
 def position(node: Any) -> Any:
     """Where an FX node stands in its graph, to be compared."""
     return getattr(node, "_sort_key", None) or (0,)

@@ -270,13 +270,13 @@ def _case(
     import torch
 
     from irwidget.checking.evaluate import Rounding, Wide
-    from irwidget.private_torch import pytree
+    from irwidget.private_torch import called_as_written, pytree
 
     model, args, kwargs = _own(model, args, kwargs)
     leaves = pytree.tree_leaves((args, dict(kwargs)))
     names = program.arguments
     before = [_value(leaf) for leaf, name in zip(leaves, names, strict=True) if name is not None]
-    with torch.no_grad(), _default_dtype(torch.get_default_dtype()):
+    with torch.no_grad(), called_as_written(), _default_dtype(torch.get_default_dtype()):
         named = {name: leaf for leaf, name in zip(leaves, names, strict=True) if name is not None}
         fed = _placeholders(program, named)
         rounding = Rounding(program.module)

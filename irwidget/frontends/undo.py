@@ -15,7 +15,7 @@ from typing import Any
 
 from irwidget.errors import IRWidgetError
 from irwidget.frontends.turns import alone
-from irwidget.private_torch import CONFIGS, mode_depths, pop_modes, tensor_places
+from irwidget.private_torch import CONFIGS, mode_depths, pop_modes, tensor_places, traced_as_written
 from irwidget.toolchain import budget
 
 
@@ -28,7 +28,7 @@ def tracing(tracer: str, model: Any, *around: AbstractContextManager[object]) ->
     with alone(tracer), _undone(model), contextlib.ExitStack() as stack:
         for one in around:
             stack.enter_context(one)
-        with budget.enforced(tracer):
+        with traced_as_written(), budget.enforced(tracer):
             yield
 
 

@@ -77,10 +77,10 @@ def eager(asked: CaptureRequest) -> list[Any]:
     """What the object returns as it is, flat, in this process, as `capture`. Raises what it raises."""
     import torch
 
-    from irwidget.private_torch import pytree
+    from irwidget.private_torch import called_as_written, pytree
 
     private.uncompile(asked.obj)
-    with torch.set_grad_enabled(torch.is_grad_enabled() if asked.grad is None else asked.grad):
+    with called_as_written(), torch.set_grad_enabled(torch.is_grad_enabled() if asked.grad is None else asked.grad):
         returned = asked.obj(*asked.inputs, **asked.kwargs)
     leaves: list[Any] = pytree.tree_leaves(returned)
     return [one.detach() if isinstance(one, torch.Tensor) else one for one in leaves]

@@ -25,6 +25,7 @@ from irwidget.private_torch import (
     dispatch_functionalize,
     make_fx,
     pytree,
+    traced_as_written,
     writes,
 )
 from irwidget.spyre.attention import fuse_attention
@@ -285,7 +286,13 @@ _OF_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "Gu
 def _trace(call: _Call, fakes: list[torch.Tensor], mode: FakeTensorMode) -> torch.fx.GraphModule:
     functional = dispatch_functionalize(call, mode=FunctionalTensorMode(pre_dispatch=True, export=True))
     with ExitStack() as stack:
-        for context in (fx_traceback.preserve_node_meta(), torch.no_grad(), mode, warnings.catch_warnings()):
+        for context in (
+            fx_traceback.preserve_node_meta(),
+            torch.no_grad(),
+            mode,
+            warnings.catch_warnings(),
+            traced_as_written(),
+        ):
             stack.enter_context(context)
         warnings.filterwarnings("ignore", "At pre-dispatch tracing")  # of our own operators, which are functional
         try:

@@ -382,3 +382,17 @@ def test_a_builtin_is_lowered_and_checked():
     low = irwidget.lower(torch.erf, torch.randn(3), to="linalg_on_tensors_mlir", check=True)
     assert low.check.ok
     assert low.name == "erf"
+
+
+def test_a_part_that_torch_compile_has_made_is_checked_as_it_was_written():
+    """Eager PyTorch is the reference: what a compiler makes of a submodule is neither waited for nor believed."""
+
+    def wrong(module, inputs):
+        return lambda *given: [given[0] * 0]
+
+    model = nn.Sequential(torch.compile(nn.Sigmoid(), backend=wrong))
+    low = irwidget.lower(model, torch.randn(3), to="linalg_on_tensors_mlir", check=True)
+    assert low.check.ok, low.check
+    assert (
+        irwidget.lower(model, torch.randn(64, dtype=torch.float16), to="spyre_opspec").text.count("op='sigmoid'") == 1
+    )

@@ -271,6 +271,18 @@ def test_what_was_compiled_leads_back_to_what_was_given():
     assert private.uncompiled_module(compiled) is module
 
 
+def test_what_was_compiled_is_traced_and_called_as_it_was_written():
+    def refuses(module, inputs):
+        raise AssertionError("compiled")
+
+    compiled, given = torch.compile(torch.sin, backend=refuses), torch.ones(2)
+    with private.called_as_written():
+        assert torch.equal(compiled(given), given.sin())
+    with private.traced_as_written():
+        graph = private.make_fx(compiled)(given).graph
+    assert [node.target for node in graph.nodes if node.op == "call_function"] == [torch.ops.aten.sin.default]
+
+
 def test_nodes_and_operators_say_what_they_are():
     graph = torch.fx.symbolic_trace(lambda x: x + 1 + 2).graph
     assert sorted(set(graph.nodes), key=private.position) == list(graph.nodes)
