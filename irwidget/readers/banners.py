@@ -13,7 +13,7 @@ from functools import lru_cache
 from irwidget.readers import llvm, mlir
 from irwidget.readers.found import PrintedDump, Said, When
 from irwidget.readers.log import Log
-from irwidget.trace import WHOLE, Scope
+from irwidget.trace import WHOLE, shared_scope
 
 NEEDLE = b" IR "
 _LONGEST = 1 << 16
@@ -87,7 +87,7 @@ def _mlir(banner: mlir.MLIRBanner, data: bytes, start: int, stop: int, *, last: 
     when: When = "failed" if banner.failed else "before" if banner.when == "Before" else "after"
     if banner.inside:
         when = "inside"
-    scope = Scope(anchor=banner.anchor) if whole else Scope(function=body.symbol or body.operation)
+    scope = shared_scope(anchor=banner.anchor) if whole else shared_scope(function=body.symbol or body.operation)
     end = stop if len(data) < stop - start else start + _trimmed(data, body.stop)
     yield PrintedDump(banner.name, start + body.start, end, when, "mlir", scope, banner.options, cut=body.cut and last)
     yield from _rest(data, start, end, stop, last=last)
@@ -108,9 +108,9 @@ def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: 
     end = stop if len(data) < stop - start else start + length
     scope = banner.scope if banner.told else llvm.shows(data[:length])
     if banner.told and scope.function and not scope.loop and llvm.module_id(data[:length]):
-        scope = Scope(anchor=str(scope.function))  # -print-module-scope
+        scope = shared_scope(anchor=str(scope.function))  # -print-module-scope
     elif banner.told and scope.loop and llvm.module_id(data[:length]):
-        scope = Scope(anchor=str(scope))
+        scope = shared_scope(anchor=str(scope))
     yield PrintedDump(banner.name, start, end, banner.when, "mir" if machine else "llvm", scope, cut=cut and last)
     yield from _rest(data, start, end, stop, last=last)
 

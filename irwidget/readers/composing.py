@@ -11,7 +11,7 @@ from irwidget.readers.log import Log, decoded
 from irwidget.readers.places import placed
 from irwidget.readers.putting import PlacedText, PutTarget, defined, kind, put, span
 from irwidget.readers.stages import LoggedStage
-from irwidget.trace import Content, Diagnostic, Scope, predecessors
+from irwidget.trace import Content, Diagnostic, Scope, predecessors, shared_scope
 
 _ROOM = 1 << 26
 """Bytes that dumps which are put back into modules may come to together, or so many times the log:"""
@@ -50,7 +50,7 @@ def planned(log: Log, stages: Sequence[LoggedStage]) -> tuple[list[TextPlan], Di
     for stage in stages:
         if stage.like >= 0:
             scope = made[stage.like].scope
-            at = Scope(anchor=str(stage.scope)) if scope.whole and not stage.scope.whole else stage.scope
+            at = shared_scope(anchor=str(stage.scope)) if scope.whole and not stage.scope.whole else stage.scope
             made.append(TextPlan(stage, at if scope.whole else scope, language=made[stage.like].language))
             continue
         language = stage.piece.printed.language
@@ -60,7 +60,7 @@ def planned(log: Log, stages: Sequence[LoggedStage]) -> tuple[list[TextPlan], Di
         if target is not None:
             room -= modules.size
             modules.put(target, stage.piece)
-            made.append(TextPlan(stage, Scope(anchor=str(target)), base, target, language))
+            made.append(TextPlan(stage, shared_scope(anchor=str(target)), base, target, language))
         else:
             left = len(made) if base >= 0 and not fits and not stage.piece.whole and left < 0 else left
             made.append(TextPlan(stage, stage.scope, language=language))

@@ -64,8 +64,17 @@ class LoggedCompilation:
     """The last that shows a module, by which the next is judged."""
 
 
-def looked_at(log: Log, printed: PrintedDump) -> Piece:
+_Sets = dict[frozenset[str], frozenset[str]]
+"""Sets of symbols, each once: of a hundred thousand dumps of few modules, most have the same."""
+
+
+def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
     """A dump with what it defines."""
+
+    def once(names: Iterable[str]) -> frozenset[str]:
+        made = frozenset(names)
+        return sets.setdefault(made, made)
+
     if printed.stop <= printed.start:
         return Piece(printed, b"")
     digest = blake2b(digest_size=12)
@@ -78,16 +87,16 @@ def looked_at(log: Log, printed: PrintedDump) -> Piece:
     if printed.language == "mlir":
         body = mlir.body(head)
         if not printed.scope.whole and body.operation.endswith("func"):
-            return Piece(printed, digest.digest(), body.operation, body.symbol, frozenset((body.symbol,)))
+            return Piece(printed, digest.digest(), body.operation, body.symbol, once((body.symbol,)))
         functions = mlir.functions(head)
-        defines = frozenset(one.symbol for one in functions)
-        inner = frozenset(one.symbol for one in functions if one.indent > _STEP)
-        child, names = "", frozenset[str]()
+        defines = once(one.symbol for one in functions)
+        inner = once(one.symbol for one in functions if one.indent > _STEP)
+        child, names = "", once(())
         if not printed.scope.whole:
             child = min((one.symbol for one in functions), default="")
             if not child and not body.symbol:
                 named = mlir.referred(head.decode(errors="replace"))
-                names, child = frozenset(named), named[-1] if named else ""
+                names, child = once(named), named[-1] if named else ""
         return Piece(
             printed,
             digest.digest(),
@@ -95,13 +104,13 @@ def looked_at(log: Log, printed: PrintedDump) -> Piece:
             body.symbol,
             defines,
             inner,
-            defines - inner,
-            frozenset(one.operation for one in functions) if printed.scope.whole else frozenset(),
+            once(defines - inner),
+            once(one.operation for one in functions if printed.scope.whole),
             child=child,
             names=names,
         )
     if printed.language == "llvm" and printed.scope.whole:
-        return Piece(printed, digest.digest(), defines=frozenset(llvm.symbols(head)), module=llvm.module_id(head))
+        return Piece(printed, digest.digest(), defines=once(llvm.symbols(head)), module=llvm.module_id(head))
     return Piece(printed, digest.digest(), symbol=printed.scope.function)
 
 
@@ -113,6 +122,7 @@ class Groups:
         self._named: dict[str, LoggedCompilation] = {}
         self.all: list[LoggedCompilation] = []
         self._early: list[Said] = []
+        self._sets: _Sets = {}
 
     def take(self, found: Iterable[PrintedDump | Said]) -> None:
         """Add what was found, in order."""
@@ -120,7 +130,7 @@ class Groups:
             if isinstance(one, Said):
                 self._hear(one)
                 continue
-            piece = looked_at(self._log, one)
+            piece = looked_at(self._log, one, self._sets)
             if self.all and _is_nested(self.all[-1].module, piece):
                 piece = replace(piece, nested=True, child=min(piece.defines))
             group = self._group(piece)

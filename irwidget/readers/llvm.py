@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from irwidget.readers.found import When
 from irwidget.toolchain.llvm_passes import scope_of
-from irwidget.trace import WHOLE, Scope
+from irwidget.trace import WHOLE, Scope, shared_scope
 
 _BANNER = re.compile(r"(?P<mark>[;#] )?\*\*\* IR (?P<said>Dump|Pass|Deleted) (?P<rest>.*?) \*\*\*:?\s*")
 _SAME = re.compile(r"(?P<of>.*) (?:omitted because no change|filtered out|ignored|invalidated|\(invalidated\))")
@@ -105,11 +105,11 @@ def end(data: bytes, machine: bool) -> tuple[int, bool]:
 def shows(data: bytes) -> Scope:
     """What a text shows, where its banner does not say: a module, or one function."""
     if machine := _MACHINE.search(data[:4000]):
-        return Scope(function=machine[1].decode(errors="replace"))
+        return shared_scope(function=machine[1].decode(errors="replace"))
     if _MODULE.search(data[:4000]):
         return WHOLE
     function = _FUNCTION.search(data)
-    return Scope(function=_name(function)) if function else WHOLE
+    return shared_scope(function=_name(function)) if function else WHOLE
 
 
 def module_id(data: bytes) -> str:

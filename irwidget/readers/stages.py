@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from irwidget.readers.grouping import LoggedCompilation, Piece
-from irwidget.trace import WHOLE, Diagnostic, Scope
+from irwidget.trace import WHOLE, Diagnostic, Scope, shared_scope
 
 _JOINED = 4
 """Names of passes that one dump is called by at most."""
@@ -84,7 +84,7 @@ def stages(compilation: LoggedCompilation) -> Told:
 def _scope(piece: Piece) -> Scope:
     """What a dump shows; operations without a symbol are told apart by one in them."""
     if piece.nested or (piece.child and not piece.symbol and piece.printed.scope.function):
-        return Scope(function=f"{piece.operation} of @{piece.child}")
+        return shared_scope(function=f"{piece.operation} of @{piece.child}")
     return piece.printed.scope
 
 
@@ -93,7 +93,7 @@ def _family(piece: Piece) -> str:
 
 
 def _bare(scope: Scope) -> Scope:
-    return Scope(scope.kernel, scope.function, scope.loop)
+    return shared_scope(scope.kernel, scope.function, scope.loop)
 
 
 def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:

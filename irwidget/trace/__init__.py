@@ -3,7 +3,7 @@
 from irwidget.trace.data import Diagnostic, Dump, Failure, Inside, Severity, Step, Trace, dump, renumbered
 from irwidget.trace.location import Location, Node
 from irwidget.trace.made import ContentCache
-from irwidget.trace.scope import WHOLE, Scope, predecessors
+from irwidget.trace.scope import WHOLE, Scope, predecessors, shared_scope
 from irwidget.trace.texts import Computed, Content, KnownTexts, Texts
 from irwidget.trace.verdicts import Element, Verdict, not_checked
 
@@ -30,4 +30,5 @@ __all__ = [
     "not_checked",
     "predecessors",
     "renumbered",
+    "shared_scope",
 ]

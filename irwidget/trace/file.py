@@ -38,8 +38,8 @@ _U32 = 2**32 - 1
 class Extra(Protocol):
     """What somebody else wants to find in the chunks; who reads a file for its traces passes over it."""
 
-    def begin(self, traces: Sequence[Trace]) -> Mapping[str, Any]:
-        """JSON for the first chunk's `view`: what is known without texts."""
+    def begin(self, traces: Sequence[Trace]) -> bytes:
+        """The JSON of the first chunk's `view`: what is known without texts."""
         ...
 
     def sections(
@@ -209,8 +209,9 @@ class Writer:
     def _chunk(self, chosen: Mapping[Place, Content]) -> dict[str, bytes]:
         """The sections of a chunk."""
         meta: dict[str, Any] = {}
+        head: dict[str, bytes] = {}
         if len(self._parts) == 1:
-            meta = _beginning(self.traces, self._extra)
+            head = _beginning(self.traces, self._extra)
             if self.heard:
                 self.heard(chunks.HEAD)
         known, files, names, places = map(len, (self._ids, self._files, self._names, self._places))
@@ -223,7 +224,7 @@ class Writer:
         lines = list(islice(self._ids, known, None))
         shapes, shape_of, coded = codec.lines(lines)
         return {
-            "meta": chunks.to_json(meta),
+            "meta": chunks.object_of(head | {name: chunks.to_json(value) for name, value in meta.items()}),
             "shapes": shapes, "shape-of": shape_of, "numbers": coded,
             "sequence": codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0), known),
             "places": codec.columns(list(islice(self._places, places, None)), 5),
@@ -280,10 +281,10 @@ class Writer:
         return self._places[self._files[location.file], line, column, caller, name]
 
 
-def _beginning(traces: Sequence[Trace], extra: Extra | None) -> dict[str, Any]:
-    """What the first chunk says: all that is known without texts."""
+def _beginning(traces: Sequence[Trace], extra: Extra | None) -> dict[str, bytes]:
+    """What the first chunk says, as JSON by name: all that is known without texts."""
     sources: defaultdict[tuple[str, str], int] = _counter()
-    described = [
+    described = (
         {
             **plain.frame_to_json(trace),
             "dumps": [plain.dump_to_json(dump) for dump in trace.dumps],
@@ -291,8 +292,8 @@ def _beginning(traces: Sequence[Trace], extra: Extra | None) -> dict[str, Any]:
             "attachments": [[name, len(data)] for name, data in trace.attachments.items()],
         }
         for trace in traces
-    ]
-    found: dict[str, Any] = {"traces": described, "sources": list(sources)}
+    )
+    found = {"traces": chunks.array_of(described), "sources": chunks.to_json(list(sources))}
     return found if extra is None else {**found, "view": extra.begin(traces)}
 
 

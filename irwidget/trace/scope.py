@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -42,6 +43,8 @@ class Scope:
 
 WHOLE = Scope()
 """The whole module."""
+shared_scope = lru_cache(4096)(Scope)
+"""A scope that is made once: for logs of a hundred thousand dumps."""
 
 
 class Scoped(Protocol):
@@ -63,7 +66,8 @@ def predecessors(dumps: Sequence[Scoped]) -> list[int]:
     last: dict[Scope, int] = {}
     found: list[int] = []
     for i, dump in enumerate(dumps):
-        scope = replace(dump.scope, anchor="") if dump.scope.anchor else dump.scope
+        scope = dump.scope
+        scope = Scope(scope.kernel, scope.function, scope.loop) if scope.anchor else scope
         at = _last_around(scope, last, i - 1 if i and _alike(scope, dumps[i - 1].scope) else -1)
         joined = scope.whole and at >= 0 and dumps[at].language != dump.language
         found.append(i - 1 if joined else at)

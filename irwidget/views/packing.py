@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irwidget.errors import IRWidgetError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, predecessors, syntax
+from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, chunks, predecessors, syntax
 from irwidget.trace.file import CHUNK, Place, Writer
 from irwidget.views import columns
 from irwidget.views.schema import lowerings as schema
@@ -56,9 +56,9 @@ class Packer(Writer):
 class _ForView:
     """What a view shows and a trace does not say in these words."""
 
-    def begin(self, traces: Sequence[Trace]) -> Mapping[str, Any]:
+    def begin(self, traces: Sequence[Trace]) -> bytes:
         self._languages = frozenset(dump.language for trace in traces for dump in trace.dumps)
-        return {"traces": [_described(trace) for trace in traces]}
+        return chunks.object_of({"traces": chunks.array_of(map(_described, traces))})
 
     def sections(
         self, lines: Sequence[str], shapes: bytes, dumps: Sequence[tuple[Place, Content]]
