@@ -96,12 +96,15 @@ class _Capture:
         self.codes: list[tuple[types.CodeType, types.CodeType]] = []
         self.failed: Exception | None = None
         """What Inductor raised: Dynamo keeps some kinds to itself, and runs the frame as it is."""
+        self.left: list[Break] = []
+        """Why whole frames were left to eager PyTorch: what could break no graph, such as a branch in a loop."""
 
     def run(self) -> CapturedCompilation:
         import torch
 
         asked, recorder = self.asked, self.recorder
         private.get("graph_breaks").clear()
+        private.wrap("compile_frame", self._left_frames)
         private.wrap("create_graph", self._moved_graphs)
         private.wrap("module_of_lines", self._not_built)
         if asked.watched:
@@ -143,11 +146,7 @@ class _Capture:
 
     def _backend(self, module: Any, inputs: Sequence[Any]) -> Any:
         """Dynamo's backend: let Inductor compile, and give Dynamo the graph itself to run, on the user's tensors."""
-        import copy
-
-        import torch
-
-        kept = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+        kept = _copied(module)
         with contextlib.ExitStack() as stack:
             given = list(inputs)
             if self.asked.arch:
@@ -191,6 +190,18 @@ class _Capture:
             }
             if missing := {"forward", "backward"} - written:
                 raise RuntimeError(f"AOTAutograd did not have the {missing.pop()} half of graph {graph} compiled")
+
+    def _left_frames(self, original: Any) -> Any:
+        def compile(code: types.CodeType, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return original(code, *args, **kwargs)
+            except private.get("Unsupported") as error:
+                said = str(error).split("\n\nfrom user code")[0].strip()
+                said += f"\n  All of {code.co_name} is left to eager PyTorch."
+                self.left.append(_break(said, error.real_stack))
+                raise
+
+        return compile
 
     def _moved_graphs(self, original: Any) -> Any:
         """AOTAutograd's graph, whose constants were traced on the CPU, on the GPU with the rest."""
@@ -261,13 +272,27 @@ class _Capture:
         return tuple(said)
 
     def _breaks(self) -> tuple[Break, ...]:
-        return tuple(dict.fromkeys(_break(one) for one in private.get("graph_breaks")))
+        broken = (_break(one.reason, one.user_stack) for one in private.get("graph_breaks"))
+        return tuple(dict.fromkeys([*broken, *self.left]))
 
     def _stopped(self, error: Exception) -> Stopped:
         recorder = self.recorder
         place = printing.node_place(recorder.node) if recorder.node is not None else _user_line(error)
         phase: Phase = recorder.phase if recorder.graph >= 0 else "dynamo"
         return Stopped(_message(error), phase, place, recorder.lowered)
+
+
+def _copied(module: Any) -> Any:
+    """A graph with its own nodes and those of the graphs in it, on the same tensors."""
+    import copy
+
+    import torch
+
+    made = torch.fx.GraphModule(module, copy.deepcopy(module.graph))
+    for name, part in made.named_children():
+        if isinstance(part, torch.fx.GraphModule):
+            setattr(made, name, _copied(part))
+    return made
 
 
 def _has_recurrent(obj: Any) -> bool:
@@ -285,11 +310,11 @@ def _code_of(obj: Any) -> types.CodeType | None:
     return getattr(function, "__code__", None)
 
 
-def _break(reason: Any) -> Break:
+def _break(reason: Any, stack: Any) -> Break:
     """One of Dynamo's reasons why it ended a graph, with the innermost line of the user's."""
-    frames = [Location(frame.filename, frame.lineno or 0) for frame in reason.user_stack or ()]
+    frames = [Location(frame.filename, frame.lineno or 0) for frame in stack or ()]
     ours = [frame for frame in frames if is_user_file(frame.file)]
-    said = str(reason.reason).strip()
+    said = str(reason).strip()
     hints = re.findall(r"^\s*Hint: (.*)$", said, re.M)
     return Break(said, (ours or frames or [None])[-1], " or: ".join(hint.strip() for hint in hints))
 

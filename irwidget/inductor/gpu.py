@@ -111,6 +111,7 @@ def install(arch: Arch) -> None:
     setattr(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, _driver(arch))
     private.put("set_driver_to_gpu", lambda: None)
     private.wrap("fold_constants", _folding)
+    private.wrap("fold_zeros", _folding)
     private.put("make_benchmark_fn", lambda *_, **__: _untimed)
     private.put("make_precompile_fn", lambda *_, **__: dict)
     for name in ("cudagraph_post_compile", "cudagraph_partition_post_compile", "caching_allocator"):

@@ -66,3 +66,24 @@ def line(function, text):
     code = getattr(function, "forward", function).__code__
     lines = Path(code.co_filename).read_text().split("\n")
     return next(n for n in range(code.co_firstlineno, len(lines) + 1) if text in lines[n - 1])
+
+
+def clamped(x):
+    for _ in range(3):
+        if x.sum() > 0:
+            x = x - 1
+    return x
+
+
+def branches_in_a_loop(x):
+    return clamped(x.sin()).cos()
+
+
+def scored(x):
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return flex_attention(x, x, x, score_mod=lambda score, batch, head, row, column: score + (row - column))
+
+
+def summed(x):
+    return sum(x * i for i in range(3))

@@ -201,6 +201,19 @@ def test_what_torch_compile_was_told_before_the_cell_is_heard(make):
     assert as_it_is != told == asked
 
 
+def test_why_a_whole_frame_is_left_to_eager_is_said():
+    low = irwidget.lower(programs.branches_in_a_loop, X, to="inductor_cpp")
+    caller, said = [one for one in low.diagnostics if one.message.startswith("graph break: Data-dependent branching")]
+    assert said.message.endswith("All of clamped is left to eager PyTorch.")
+    assert "left to eager" not in caller.message
+    assert said.location.line == line(programs.clamped, "if x.sum() > 0")
+
+
+@pytest.mark.parametrize("program", [programs.scored, programs.summed])
+def test_what_makes_tensors_while_it_compiles_for_a_gpu(program):
+    assert "@triton.jit" in irwidget.lower(program, torch.randn(1, 2, 128, 16), to="inductor_triton", arch="sm_90").text
+
+
 def test_half_of_a_training_step_is_a_failure(monkeypatch):
     put = private.put
     monkeypatch.setattr(private, "put", lambda name, value: None if name == "backward_now" else put(name, value))
