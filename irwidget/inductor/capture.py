@@ -184,12 +184,9 @@ class _Capture:
             raise self.failed
         if not self.asked.watched or self.asked.backend is not None:
             return
-        for graph in sorted({stage.graph for stage in self.recorder.stages if stage.direction == "backward"}):
-            written = {
-                stage.direction for stage in self.recorder.stages if (stage.graph, stage.phase) == (graph, "code")
-            }
-            if missing := {"forward", "backward"} - written:
-                raise RuntimeError(f"AOTAutograd did not have the {missing.pop()} half of graph {graph} compiled")
+        halves = {(stage.graph, stage.direction) for stage in self.recorder.stages if stage.direction}
+        for graph, direction in sorted(halves - self.recorder.compiled):
+            raise RuntimeError(f"AOTAutograd did not have the {direction} half of graph {graph} compiled")
 
     def _left_frames(self, original: Any) -> Any:
         def compile(code: types.CodeType, *args: Any, **kwargs: Any) -> Any:

@@ -10,7 +10,7 @@ because its autograd engine asks a CPU build of PyTorch for streams that it does
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -179,12 +179,33 @@ def _fakes() -> None:
 
         return classmethod(dispatch)
 
+    private.wrap("run_fallback_kernel", _falling_back)
     private.wrap("normalize_fake_device", normalised)
     private.wrap("fake_dispatch", dispatching)
     private.put("init_gpu_context", lambda device: None)
     handlers = private.get("meta_handlers")
     asked = handlers[_DEVICE]
     handlers[_DEVICE] = lambda args: _for_engine(asked(args))
+
+
+def _falling_back(original: Any) -> Any:
+    """What no rule says the result's shape of is run, on zeros: on those of the CPU."""
+    from irwidget.private_torch import pytree
+
+    def run(mode: Any, func: Any, flat_args: Sequence[Any], *rest: Any) -> Any:
+        moved = [one for one in flat_args if getattr(one, "fake_device", CPU).type == "cuda"]
+        compiling, _moved[0] = _moved[0], 0
+        for one in moved:
+            one.fake_device = CPU
+        try:
+            answer = original(mode, func, flat_args, *rest)
+        finally:
+            _moved[0] = compiling
+            for one in moved:
+                one.fake_device = GPU
+        return pytree.tree_map(on_gpu, answer)
+
+    return run
 
 
 def _for_engine(device: Any) -> Any:

@@ -66,6 +66,7 @@ class Graphs:
             def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
                 def run(*args: Any, **kwargs: Any) -> Any:
                     self._recorder.direction = "" if kwargs.get("is_inference") else direction
+                    self._recorder.compiled.add((self._recorder.graph, self._recorder.direction))
                     try:
                         return original(*args, **kwargs)
                     finally:

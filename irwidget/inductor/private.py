@@ -75,6 +75,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "cpp_compiler": ("torch._inductor.cpp_builder", "get_cpp_compiler"),
     "isa_builds": ("torch._inductor.cpu_vec_isa", "VecISA.check_build"),
     # a GPU that is not there
+    "run_fallback_kernel": (_FAKE, "run_fallback_kernel"),
     "normalize_fake_device": (_FAKE, "FakeTensor._normalize_fake_device"),
     "fake_dispatch": (_FAKE, "FakeTensor.__torch_dispatch__"),
     "meta_handlers": (_FAKE, "_DISPATCH_META_HANDLERS"),

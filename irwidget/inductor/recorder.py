@@ -41,6 +41,8 @@ class Recorder:
         self.phase: Phase = "dynamo"
         self.graph = -1
         self.direction: Direction = ""
+        self.compiled: set[tuple[int, Direction]] = set()
+        """The graphs, and halves of graphs, that Inductor was given."""
         self.node: Any = None
         """The FX node that is being lowered."""
         self.lowered = ""

@@ -87,3 +87,13 @@ def scored(x):
 
 def summed(x):
     return sum(x * i for i in range(3))
+
+
+def quantised(x):
+    return torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -128, 127).sin()
+
+
+def detached(x):
+    with torch.no_grad():
+        y = x * 2
+    return y + x

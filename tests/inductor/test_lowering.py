@@ -209,9 +209,14 @@ def test_why_a_whole_frame_is_left_to_eager_is_said():
     assert said.location.line == line(programs.clamped, "if x.sum() > 0")
 
 
-@pytest.mark.parametrize("program", [programs.scored, programs.summed])
+@pytest.mark.parametrize("program", [programs.scored, programs.summed, programs.quantised])
 def test_what_makes_tensors_while_it_compiles_for_a_gpu(program):
     assert "@triton.jit" in irwidget.lower(program, torch.randn(1, 2, 128, 16), to="inductor_triton", arch="sm_90").text
+
+
+def test_a_half_that_computes_nothing_is_no_failure():
+    low = irwidget.lower(programs.detached, X.clone().requires_grad_(), to="inductor_cpp")
+    assert [dump.scope.function for dump in low.dumps if dump.name == "partition"] == ["forward", "backward"]
 
 
 def test_half_of_a_training_step_is_a_failure(monkeypatch):
