@@ -180,9 +180,9 @@ def test_an_experiment_that_fails_is_made_small_like_any_lowering():
     low = irwidget.lower(TEXT, to="raw_ir", name="f", pipeline=pipeline)
     view = PassDiff([low.trace], lowerings=[low])
     assert view.reducible == []
-    erf = "%q = arith.sitofp %a : i32 to f32\n  %r = math.erf %q : f32\n  %t = arith.fptosi %r : f32 to i32\n  return %t"
+    erf = "%q = arith.sitofp %a : i32 to f32\n  %r = math.erf %q : f32\n  %t = arith.fptosi %r : f32 to i32"
     ask(view, "go", trace=0, stage=0, text=TEXT)
-    ask(view, "go", trace=0, stage=0, text=TEXT.replace("return %s", erf), name="wrong")
+    ask(view, "go", trace=0, stage=0, text=TEXT.replace("return %s", f"{erf}\n  return %t"), name="wrong")
     ended(view)
     assert [(one["trace"], one["ir"], one["program"]) for one in view.reducible] == [(2, True, False)]
     view._reducing.answer({"do": "start", "trace": 2, "program": False})
