@@ -64,11 +64,10 @@ def test_every_cell_is_alone_and_the_file_goes_on(tmp_path) -> None:
     assert "tosa" in first.lowering("kwargs", "tosa_mlir").text
     assert not (tmp_path / "sweep.parquet.parts").exists()
 
-    del models["aborts"]
     again = sweep(models, {"tosa_mlir": "tosa_mlir", "sm_90": {"to": "nvptx", "arch": "sm_90"}}, path=path, timeout=60)
     assert again["volume", "tosa_mlir"] == volume  # its time and all: it has not run again
     assert ".target sm_90" in again.lowering("kwargs", "sm_90").text
-    assert again.counts == {"ok": 3, "failed": 1}
+    assert again.counts == {"ok": 3, "failed": 1, "crashed": 2}
     assert load(path).cells == again.cells
     assert again.compare(first).added
     assert not again.compare(first).regressed
@@ -100,14 +99,16 @@ def test_comparison_says_what_changed(tmp_path) -> None:
     assert "torch-mlir" in found._repr_html_()
 
 
-@pytest.mark.parametrize(("models", "targets", "message"), [
-    ({"a": linear}, ["tosa_mlr"], "Did you mean tosa_mlir"),
-    ({"a": nn.Linear(2, 2)}, {"x": {"arch": "sm_80"}}, "names no IR type"),
-    ({"a": 3}, ["tosa_mlir"], "give \\(model, \\*inputs\\)"),
+@pytest.mark.parametrize(("models", "targets", "toolchains", "message"), [
+    ({"a": linear}, ["tosa_mlr"], [], "Did you mean tosa_mlir"),
+    ({"a": nn.Linear(2, 2)}, {"x": {"arch": "sm_80"}}, [], "names no IR type"),
+    ({"a": 3}, ["tosa_mlir"], [], "give \\(model, \\*inputs\\)"),
+    ({"a": linear}, ["tosa_mlir"], "triton==3.6.0", "toolchains is a list"),
+    ({"a": linear}, ["tosa_mlir"], ["triton==3.6.0"] * 2, "is there twice"),
 ])  # fmt: skip
-def test_what_cannot_be_swept_is_said_at_once(models, targets, message) -> None:
+def test_what_cannot_be_swept_is_said_at_once(models, targets, toolchains, message) -> None:
     with pytest.raises(UsageError, match=message):
-        sweep(models, targets)
+        sweep(models, targets, toolchains=toolchains)
 
 
 class Loses(ThreadPoolExecutor):
