@@ -115,7 +115,8 @@ class CellExperiment(Generic[_Lowering]):
         It runs in a copy of this process: no variable of the notebook changes. (Where a process cannot be copied it
         runs here, with variables of its own: objects that it writes into are the notebook's.) `stop`, set on another
         thread, ends it; `progress` is not called, because the passes run there. Raises what `irwidget.lower` raises,
-        LoweringInterrupted, and UsageError for an error of the text's own and where it does not give what the original was made of.
+        LoweringInterrupted, and UsageError for an error of the text's own and where it does not give what the original
+        was made of.
         """
         if found := self.problems():
             place = found[0].location
