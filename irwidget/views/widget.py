@@ -222,10 +222,7 @@ class PassDiff(base.BundledView):
         """
         if self.comm is None:
             return
-        stays = max(self.trace, self.against) < len(traces)
-        trace, against, left, right = at or (self.trace, self.against, self.left, self.right)
-        if not stays and at is None:
-            (left, right), trace, against = opening(traces[0]), 0, -1
+        trace, against, left, right = at or self._stays(traces)
         packer = self._packer(traces)
         packer.add({(trace if against < 0 else against, left), (trace, right)})
         with self._changing, self.hold_sync():
@@ -235,6 +232,13 @@ class PassDiff(base.BundledView):
             self.cells, self.reducible = self._experimenting.cells(), self._reducing.possible()
         self._reducing.moved()
         threading.Thread(target=self._fill, args=(packer, (-1, -1)), daemon=True).start()
+
+    def _stays(self, traces: tuple[Trace, ...]) -> tuple[int, int, int, int]:
+        """Where the reader is among other lowerings; where one that he looks at is gone, how the first opens."""
+        trace, against = (_place(one, self.traces, traces) for one in (self.trace, self.against))
+        if trace is None or against is None:
+            return 0, -1, *opening(traces[0])
+        return trace, against, self.left, self.right
 
     def tell(self, experiments: list[Experiment]) -> None:
         """Have the page know of the experiments as they are now."""
@@ -409,6 +413,13 @@ def _plain() -> dict[str, Any]:
     kinds = (traitlets.Bool, traitlets.Int, traitlets.Unicode, traitlets.Enum)
     found: dict[str, Any] = PassDiff.class_own_traits(sync=True)  # pyright: ignore[reportUnknownMemberType]
     return {name: trait for name, trait in found.items() if isinstance(trait, kinds)}
+
+
+def _place(number: int, before: Sequence[Trace], now: Sequence[Trace]) -> int | None:
+    """Where a lowering is now, -1 for none; None where it is gone. As many as before are the same in order, renamed."""
+    if number < 0 or len(before) == len(now):
+        return number
+    return next((i for i, one in enumerate(now) if one is before[number]), None)
 
 
 def _named(traces: Sequence[Trace]) -> list[tuple[str, str]]:
