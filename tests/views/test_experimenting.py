@@ -182,12 +182,14 @@ def test_an_experiment_that_fails_is_made_small_like_any_lowering():
     assert view.reducible == []
     erf = "%q = arith.sitofp %a : i32 to f32\n  %r = math.erf %q : f32\n  %t = arith.fptosi %r : f32 to i32"
     ask(view, "go", trace=0, stage=0, text=TEXT)
+    ended(view)
     ask(view, "go", trace=0, stage=0, text=TEXT.replace("return %s", f"{erf}\n  return %t"), name="wrong")
     ended(view)
     assert [(one["trace"], one["ir"], one["program"]) for one in view.reducible] == [(2, True, False)]
     view._reducing.answer({"do": "start", "trace": 2, "program": False})
     ask(view, "remove", experiment=1)
     assert [one["trace"] for one in view.reductions] == [1], "it is still of the same lowering"
+    assert (view.trace, view.against) == (1, 0), "the reader still looks at it"
     until = time.monotonic() + 90
     while view.reductions[0]["state"] == "running":
         assert time.monotonic() < until
