@@ -41,7 +41,7 @@ class Bisection:
         """Both releases side by side: the first diverging pass, its diff, what it costs."""
         if self.good is None or self.bad is None or not {self.good, self.bad} <= self.lowerings.keys():
             return None
-        return compare(self.lowerings[self.good], self.lowerings[self.bad])
+        return Comparison(self.lowerings[self.good], self.lowerings[self.bad])
 
     @property
     def summary(self) -> str:
@@ -95,9 +95,12 @@ def bisect(
     What is halved is taken to change once. A release that cannot be tried is passed over. `known` are lowerings that
     were made already, by version; `progress` is told of each release and what came of it.
 
-    Raises UsageError for less than two releases, ToolError where neither end can be tried, and KeyboardInterrupt.
+    Raises UsageError for less than two different releases, ToolError where neither end can be tried, and
+    KeyboardInterrupt.
     """
-    listed = tuple(versions) if versions else releases.of(package)
+    if isinstance(versions, str):
+        raise UsageError(f"versions is a list of releases, as in ['3.6.0', '3.7.0'], not {versions!r}")
+    listed = releases.of(package) if versions is None else tuple(dict.fromkeys(versions))
     if len(listed) < 2:
         raise UsageError(f"A change is looked for between releases: name two or more of {package}, the oldest first")
     search = _Search(package, predicate, progress, dict(known or {}))
@@ -125,7 +128,8 @@ class _Search:
             if self._first is None:
                 del left[0]
         if self._first is None:
-            raise ToolError(f"No release can be tried: {self.tried}", tool=self.package)
+            why = "".join(f"\n  {version}: {said}" for version, said in self.tried.items())
+            raise ToolError(f"No release of {self.package} can be tried{why}", tool=self.package)
         oldest = self._is_bad(left[0])
         while len(left) > 1 and self._is_bad(left[-1]) is None:
             del left[-1]

@@ -47,7 +47,7 @@ def bisect(words: list[str]) -> None:
         "irwidget bisect", description=f"{bisect.__doc__} Other options: irwidget lower --help", allow_abbrev=False
     )
     made.add_argument("--package", required=True, metavar="NAME", help="the package: triton, llvmlite, helion ...")
-    made.add_argument("--versions", default="", metavar="LIST", help="releases, the oldest first; by default all")
+    made.add_argument("--versions", metavar="LIST", help="releases, the oldest first; by default all")
     made.add_argument("--contains", metavar="TEXT", help="bad is a lowering whose last dump contains this")
     made.add_argument("--json", action="store_true", help="print data")
     if {"-h", "--help"} & set(words):
@@ -64,7 +64,7 @@ def bisect(words: list[str]) -> None:
     found = _found(
         parsed,
         package=known.package,
-        versions=arguments.split(known.versions) or None,
+        versions=None if known.versions is None else arguments.split(known.versions),
         predicate=predicate,
         progress=tried,
     )
@@ -81,7 +81,8 @@ def _found(parsed: argparse.Namespace, **how: Any) -> Any:
     from irwidget.frontends.cell import Call, Candidate
 
     if len(parsed.names) != 1 or not Path(parsed.names[0]).is_file():
-        raise UsageError("irwidget bisect takes one file that is there")
+        named = f", not {' '.join(parsed.names)}" if parsed.names else ""
+        raise UsageError(f"irwidget bisect takes one file that is there{named}")
     path = Path(parsed.names[0])
     source = files.read(path)
     python = path.suffix == ".py" or parsed.source == "python"

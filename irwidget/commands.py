@@ -88,7 +88,7 @@ def lower_all(
     """Lower each model to each IR type. One that fails does not cost the others: what went wrong is returned."""
     done: dict[str, Lowering] = {}
     problems: list[BaseException] = []
-    for name, candidate in _named(candidates).items():
+    for name, candidate in named(candidates).items():
         name = parsed.name if parsed.name and len(candidates) == 1 else name
         options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, wanted)}
         options |= {"name": name, "progress": progress.report}
@@ -107,13 +107,13 @@ def lower_all(
     return done, problems
 
 
-def _named(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
+def named(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
     """The candidates by names that tell them apart: `plus`, `plus_2`."""
-    named: dict[str, Candidate] = {}
+    found: dict[str, Candidate] = {}
     for candidate in candidates:
         names = (candidate.name, *(f"{candidate.name}_{number}" for number in range(2, len(candidates) + 1)))
-        named[next(name for name in names if name not in named)] = candidate
-    return named
+        found[next(name for name in names if name not in found)] = candidate
+    return found
 
 
 def _key(name: str, target: str, candidates: Sequence[Candidate], wanted: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from traitlets import Enum, Float
 
-from irwidget import arguments, cells, commands, display, imports, private_ipython, reports, routes, versus
+from irwidget import arguments, cells, commands, display, imports, private_ipython, reports, rerun, routes, versus
 from irwidget.commands import check_pipeline, first_that_fits, lower_all, targets_of
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.frontends import places
@@ -77,7 +77,7 @@ class LowerMagics(Magics):
         if parsed.interactive:
             self._edit(candidates, [parsed.model or "", *arguments.split(parsed.inputs)], parsed, options)
         else:
-            self._lower(candidates, wanted, parsed)
+            self._lower(candidates, wanted, parsed, cell=(line, cell))
 
     def _run(self, cell: str, parsed: argparse.Namespace) -> None:
         """Run the cell as a command line, and show the passes that it prints; how it failed is raised at the end."""
@@ -185,12 +185,23 @@ class LowerMagics(Magics):
         for variable in (name, *([parsed.out] if parsed.out else [])):
             self.shell.user_ns[variable] = result
 
-    def _lower(self, candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace) -> None:
-        """Lower each model to each target and show what came out; the first error is raised at the end."""
+    def _lower(
+        self,
+        candidates: Sequence[Candidate],
+        wanted: Sequence[str],
+        parsed: argparse.Namespace,
+        cell: tuple[str, str] | None = None,
+    ) -> None:
+        """Lower each model to each target and show what came out; the first error is raised at the end.
+
+        `cell` is the line of the magic and the text below it.
+        """
         # Nobody watches a notebook that is executed without a page; such runs send no cell id.
         with ProgressLine(enabled=not parsed.text and display.cell_id(self.shell) is not None) as progress:
             make = partial(versus.compared, namespace=self.shell.user_ns) if parsed.versus else lower_all
             done, problems = make(candidates, wanted, parsed, progress)
+            if done and cell:
+                rerun.attach(done, self.shell, *cell, parsed)
             if done:
                 self._show(done, parsed, progress)
         if problems:

@@ -86,8 +86,8 @@ def of_lowering(
         how["each"] = asked.timeout
     if low.toolchain:
         how |= _there(low.toolchain, low.origin.options.folders)
-    if text:
-        return programs.reduce(programs.of_file(text), words, predicate, **how)
+    if text or (target.front_end != "pytorch" and low.source):
+        return programs.reduce(programs.of_file(text or low.source), words, predicate, **how)
     return programs.reduce(programs.of_graph(_graph(begun.given, target)), words, predicate, **how)
 
 

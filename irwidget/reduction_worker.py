@@ -1,4 +1,4 @@
-"""The process that tries the candidates of a reduction, each in a copy of itself.
+"""The process that tries the candidates of a reduction, each in a copy of itself, several side by side.
 
 One may crash, hang or eat memory, and the next begins as if it had not been.
 
@@ -13,6 +13,7 @@ import os
 import pickle
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -44,11 +45,18 @@ _MOST = 1 << 16
 def main() -> None:
     connection = child.serving()
     warnings.simplefilter("ignore")
+    sending = threading.Lock()
+
+    def answer(number: int, task: Task) -> None:
+        data = pickle.dumps((number, outcome(task)))
+        with sending:
+            connection.send_bytes(data)
+
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            task: Task = pickle.loads(connection.recv_bytes())
+            number, task = pickle.loads(connection.recv_bytes())
             _warm(task)
-            connection.send_bytes(pickle.dumps(outcome(task)))
+            threading.Thread(target=answer, args=(number, task), daemon=True).start()
 
 
 def outcome(task: Task) -> Outcome:
@@ -113,10 +121,11 @@ _OURS = {
 
 
 def _warm_for_file(task: FileTask) -> None:
-    """Lower a program of our own of the kind of a file."""
-    text, words = _OURS[next((name for name in ("helion", "triton") if name in task.text), "torch")]
-    _of_file(FileTask(text, words), _Noted())
-    mlir.prepare()
+    """Lower a program of our own of the kind of a file, where it is of one."""
+    if kind := next((name for name in ("helion", "triton", "torch") if name in task.text), None):
+        text, words = _OURS[kind]
+        _of_file(FileTask(text, words), _Noted())
+        mlir.prepare()
 
 
 class _Noted:

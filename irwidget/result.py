@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from irwidget import bufferization, display, layouts, output, triton_schedule
 from irwidget.bufferization import Bufferization
 from irwidget.errors import UsageError
-from irwidget.experiments import experiment
+from irwidget.experiments import cell, experiment
+from irwidget.experiments.cell import Cell, CellExperiment
 from irwidget.experiments.experiment import Experiment, Judge
 from irwidget.layouts import Layout, Layouts
 from irwidget.reducing import reduce as reducing
@@ -20,8 +21,10 @@ from irwidget.reducing.report import Reduced
 from irwidget.toolchain import triton_layouts
 from irwidget.toolchain.run import Options
 from irwidget.toolchain.triton_layouts import Ask
-from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, plain
+from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict, file, not_checked, plain
 from irwidget.triton_schedule import Schedule
+
+_NOT_HERE = not_checked("what was lowered ran in a copy of the kernel: low.edit(source=...).run(check=True)")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Origin:
     """Whether it was made of text, so that there is no program."""
     ask: Ask = triton_layouts.ask
     """Asks the Triton that made it about layouts."""
+    cell: Cell | None = None
+    """The cell that it was lowered in, where that can run again."""
 
 
 class Lowering:
@@ -120,13 +125,28 @@ class Lowering:
             raise UsageError(f"Dump {index} is of {step}: dumps of opt, llc and Triton's pipeliner have passes inside")
         return inside.open(dump)
 
-    def edit(self, index: int = 0, text: str | None = None) -> Experiment[Lowering]:
+    @overload
+    def edit(self, index: int = 0, text: str | None = None) -> Experiment[Lowering]: ...
+    @overload
+    def edit(self, *, source: str) -> CellExperiment[Lowering]: ...
+    def edit(
+        self, index: int = 0, text: str | None = None, *, source: str | None = None
+    ) -> Experiment[Lowering] | CellExperiment[Lowering]:
         """Go on from dump `index` with another text, other passes, or both; `run()` of what this gives runs the rest.
 
         `low.edit(12, text).run()`, `low.edit(0).without("cse").run()`,
         `low.edit(4).replaced(7, "mlir-opt --canonicalize=max-iterations=1").run()`. The result shows itself beside this
-        lowering, which stays as it is. Raises UsageError when nothing can go on from there.
+        lowering, which stays as it is.
+
+        `source` is another text of the `%%lower` cell that it was made in, `low.source`, without the magic: `run()`
+        runs that as the cell would be and lowers what it makes, in a copy of this process, so that no variable of the
+        notebook changes.
+
+        Raises UsageError when nothing can go on from there, and of `source` where there is no such cell.
         """
+        if source is not None:
+            origin = self.origin
+            return cell.begin(self, source, origin.cell, self._of_cell, origin.options, origin.judge)
         return experiment.begin(self, index, text, self._experiment, self.origin.options, self.origin.judge)
 
     def reduce(
@@ -164,6 +184,19 @@ class Lowering:
         made = Lowering(trace, results)
         made.origin, made.toolchain = self.origin, self.toolchain
         return made
+
+    def _of_cell(self, trace: Trace, edited: Cell) -> Lowering:
+        """What an edited cell gave: of what was lowered there, nothing is here but dumps."""
+        options = replace(self.origin.options, stop=None, progress=None)
+        made = Lowering(trace, {"original": self, "edited": 0})
+        made.toolchain = self.toolchain
+        made.origin = Origin(options, lambda *_: _NOT_HERE, ask=self.origin.ask, cell=edited)
+        return made
+
+    @property
+    def source(self) -> str:
+        """The text of the `%%lower` cell that it was lowered in, without the magic; empty where there is none."""
+        return self.origin.cell.text if self.origin.cell else ""
 
     def why(self, *asked: Any) -> Any:
         """Of what torch.compile made: whether two kernels, operations or lines are one kernel, and if not, why.

@@ -9,10 +9,10 @@ from difflib import SequenceMatcher
 from typing import Any, ClassVar, Literal
 
 from irwidget import display
-from irwidget.errors import IRWidgetError
+from irwidget.errors import IRWidgetError, UsageError
 from irwidget.failures import Held
 from irwidget.lazy import cached_property
-from irwidget.trace import Dump, renaming, syntax
+from irwidget.trace import Dump, Trace, renaming, syntax
 
 State = Literal["same", "differs", "only left", "only right", "not compared"]
 
@@ -228,7 +228,12 @@ def compare(left: Held, right: Held) -> Comparison:
 
     `left` and `right` are `irwidget.Lowering`s of any origin: two models, two options, two files (`irwidget.load`), an
     experiment and its original. Texts are compared apart from the names that passes renumber: `differs` is another
-    operation, another operand, another attribute or another order.
+    operation, another operand, another attribute or another order. Raises UsageError for what is no lowering.
     """
+    for one in (left, right):
+        if not isinstance(getattr(one, "trace", None), Trace):
+            what = type(one).__name__
+            hint = ": choose one of its lowerings" if isinstance(one, Mapping) else ""
+            raise UsageError(f"compare takes two lowerings, as irwidget.lower gives them, and this is a {what}{hint}")
     results: Mapping[str, Any] = getattr(right, "results", {})
     return Comparison(left, right, results.get("edited", 0) if results.get("original") is left else 0)

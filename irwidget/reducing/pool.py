@@ -1,8 +1,9 @@
-"""The processes that try candidates, several side by side, each within its budget."""
+"""The process that tries candidates, in copies of itself side by side, each within its budget."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pickle
 import threading
@@ -29,14 +30,17 @@ class Stopped(Exception):
 
 
 class Pool:
-    """Some processes, started when they are first needed. A context manager, which ends them."""
+    """A process, started when it is first needed, that tries several candidates at once. A context manager: ends it.
+
+    What it imports, and what it warms up by, most of the time of a small reduction, is done once.
+    """
 
     def __init__(self, count: int = 0, folders: Sequence[str] = ()) -> None:
-        """`folders`: those that they import from before all else."""
+        """`count` candidates at once; `folders`: those that are imported from before all else."""
         self._folders = tuple(folders)
         self.count = count or side_by_side()
-        self._idle: list[Child] = []
-        self._all: list[Child] = []
+        self._process: _Process | None = None
+        self._starting = threading.Lock()
         self._threads = ThreadPoolExecutor(self.count, "irwidget-try")
         self._over = False
 
@@ -44,13 +48,11 @@ class Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over = True
-        for one in list(self._all):
-            with contextlib.suppress(OSError):
-                one.kill()
+        with self._starting:
+            self._over = True
+        if self._process is not None:
+            self._process.end()
         self._threads.shutdown(wait=True, cancel_futures=True)
-        for one in self._all:
-            one.end()
 
     def run(self, task: Task) -> Outcome:
         """What comes of a task. Raises ToolError when the process that should try it cannot."""
@@ -89,26 +91,64 @@ class Pool:
                 return future.result(_GLANCE)
 
     def _run(self, task: Task) -> Outcome:
-        one = self._idle.pop() if self._idle else self._new()
-        try:
-            one.connection.send_bytes(pickle.dumps(task))
-            if not one.connection.poll(task.seconds + _GRACE):
-                raise TimeoutError
-            found: Outcome = pickle.loads(one.connection.recv_bytes())
-        except (EOFError, OSError, TimeoutError):
-            self._all.remove(one)
-            one.kill()
-            one.end()
-            raise ToolError(f"The process that tries candidates {one.epitaph}", tool="irwidget") from None
-        self._idle.append(one)
-        return found
+        with self._starting:
+            if self._over:
+                raise ToolError("The reduction is over", tool="irwidget")
+            if self._process is None or self._process.ended:
+                self._process = _Process(self._folders)
+        return self._process.outcome(task)
 
-    def _new(self) -> Child:
-        if self._over:
-            raise ToolError("The reduction is over", tool="irwidget")
+
+class _Process:
+    """One process, asked on several threads; each answer has the number of its task. Raises ToolError without it."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
         try:
-            one = Child("irwidget.reduction_worker", here=True, first=self._folders)
+            self._child = Child("irwidget.reduction_worker", here=True, first=folders)
         except OSError as error:
             raise ToolError(f"No process can be started to try candidates: {error}", tool="irwidget") from None
-        self._all.append(one)
-        return one
+        self.ended = False
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._asked: dict[int, Future[Outcome]] = {}
+        self._reader = threading.Thread(target=self._read, name="irwidget-tried", daemon=True)
+        self._reader.start()
+
+    def outcome(self, task: Task) -> Outcome:
+        """What comes of a task. Raises ToolError when the process ends first, or does not answer."""
+        future: Future[Outcome] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            self._asked[number] = future
+            with contextlib.suppress(OSError):  # it is gone: so says whoever reads, or has said
+                self._child.connection.send_bytes(pickle.dumps((number, task)))
+            if self.ended:
+                future.set_exception(self._gone())
+        try:
+            return future.result(task.seconds + _GRACE)
+        except TimeoutError:
+            self._child.kill()
+            return future.result()
+
+    def _read(self) -> None:
+        """Hand the answers on until there are no more."""
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                number, found = pickle.loads(self._child.connection.recv_bytes())
+                with self._lock:
+                    self._asked.pop(number).set_result(found)
+        self._child.kill()
+        self._child.end()
+        with self._lock:
+            self.ended = True
+            for future in self._asked.values():
+                if not future.done():
+                    future.set_exception(self._gone())
+
+    def _gone(self) -> ToolError:
+        return ToolError(f"The process that tries candidates {self._child.epitaph}", tool="irwidget")
+
+    def end(self) -> None:
+        """Have it gone, with what it is at."""
+        self._child.kill()
+        self._reader.join()

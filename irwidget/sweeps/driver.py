@@ -113,6 +113,10 @@ def _columns(targets: Targets) -> list[Column]:
 
 def _with_toolchains(columns: list[Column], toolchains: Sequence[str]) -> list[Column]:
     """Each column for each toolchain, whose environments are made now, once. Raises UsageError and ToolError."""
+    if isinstance(toolchains, str):
+        raise UsageError(f"toolchains is a list, as in ['triton==3.6.0'], not {toolchains!r}")
+    if len(set(toolchains)) < len(toolchains):
+        raise UsageError("A toolchain of the sweep is there twice")
     if not toolchains:
         return columns
     for one in toolchains:

@@ -97,14 +97,19 @@ def available(*, cuda: bool = True) -> bool:
 
 
 def call(
-    function: Callable[[], _T], *, seconds: float | None = None, memory: int | None = None, cuda: bool = True
+    function: Callable[[], _T],
+    *,
+    seconds: float | None = None,
+    memory: int | None = None,
+    cuda: bool = True,
+    stop: threading.Event | None = None,
 ) -> _T:
     """The value of `function()`, computed in a copy of this process; the value is pickled.
 
     `seconds` limits its time and `memory` what it may allocate beyond what this process has, in bytes; so does the
     budget of the lowering under way. An exception of the function is raised here with its causes, without traceback.
     `cuda=False` says that it leaves CUDA alone. Raises Died when the copy crashes, TimedOut when its time is up,
-    MemoryError at the memory limit; an interrupt ends the copy.
+    MemoryError at the memory limit; an interrupt ends the copy, and so does `stop`, set on another thread, as one.
     """
     if not available(cuda=cuda):
         return function()
@@ -114,20 +119,20 @@ def call(
     memory = memory or (whole.memory if whole else None) or processes.memory_limit()
     # The clock is looked at here: what is raised from outside could strike before the copy has been ended.
     with whole.watched() if whole else contextlib.nullcontext():
-        answer = _asked(function, seconds, memory)
+        answer = _asked(function, seconds, memory, stop)
     if not isinstance(answer, Raised):
         return cast("_T", answer)
     raise answer.again()
 
 
-def _asked(function: Callable[[], object], seconds: float | None, memory: int) -> object:
+def _asked(function: Callable[[], object], seconds: float | None, memory: int, stop: threading.Event | None) -> object:
     """What a copy answers, which is ended with this."""
     log = processes.log()
     with log:
         data = b""
         child, results, lifeline = _fork(function, memory, log)
         try:
-            data = _read(child, results, None if seconds is None else time.monotonic() + seconds)
+            data = _read(child, results, None if seconds is None else time.monotonic() + seconds, stop)
         except BaseException:
             processes.end(child)
             raise
@@ -199,8 +204,8 @@ def _answer(function: Callable[[], object]) -> bytes:
         return pickle.dumps(Raised.of(error))
 
 
-def _read(child: int, results: int, deadline: float | None) -> bytes:
-    """All that the copy sends; less when it has died. Raises TimedOut at the deadline.
+def _read(child: int, results: int, deadline: float | None, stop: threading.Event | None = None) -> bytes:
+    """All that the copy sends; less when it has died. Raises TimedOut at the deadline, KeyboardInterrupt at `stop`.
 
     The end of the pipe says nothing: copies that other threads make meanwhile have it open, too.
     """
@@ -209,6 +214,8 @@ def _read(child: int, results: int, deadline: float | None) -> bytes:
         left = _GLANCE if deadline is None else min(_GLANCE, deadline - time.monotonic())
         if left <= 0:
             raise TimedOut
+        if stop is not None and stop.is_set():
+            raise KeyboardInterrupt
         gone = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         if select.select([results], [], [], 0 if gone else left)[0]:
             chunk = os.read(results, _CHUNK)

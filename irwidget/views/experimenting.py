@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.experiments import outcome
+from irwidget.experiments.cell import CellExperiment
 from irwidget.experiments.comparison import PassPair, compare
 from irwidget.experiments.experiment import Experiment
 from irwidget.experiments.passes import Planned
@@ -23,6 +24,10 @@ from irwidget.trace import Step, Trace, Verdict
 from irwidget.trace.file import lines_of
 from irwidget.views.requested import asked_for
 from irwidget.views.schema import experiments as schema
+
+AnyExperiment = Experiment[Any] | CellExperiment[Any]
+CELL = -1
+"""The stage that stands for the cell."""
 
 
 class Shows(Protocol):
@@ -113,17 +118,22 @@ class Experiments:
         name: str = "",
         check: bool = False,
     ) -> int:
-        """Begin an experiment: from a dump, with another text or other passes or both; its id."""
-        lowering, index, parent = self._dump(trace, stage)
-        dump = lowering.trace.dumps[index]
+        """Begin an experiment: from a dump, with another text or other passes or both, or from the cell; its id."""
+        if stage == CELL:
+            lowering, parent = self._holder(trace)
+            index, before, after = CELL, lowering.source, "the cell"
+        else:
+            lowering, index, parent = self._dump(trace, stage)
+            dump = lowering.trace.dumps[index]
+            before, after = dump.text, dump.name
         said: schema.Experiment = {
             "id": 0,
             "name": name,
             "parent": parent,
             "lowering": self._origin(parent, trace),
             "stage": index,
-            "after": dump.name,
-            "edit": None if text is None else _edit(dump.text, text),
+            "after": after,
+            "edit": None if text is None else _edit(before, text),
             "passes": passes,
             "check": check,
             "state": "running",
@@ -131,6 +141,7 @@ class Experiments:
             "message": "",
             "pipeline": "",
             "toolchain": getattr(lowering, "toolchain", ""),
+            "cell": lowering.origin.cell.line if stage == CELL and lowering.source else "",
             "outcome": None,
         }
         kept = _Kept(said)
@@ -235,19 +246,36 @@ class Experiments:
         lowering, index, _ = self._dump(trace, stage)
         return lowering, index
 
-    def _at(self, trace: int, stage: int, text: str | None = None) -> Experiment[Any]:
+    def shown(self) -> list[Any]:
+        """Every lowering that the view shows, experiments last; nothing where these cannot be edited."""
+        return [*self._lowerings, *(one.lowering for one in list(self._kept.values()) if one.lowering is not None)]
+
+    def cells(self) -> list[str]:
+        """The text of the cell of each; "" where there is none."""
+        return [getattr(one, "source", "") for one in self.shown()]
+
+    def _at(self, trace: int, stage: int, text: str | None = None) -> AnyExperiment:
+        if stage == CELL:
+            lowering, _ = self._holder(trace)
+            return lowering.edit(source=lowering.source if text is None else text)
         lowering, index, _ = self._dump(trace, stage)
         return lowering.edit(index, text)
 
-    def _dump(self, trace: int, stage: int) -> tuple[Any, int, int]:
-        """What a dump of the view is in: its lowering, its number there, and the experiment that made it or 0."""
-        traces = self._view.traces
+    def _holder(self, trace: int) -> tuple[Any, int]:
+        """A lowering of the view, and the experiment that made it or 0."""
         if not self._lowerings:
             raise UsageError("These dumps cannot be edited: the view was not made of what irwidget.lower gave")
-        if not (0 <= trace < len(traces) and 0 <= stage < len(traces[trace].dumps)):
-            raise UsageError(f"There is no stage {stage} of lowering {trace}")
+        if not 0 <= trace < len(self._view.traces):
+            raise UsageError(f"There is no lowering {trace}")
         parent = next((id for id, one in self._kept.items() if one.said["trace"] == trace), 0)
-        lowering = self._kept[parent].lowering if parent else self._lowerings[trace]
+        return (self._kept[parent].lowering if parent else self._lowerings[trace]), parent
+
+    def _dump(self, trace: int, stage: int) -> tuple[Any, int, int]:
+        """What a dump of the view is in: its lowering, its number there, and the experiment that made it or 0."""
+        lowering, parent = self._holder(trace)
+        traces = self._view.traces
+        if not 0 <= stage < len(traces[trace].dumps):
+            raise UsageError(f"There is no stage {stage} of lowering {trace}")
         index = lowering.trace.place_of(traces[trace].dumps[stage])
         if index is None:
             raise UsageError("This dump was made by running the passes inside of a step: edit the one before the step")
@@ -266,9 +294,12 @@ class Experiments:
             raise UsageError(f"Run {before.said['name']!r} first, which this starts from")
         return before.lowering
 
-    def _experiment(self, kept: _Kept, base: Any) -> Experiment[Any]:
-        """What an experiment runs. Raises UsageError where the dump that it changes is another one now."""
+    def _experiment(self, kept: _Kept, base: Any) -> AnyExperiment:
+        """What an experiment runs. Raises UsageError where the text that it changes is another one now."""
         said = kept.said
+        if said["stage"] == CELL:
+            source = base.source if said["edit"] is None else _edited(base.source, said["edit"])
+            return base.edit(source=source).named(said["name"])
         dumps = base.trace.dumps
         if said["stage"] >= len(dumps) or dumps[said["stage"]].name != said["after"]:
             raise UsageError(
@@ -281,7 +312,7 @@ class Experiments:
 
     # Running
 
-    def _start(self, kept: _Kept, experiment: Experiment[Any] | None = None) -> None:
+    def _start(self, kept: _Kept, experiment: AnyExperiment | None = None) -> None:
         experiment = experiment or self._experiment(kept, self._base(kept))
         with self._lock:
             kept.stop = threading.Event()
@@ -289,7 +320,7 @@ class Experiments:
             self._tell()
         threading.Thread(target=self._run, args=(kept, experiment.named(kept.said["name"])), daemon=True).start()
 
-    def _run(self, kept: _Kept, experiment: Experiment[Any]) -> None:
+    def _run(self, kept: _Kept, experiment: AnyExperiment) -> None:
         def progress(begun: PassStarted, _: Step, __: float) -> None:
             self._say(kept, message=begun.name)
 
@@ -319,7 +350,7 @@ class Experiments:
         if lowering is not None:
             self._compare(kept, experiment)
 
-    def _compare(self, kept: _Kept, experiment: Experiment[Any]) -> None:
+    def _compare(self, kept: _Kept, experiment: AnyExperiment) -> None:
         """Hold the experiment beside what it starts from, when all texts are there."""
         original, lowering = experiment.original, kept.lowering
         checks: tuple[Verdict | None, Verdict | None] = original.trace.check, lowering.trace.check
@@ -395,7 +426,7 @@ def _edit(before: str, after: str) -> schema.TextEdit | None:
 def _edited(before: str, edit: schema.TextEdit) -> str:
     """The text with an edit in it. Raises UsageError where it is not the text that was edited."""
     if _digest(before) != edit["of"]:
-        raise UsageError("The dump that was edited has another text now: edit it again")
+        raise UsageError("What was edited has another text now: edit it again")
     lines = lines_of(before)
     lines[edit["first"] : edit["first"] + edit["gone"]] = edit["lines"]
     return "\n".join(lines) + "\n"

@@ -201,12 +201,12 @@ class KernelLinks(base.BundledView):
 class KernelView(base.Stack):
     """Lowerings of Helion kernels: the links of each, and all their passes as a diff below."""
 
-    def __init__(self, traces: Sequence[Trace], *, keep: bool = False) -> None:
-        """`keep`: whether `irwidget.recent()` lists it."""
+    def __init__(self, traces: Sequence[Trace], *, keep: bool = False, lowerings: Sequence[Any] = ()) -> None:
+        """`keep`: whether `irwidget.recent()` lists it; `lowerings`: what the traces are of."""
         self.traces = tuple(traces)
         self.links = tuple(KernelLinks(trace, companions(trace, traces)) for trace in traces if trace.nodes)
         """One view for each lowering that started from a kernel."""
-        self.passes = PassDiff(traces, keep=keep)
+        self.passes = PassDiff(traces, keep=keep, lowerings=lowerings)
         """The pass diff."""
         super().__init__(children=[*self.links, self.passes])
 

@@ -30,9 +30,10 @@ def show(
     if programs:
         from irwidget.views.spyre import Lowered, SpyreView  # sympy and all of Spyre
 
-        return base.replace(key, Lowered([SpyreView(program) for program in programs], PassDiff(traces, keep=True)))
+        passes = PassDiff(traces, keep=True, lowerings=lowerings)
+        return base.replace(key, Lowered([SpyreView(program) for program in programs], passes))
     if any(trace.nodes for trace in traces):
         from irwidget.views.helion import KernelView
 
-        return base.replace(key, KernelView(traces, keep=True))
+        return base.replace(key, KernelView(traces, keep=True, lowerings=lowerings))
     return base.replace(key, PassDiff(traces, keep=True, lowerings=lowerings))

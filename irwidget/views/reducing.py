@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from irwidget.errors import IRWidgetError, UsageError
@@ -27,16 +28,15 @@ class Shows(Protocol):
 class Reductions:
     """The reductions of one view, one for each failed lowering. May be called on any thread; raises UsageError."""
 
-    def __init__(self, view: Shows, lowerings: Sequence[Any]) -> None:
-        """`lowerings` are what the view shows, in its order; empty where they are not here."""
-        self._view, self._lowerings = view, tuple(lowerings)
+    def __init__(self, view: Shows, shown: Callable[[], Sequence[Any]]) -> None:
+        """`shown` gives what the view shows now, in its order; nothing where that is not here."""
+        self._view, self._shown = view, shown
         self._lock = threading.Lock()
-        self._known: dict[int, schema.Reduction] = {}
-        self._stops: dict[int, threading.Event] = {}
+        self._known: list[_Known] = []
 
     def possible(self) -> list[schema.Reducible]:
         """Of which lowerings something can be made small."""
-        failed = [(i, one) for i, one in enumerate(self._lowerings) if hasattr(one, "reduce") and one.trace.failure]
+        failed = [(i, one) for i, one in enumerate(self._shown()) if hasattr(one, "reduce") and one.trace.failure]
         return [{"trace": i, "ir": _has_ir(one), "program": _has_program(one)} for i, one in failed]
 
     def answer(self, request: Mapping[str, Any]) -> None:
@@ -53,57 +53,82 @@ class Reductions:
         """Begin to make the failure of a lowering small."""
         if not any(one["trace"] == trace and one["program" if program else "ir"] for one in self.possible()):
             raise UsageError(f"There is nothing to make small of lowering {trace}")
+        lowering = self._shown()[trace]
         with self._lock:
-            if trace in self._known and self._known[trace]["state"] == "running":
+            before = self._of(lowering)
+            if before and before.said["state"] == "running":
                 raise UsageError("It is being made small already: stop that first")
-            stop = self._stops[trace] = threading.Event()
-            self._known[trace] = {
+            said: schema.Reduction = {
                 "trace": trace, "program": program, "state": "running", "operations": 0, "before": 0, "tried": 0,
                 "text": "", "message": "",
             }  # fmt: skip
+            known = _Known(lowering, said)
+            self._known = [*(one for one in self._known if one is not before), known]
             self._tell()
-        threading.Thread(target=self._run, args=(trace, stop, program), daemon=True).start()
+        threading.Thread(target=self._run, args=(known, program), daemon=True).start()
 
     def stop(self, trace: int) -> None:
         """End one with the best so far."""
-        if trace in self._stops:
-            self._stops[trace].set()
+        shown = self._shown()
+        if 0 <= trace < len(shown) and (known := self._of(shown[trace])):
+            known.stop.set()
 
     def stop_all(self) -> None:
         """End all, and forget them."""
-        for one in self._stops.values():
-            one.set()
-        self._lowerings = ()
+        for one in self._known:
+            one.stop.set()
+        self._known = []
 
-    def _run(self, trace: int, stop: threading.Event, program: bool) -> None:
+    def moved(self) -> None:
+        """The view shows other lowerings, or in another order: those that are gone end."""
+        with self._lock:
+            here = {id(one) for one in self._shown()}
+            for one in (one for one in self._known if id(one.lowering) not in here):
+                one.stop.set()
+            self._known = [one for one in self._known if id(one.lowering) in here]
+            self._tell()
+
+    def _of(self, lowering: Any) -> _Known | None:
+        return next((one for one in self._known if one.lowering is lowering), None)
+
+    def _run(self, known: _Known, program: bool) -> None:
         def progress(best: Reduced) -> None:
-            self._say(trace, stop, operations=best.operations, before=best.before, tried=best.tried, text=best.text)
+            self._say(known, operations=best.operations, before=best.before, tried=best.tried, text=best.text)
 
         said: dict[str, Any] = {"state": "failed", "message": "It ended without an answer"}
         try:
-            made: Reduced = self._lowerings[trace].reduce(
-                program=program, seconds=_SECONDS, progress=progress, stop=stop
-            )
-            state = "stopped" if stop.is_set() and not made.complete else "done"
+            made: Reduced = known.lowering.reduce(program=program, seconds=_SECONDS, progress=progress, stop=known.stop)
+            state = "stopped" if known.stop.is_set() and not made.complete else "done"
             said = {"state": state, "operations": made.operations, "before": made.before, "tried": made.tried}
             said["text"] = made.report
         except IRWidgetError as error:
             said["message"] = str(error)
         except BaseException as error:  # the page must not wait for ever
             said["message"] = f"{type(error).__name__}: {error}"
-        self._say(trace, stop, **said)
+        self._say(known, **said)
 
-    def _say(self, trace: int, stop: threading.Event, **said: Any) -> None:
+    def _say(self, known: _Known, **said: Any) -> None:
         with self._lock:
-            if self._stops.get(trace) is stop:
-                text = str(said.get("text", self._known[trace]["text"]))
-                cut = f"{text[:_SHOWN]}\n... {len(text) - _SHOWN:,} more letters" if len(text) > _SHOWN else text
-                self._known[trace].update({**said, "text": cut})  # pyright: ignore[reportCallIssue, reportArgumentType]
-                self._tell()
+            text = str(said.get("text", known.said["text"]))
+            cut = f"{text[:_SHOWN]}\n... {len(text) - _SHOWN:,} more letters" if len(text) > _SHOWN else text
+            known.said.update({**said, "text": cut})  # pyright: ignore[reportCallIssue, reportArgumentType]
+            self._tell()
 
     def _tell(self) -> None:
+        """Tell of those whose lowering is shown, by where that is now."""
         with contextlib.suppress(Exception):  # of a view that is gone
-            self._view.tell_reduced([{**one} for one in self._known.values()])
+            places = {id(one): number for number, one in enumerate(self._shown())}
+            known = [one for one in self._known if id(one.lowering) in places]
+            self._view.tell_reduced([{**one.said, "trace": places[id(one.lowering)]} for one in known])
+
+
+@dataclass(eq=False)
+class _Known:
+    """A reduction, and what it is of."""
+
+    lowering: Any
+    said: schema.Reduction
+    stop: threading.Event = field(default_factory=threading.Event)
 
 
 def _has_ir(lowering: Any) -> bool:

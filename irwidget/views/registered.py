@@ -20,7 +20,7 @@ def _show(results: Sequence[Any], key: str | None) -> Any:
 
 
 def _page(results: Sequence[Any], title: str) -> str:
-    kept = {name: [*getattr(results[0], name, ())] for name in ("notes", "experiments")}  # of a view that asks
+    kept = {name: [*getattr(results[0], name, ())] for name in ("notes", "experiments", "cells")}  # of a view that asks
     return views.page([one.trace for one in results], title, programs_of(results), kept)
 
 

@@ -80,7 +80,7 @@ def _edit(one: Any) -> schema.TextEdit:
 def _experiment(one: Any) -> schema.Experiment:
     """An experiment as a notebook has kept it; what came of it is not taken from there."""
     stage, lowering = _int(one["stage"]), _int(one["lowering"])
-    if stage < 0 or lowering < 0 or _int(one["id"]) < 1:
+    if stage < -1 or lowering < 0 or _int(one["id"]) < 1:
         raise ValueError("no such experiment")
     return {
         "id": _int(one["id"]),
@@ -97,5 +97,6 @@ def _experiment(one: Any) -> schema.Experiment:
         "message": "",
         "pipeline": _text(one["pipeline"]),
         "toolchain": _text(one.get("toolchain", "")),
+        "cell": _text(one.get("cell", "")),
         "outcome": None,
     }

@@ -86,7 +86,7 @@ def _drawn(results: Sequence[Any]) -> list[Drawn]:
 
 def show(results: Sequence[Any], key: str | None) -> Compiled:
     """Make the views; showing again with the same key closes those before."""
-    passes = PassDiff([one.trace for one in results], keep=True)
+    passes = PassDiff([one.trace for one in results], keep=True, lowerings=results)
     return base.replace(key, Compiled([ScheduleView(drawn) for drawn in _drawn(results)], passes))
 
 

@@ -89,6 +89,8 @@ class PassDiff(base.BundledView):
     experiments = traitlets.List().tag(sync=True)
     """Lowerings that go on from an edited dump, or with other passes, each as
     `schema.experiments.Experiment`."""
+    cells = traitlets.List().tag(sync=True)
+    """For each lowering the text of its cell, which can be edited; "" where it has none."""
     editable = traitlets.Bool(False).tag(sync=True)
     """Whether dumps can be edited here: there is a kernel, and what was lowered."""
     reducible = traitlets.List().tag(sync=True)
@@ -112,7 +114,7 @@ class PassDiff(base.BundledView):
         """What the cell showed before, packed."""
         editable = len(lowerings) == len(traces) and all(hasattr(one, "edit") for one in lowerings)
         self._experimenting = Experiments(self, lowerings if editable else ())
-        self._reducing = Reductions(self, lowerings if editable else ())
+        self._reducing = Reductions(self, self._experimenting.shown)
         if not traces or not all(trace.dumps for trace in traces):
             raise UsageError("There is nothing to show: a pass diff takes lowerings with at least one dump each.")
         self.traces: tuple[Trace, ...] = tuple(traces)
@@ -123,7 +125,8 @@ class PassDiff(base.BundledView):
         packer.add(shown if letters(traces, _AT_ONCE) > _AT_ONCE else None)
         super().__init__(
             data=packer.data, graph=bundle("graph") if has_graphs(traces) else None, inside=_inside(traces),
-            editable=editable, reducible=self._reducing.possible(), **{"left": left, "right": right} | state,
+            editable=editable, cells=self._experimenting.cells(), reducible=self._reducing.possible(),
+            **{"left": left, "right": right} | state,
         )  # fmt: skip
         self.on_msg(self._asked)
         if packer.complete:
@@ -219,17 +222,23 @@ class PassDiff(base.BundledView):
         """
         if self.comm is None:
             return
-        stays = max(self.trace, self.against) < len(traces)
-        trace, against, left, right = at or (self.trace, self.against, self.left, self.right)
-        if not stays and at is None:
-            (left, right), trace, against = opening(traces[0]), 0, -1
+        trace, against, left, right = at or self._stays(traces)
         packer = self._packer(traces)
         packer.add({(trace if against < 0 else against, left), (trace, right)})
         with self._changing, self.hold_sync():
             self.traces = traces
             self.inside, self.data = _inside(traces), packer.data
             self.trace, self.against, self.left, self.right = trace, against, left, right
+            self.cells, self.reducible = self._experimenting.cells(), self._reducing.possible()
+        self._reducing.moved()
         threading.Thread(target=self._fill, args=(packer, (-1, -1)), daemon=True).start()
+
+    def _stays(self, traces: tuple[Trace, ...]) -> tuple[int, int, int, int]:
+        """Where the reader is among other lowerings; where one that he looks at is gone, how the first opens."""
+        trace, against = (_place(one, self.traces, traces) for one in (self.trace, self.against))
+        if trace is None or against is None:
+            return 0, -1, *opening(traces[0])
+        return trace, against, self.left, self.right
 
     def tell(self, experiments: list[Experiment]) -> None:
         """Have the page know of the experiments as they are now."""
@@ -285,15 +294,19 @@ class PassDiff(base.BundledView):
             raise base.Omitted(f"The notebook keeps lowerings of up to {fallbacks.LARGE:,} lines")
         state = {name: getattr(self, name) for name in _plain()}
         data = self._packed or pack(self.traces)
-        state |= {"graph": None, "last": False, "editable": False, "notes": self.notes, "experiments": self.experiments}
+        state |= {"graph": None, "last": False, "editable": False, **self._written()}
         return [{"bundle": self._code, "state": state, "data": data}]
 
     def page(self) -> bytes:
         """The view as an offline page, with its notes; UTF-8."""
-        said = {"notes": self.notes, "experiments": self.experiments}
+        said = self._written()
         results = [SimpleNamespace(trace=trace, results={}, **said) for trace in self.traces]
         title = "; ".join(f"{trace.name} to {trace.target}" if trace.name else trace.target for trace in self.traces)
         return display.page(results, title).encode()
+
+    def _written(self) -> dict[str, Any]:
+        """What the reader has made in the view."""
+        return {"notes": self.notes, "experiments": self.experiments, "cells": self.cells}
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         """A message from the page: on a thread of its own, so that the kernel stays free."""
@@ -400,6 +413,13 @@ def _plain() -> dict[str, Any]:
     kinds = (traitlets.Bool, traitlets.Int, traitlets.Unicode, traitlets.Enum)
     found: dict[str, Any] = PassDiff.class_own_traits(sync=True)  # pyright: ignore[reportUnknownMemberType]
     return {name: trait for name, trait in found.items() if isinstance(trait, kinds)}
+
+
+def _place(number: int, before: Sequence[Trace], now: Sequence[Trace]) -> int | None:
+    """Where a lowering is now, -1 for none; None where it is gone. As many as before are the same in order, renamed."""
+    if number < 0 or len(before) == len(now):
+        return number
+    return next((i for i, one in enumerate(now) if one is before[number]), None)
 
 
 def _named(traces: Sequence[Trace]) -> list[tuple[str, str]]:

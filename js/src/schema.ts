@@ -183,7 +183,7 @@ export interface Experiment {
   readonly parent: number;
   /** Which lowering of the view it, or the first of its parents, starts from. */
   readonly lowering: number;
-  /** The dump that it starts from, by its number there. */
+  /** The dump that it starts from, by its number there; -1 for the cell, with another text. */
   readonly stage: number;
   /** The pass that left that dump. */
   readonly after: string;
@@ -201,6 +201,8 @@ export interface Experiment {
   readonly pipeline: string;
   /** The other releases that it runs with; "" for those of the kernel. */
   readonly toolchain: string;
+  /** The options of its magic, of one that starts from the cell; "" for others. */
+  readonly cell: string;
   /** null until all of it is there. */
   readonly outcome: ExperimentOutcome | null;
 }

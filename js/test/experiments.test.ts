@@ -13,6 +13,11 @@ describe("an experiment as code", () => {
     expect(cellOf({ ...one, pipeline: "" }, "module {}\n")).toBe("%%lower --to raw_ir\nmodule {}\n");
     expect(cellOf({ ...one, pipeline: 'a "b"' }, "")).toBe('%%lower --to raw_ir --pipeline "a \\"b\\""\n');
   });
+  it("is the cell with its magic where that was edited", () => {
+    const edited = { ...one, pipeline: "", cell: "--to tosa_mlir" };
+    expect(cellOf(edited, "x = 1\n")).toBe("%%lower --to tosa_mlir\nx = 1\n");
+    expect(callOf(edited, "x = 1\n")).toBe('get_ipython().run_cell_magic("lower", "--to tosa_mlir", r"""x = 1\n""")\n');
+  });
   it("is a call whose text is a string of Python", () => {
     expect(callOf(one, 'a "b" \\n\n')).toBe(
       `import irwidget\n\nirwidget.lower(r"""a "b" \\n\n""", to="raw_ir", pipeline="mlir-opt '--pass-pipeline=builtin.module(cse)'")\n`,

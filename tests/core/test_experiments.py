@@ -77,6 +77,13 @@ def test_values_that_the_text_leaves_out_are_not_made_up(model):
     assert "leaves out the values" in again.check.reason
 
 
+@pytest.mark.parametrize("other", [None, "module {}", {"nvptx": "a lowering"}])
+def test_only_lowerings_are_compared(linalg, other):
+    hint = ": choose one of its lowerings" if isinstance(other, dict) else ""
+    with pytest.raises(UsageError, match=rf"takes two lowerings, .* this is a {type(other).__name__}{hint}$"):
+        irwidget.compare(linalg, other)
+
+
 def test_the_parser_answers_with_line_and_column(linalg):
     text = linalg.text
     assert linalg.edit(-1).problems() == ()

@@ -160,7 +160,7 @@ def test_a_triton_kernel_in_a_file_becomes_small(tmp_path, capsys):
 
 def test_what_the_command_line_says_no_to(tmp_path, capsys):
     path = tmp_path / "fine.py"
-    path.write_text("import torch\nimport irwidget\nraise ValueError(1)\n")
+    path.write_text("import irwidget\nraise ValueError(1)\n")
     assert cli.main(["reduce", str(path)]) == 2
     assert "a Python file and --to TYPE" in capsys.readouterr().err
     assert cli.main(["reduce", str(path), "--to", "linalg_on_tensors_mlir"]) == 2

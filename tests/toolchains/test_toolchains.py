@@ -292,6 +292,23 @@ def test_bisect_finds_the_release_that_changed_it(here, there, monkeypatch):
     assert none.summary == "No change from triton 3.0 to 3.1, of those that were tried"
 
 
+@pytest.mark.parametrize("versions", [[], ["3.6.0"], ["3.6.0", "3.6.0"], "3.6.0"])
+def test_a_search_takes_two_different_releases(versions):
+    with pytest.raises(UsageError, match=r"name two or more of triton|versions is a list of releases"):
+        irwidget.bisect(column, to="triton_gpu_ir", package="triton", versions=versions)
+
+
+def test_where_no_release_can_be_tried_each_says_why(monkeypatch):
+    def lower(*_, toolchain, **__):
+        raise UnsupportedError(f"{toolchain} is nothing")
+
+    monkeypatch.setattr(bisecting, "lower", lower)
+    with pytest.raises(ToolError) as raised:
+        irwidget.bisect(column, to="triton_gpu_ir", package="x", versions=["1", "2"])
+    said = "  1: not tried: x==1 is nothing\n  2: not tried: x==2 is nothing"
+    assert str(raised.value) == f"No release of x can be tried\n{said}"
+
+
 def test_the_order_of_releases():
     assert sorted(["0.10.0", "0.9.1", "0.9"], key=releases.number) == ["0.9", "0.9.1", "0.10.0"]
     assert fitting.oldest("triton") == "3.4"

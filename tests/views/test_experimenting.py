@@ -115,6 +115,8 @@ def test_passes_are_left_out_arranged_and_given_options(view):
         ({"do": "exec"}, "not understood"),
         ({"do": "go", "trace": True}, "not understood"),
         ({"do": "go", "stage": 99}, "There is no stage 99"),
+        ({"do": "go", "stage": -1}, "not made by a %%lower cell"),
+        ({"do": "go", "trace": 9}, "There is no lowering 9"),
         ({"do": "go", "passes": [{"place": 7, "options": {}}]}, "each at most once"),
         ({"do": "go", "passes": [{"place": 0, "options": {"max-iterations": "1} cse"}}]}, "wants a whole number"),
         ({"do": "go", "passes": [{"place": 0, "options": {"pass-pipeline": "x"}}]}, "has no option 'pass-pipeline'"),
@@ -171,6 +173,35 @@ def test_failures_are_those_of_a_lowering_and_the_worker_that_dies_costs_the_exp
     assert first["state"] == "failed"
     assert "crashed" in first["message"]
     other.close()
+
+
+def test_an_experiment_that_fails_is_made_small_like_any_lowering():
+    pipeline = "mlir-opt --cse --convert-arith-to-llvm --convert-func-to-llvm | mlir-translate --mlir-to-llvmir"
+    low = irwidget.lower(TEXT, to="raw_ir", name="f", pipeline=pipeline)
+    view = PassDiff([low.trace], lowerings=[low])
+    assert view.reducible == []
+    erf = "%q = arith.sitofp %a : i32 to f32\n  %r = math.erf %q : f32\n  %t = arith.fptosi %r : f32 to i32"
+    ask(view, "go", trace=0, stage=0, text=TEXT)
+    ended(view)
+    ask(view, "go", trace=0, stage=0, text=TEXT.replace("return %s", f"{erf}\n  return %t"), name="wrong")
+    ended(view)
+    assert [(one["trace"], one["ir"], one["program"]) for one in view.reducible] == [(2, True, False)]
+    view._reducing.answer({"do": "start", "trace": 2, "program": False})
+    ask(view, "remove", experiment=1)
+    assert [one["trace"] for one in view.reductions] == [1], "it is still of the same lowering"
+    assert (view.trace, view.against) == (1, 0), "the reader still looks at it"
+    until = time.monotonic() + 90
+    while view.reductions[0]["state"] == "running":
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    (done,) = view.reductions
+    assert (done["trace"], done["state"]) == (1, "done")
+    assert "math.erf" in done["text"]
+    assert "arith.muli" not in done["text"]
+    assert view.reducible[0]["trace"] == 1
+    ask(view, "remove", experiment=2)
+    assert (view.reducible, view.reductions) == ([], [])
+    view.close()
 
 
 def test_they_are_named_removed_and_taken_along(view, low):

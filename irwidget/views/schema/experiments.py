@@ -88,7 +88,7 @@ class Experiment(TypedDict):
     lowering: int
     """Which lowering of the view it, or the first of its parents, starts from."""
     stage: int
-    """The dump that it starts from, by its number there."""
+    """The dump that it starts from, by its number there; -1 for the cell, with another text."""
     after: str
     """The pass that left that dump."""
     edit: TextEdit | None
@@ -105,5 +105,7 @@ class Experiment(TypedDict):
     """What runs, as a custom pipeline; "" where nothing does or it is not known."""
     toolchain: str
     """The other releases that it runs with; "" for those of the kernel."""
+    cell: str
+    """The options of its magic, of one that starts from the cell; "" for others."""
     outcome: ExperimentOutcome | None
     """null until all of it is there."""

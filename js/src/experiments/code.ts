@@ -8,7 +8,8 @@ function quoted(text: string): string {
 }
 
 /** A cell that runs the passes on the text. */
-export function cellOf({ pipeline, toolchain }: Experiment, text: string): string {
+export function cellOf({ pipeline, toolchain, cell }: Experiment, text: string): string {
+  if (cell) return `%%lower ${cell}\n${text}`;
   const releases = toolchain ? ` --toolchain ${quoted(toolchain)}` : "";
   return `%%lower --to raw_ir${pipeline ? ` --pipeline ${quoted(pipeline)}` : ""}${releases}\n${text}`;
 }
@@ -20,7 +21,8 @@ function python(text: string): string {
 }
 
 /** A call that runs the passes on the text. */
-export function callOf({ pipeline, toolchain }: Experiment, text: string): string {
+export function callOf({ pipeline, toolchain, cell }: Experiment, text: string): string {
+  if (cell) return `get_ipython().run_cell_magic("lower", ${JSON.stringify(cell)}, ${python(text)})\n`;
   const options = `${pipeline ? `, pipeline=${JSON.stringify(pipeline)}` : ""}${toolchain ? `, toolchain=${JSON.stringify(toolchain)}` : ""}`;
   return `import irwidget\n\nirwidget.lower(${python(text)}, to="raw_ir"${options})\n`;
 }

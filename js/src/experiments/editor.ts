@@ -104,7 +104,8 @@ export class Editor {
     this.check.checked = of.check;
     const button = (text: string, title: string, click: () => void): HTMLButtonElement =>
       h("button", { type: "button", title, ...OWN_KEYS, click }, text);
-    this.run = button("Go on", "Run the passes on this text (Ctrl+Enter)", () => void this.go());
+    const does = of.language === "python" ? "Run this text as the cell, beside it" : "Run the passes on this text";
+    this.run = button("Go on", `${does} (Ctrl+Enter)`, () => void this.go());
     this.run.className = "irw-main-button";
     const place = h("div", { class: "irw-edit-text" });
     this.element = h(
@@ -122,11 +123,11 @@ export class Editor {
         this.name,
         h("label", { title: "Execute both, and compare with eager PyTorch" }, this.check, " Check"),
         h("span", { class: "irw-space" }),
-        button("Start over", "The dump's own text, and the passes as the lowering ran them", () => this.restart()),
+        button("Start over", "Its own text, and the passes as the lowering ran them", () => this.restart()),
         this.run,
         button("Close", "Back to the diff; what is written stays until the cell runs again (Esc)", hooks.cancel),
       ),
-      h("div", { class: "irw-edit-body" }, place, this.plan.element),
+      h("div", { class: "irw-edit-body" }, place, ...(of.language === "python" ? [] : [this.plan.element])),
       this.said,
     );
     parent.append(this.element);
@@ -210,8 +211,13 @@ export class Editor {
     this.element.dataset["checked"] = "true";
     if (typeof found === "string") return this.say(found);
     this.view.dispatch({ effects: setProblems.of(found) });
-    if (found.length === 0) this.say("The parser and the verifier take this text");
+    if (found.length === 0) this.say(`${this.readers} this text`);
     else this.said.replaceChildren(...found.map((problem) => this.problem(problem)));
+  }
+
+  /** Who has read it, with a verb. */
+  private get readers(): string {
+    return this.of.language === "python" ? "Python's parser takes" : "The parser and the verifier take";
   }
 
   private problem({ line, column, message }: Problem): HTMLElement {

@@ -15,6 +15,8 @@ import { Tree } from "./tree";
 
 /** Languages that something here parses, so that what is edited can go on. */
 const EDITABLE = new Set(["mlir", "llvm"]);
+/** The stage that stands for the cell. */
+const CELL = -1;
 /** Milliseconds after the last change before the notebook is given what there is. */
 const SETTLED = 400;
 
@@ -157,6 +159,8 @@ export class Experiments {
       );
     if (EDITABLE.has(stage.language) && stage.ready)
       found.push(button("Edit", "Edit this dump or the passes after it, and go on (x)", () => void this.edit()));
+    if (this.cells[at.trace])
+      found.push(button("Edit cell", "Edit what this is lowered from, and lower that", () => void this.editCell()));
     return found;
   }
 
@@ -171,6 +175,18 @@ export class Experiments {
       return this.view.say(`Nothing here parses ${shown?.language ?? "this"}: edit a dump of MLIR or of LLVM IR`);
     const draft = this.drafts.get(this.at(trace, stage)) ?? textOf(this.view.lines, shown);
     await this.open({ trace, stage, draft, passes: null, name: "", check: false });
+  }
+
+  /** Edit the cell of the lowering that is shown. */
+  private async editCell(): Promise<void> {
+    const trace = this.store.get("trace");
+    const draft = this.drafts.get(this.at(trace, CELL)) ?? this.cells[trace]!;
+    await this.open({ trace, stage: CELL, draft, passes: null, name: "", check: false });
+  }
+
+  /** The text of the cell of each lowering; empty where it has none. */
+  private get cells(): readonly string[] {
+    return (this.model.get("cells") as readonly string[] | undefined) ?? [];
   }
 
   /** Open what an experiment was made of. */
@@ -196,19 +212,19 @@ export class Experiments {
     this.close();
     const plan = await this.data<Plan>({ do: "plan", trace, stage });
     if (typeof plan === "string") return this.view.say(plan);
-    const shown = this.view.traces[trace]!.stages[stage]!;
+    const shown = this.view.traces[trace]!.stages[stage];
     const { main } = this.view;
-    const title = `Edit ${stage} ${shown.label}`;
+    const title = shown ? `Edit ${stage} ${shown.label}` : "Edit the cell";
     main.dataset["editing"] = "true";
     this.editor?.close();
-    const text = textOf(this.view.lines, shown);
+    const text = shown ? textOf(this.view.lines, shown) : this.cells[trace]!;
     const id = this.idOf(trace);
     /** The dump that is edited, where it is now. */
     const here = () => ({ trace: id ? (this.all.find((one) => one.id === id)?.trace ?? -1) : trace, stage });
     const editor = new Editor(
       main,
       this.root,
-      { title, text, draft, language: shown.language, plan, passes, name, check },
+      { title, text, draft, language: shown?.language ?? "python", plan, passes, name, check },
       {
         problems: (now) => this.data<readonly Problem[]>({ do: "problems", ...here(), text: now }),
         go: async (edited) => {
@@ -256,11 +272,23 @@ export class Experiments {
 
   /** The text that an experiment runs on. */
   private textOf(one: Experiment): string | null {
-    const before = this.view.traces[this.beside(one)]?.stages[one.stage];
-    if (!before?.ready) return null;
-    const lines = Array.from(before.lines, (id) => this.view.lines.text(id));
+    const before = one.stage === CELL ? this.cellBefore(one) : this.dumpBefore(one);
+    if (before === null) return null;
+    const lines = before.split("\n");
+    if (lines.at(-1) === "") lines.pop();
     if (one.edit) lines.splice(one.edit.first, one.edit.gone, ...one.edit.lines);
     return `${lines.join("\n")}\n`;
+  }
+
+  private dumpBefore(one: Experiment): string | null {
+    const before = this.view.traces[this.beside(one)]?.stages[one.stage];
+    return before?.ready ? textOf(this.view.lines, before) : null;
+  }
+
+  /** The cell that an experiment changes: that of the view, or another experiment's. */
+  private cellBefore(one: Experiment): string | null {
+    const parent = this.all.find(({ id }) => id === one.parent);
+    return parent ? this.textOf(parent) : this.cells[one.lowering] || null;
   }
 
   end(): void {

@@ -89,7 +89,8 @@ export class Tree {
     const { live, shown, show, ask, edit, take } = this.hooks;
     const button = (text: string, title: string, click: () => void): HTMLElement =>
       h("button", { type: "button", title, "data-experiment": one.id, "data-does": text, ...OWN_KEYS, click }, text);
-    const from = one.parent === 0 ? `from dump ${one.stage} ${one.after}` : `from its dump ${one.stage} ${one.after}`;
+    const dump = one.stage < 0 ? one.after : `dump ${one.stage} ${one.after}`;
+    const from = one.parent === 0 || one.stage < 0 ? `from ${dump}` : `from its ${dump}`;
     const can: HTMLElement[] = [];
     if (one.state === "running") can.push(button("Stop", "Stop it; its dumps so far stay", () => ask("stop", one)));
     else if (live()) {
