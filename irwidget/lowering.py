@@ -132,7 +132,7 @@ def _first_of(failed: Mapping[str, IRWidgetError], made: Mapping[str, Lowering])
 class Start:
     """An object and its inputs, on the way to one or more IR types; each front end begins with them once.
 
-    `wanted` are those IR types, each of which gets its own of the options; without them, whichever comes is the only one.
+    `wanted` are those IR types, each of which gets its own of the options; without it, whichever comes is the only one.
     """
 
     def __init__(self, given: Given, asked: LowerOptions | None = None, wanted: Sequence[Target] = ()) -> None:

@@ -88,8 +88,8 @@ class _HelionKernel(KernelBegun):
             return Made(self._by_triton(target.name, options))
         from irwidget.helion import lowering
 
-        how = {"isolate": options.isolate, "timeout": options.timeout, "dumps": options.dumps, "elide": options.elide}
-        trace, kernel = lowering.lowered(self._binding, target.name, check=self.given.check, **how, **self._rest(options))
+        how = {name: getattr(options, name) for name in ("isolate", "timeout", "dumps", "elide")} | self._rest(options)
+        trace, kernel = lowering.lowered(self._binding, target.name, check=self.given.check, **how)
         return Made(trace, {"kernel": kernel} if kernel else {})
 
     def _by_triton(self, to: str, options: Options) -> Trace:
