@@ -65,6 +65,16 @@ def _equal(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.logical_not(torch.ne(x, y))
 
 
+def _short_by_a_number(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return len(inputs) == 1 and inputs[0].dtype == torch.int16
+
+
+@_decomposes(aten.mul.Tensor, when=_short_by_a_number)
+def _times(x: torch.Tensor, factor: torch.Tensor | int) -> torch.Tensor:
+    """Torch-mlir has no tosa form of a product of 16-bit integers with a number."""
+    return x * (factor if isinstance(factor, torch.Tensor) else torch.full((), factor, dtype=x.dtype))
+
+
 def _floats(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
     return inputs[0].is_floating_point()
 
