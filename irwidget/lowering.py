@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, overload
 
-from irwidget import imports, options, pipelines, planning, reduction
+from irwidget import imports, options, pipelines, planning, reduction, routes
 from irwidget.checking import check as checking
 from irwidget.errors import IRWidgetError, LoweringInterrupted
 from irwidget.failures import finished, interrupted, keeping, limited
@@ -68,7 +68,7 @@ def lower(obj: Any, *inputs: Any, to: str | Sequence[str], **given: Any) -> Lowe
     with limited(how):
         wanted, extra = planning.planned(to, asked, target_options)
         thing = Given(obj, inputs, asked.kwargs or {}, asked.dynamic_shapes, asked.name, asked.check, target_options)
-        start = Start(thing, asked)
+        start = Start(thing, asked, wanted)
         if asked.toolchain and (environment := remote.find(asked.toolchain)):
             names = to if isinstance(to, str) else [target.name for target in wanted]
             carried = base.find(obj, wanted[0]).carried(thing, wanted[0], how)
@@ -130,10 +130,14 @@ def _first_of(failed: Mapping[str, IRWidgetError], made: Mapping[str, Lowering])
 
 
 class Start:
-    """An object and its inputs, on the way to one or more IR types; each front end begins with them once."""
+    """An object and its inputs, on the way to one or more IR types; each front end begins with them once.
 
-    def __init__(self, given: Given, asked: LowerOptions | None = None) -> None:
+    `wanted` are those IR types, each of which gets its own of the options; without it, whichever comes is the only one.
+    """
+
+    def __init__(self, given: Given, asked: LowerOptions | None = None, wanted: Sequence[Target] = ()) -> None:
         self.given = given
+        self._wanted = wanted
         self._asked = asked or LowerOptions()
         self._begun: dict[str, Begun] = {}
 
@@ -144,6 +148,7 @@ class Start:
     def lower(self, target: Target, extra: tuple[Step, ...], how: Options) -> Lowering:
         """To one IR type, then through the steps of a custom pipeline; with a verdict where one was asked for."""
         begun = self._begin(target)
+        how = replace(how, target=self._asked.run(self._share([target])).target)
         pipelines.check_flow(extra, target.name, target.language)
         try:
             made = begun.lower(target, extra, how)
@@ -169,6 +174,9 @@ class Start:
 
         return Origin(options, judged, program, of_text=isinstance(self.given.obj, str))
 
+    def _share(self, group: Sequence[Target]) -> dict[str, Any]:
+        return routes.share(group, self._wanted or group, self.given.options)
+
     def _made(self, made: Made, begun: Begun, target: Target, how: Options) -> Lowering:
         lowering = Lowering(made.trace, made.results)
         lowering.origin = Origin(
@@ -193,5 +201,6 @@ class Start:
                 imports.wait()
         if front_end.name not in self._begun:
             _logger.debug("%s: the front end %r takes it", target.name, front_end.name)
-            self._begun[front_end.name] = front_end.begin(self.given)
+            group = [one for one in self._wanted if base.find(self.given.obj, one) is front_end]
+            self._begun[front_end.name] = front_end.begin(replace(self.given, options=self._share(group or [target])))
         return self._begun[front_end.name]

@@ -32,22 +32,38 @@ def resolve(names: Sequence[str], route: str = "robust", options: Mapping[str, A
     planned: dict[str, Target] = {}
     for front_end in dict.fromkeys(target.front_end for target in wanted):
         group = [target for target in wanted if target.front_end == front_end]
-        made = registry.frontends.find(front_end, "front end").plan(group, options, route)
+        taken = share(group, wanted, options)
+        made = registry.frontends.find(front_end, "front end").plan(group, taken, route)
         planned.update({target.name: target for target in made})
     return [planned[name] for name in names]
 
 
 def check_names(wanted: Sequence[Target], given: Mapping[str, Any], common: Sequence[str]) -> None:
-    """Raise UsageError for an option that one of the targets does not have; `common` are those of every lowering."""
+    """Raise UsageError for an option that none of the targets has; `common` are those of every lowering."""
     for target in wanted:
-        known = registry.described(target.options)
-        if taken := sorted(set(known) & {*common, "to"}):
+        if taken := sorted(_names([target]) & {*common, "to"}):
             owner = registry.targets.owner(target.name)
             raise UsageError(f"{target.name} of {owner} has an option {taken[0]!r}, which every lowering has")
-        unknown = sorted(set(given) - set(known))
-        if unknown and not target.more_options:
-            hint = near(unknown[0], [*common, "to", *known])
-            raise UsageError(f"lower(to={target.name!r}) has no option {unknown[0]!r}. {hint}")
+    unknown = sorted(set(given) - set(share(wanted, wanted, given)))
+    if unknown:
+        names = [target.name for target in wanted]
+        hint = near(unknown[0], [*common, "to", *sorted(_names(wanted))])
+        raise UsageError(f"lower(to={names[0] if len(names) == 1 else names!r}) has no option {unknown[0]!r}. {hint}")
+
+
+def share(group: Sequence[Target], wanted: Sequence[Target], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the options of a lowering to all that is wanted, by name, those that one of a group of its targets takes.
+
+    One that takes more options than it names gets those that no other target has by name.
+    """
+    mine = _names(group)
+    theirs = _names(wanted) - mine
+    more = any(target.more_options for target in group)
+    return {name: value for name, value in given.items() if name in mine or (more and name not in theirs)}
+
+
+def _names(wanted: Sequence[Target]) -> set[str]:
+    return {name for target in wanted for name in registry.described(target.options)}
 
 
 def needs(target: Target) -> list[str]:

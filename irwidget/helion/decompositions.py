@@ -65,6 +65,16 @@ def _equal(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.logical_not(torch.ne(x, y))
 
 
+def _short_by_a_number(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return len(inputs) == 1 and inputs[0].dtype == torch.int16
+
+
+@_decomposes(aten.mul.Tensor, when=_short_by_a_number)
+def _times(x: torch.Tensor, factor: torch.Tensor | int) -> torch.Tensor:
+    """Torch-mlir has no tosa form of a product of 16-bit integers with a number."""
+    return x * (factor if isinstance(factor, torch.Tensor) else torch.full((), factor, dtype=x.dtype))
+
+
 def _floats(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
     return inputs[0].is_floating_point()
 
@@ -82,13 +92,20 @@ def _clamp_max(x: torch.Tensor, max: float) -> torch.Tensor:
     return _clamp(x, None, max)
 
 
-@_decomposes(aten.argmax.default, when=_floats)
+def _floats_or_wide(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return inputs[0].is_floating_point() or inputs[0].dtype.itemsize >= 4
+
+
+@_decomposes(aten.argmax.default, when=_floats_or_wide)
 def _argmax(x: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> torch.Tensor:
-    """The first place of the largest element, or of the first NaN, over which torch-mlir's passes."""
+    """The first place of the largest element, or of the first NaN, over which torch-mlir's passes.
+
+    Its tosa form compares integers as floats of 32 bits.
+    """
     return _place_of(x, torch.amax, dim, keepdim)
 
 
-@_decomposes(aten.argmin.default, when=_floats)
+@_decomposes(aten.argmin.default, when=_floats_or_wide)
 def _argmin(x: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> torch.Tensor:
     return _place_of(x, torch.amin, dim, keepdim)
 
@@ -97,7 +114,9 @@ def _place_of(x: torch.Tensor, extreme: Callable[..., torch.Tensor], dim: int | 
     rank = x.ndim
     x, axis = (x.reshape(-1), 0) if dim is None else (x, dim % rank)
     found = extreme(x, axis, keepdim=True)
-    here = (x == found) | (torch.ne(x, x) & torch.ne(found, found))
+    here = x == found
+    if x.is_floating_point():
+        here = here | (torch.ne(x, x) & torch.ne(found, found))
     size = x.shape[axis]
     places = torch.arange(size, dtype=torch.int32).reshape([size if d == axis else 1 for d in range(x.ndim)])
     beyond = torch.full((), size, dtype=torch.int32)

@@ -74,10 +74,10 @@ class _HelionKernel(KernelBegun):
         options = given.options
         return bind(given.obj, inputs, options.get("config"), open_tiles=bool(options.get("open_tiles")))
 
-    @property
-    def _rest(self) -> dict[str, Any]:
-        """The options that are left when it has been bound."""
-        return {name: value for name, value in self.given.options.items() if name not in ("config", "open_tiles")}
+    def _rest(self, options: Options) -> dict[str, Any]:
+        """The options of an IR type that are left when it has been bound."""
+        names = dict(options.target).keys() - {"config", "open_tiles"}
+        return {name: value for name, value in self.given.options.items() if name in names}
 
     def make(self, target: Target, options: Options) -> Made:
         if not helion.is_kernel(self.given.obj):
@@ -88,8 +88,8 @@ class _HelionKernel(KernelBegun):
             return Made(self._by_triton(target.name, options))
         from irwidget.helion import lowering
 
-        how = {"isolate": options.isolate, "timeout": options.timeout, "dumps": options.dumps, "elide": options.elide}
-        trace, kernel = lowering.lowered(self._binding, target.name, check=self.given.check, **how, **self._rest)
+        how = {name: getattr(options, name) for name in ("isolate", "timeout", "dumps", "elide")} | self._rest(options)
+        trace, kernel = lowering.lowered(self._binding, target.name, check=self.given.check, **how)
         return Made(trace, {"kernel": kernel} if kernel else {})
 
     def _by_triton(self, to: str, options: Options) -> Trace:
@@ -101,7 +101,7 @@ class _HelionKernel(KernelBegun):
         if not recorded:
             raise UsageError(f"{self._binding.name} launches no Triton kernel")
         first = recorded[0]
-        said = {**first.options, **self._rest}
+        said = {**first.options, **self._rest(options)}
         if said.pop("run", False):
             raise UsageError("run=True executes launches of Triton kernels; of a Helion kernel, low.run(*tensors) does")
         trace = triton.lower(first.kernel, *first.arguments, to=to, run=options, grid=first.grid, **said)

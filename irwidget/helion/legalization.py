@@ -36,7 +36,7 @@ def prepared(module: Any, emission: Emission, aten: str) -> tuple[Any, tuple[Dia
     extrema.to_tosa(changed)
     places = [next(locations.frames(place), None) for place in wide_integers.to_linalg(changed)]
     named = dict.fromkeys(place.name for place in places if place and place.name in nodes)
-    said = "of 64-bit integers became linalg: torch-mlir's tosa form adds 32 bits"
+    said = "of 64-bit integers became linalg: torch-mlir's tosa form has 32 bits"
     return changed, tuple(Diagnostic("remark", f"{nodes[n].target} {said}", nodes[n].location) for n in named)
 
 

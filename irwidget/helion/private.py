@@ -254,12 +254,34 @@ def bind(kernel: Any, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]
 
 def host_function(bound: Any, config: Any) -> Any:
     """The host function that Helion generates, which takes the kernel's arguments and `_launcher`."""
-    with suppressed_logs(), _generating(bound):
+    with suppressed_logs(), generating(bound), _names_for_ops_of_others(bound):
         return bound.compile_config(config, allow_print=False)
 
 
+def triton_program(bound: Any, config: Any) -> str:
+    """The Triton program that Helion generates, with its host function."""
+    with suppressed_logs(), generating(bound):
+        return bound.to_triton_code(config)
+
+
 @contextmanager
-def _generating(bound: Any) -> Generator[None]:
+def generating(bound: Any) -> Generator[None]:
+    """While Helion generates code, which takes loops that cannot be flattened out of what a configuration may say.
+
+    They are put back: the same configuration is then refused when it is given again.
+    """
+    loops = bound.config_spec.flatten_loops
+    kept = list(loops)
+    try:
+        yield
+    finally:
+        if len(loops) != len(kept):
+            loops.clear()
+            loops.extend(kept)
+
+
+@contextmanager
+def _names_for_ops_of_others(bound: Any) -> Generator[None]:
     """Have ops of others, of which Helion generates no device code, be a name there: only the host's code is run."""
     graphs = [info.graph for info in bound.host_function.device_ir.graphs]
     targets = {node.target for graph in graphs for node in graph.nodes if getattr(node.target, "_helion_api", False)}

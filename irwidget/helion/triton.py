@@ -37,13 +37,11 @@ def source(binding: Binding) -> str:
         ExportError: Helion cannot generate it, or its backend is not installed.
     """
     try:
-        with private.suppressed_logs():
-            with_config: Any = binding.bound.to_triton_code(binding.config)
+        return private.triton_program(binding.bound, binding.config)
     except Exception as error:
         raise ExportError(
             f"Helion cannot generate code for {binding.name} with this configuration: {type(error).__name__}: {error}"
         ) from error
-    return with_config
 
 
 def launches(binding: Binding) -> list[HelionLaunch]:

@@ -1,4 +1,7 @@
-"""Sums of 64-bit integers on their way to tosa: torch-mlir adds them in 32 bits, so they become linalg before."""
+"""Sums and remainders of 64-bit integers on their way to tosa, which become linalg before.
+
+Torch-mlir adds in 32 bits there, and takes what is left of a division from the dividend in as many.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ from typing import Any
 from irwidget.helion.bindings import arith, ir
 from irwidget.helion.builder import Builder, broadcast_dims
 
-_OPS = {f"torch.aten.{name}.{kind}": name for name in ("add", "sub") for kind in ("Tensor", "Scalar")}
+_BUILT = {"add": arith.addi, "sub": arith.subi, "fmod": arith.remsi}
+_OPS = {f"torch.aten.{name}.{kind}": build for name, build in _BUILT.items() for kind in ("Tensor", "Scalar")}
 _WIDE = re.compile(r"!torch\.vtensor<\[([\d,]*)\],si64>")
 
 
 def to_linalg(module: Any) -> tuple[str, ...]:
-    """Rewrite the sums and differences of 64-bit integers of a raw module (an operation), in place.
+    """Rewrite the sums, differences and remainders of 64-bit integers of a raw module (an operation), in place.
 
     Returns the locations of those that were.
     """
@@ -44,16 +48,17 @@ def _sums(root: Any) -> Iterator[Any]:
 
 
 def _replacement(builder: Builder, operation: Any) -> ir.Value | None:
-    """The same sum as `linalg.generic`; None for one of other numbers, or with a factor that is not known."""
+    """The same as `linalg.generic`; None for one of other numbers, or with a factor that is not known."""
     result = operation.results[0].type
-    left, right, factor = operation.operands[0], operation.operands[1], _number(operation.operands[2])
+    left, right, *scaled = operation.operands
+    factor = _number(scaled[0]) if scaled else 1
     shape = _shape(result)
     if shape is None or _shape(left) is None or factor is None:
         return None
     number = _number(right) if _shape(right) is None else None
     if _shape(right) is None and number is None:
         return None
-    build = arith.addi if _OPS[operation.name] == "add" else arith.subi
+    build = _OPS[operation.name]
     operands = [left] if number is not None else [left, right]
     with operation.location, ir.InsertionPoint(operation):
         inputs = [(_builtin(builder, value), broadcast_dims(_shape(value) or (), shape)) for value in operands]

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import irwidget
-from irwidget import cli
+from irwidget import cli, routes
 
 from .test_magic import run, shell  # noqa: F401
 
@@ -66,6 +66,10 @@ REFUSED = [
     ({"kernels": "no"}, "kernels is True or False, not 'no'."),
     ({"arch": 80}, "arch is a text, as in 'sm_90' or 'gfx942', not 80."),
     ({"timout": 5}, "lower(to='llvm_ir') has no option 'timout'. Did you mean timeout or route or to?"),
+    (
+        {"to": ["llvm_ir", "helion_mlir"], "open_tile": True},
+        "lower(to=['llvm_ir', 'helion_mlir']) has no option 'open_tile'. Did you mean open_tiles?",
+    ),
 ]
 
 
@@ -85,6 +89,18 @@ def test_a_bad_value_is_refused_before_the_export(options, message):
 )
 def test_a_misspelt_architecture_or_form_is_refused_before_the_export(to, options, message):
     assert refusal(to=to, **options).startswith(message)
+
+
+def test_each_ir_type_gets_the_options_that_it_takes():
+    wanted = [irwidget.targets()[name] for name in ("nvptx", "triton_nvptx", "helion_mlir", "spyre_opspec")]
+    given = {"arch": "sm_80", "O": 2, "config": 1, "aten": "raw", "cores": 8, "BLOCK": 64}
+    shares = {target.name: routes.share([target], wanted, given) for target in wanted}
+    assert {name: list(share) for name, share in shares.items()} == {
+        "nvptx": ["arch", "O"],
+        "triton_nvptx": ["arch", "config", "BLOCK"],
+        "helion_mlir": ["config", "aten"],
+        "spyre_opspec": ["cores"],
+    }
 
 
 def test_numpys_numbers_are_numbers(mlp):

@@ -16,6 +16,7 @@ import torch
 
 from irwidget.helion import private
 from tests.helion import kernels_matmul as mm
+from tests.helion import kernels_pointwise as pw
 from tests.helion.cases import CASES
 
 ARGUMENTS = (torch.empty(100, 70), torch.empty(70, 90))
@@ -27,6 +28,15 @@ def doubled(x: torch.Tensor, shift: int = 3) -> torch.Tensor:
     for rows, columns in hl.tile([shift, 0], [x.size(0), x.size(1)]):
         tile = x[rows, columns]
         out[rows, columns] = tile * tile
+    return out
+
+
+@helion.kernel(static_shapes=True)
+def total(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x[:, 0])
+    for rows in hl.tile(x.size(0)):
+        tile = x[rows, :]
+        out[rows] = (tile * tile).sum(-1)
     return out
 
 
@@ -138,7 +148,37 @@ def test_the_host_function_hands_its_launches_to_the_launcher(bound: Any, config
 
 
 def test_the_triton_source_is_text(bound: Any, config: Any):
-    assert "@triton.jit" in bound.to_triton_code(config)
+    assert "@triton.jit" in private.triton_program(bound, config)
+
+
+def test_generating_code_leaves_what_a_configuration_may_say_as_it_was():
+    """Else the same configuration is refused the second time: `Too many values for config['flatten_loops']`."""
+    bound = private.bind(private.copied_kernel(pw.add), (torch.empty(32, 16),) * 2)[1]
+    config = bound.config_spec.default_config()
+    block = bound.host_function.device_ir.grid_block_ids[0][0]
+    assert "flatten_loops" in config.config
+    with private.generating(bound):
+        bound.config_spec.flatten_loops.disable_block_id(block)
+    bound.config_spec.normalize(private.config_type()(**dict(config.config)))
+
+
+def test_reduction_loops_are_graphs_of_their_own_with_the_arguments_from_before():
+    with private.saved_arguments():
+        bound = private.bind(private.copied_kernel(total), (torch.empty(32, 100),))[1]
+    config = private.config_type()(block_sizes=[8], reduction_loops=[16])
+    unrolled = private.config_type()(block_sizes=[8], reduction_loops=[None])
+    with bound.env, bound.host_function:
+        graphs = private.rolled_graphs(bound, config)
+        assert private.rolled_graphs(bound, unrolled) is None
+    assert graphs is not None
+    loops = [info.graph for info in graphs if private.is_reduction_loop(info)]
+    assert loops
+    for loop in loops:
+        product = next(node for node in loop.nodes if private.target_name(node.target) == "aten.mul.Tensor")
+        (left, right), _ = product.meta[private.SAVED_ARGUMENTS]
+        assert left is right
+        assert left.graph is loop
+        assert {private.reduction_kind(node) for node in loop.nodes} == {"", "sum"}
 
 
 def test_without_a_gpu_there_is_a_number_of_processors():

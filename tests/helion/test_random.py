@@ -29,15 +29,21 @@ def noisy(x: torch.Tensor) -> torch.Tensor:
     return out
 
 
-@helion.kernel(config=helion.Config(block_sizes=[8]))
-def wide(x: torch.Tensor) -> list[torch.Tensor]:
-    added, taken, doubled = torch.empty_like(x), torch.empty_like(x), torch.empty_like(x)
+@helion.kernel(config=helion.Config(block_sizes=[8, 2]))
+def wide(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    added, taken, doubled, left = [torch.empty_like(x) for _ in range(4)]
+    places = torch.empty([2, y.size(0)], dtype=torch.int64)
+    short = torch.empty(y.size(), dtype=torch.int16)
     for rows in hl.tile(x.size(0)):
         tile = x[rows]
         added[rows] = tile + 0x9E3779B9
         taken[rows] = (tile - 7) ^ 0xBB67AE85
         doubled[rows] = torch.add(tile, tile, alpha=3)
-    return [added, taken, doubled]
+        left[rows] = tile % 1000000007
+    for rows in hl.tile(y.size(0)):
+        places[0, rows], places[1, rows] = y[rows, :].argmax(1), y[rows, :].argmin(1)
+        short[rows, :] = y[rows, :].to(torch.int16) * 3
+    return [added, taken, doubled, left, places, short]
 
 
 def test_the_same_numbers_in_every_output_type():
@@ -59,8 +65,11 @@ def test_seeds_come_from_the_host_and_a_print_is_left_out_with_a_remark():
 
 
 @pytest.mark.parametrize("aten", ["tosa", "stablehlo"])
-def test_integers_of_64_bits_are_added_in_64_bits(aten: str):
+def test_integers_are_computed_in_their_bits(aten: str):
     x = torch.tensor([1, -1, 2**31, 2**33 + 5, -(2**35), 123456789012, 7, 0])
-    found = lower_kernel(wide, (x,), aten).run(opt_level=0)
-    for one, want in zip(found, [x + 0x9E3779B9, (x - 7) ^ 0xBB67AE85, 4 * x], strict=True):
+    y = torch.tensor([[2**24, 2**24 + 1, 3], [-(2**24), 5, -(2**24) - 1]], dtype=torch.int32)
+    places = torch.stack([y.argmax(1), y.argmin(1)])
+    found = lower_kernel(wide, (x, y), aten).run(opt_level=0)
+    wanted = [x + 0x9E3779B9, (x - 7) ^ 0xBB67AE85, 4 * x, x % 1000000007, places, y.short() * 3]
+    for one, want in zip(found, wanted, strict=True):
         assert torch.equal(one, want)

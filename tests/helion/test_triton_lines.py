@@ -51,15 +51,23 @@ def test_each_statement_of_the_program_has_its_line():
     }
 
 
-@pytest.mark.parametrize(("to", "mark"), [("triton_gpu_ir", "tt.dot "), ("triton_nvptx", "mma.sync")])
-def test_products_lead_to_the_line_that_multiplies(to: str, mark: str):
-    trace = irwidget.lower(mm.matmul, *ARGUMENTS, to=to, arch="sm_80").trace
-    dump = trace.dumps[-1]
-    lines = zip(dump.text.splitlines(), dump.locations, strict=True)
-    assert {(place.file, place.line) for text, place in lines if mark in text and place} == {
-        (FILE, line("torch.addmm"))
-    }
-    assert FILE in trace.sources
+def test_products_lead_to_the_line_that_multiplies_and_each_ir_type_gets_its_own_options():
+    own = {"arch": "sm_80", "aten": "raw", "config": {"block_sizes": [16, 32, 16]}}
+    made = irwidget.lower(mm.matmul, *ARGUMENTS, to=["helion_mlir", "triton_gpu_ir", "triton_nvptx"], **own)
+    for to, mark in (("triton_gpu_ir", "tt.dot "), ("triton_nvptx", "mma.sync")):
+        trace = made[to].trace
+        dump = trace.dumps[-1]
+        lines = zip(dump.text.splitlines(), dump.locations, strict=True)
+        assert {(place.file, place.line) for text, place in lines if mark in text and place} == {
+            (FILE, line("torch.addmm"))
+        }
+        assert FILE in trace.sources
+        assert trace.facts["arch"] == "sm_80"
+    assert "tensor<16x32xf32" in made["triton_gpu_ir"].text
+    assert "tensor<16x32xf32>" in made["helion_mlir"].text
+    assert "torch.aten.addmm" in made["helion_mlir"].text
+    with pytest.raises(irwidget.UsageError, match="has no argument and sm_90 no launch option 'aten'"):
+        irwidget.lower(mm.matmul, *ARGUMENTS, to="triton_ir", aten="raw")
 
 
 def test_what_no_comment_announces_has_no_place():
