@@ -6,6 +6,7 @@ Fake ones have values where the cell's own numbers give them (see `known`).
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
@@ -17,10 +18,13 @@ from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
-from irwidget.frontends.triton import autocast, known
+from irwidget.frontends.triton import autocast, failures, known
+from irwidget.frontends.triton.asserted import by_an_assert
 from irwidget.frontends.triton.gpu import CUDA
+from irwidget.frontends.triton.references import not_compared
 from irwidget.frontends.triton.scopes import as_it_is, replaced
 from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, pytree
+from irwidget.trace import Location
 
 
 class _FakeMode(FakeTensorMode):
@@ -117,9 +121,18 @@ class _Pretend(TorchFunctionMode):
             copied = args[0] if func is torch.Tensor.__deepcopy__ else None  # whose copy has no values
             with private_torch.without_value(copied), private_torch.custom_op_wrapped(func, partial(_outside, self)):
                 return func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
+        except Exception as error:
+            frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+            if func not in _COMPARING or not failures.needs_values(error) or not by_an_assert(frame):
+                raise
+            fake_mode().tell(not_compared(Location(frame.f_code.co_filename, frame.f_lineno)))
+            return True
         finally:
             self.fake.depth -= 1
 
+
+_COMPARING = frozenset([torch.allclose, torch.equal, torch.Tensor.allclose, torch.Tensor.equal, torch.Tensor.__bool__])
+"""What says yes or no of values: left out where an `assert` asks for it and tensors have none."""
 
 _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.device.__get__: lambda tensor: CUDA,  # pyright: ignore[reportAttributeAccessIssue]
