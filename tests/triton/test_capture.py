@@ -196,6 +196,8 @@ def test_heuristics_choose_constants():
         (lambda x: add_kernel[(1,)](x, x, x, 64, BLOK=64, BLOCK=64), "no launch option 'BLOK'.*Did you mean BLOCK"),
         (lambda x: add_kernel[(1,)](x, x, x, object(), BLOCK=64), "failed to specialize argument of type: object"),
         (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, num_ctas=2), "num_ctas > 1 requires"),
+        (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, maxnreg=1j), "cannot be launched with maxnreg=1j"),
+        (lambda x: add_kernel[(1.5,)](x, x, x, 64, BLOCK=64), r"launched on \(1.5,\), which is no grid"),
     ],
 )
 def test_wrong_arguments_name_the_line_that_launches(launch, message):
