@@ -50,7 +50,7 @@ class Mode(enum.IntEnum):
     FAST = 2
 
 
-class Side(str, enum.Enum):
+class Side(enum.StrEnum):
     LEFT = "left"
 
 

@@ -9,17 +9,18 @@ import contextlib
 import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
-from functools import partial
 from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.frontends.triton import autocast, failures, known
 from irwidget.frontends.triton.asserted import by_an_assert
+from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.references import not_compared
 from irwidget.frontends.triton.scopes import as_it_is, replaced
@@ -119,7 +120,8 @@ class _Pretend(TorchFunctionMode):
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
             copied = args[0] if func is torch.Tensor.__deepcopy__ else None  # whose copy has no values
-            with private_torch.without_value(copied), private_torch.custom_op_wrapped(func, partial(_outside, self)):
+            redirected = isinstance(self.fake, _Inside) and private_torch.is_operator(func)
+            with private_torch.without_value(copied), _OnTheGPU(self) if redirected else contextlib.nullcontext():
                 return func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
         except Exception as error:
             frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -129,6 +131,22 @@ class _Pretend(TorchFunctionMode):
             return True
         finally:
             self.fake.depth -= 1
+
+
+class _OnTheGPU(TorchDispatchMode):
+    """Operators of the user's own run, on tensors that have values, what they run on a GPU."""
+
+    def __init__(self, mode: _Pretend) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Raises NotExecuted where the function is one that only torch could call."""
+        if function := private_torch.custom_op_function(func):
+            return _outside(self.mode, function)(*args, **(kwargs or {}))
+        if private_torch.registered_for_cuda(func):
+            raise NotExecuted(f"{func} has a function of its own for a GPU (Library.impl), which --run does not call")
+        return func(*args, **(kwargs or {}))
 
 
 _COMPARING = frozenset([torch.allclose, torch.equal, torch.Tensor.allclose, torch.Tensor.equal, torch.Tensor.__bool__])
