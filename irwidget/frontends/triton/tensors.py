@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
@@ -24,7 +23,7 @@ from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.references import not_compared
 from irwidget.frontends.triton.scopes import as_it_is, replaced
-from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, pytree
+from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, TorchDispatchMode, pytree
 from irwidget.trace import Location
 
 
