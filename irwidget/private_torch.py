@@ -290,7 +290,8 @@ def registered_for_cuda(operator: Any) -> Callable[..., Any] | None:
     namespace, _, name = operator.name().partition("::")
     if any(key.startswith(f"_native/{name}_") for key in _impls):
         return None
-    for key in ("CUDA", "CompositeExplicitAutograd", "AutogradCUDA"):
+    of_torch = namespace in ("aten", "prim", "prims")
+    for key in ("CUDA", *(() if of_torch else ("CompositeExplicitAutograd", "AutogradCUDA"))):
         if f"{namespace}/{name}/{key}" in _impls:
             return partial(operator._op_dk, getattr(DispatchKey, key))  # pyright: ignore[reportPrivateUsage]
     return None

@@ -362,6 +362,7 @@ def test_an_operator_of_the_users_own_runs_python_that_is_found():
         ours._destroy()
     assert private.registered_for_cuda(minus) is None
     assert private.registered_for_cuda(torch.ops.aten._foreach_mm.default) is None  # torch's own
+    assert private.registered_for_cuda(torch.ops.prims.add.default) is None
     with (
         private.plain_triton_kernels(),
     ):
