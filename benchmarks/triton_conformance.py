@@ -38,6 +38,8 @@ from irwidget.frontends.triton.launch import Launch
 from irwidget.toolchain import triton_private, triton_state
 from irwidget.toolchain.triton_archs import find
 
+STOPPED = "the cell was run up to here"
+"""Begins the note of a cell that could not go on."""
 ROOT = Path(__file__).resolve().parents[1]
 ARCHS = ("sm_80", "sm_90", "sm_100", "sm_120", "gfx942", "gfx950")
 LANGUAGES = {"ttir": "mlir", "ttgir": "mlir", "llir": "llvm", "ptx": "ptx", "amdgcn": "amdgcn"}
@@ -143,6 +145,7 @@ def tutorial(path: Path, arch: str, *, values: bool) -> dict[str, Any]:
     shell.user_ns["__file__"] = str(path)
     os.chdir(path.parent)
     sys.path.insert(0, str(path.parent))
+    sys.argv = [str(path)]
     source = path.read_text()
     ended: BaseException | None = None
     said = io.StringIO()
@@ -165,8 +168,10 @@ def tutorial(path: Path, arch: str, *, values: bool) -> dict[str, Any]:
             wrong.append(launch.name)
             ended = ended or error
     reason = "".join(traceback.format_exception_only(ended)).strip()[-400:] if ended else ""
-    reason = reason or next((note.message for note in getattr(launches, "diagnostics", [])), "")
+    notes = [note.message for note in getattr(launches, "diagnostics", [])]
+    reason = reason or next((note for note in notes if note.startswith(STOPPED)), "")
     return {
+        "notes": notes,
         "launches": len(launches),
         "lowered": lowered,
         "wrong": wrong,
@@ -235,7 +240,8 @@ def report_tutorials(path: Path, arch: str, arguments: argparse.Namespace) -> No
                 kind = verdict(found)
                 counts[kind] += 1
                 shown = ", ".join(dict.fromkeys(found["lowered"]))
-                print(f"  {arch} {file.stem}: {kind}; {shown}; {found['reason'][:300]}", flush=True)
+                said = " | ".join(filter(None, [found["reason"][:300], *found.get("notes", [])]))
+                print(f"  {arch} {file.stem}: {kind}; {shown}; {said}", flush=True)
         print(f"{arch} {files[0].parent.name}: {dict(counts)}", flush=True)
 
 

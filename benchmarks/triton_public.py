@@ -33,7 +33,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.triton_conformance import by_triton, compared
+from benchmarks.triton_conformance import STOPPED, by_triton, compared
 from irwidget.errors import IRWidgetError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.launch import Launch
@@ -117,7 +117,7 @@ class PublicSuite:
                 pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
                 kind = "whole"
             notes = [note.message for note in launches.diagnostics]
-            ended = [note for note in notes if note.startswith("the cell was run up to here")]
+            ended = [note for note in notes if note.startswith(STOPPED)]
             kind, said = ("partly", ended[0]) if ended else ("whole", "; ".join(notes))
         except IRWidgetError as error:
             kind, said = "refused", str(error)

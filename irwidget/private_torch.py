@@ -282,7 +282,10 @@ def _custom_op(operator: Any) -> Any:
     from torch._library.custom_ops import OPDEFS
 
     found: Any = OPDEFS.get(str(getattr(operator, "_schema", "")).partition("(")[0].partition(".")[0])
-    return None if found is None or str(found._init_fn.__module__).startswith("torch.") else found
+    if found is None:
+        return None
+    home = str(found._init_fn.__module__)
+    return None if home.startswith("torch.") and home != "torch._library.triton" else found  # whose functions wrap one
 
 
 def custom_op_function(operator: Any) -> Callable[..., Any] | None:
@@ -296,7 +299,7 @@ def custom_op_function(operator: Any) -> Callable[..., Any] | None:
 def registered_for_cuda(operator: Any) -> Callable[..., Any] | None:
     """What calls the kernel that `torch.library.Library.impl(name, function, "CUDA")` registered for an operator.
 
-    None where there is no such function, and for torch's own.
+    Or one for all devices, or with its derivative. None where there is no such function, and for torch's own.
     """
     from torch._C import DispatchKey  # pyright: ignore[reportPrivateUsage]
     from torch._ops import OpOverload  # pyright: ignore[reportPrivateImportUsage]
@@ -305,22 +308,20 @@ def registered_for_cuda(operator: Any) -> Callable[..., Any] | None:
     if not isinstance(operator, OpOverload):
         return None
     namespace, _, name = operator.name().partition("::")
-    if f"{namespace}/{name}/CUDA" not in _impls or any(key.startswith(f"_native/{name}_") for key in _impls):
+    if any(key.startswith(f"_native/{name}_") for key in _impls):
         return None
-    return partial(operator._op_dk, DispatchKey.CUDA)  # pyright: ignore[reportPrivateUsage]
+    of_torch = namespace in ("aten", "prim", "prims")
+    for key in ("CUDA", *(() if of_torch else ("CompositeExplicitAutograd", "AutogradCUDA"))):
+        if f"{namespace}/{name}/{key}" in _impls:
+            return partial(operator._op_dk, getattr(DispatchKey, key))  # pyright: ignore[reportPrivateUsage]
+    return None
 
 
-@contextlib.contextmanager
-def custom_op_wrapped(operator: Any, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Generator[None]:
-    """While it lasts, a `torch.library.custom_op` runs its Python functions as `wrap` gives them; others do as ever."""
-    functions: dict[Any, Any] = getattr(_custom_op(operator), "_backend_fns", {})
-    kept = dict(functions)
-    functions.update({device: wrap(function) for device, function in kept.items()})
-    try:
-        yield
-    finally:
-        functions.clear()
-        functions.update(kept)
+def is_operator(function: Any) -> bool:
+    """Whether a function is one of `torch.ops`, of the user's own or of torch's."""
+    from torch._ops import OpOverload, OpOverloadPacket  # pyright: ignore[reportPrivateImportUsage]
+
+    return isinstance(function, OpOverload | OpOverloadPacket)
 
 
 def plain_triton_kernels() -> contextlib.AbstractContextManager[None]:

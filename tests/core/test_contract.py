@@ -340,7 +340,11 @@ def test_tracers_ask_which_frames_to_keep():
     assert seen
 
 
-def test_an_operator_of_the_users_own_runs_python_that_can_be_wrapped():
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+def test_an_operator_of_the_users_own_runs_python_that_is_found():
     @torch.library.custom_op("irwidget_contract::plus", mutates_args=())
     def plus(x: torch.Tensor, n: int) -> torch.Tensor:
         return x + n
@@ -352,26 +356,26 @@ def test_an_operator_of_the_users_own_runs_python_that_can_be_wrapped():
     assert private.custom_op_function(torch.ops.aten.add.Tensor) is None
     assert private.custom_op_function(torch.Tensor.add) is None
     assert private.custom_op_function(torch.ops.prims.uniform.default) is None  # torch's own
-    plus(torch.ones(2), 1)  # it has its function for a device when it has run there once
-    calls = []
+    by_triton = torch.library.triton_op("irwidget_contract::twice", mutates_args={})(twice)._opoverload
+    assert private.custom_op_function(by_triton)(torch.ones(1)).item() == 2
+    asked = (operator, torch.ops.irwidget_contract.plus, torch.ops.aten.add.Tensor, torch.add)
+    assert [private.is_operator(one) for one in asked] == [True, True, True, False]
     ours = torch.library.Library("irwidget_contract", "FRAGMENT")
+    keys = ("CUDA", "CompositeExplicitAutograd", "AutogradCUDA")
     try:
-        ours.define("minus(Tensor x) -> Tensor")
-        ours.impl("minus", lambda x: -x, "CUDA")
-        minus = torch.ops.irwidget_contract.minus.default
-        registered = private.registered_for_cuda(minus)
-        assert registered is not None
-        assert registered(torch.ones(1)).item() == -1
+        for key in keys:
+            ours.define(f"minus{key}(Tensor x) -> Tensor")
+            ours.impl(f"minus{key}", lambda x: -x, key)
+            minus = getattr(torch.ops.irwidget_contract, f"minus{key}").default
+            registered = private.registered_for_cuda(minus)
+            assert registered is not None
+            assert registered(torch.ones(1)).item() == -1
     finally:
         ours._destroy()
     assert private.registered_for_cuda(minus) is None
     assert private.registered_for_cuda(torch.ops.aten._foreach_mm.default) is None  # torch's own
-    with private.custom_op_wrapped(operator, lambda function: lambda *args: calls.append(1) or function(*args)):
-        plus(torch.ones(2), 1)
-    plus(torch.ones(2), 1)
-    assert calls == [1]
+    assert private.registered_for_cuda(torch.ops.prims.add.default) is None
     with (
-        private.custom_op_wrapped(torch.ops.aten.add.Tensor, lambda function: function),
         private.plain_triton_kernels(),
     ):
         assert torch.library.wrap_triton is not None

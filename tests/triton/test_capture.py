@@ -106,12 +106,26 @@ def test_nothing_stays_patched(fails):
     assert not isinstance(torch.rand(3), FakeTensor)
 
 
+ASSERTED = {
+    "assert torch.allclose(y, x + x)": True,
+    "assert y.equal(x) and torch.equal(\n    x, y), 'differ'": True,
+    "assert (y == x + x).all()": True,
+    "assert (y - x).abs().max() < 1": True,
+    "assert not torch.allclose(y, x)": False,
+    "assert torch.equal(y, x) or len(x) == 1": False,
+    "assert (y == x).all() if torch.equal(x, y) else x is y": False,
+    "assert (y - x).max().item() < 1": False,
+    "if torch.equal(x, y): assert True": False,
+}
+"""Statements, and whether a cell goes on after them."""
+
+
 def test_what_was_launched_before_a_value_was_needed_is_kept():
     def cell():
         x = torch.rand(64, device="cuda")
         y = add(x, x)
-        assert torch.allclose(y, x + x)
-        raise AssertionError("not reached")
+        if torch.allclose(y, x + x):
+            raise AssertionError("not reached")
 
     launches = frontend.capture(cell, "sm_90")
     assert len(launches) == 1
@@ -182,6 +196,8 @@ def test_heuristics_choose_constants():
         (lambda x: add_kernel[(1,)](x, x, x, 64, BLOK=64, BLOCK=64), "no launch option 'BLOK'.*Did you mean BLOCK"),
         (lambda x: add_kernel[(1,)](x, x, x, object(), BLOCK=64), "failed to specialize argument of type: object"),
         (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, num_ctas=2), "num_ctas > 1 requires"),
+        (lambda x: add_kernel[(1,)](x, x, x, 64, BLOCK=64, maxnreg=1j), "cannot be launched with maxnreg=1j"),
+        (lambda x: add_kernel[(1.5,)](x, x, x, 64, BLOCK=64), r"launched on \(1.5,\), which is no grid"),
     ],
 )
 def test_wrong_arguments_name_the_line_that_launches(launch, message):
@@ -399,6 +415,20 @@ def test_benchmarks_in_a_cell_run_once():
 
     assert len(frontend.capture(cell, "sm_90")) == 1
     assert len(calls) < 20
+
+
+@pytest.mark.parametrize("test", ASSERTED)
+def test_an_assert_of_values_that_are_not_there_is_left_out(test, tmp_path):
+    """Only where nothing but an `assert` looks at the comparison: whatever else it decides is not known."""
+    accepted = ASSERTED[test]
+    cell = tmp_path / "cell.py"
+    cell.write_text(f"x = torch.rand(8192, device='cuda')\ny = add(x, x)\n{test}\nadd(y.half(), x)\n")
+    run = compile(cell.read_text(), str(cell), "exec")
+    launches = frontend.capture(lambda: exec(run, {"torch": torch, "add": add}), "sm_90")
+    assert len(launches) == (2 if accepted else 1)
+    (note,) = launches.diagnostics
+    said = f"not checked: {cell}:3 compares" if accepted else f"the cell was run up to here: {cell}:3 needs the value"
+    assert note.message.startswith(said)
 
 
 def test_comparisons_without_values_are_not_checked_and_the_cell_goes_on():

@@ -1,10 +1,12 @@
 """A launch as data, as a file that stock Triton runs, and an autotuner's configurations as a table."""
 
+import enum
 import json
 import subprocess
 import sys
 import time
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -42,6 +44,26 @@ def outer(x_ptr, y_ptr, n, activation: tl.constexpr, dtype: tl.constexpr, BLOCK:
 
 class Mine:
     pass
+
+
+class Mode(enum.IntEnum):
+    FAST = 2
+
+
+class Side(enum.StrEnum):
+    LEFT = "left"
+
+
+@triton.jit
+def various(pair, nothing, scale, mode: tl.constexpr, side: tl.constexpr, rate: tl.constexpr):
+    if nothing is None and side == "left":
+        tl.store(pair[0], tl.load(pair[1]) * scale + mode + rate)
+
+
+def various_cell():
+    pair = torch.rand(4, device="cuda"), torch.rand(6, 2, device="cuda")[1:]
+    options = {"num_warps": np.int64(2)}
+    various[(np.int64(3), True)](pair, None, float("inf"), Mode.FAST, Side.LEFT, np.float64(0.5), **options)
 
 
 def cell():
@@ -99,7 +121,7 @@ def test_files_stand_alone_and_launch_the_same(tmp_path):
     from tests.triton.test_gluon import descriptors
 
     paths, expected = [], ""
-    for run in (cell, TUTORIALS["fused_attention"], descriptors):
+    for run in (cell, various_cell, TUTORIALS["fused_attention"], descriptors):
         recipe = recipe_of(run)
         special = recipe.special
         paths.append(tmp_path / f"{recipe.launch.name}.py")

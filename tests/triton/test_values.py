@@ -272,14 +272,28 @@ def test_operators_of_the_users_own_launch_their_kernels():
     def _(x):
         return torch.empty_like(x)
 
+    @custom_op("irwidget_tests::add_into", mutates_args=("out",), device_types="cuda")
+    def on_cuda_only(x: torch.Tensor, out: torch.Tensor) -> None:
+        out.copy_(add(x, x).to(torch.device("cuda")))
+
+    @on_cuda_only.register_kernel("cpu")
+    def _(x, out):
+        raise AssertionError("not on a GPU")
+
     def cell():
-        x = torch.rand(64, device="cuda")
-        assert with_a_fake(without_a_fake(by_triton_op(x))).device.type == "cuda"
+        x = torch.ones(64, device="cuda")
+        assert by_triton_op(x).device.type == "cuda"
+        once = without_a_fake(x)
+        torch.testing.assert_close(once, x + x)
+        on_cuda_only(x, x)
+        torch.testing.assert_close(x, with_a_fake(once) / 2)
 
     for values in (False, True):
         with frontend.recording("sm_90", values=values) as launches:
             cell()
-        assert [launch.name for launch in launches] == ["fused", "add_kernel", "add_kernel"]
+        assert [launch.name for launch in launches] == ["fused", "add_kernel", "add_kernel"]  # in half only once
+        assert [one.equal for launch in launches for one in launch.compared] == [True] * values
+        assert [note.message.startswith("not checked") for note in launches.diagnostics] == [True] * 2 * (not values)
 
 
 def test_functions_registered_for_cuda_launch_their_kernels():
@@ -289,6 +303,8 @@ def test_functions_registered_for_cuda_launch_their_kernels():
         ours.define("plus(Tensor x, Tensor y) -> Tensor")
         ours.impl("plus", lambda x, y: add(x, y), "CUDA")
         torchs.impl("silu", lambda x: add(x, x), "CUDA")
+        ours.define("plus_anywhere(Tensor x) -> Tensor")
+        ours.impl("plus_anywhere", lambda x: add(x, x), "CompositeExplicitAutograd")
 
         def cell():
             x = torch.rand(64, device="cuda", requires_grad=True)
@@ -296,12 +312,17 @@ def test_functions_registered_for_cuda_launch_their_kernels():
             assert y.is_cuda
             torch.nn.functional.silu(y.half())
             torch.nn.functional.gelu(x)
+            z = torch.ones(8, device="cuda", dtype=torch.bfloat16)
+            torch.testing.assert_close(torch.ops.irwidget_tests_cuda.plus_anywhere(z), z + z)
 
         launches = frontend.capture(cell, "sm_90")
+        refused = pytest.raises(NotExecuted, match=r"irwidget_tests_cuda.plus.default .* --run does not call")
+        with refused, frontend.recording("sm_90", values=True):
+            cell()
     finally:
         ours._destroy()
         torchs._destroy()
-    assert [launch.name for launch in launches] == ["add_kernel", "add_kernel"]
+    assert [launch.name for launch in launches] == ["add_kernel", "add_kernel", "add_kernel"]
 
 
 def test_an_operator_that_takes_functions_gives_tensors_without_values():

@@ -173,6 +173,9 @@ class _File:
             return f"{home}.{type(value).__name__}({', '.join(words)})"
         if isinstance(value, TypeName):
             raise self.refused(name, value)
+        if isinstance(value, tuple) and not hasattr(value, "_fields"):
+            items = [self.argument(f"{name}_{i}", one) + ", " for i, one in enumerate(value)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            return f"({''.join(items)})"
         return self.written(value, name)
 
     def tensor(self, pointer: Pointer) -> str:
@@ -187,10 +190,13 @@ class _File:
 
     def written(self, value: Any, name: str) -> str:
         """A value as an expression. Raises UnsupportedError."""
-        if value is None or isinstance(value, bool | int | str):
+        if value is None or isinstance(value, bool):
             return repr(value)
-        if isinstance(value, float):
-            return repr(value) if math.isfinite(value) else f"float({str(value)!r})"
+        if isinstance(value, str):
+            return repr(str.__str__(value))
+        if isinstance(value, int | float):  # of NumPy's and of an enum, too
+            plain = int(value) if isinstance(value, int) else float(value)
+            return repr(plain) if math.isfinite(plain) else f"float({str(plain)!r})"
         if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
             inner = ", ".join(self.written(one, name) for one in value)  # pyright: ignore[reportUnknownVariableType]
             return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"  # pyright: ignore[reportUnknownArgumentType]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -153,7 +154,7 @@ def _dimensions(kernel: Any, grid: Any) -> tuple[int, ...] | None:
     if not grid:
         return None
     try:
-        return tuple(int(n) for n in grid)
+        return tuple(operator.index(n) for n in grid)
     except (TypeError, ValueError):
         raise UsageError(f"{kernel.__name__} is launched on {grid!r}, which is no grid: one to three sizes") from None
 

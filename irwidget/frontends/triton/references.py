@@ -17,11 +17,17 @@ from irwidget.toolchain import triton_private
 from irwidget.trace import Location
 
 
+def not_compared(place: Location | None) -> str:
+    """What there is to say of a comparison that is left out."""
+    return f"not checked: {place} compares tensors that have no values without a GPU. --run executes launches"
+
+
 @contextlib.contextmanager
 def left_out(tell: Callable[[str], None], place: Callable[[], Location | None]) -> Generator[None]:
     """Go on after `assert_close` of tensors without values, whose shapes and types only are compared then.
 
-    `tell` is told so. Comparisons whose result the cell gets, as `allclose`, end it as every reading of values does.
+    `tell` is told so. Comparisons whose result the cell gets, as `allclose`, end it as every reading of values does,
+    unless only an `assert` looks at them (see `asserted`).
     """
 
     def without_values(compare: Callable[..., Any], otherwise: Callable[[], Any]) -> Callable[..., Any]:
@@ -31,7 +37,7 @@ def left_out(tell: Callable[[str], None], place: Callable[[], Location | None]) 
             except Exception as error:
                 if not failures.needs_values(error):
                     raise
-            tell(f"not checked: {place()} compares tensors that have no values without a GPU. --run executes launches")
+            tell(not_compared(place()))
             return otherwise()
 
         return comparing

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from irwidget.errors import UsageError, near
 from irwidget.frontends.triton.stand_ins import Pointer, TypeName
@@ -79,7 +82,8 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
     settings = triton_settings.current()
     backend = backend_of(arch)
     constexprs = {param.name for param in kernel.params if param.is_constexpr}
-    positional, named = list(arguments), dict(keywords)
+    positional = list(arguments)
+    named = {name: value if name in kernel.arg_names else _option(value) for name, value in keywords.items()}
     typed: dict[str, TypeName] = {}
     for i, (param, value) in enumerate(zip(kernel.params, positional, strict=False)):
         if isinstance(value, TypeName):
@@ -100,6 +104,7 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
         if param.name in typed:
             found[i] = (typed[param.name].type, typed[param.name].attributes)
     try:
+        json.dumps(given)  # as steps have them
         packed = triton_private.packed(kernel, backend, {**named, **options}, bound, found, rest)
     except KeyError as error:
         unknown = next((name for name in given if name in str(error)), "")
@@ -110,8 +115,7 @@ def specialize(kernel: Any, arguments: Iterable[Any], keywords: Mapping[str, Any
     except (ValueError, AssertionError) as error:
         raise UsageError(f"{kernel.__name__} on {arch.name}: {error}") from None
     except Exception as error:  # of an option that is not of the type that the backend computes with
-        shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        raise UsageError(f"{kernel.__name__} on {arch.name} cannot be launched with {shown}: {error}") from None
+        raise UsageError(_odd_options(kernel, arch, given, error)) from None
     if options["debug"]:
         given["debug"] = True
     complete, signature, constants, attributes = packed
@@ -127,6 +131,17 @@ def _chosen(backend: Any, complete: Any, given: Mapping[str, Any]) -> dict[str, 
     if options := getattr(complete, "ptx_options", None):  # whose default Triton reads when it is imported
         chosen["ptx_options"] = options
     return {name: value for name, value in chosen.items() if name not in given or given[name] != value}
+
+
+def _option(value: Any) -> Any:
+    """A launch option as a value of Python's own, where it is a scalar of NumPy's."""
+    return value.item() if isinstance(value, np.generic) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
+def _odd_options(kernel: Any, arch: Arch, given: Mapping[str, Any], error: Exception) -> str:
+    """What there is to say of launch options that are of no type that an option has."""
+    shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return f"{kernel.__name__} on {arch.name} cannot be launched with {shown}: {error}"
 
 
 def _dummy(name: str, value: TypeName, typed: dict[str, TypeName]) -> int:

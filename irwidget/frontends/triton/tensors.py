@@ -6,9 +6,9 @@ Fake ones have values where the cell's own numbers give them (see `known`).
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
-from functools import partial
 from typing import Any
 
 import torch
@@ -17,10 +17,14 @@ from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
-from irwidget.frontends.triton import autocast, known
+from irwidget.frontends.triton import autocast, failures, known
+from irwidget.frontends.triton.asserted import by_an_assert
+from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.gpu import CUDA
+from irwidget.frontends.triton.references import not_compared
 from irwidget.frontends.triton.scopes import as_it_is, replaced
-from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, pytree
+from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, TorchDispatchMode, pytree
+from irwidget.trace import Location
 
 
 class _FakeMode(FakeTensorMode):
@@ -115,11 +119,37 @@ class _Pretend(TorchFunctionMode):
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
             copied = args[0] if func is torch.Tensor.__deepcopy__ else None  # whose copy has no values
-            with private_torch.without_value(copied), private_torch.custom_op_wrapped(func, partial(_outside, self)):
+            redirected = isinstance(self.fake, _Inside) and private_torch.is_operator(func)
+            with private_torch.without_value(copied), _OnTheGPU(self) if redirected else contextlib.nullcontext():
                 return func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
+        except Exception as error:
+            frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+            if func not in _COMPARING or not failures.needs_values(error) or not by_an_assert(frame):
+                raise
+            fake_mode().tell(not_compared(Location(frame.f_code.co_filename, frame.f_lineno)))
+            return True
         finally:
             self.fake.depth -= 1
 
+
+class _OnTheGPU(TorchDispatchMode):
+    """Operators of the user's own run, on tensors that have values, what they run on a GPU."""
+
+    def __init__(self, mode: _Pretend) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Raises NotExecuted where the function is one that only torch could call."""
+        if function := private_torch.custom_op_function(func):
+            return _outside(self.mode, function)(*args, **(kwargs or {}))
+        if private_torch.registered_for_cuda(func):
+            raise NotExecuted(f"{func} has a function of its own for a GPU (Library.impl), which --run does not call")
+        return func(*args, **(kwargs or {}))
+
+
+_COMPARING = frozenset([torch.allclose, torch.equal, torch.Tensor.allclose, torch.Tensor.equal, torch.Tensor.__bool__])
+"""What says yes or no of values: left out where an `assert` asks for it and tensors have none."""
 
 _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.device.__get__: lambda tensor: CUDA,  # pyright: ignore[reportAttributeAccessIssue]
