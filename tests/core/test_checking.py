@@ -328,6 +328,16 @@ def test_a_program_that_crashes_differs(rewriting):
     assert "the compiled program was killed by SIGSEGV" in low.check.reason
 
 
+def test_a_program_that_crashes_on_other_inputs_says_so_and_what_it_printed():
+    low = irwidget.lower(torch.linalg.det, 2 * torch.eye(3), to="torch_mlir", check=True)
+    assert str(low.check) == (
+        "DIFFERS from eager PyTorch after torch.export: on your inputs it is equal, but with others of their kind the "
+        "compiled program was killed by SIGABRT after it printed 'unimplemented: determinants requiring permutations "
+        "and singular matrices', and eager PyTorch returns; no pass had run yet: the import is wrong, or a pass of the "
+        "standard route that executes it"
+    )
+
+
 def test_a_fault_that_these_inputs_do_not_show_is_found_with_others(rewriting):
     """The weights of a row that nobody looks up are wrong."""
     torch.manual_seed(0)

@@ -92,12 +92,13 @@ def test_powers_of_integers() -> None:
 
 
 def narrow(x: torch.Tensor) -> Any:
-    """What torch-mlir's passes crash on: shifts and differences of a byte and a number."""
+    """What torch-mlir's passes crash on: bytes and numbers, products, quotients, the largest."""
     low, high = (x & 15).to(torch.int8) - 8, (x >> 4).to(torch.int8) - 8
-    return low, high, x << 1, x - 250, low | 3, low ^ 5
+    quotients = x // 3, x % 3, torch.fmod(x, 3), low // 3, torch.div(low, 3, rounding_mode="trunc")
+    return low, high, x << 1, x - 250, low | 3, low ^ 5, x * 2, low * 50, *quotients, x.max(), low.min(), x @ x.T
 
 
-@pytest.mark.parametrize("target", ["llvm_ir", "tosa_mlir"])
+@pytest.mark.parametrize("target", ["llvm_ir", "tosa_mlir", "stablehlo_mlir"])
 def test_bytes_and_numbers(target: str) -> None:
     low = irwidget.lower(narrow, torch.randint(0, 256, (3, 8), dtype=torch.uint8), to=target, timeout=120, check=True)
     assert low.check is not None
@@ -108,6 +109,19 @@ def test_bytes_and_numbers(target: str) -> None:
 def test_the_complement_of_the_error_function_is_right_where_it_is_next_to_nothing(kind, most, error):
     x = torch.cat([torch.linspace(-most, most, 4001, dtype=kind), torch.tensor([0.5, 4, 40, torch.inf, -torch.inf])])
     torch.testing.assert_close(erfc(x), torch.erfc(x.double()).to(kind), rtol=error, atol=0)
+
+
+def edges(x: torch.Tensor, n: torch.Tensor) -> Any:
+    """Tensors of no elements, diagonals that are written, remainders of a division by a number."""
+    empty, y, z = x[:0], x.clone(), x.clone()
+    y.diagonal(1).fill_(0)
+    z.diagonal(-1).copy_(x[0, :2])
+    return empty.reshape(0, 2, 2), torch.cat([empty, empty]), y, z, torch.fmod(x, 0.7), torch.fmod(n, 0.7)
+
+
+def test_edges() -> None:
+    low = irwidget.lower(edges, torch.randn(3, 4), torch.arange(-3, 3), to="llvm_ir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch after mlir-to-llvmir"), low.check
 
 
 def tails(x: torch.Tensor) -> Any:
