@@ -55,7 +55,10 @@ def _embedding_bag(
 
 
 def _quantize(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: torch.dtype) -> Any:
-    return (torch.round(x * (1.0 / scale)) + zero).clamp(low, high).to(dtype)
+    made = (torch.round(x * (1.0 / scale)) + zero).clamp(low, high)
+    if dtype == torch.uint8:  # a float becomes 127 at most where TOSA casts it to a byte
+        made = made.to(torch.int32) & 255
+    return made.to(dtype)
 
 
 def _quantize_per_tensor(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: torch.dtype) -> Any:
@@ -65,7 +68,7 @@ def _quantize_per_tensor(x: Any, scale: Any, zero: Any, low: int, high: int, dty
 def _dequantize_per_tensor(
     x: Any, scale: Any, zero: Any, low: int, high: int, dtype: torch.dtype, *, out_dtype: torch.dtype | None = None
 ) -> Any:
-    return (x.to(out_dtype or torch.float32) - zero) * scale
+    return (wide(x).to(out_dtype or torch.float32) - zero) * scale
 
 
 def _along(value: Any, x: Any, axis: int) -> Any:
@@ -91,7 +94,7 @@ def _dequantize_per_channel(
 ) -> Any:
     kind = out_dtype or torch.float32
     offset = 0 if zeros is None else _along(zeros, x, axis).to(kind)
-    return (x.to(kind) - offset) * _along(scales, x, axis).to(kind)
+    return (wide(x).to(kind) - offset) * _along(scales, x, axis).to(kind)
 
 
 def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:

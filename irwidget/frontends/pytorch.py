@@ -128,7 +128,7 @@ class Model(Begun):
         if failure is None or (other is None and failure.kind != "pass"):
             return self
         if other is None:
-            raise refusing.dynamic_refusal(self._program, self.given.called, failure.message)
+            raise refusing.dynamic_refusal(self._program, self.given.called, failure)
         return other
 
     def _other(self, language: str) -> Model | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from irwidget.errors import ExportError
 from irwidget.frontends.places import node_lines, quote
 from irwidget.toolchain.locations import is_user_file
-from irwidget.trace import Trace
+from irwidget.trace import Failure, Trace
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -142,14 +142,20 @@ def is_dynamic(program: ExportedProgram) -> bool:
     return any(str(symbol).startswith("s") for symbol in program.range_constraints)
 
 
-def dynamic_refusal(program: ExportedProgram, name: str, message: str) -> ExportError:
-    """The error for a program with dynamic shapes that TOSA cannot say; `message` is what a pass said of it."""
-    found = _OPERATION.search(message)
+def dynamic_refusal(program: ExportedProgram, name: str, failure: Failure) -> ExportError:
+    """The error for a program with dynamic shapes that TOSA cannot say; `failure` is where a pass stopped."""
+    found = _OPERATION.search(failure.message)
     wanted = found[1] if found else ""
     advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
-    for node in program.graph.nodes:
+    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    for node in nodes:
         target = str(node.target).removesuffix(".default").replace("aten.sym_size", "aten.size")
-        if wanted and node.op == "call_function" and target == wanted:
+        if wanted and target == wanted:
             return refusal(name, node, "needs sizes as values, and TOSA's shapes are constants", advice, wanted)
-    said = message.split(":")[0]
+    said = failure.message.split(":")[0]
+    places = {(one.location.file, one.location.line) for one in failure.diagnostics if one.location}
+    for node in nodes:  # of which a pass has made what it stopped at
+        if places & {(place.file, place.line) for place in node_lines(node)}:
+            why = f"has no form in TOSA with dynamic shapes ({said})"
+            return refusal(name, node, why, advice, str(node.target).removesuffix(".default"))
     return ExportError(f"{name} cannot be lowered to TOSA with dynamic shapes: {said}\n  Next step: {advice}.")

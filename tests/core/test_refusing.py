@@ -37,6 +37,11 @@ class Sequence(nn.Module):
         return x.reshape(x.shape[0] * x.shape[1], 4).relu()
 
 
+class Normed(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return x.softmax(1).var(1)
+
+
 class Fixed(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         return x + torch.ones(3, 1)
@@ -57,6 +62,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "a sparse constant": (rows, (X,), None, "sparse tensors have no form"),
     "effects": (effects, (X,), None, "linalg.inv raises errors that depend on values"),
     "a size as a value": (Sequence(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
+    "a size that a pass asks": (Normed(), (torch.ones(2, 3),), DYNAMIC, " has no form in TOSA with dynamic shapes ("),
 }
 
 
