@@ -95,8 +95,29 @@ def test_powers_of_integers() -> None:
 def narrow(x: torch.Tensor) -> Any:
     """What torch-mlir's passes crash on: bytes and numbers, products, quotients, the largest."""
     low, high = (x & 15).to(torch.int8) - 8, (x >> 4).to(torch.int8) - 8
-    quotients = x // 3, x % 3, torch.fmod(x, 3), low // 3, torch.div(low, 3, rounding_mode="trunc")
-    return low, high, x << 1, x - 250, low | 3, low ^ 5, x * 2, low * 50, *quotients, x.max(), low.min(), x @ x.T
+    quotients = (
+        x // 3,
+        x % 3,
+        torch.fmod(x, 3),
+        low // 3,
+        torch.div(low, 3, rounding_mode="trunc"),
+        low.div(3, rounding_mode=None),
+    )
+    return (
+        low,
+        high,
+        x << 1,
+        x - 250,
+        low.sub(2, alpha=3),
+        low | 3,
+        low ^ 5,
+        x * 2,
+        low * 50,
+        *quotients,
+        x.max(),
+        low.min(),
+        x @ x.T,
+    )
 
 
 @pytest.mark.parametrize("target", ["llvm_ir", "tosa_mlir", "stablehlo_mlir"])
@@ -117,7 +138,14 @@ def edges(x: torch.Tensor, n: torch.Tensor) -> Any:
     empty, y, z = x[:0], x.clone(), x.clone()
     y.diagonal(1).fill_(0)
     z.diagonal(-1).copy_(x[0, :2])
-    return empty.reshape(0, 2, 2), torch.cat([empty, empty]), y, z, torch.fmod(x, 0.7), torch.fmod(n, 0.7)
+    return (
+        empty.reshape(0, 2, 2),
+        torch.cat([torch.zeros(0), empty, empty]),
+        y,
+        z,
+        torch.fmod(x, 0.7),
+        torch.fmod(n, 0.7),
+    )
 
 
 def test_edges() -> None:
