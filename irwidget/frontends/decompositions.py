@@ -185,8 +185,8 @@ def _empty_view(x: Any, size: Any) -> Any:
 
 
 def _has_nothing(x: Any, *_: Any) -> bool:
-    value = value_of(x)
-    return isinstance(value, torch.Tensor) and any(isinstance(size, int) and size == 0 for size in value.shape)
+    sizes: Any = getattr(value_of(x), "shape", ())
+    return any(isinstance(size, int) and size == 0 for size in sizes)  # one that is a symbol is not asked
 
 
 def _empty_cat(tensors: Any, dim: int = 0) -> Any:

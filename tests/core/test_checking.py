@@ -320,6 +320,17 @@ def test_the_failure_of_the_eager_run_costs_only_the_verdict(model, reason):
     assert (low.check.state, low.check.reason) == ("not checked", reason)
 
 
+def test_a_result_that_pytorch_exports_in_another_dtype_is_not_compared():
+    low = irwidget.lower(
+        lambda g, x: torch.ops.aten.threshold_backward(g, x, 1),
+        *(torch.arange(6), torch.randn(6)),
+        to="torch_mlir",
+        check=True,
+    )
+    reason = "result 0 is torch.float32 in eager PyTorch, but torch.int64 in the exported program"
+    assert (low.check.state, low.check.reason) == ("not checked", reason)
+
+
 def test_a_program_that_crashes_differs(rewriting):
     tool = rewriting("getelementptr inbounds nuw float, ptr %1,", "getelementptr inbounds nuw float, ptr null,")
     low = irwidget.lower(nn.ReLU(), torch.randn(3), to="llvm_ir", pipeline=f"user-tool {tool}", check=True)
