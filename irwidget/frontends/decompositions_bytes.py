@@ -43,8 +43,10 @@ def _in_32_bits(operator: Any) -> Callable[..., Any]:
     """Computed as int32, of which the result is the low byte."""
 
     def made(x: Any, *others: Any, **how: Any) -> Any:
-        if not _of_bytes(x, *others) or how.get("rounding_mode", "floor") is None:  # a quotient that is a float
+        if not _of_bytes(x, *others):
             return NotImplemented
+        if how.get("rounding_mode", "floor") is None:  # a quotient that is a float
+            return aten.div.Tensor(*map(wide, (x, *others)))
         kind = torch.result_type(x, others[0]) if others else x.dtype
         return operator(*map(wide, (x, *others)), **how).to(kind)
 
