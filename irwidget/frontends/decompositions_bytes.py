@@ -98,7 +98,6 @@ _IN_32_BITS: dict[Any, Any] = {
         operator: operator
         for operator in (
             *(aten.div.Tensor_mode, aten.remainder.Scalar, aten.remainder.Tensor, aten.max.default, aten.min.default),
-            *(aten.mm.default, aten.bmm.default),
         )
     },
 }
