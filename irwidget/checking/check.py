@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from irwidget import llvm_routes
 from irwidget.checking.expected import Expected
-from irwidget.checking.judge import judge_all
+from irwidget.checking.judge import ON_OTHERS, judge_all
 from irwidget.toolchain.execute import CRASHED, RESULTS
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Diagnostic, Dump, Step, Trace, Verdict
+from irwidget.trace import Diagnostic, Dump, Failure, Step, Trace, Verdict
 
 SECONDS = 60.0
 """The time-out of one execution, compilation included, when the user gives none."""
@@ -27,7 +27,7 @@ _FROM_TORCH = (
     "torch-backend-to-linalg-on-tensors-backend-pipeline{allow-non-finites=true}"
 )
 _FROM_TOSA = "func.func(tosa-to-scf,tosa-to-linalg-named,tosa-to-linalg,tosa-to-arith,tosa-to-tensor)"
-_FROM_STABLEHLO = "func.func(chlo-legalize-to-stablehlo),stablehlo-legalize-to-linalg"
+_FROM_STABLEHLO = "func.func(chlo-legalize-to-stablehlo),stablehlo-legalize-to-linalg,stablehlo-convert-to-signless"
 _LLVM = "llvm"
 
 
@@ -137,15 +137,34 @@ class _DumpRunner:
         seconds = min(SECONDS, self._deadline - time.monotonic())
         if seconds <= 0:
             return Verdict("not checked", dump.name, index, "the time limit was reached before it was executed")
-        steps, position = _place(self.trace, index)
-        how = replace(self.options, dumps=True, progress=None, invocation=self.expected.invocation(seconds, position))
-        trace = self.source.run((*steps, Step("execute", route(dump) or "")), how)
+        trace = self._run(index, self.expected, seconds)
         if trace.failure is None:
             return judge_all(dump.name, index, trace.facts[RESULTS], self.expected.cases)
         reason = trace.failure.message.splitlines()[0]
         if trace.failure.pass_name == CRASHED:
-            return Verdict("differs", dump.name, index, f"the compiled program {reason}, and eager PyTorch returns")
+            how = f"the compiled program {reason}{_printed(trace.failure)}, and eager PyTorch returns"
+            return Verdict("differs", dump.name, index, self._on_others(index, seconds) + how)
         return Verdict("not checked", dump.name, index, f"after {dump.name} it was not executed: {reason}")
+
+    def _run(self, index: int, expected: Expected, seconds: float) -> Trace:
+        steps, position = _place(self.trace, index)
+        how = replace(self.options, dumps=True, progress=None, invocation=expected.invocation(seconds, position))
+        return self.source.run((*steps, Step("execute", route(self.trace.dumps[index]) or "")), how)
+
+    def _on_others(self, index: int, seconds: float) -> str:
+        """Of a program that crashes: whether it is right on the user's own inputs."""
+        first, *others = self.expected.cases
+        alone = self._run(index, replace(self.expected, cases=(first,)), seconds) if others else None
+        if alone is None or alone.failure is not None:
+            return ""
+        right = judge_all("", index, alone.facts[RESULTS], (first,)).state == "equal"
+        return ON_OTHERS if right else ""
+
+
+def _printed(failure: Failure) -> str:
+    """What a program said before it crashed, as a failed assertion does."""
+    said = [line for one in failure.diagnostics[:1] for line in one.message.splitlines() if line.strip()]
+    return f" after it printed {said[-1].strip()!r}" if said else ""
 
 
 def _place(trace: Trace, index: int) -> tuple[tuple[Step, ...], int]:

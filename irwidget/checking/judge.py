@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 
-_OTHER = "on your inputs it is equal, but with others of their kind "
+ON_OTHERS = "on your inputs it is equal, but with others of their kind "
 
 
 def judge_all(name: str, index: int | None, calls: Sequence[Sequence[Value]], cases: Sequence[ExpectedCall]) -> Verdict:
@@ -27,7 +27,7 @@ def of_cases(verdicts: Sequence[Verdict]) -> Verdict:
     """One verdict of those for the user's inputs, which come first, and for others."""
     wrong = next((i for i, verdict in enumerate(verdicts) if verdict.state == "differs"), None)
     if wrong:
-        return replace(verdicts[wrong], reason=_OTHER + verdicts[wrong].reason)
+        return replace(verdicts[wrong], reason=ON_OTHERS + verdicts[wrong].reason)
     return verdicts[0]
 
 

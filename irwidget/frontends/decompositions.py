@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from irwidget.frontends import decompositions_narrow
+from irwidget.frontends import decompositions_bytes, decompositions_narrow
+from irwidget.frontends.decompositions_bytes import value_of, wide
 from irwidget.frontends.erfc import erfc
 
 if TYPE_CHECKING:
@@ -16,13 +17,6 @@ if TYPE_CHECKING:
 
 aten: Any = torch.ops.aten
 _SUM, _MEAN, _MAX = 0, 1, 2
-_SHIFTS = {
-    aten.__lshift__.Scalar: aten.bitwise_left_shift.Tensor,
-    aten.__rshift__.Scalar: aten.bitwise_right_shift.Tensor,
-    aten.bitwise_left_shift.Tensor_Scalar: aten.bitwise_left_shift.Tensor,
-    aten.bitwise_right_shift.Tensor_Scalar: aten.bitwise_right_shift.Tensor,
-}
-"""By a number, and the same by a tensor."""
 _INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
 
 
@@ -61,7 +55,10 @@ def _embedding_bag(
 
 
 def _quantize(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: torch.dtype) -> Any:
-    return (torch.round(x * (1.0 / scale)) + zero).clamp(low, high).to(dtype)
+    made = (torch.round(x * (1.0 / scale)) + zero).clamp(low, high)
+    if dtype == torch.uint8:  # a float becomes 127 at most where TOSA casts it to a byte
+        made = made.to(torch.int32) & 255
+    return made.to(dtype)
 
 
 def _quantize_per_tensor(x: Any, scale: Any, zero: Any, low: int, high: int, dtype: torch.dtype) -> Any:
@@ -71,7 +68,7 @@ def _quantize_per_tensor(x: Any, scale: Any, zero: Any, low: int, high: int, dty
 def _dequantize_per_tensor(
     x: Any, scale: Any, zero: Any, low: int, high: int, dtype: torch.dtype, *, out_dtype: torch.dtype | None = None
 ) -> Any:
-    return (x.to(out_dtype or torch.float32) - zero) * scale
+    return (wide(x).to(out_dtype or torch.float32) - zero) * scale
 
 
 def _along(value: Any, x: Any, axis: int) -> Any:
@@ -97,7 +94,7 @@ def _dequantize_per_channel(
 ) -> Any:
     kind = out_dtype or torch.float32
     offset = 0 if zeros is None else _along(zeros, x, axis).to(kind)
-    return (x.to(kind) - offset) * _along(scales, x, axis).to(kind)
+    return (wide(x).to(kind) - offset) * _along(scales, x, axis).to(kind)
 
 
 def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:
@@ -109,7 +106,7 @@ def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False
 
 
 def _is_narrow(index: Any) -> bool:
-    value = index.meta.get("val") if isinstance(index, torch.fx.Node) else index
+    value = value_of(index)
     return isinstance(value, torch.Tensor) and value.dtype == torch.int32
 
 
@@ -128,7 +125,7 @@ def _pow(x: Any, exponent: Any) -> Any:
 
 
 def _is_integer_power(x: Any, exponent: Any, *_: Any) -> bool:
-    value: Any = x.meta.get("val") if isinstance(x, torch.fx.Node) else x
+    value = value_of(x)
     integer = not (value.dtype.is_floating_point or value.dtype.is_complex or value.dtype == torch.bool)
     return integer and isinstance(exponent, int) and exponent >= 0
 
@@ -158,36 +155,52 @@ def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
     return rows.reshape(*x.shape[:dim], count, size, *x.shape[dim + 1 :]).movedim(dim + 1, -1)
 
 
-def _shift_of_bytes(operator: Any) -> Callable[..., Any]:
-    """A shift of unsigned bytes as one of wider integers: torch-mlir's passes crash on it."""
-
-    def made(x: Any, count: Any) -> Any:
-        if not _is_shift_of_bytes(x, count):
-            return NotImplemented
-        return operator(x.to(torch.int32) & 255, torch.full_like(x, count, dtype=torch.int32)).to(torch.uint8)
-
-    return made
-
-
 def _with_tensor(operator: Any) -> Callable[..., Any]:
     """An operator of a tensor and a number as one of two tensors."""
     return lambda x, number: operator(x, torch.full_like(x, number))
 
 
-def _sub(x: Any, number: Any, *, alpha: Any = 1) -> Any:
-    """Of a number from narrow integers: a sum, on which torch-mlir's passes do not crash."""
-    return aten.add.Tensor(x, -number * alpha) if _is_narrow_difference(x, number) else NotImplemented
+def _fmod(x: Any, number: Any) -> Any:
+    """By a number: torch-mlir has an operation, and no form of it below."""
+    kind = torch.result_type(x, number)
+    x = wide(x.to(kind))
+    return aten.fmod.Tensor(x, torch.full_like(x, number)).to(kind)
 
 
-def _is_narrow_difference(x: Any, number: Any, *_: Any) -> bool:
-    value: Any = x.meta.get("val") if isinstance(x, torch.fx.Node) else x
-    narrow = isinstance(value, torch.Tensor) and value.dtype in (torch.int8, torch.uint8, torch.int16)
-    return narrow and isinstance(number, int)
+def _diagonal_scatter(x: Any, values: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """A mask of the diagonal, and every value along the other dimension."""
+    rows, columns = x.shape[dim1], x.shape[dim2]
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        return NotImplemented
+    row, column = torch.arange(rows, device=x.device), torch.arange(columns, device=x.device)
+    place = (row if offset >= 0 else column).clamp(max=max(values.shape[-1] - 1, 0))
+    spread = values.index_select(-1, place).unsqueeze(-1 if offset >= 0 else -2)
+    on_it = column[None] - row[:, None] == offset
+    return torch.where(on_it, spread, x.movedim((dim1, dim2), (-2, -1))).movedim((-2, -1), (dim1, dim2)).clone()
 
 
-def _is_shift_of_bytes(x: Any, count: Any, *_: Any) -> bool:
-    value: Any = x.meta.get("val") if isinstance(x, torch.fx.Node) else x
-    return isinstance(value, torch.Tensor) and value.dtype == torch.uint8 and isinstance(count, int)
+def _empty_view(x: Any, size: Any) -> Any:
+    """Of no elements, whose sizes torch-mlir's passes divide by."""
+    return torch.zeros(size, dtype=x.dtype, device=x.device) if _has_nothing(x) else NotImplemented
+
+
+def _has_nothing(x: Any, *_: Any) -> bool:
+    sizes: Any = getattr(value_of(x), "shape", ())
+    return any(isinstance(size, int) and size == 0 for size in sizes)  # one that is a symbol is not asked
+
+
+def _empty_cat(tensors: Any, dim: int = 0) -> Any:
+    """Of no elements, of which torch-mlir's passes leave nothing to concatenate."""
+    if not _have_nothing(tensors):
+        return NotImplemented
+    whole = [one for one in tensors if one.dim() > 1] or tensors
+    shape = list(whole[0].shape)
+    shape[dim] = sum(one.shape[dim] for one in whole)
+    return torch.zeros(shape, dtype=whole[0].dtype, device=whole[0].device)
+
+
+def _have_nothing(tensors: Any, *_: Any) -> bool:
+    return all(_has_nothing(one) for one in tensors)
 
 
 def _hypot(x: Any, y: Any) -> Any:
@@ -227,10 +240,13 @@ def _table() -> dict[Any, Callable[..., Any]]:
         aten.erfc.default: decompositions_narrow.in_single(erfc),
         aten.hypot.default: _hypot,
         aten._cdist_forward.default: _distances,
-        aten.sub.Tensor: _sub,
+        aten.fmod.Scalar: _fmod,
+        aten.diagonal_scatter.default: _diagonal_scatter,
+        aten.view.default: _empty_view,
+        aten.cat.default: _empty_cat,
         aten.bitwise_or.Scalar: _with_tensor(aten.bitwise_or.Tensor),
         aten.bitwise_xor.Scalar: _with_tensor(aten.bitwise_xor.Tensor),
-        **{name: _shift_of_bytes(operator) for name, operator in _SHIFTS.items()},
+        **decompositions_bytes.TABLE,
         **dict.fromkeys(_INDEX_PUTS, _index_put),
     }
     quantised: Any = torch.ops.quantized_decomposed
@@ -251,8 +267,9 @@ def _table() -> dict[Any, Callable[..., Any]]:
 _SOMETIMES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_INDEX_PUTS, lambda _, indices, *__: _has_narrow(indices)),
     aten.pow.Tensor_Scalar: _is_integer_power,
-    **dict.fromkeys(_SHIFTS, _is_shift_of_bytes),
-    aten.sub.Tensor: _is_narrow_difference,
+    aten.view.default: _has_nothing,
+    aten.cat.default: _have_nothing,
+    **decompositions_bytes.TAKES,
 }
 """Operators that are taken apart for some arguments only, and whether they are for these."""
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from irwidget.frontends.decompositions_bytes import SHIFTS, value_of
+
 aten: Any = torch.ops.aten
 _HALVES = (torch.float16, torch.bfloat16)
 _LARGE = 1e8
@@ -93,8 +95,9 @@ def _copysign(x: Any, y: Any) -> Any:
 
 def _fmod(x: Any, y: Any) -> Any:
     """The remainder with the sign of `x`."""
-    if not isinstance(y, torch.Tensor):
-        y = torch.full_like(x, y)
+    kind = torch.result_type(x, y)
+    y = y.to(kind) if isinstance(y, torch.Tensor) else torch.full_like(x, y, dtype=kind)
+    x = x.to(kind)
     if not x.dtype.is_floating_point:
         return x - torch.div(x, y, rounding_mode="trunc") * y
     size, step = torch.abs(x), torch.abs(y)
@@ -229,18 +232,18 @@ def _later(indices: Any) -> int:
     *before, last = indices
     if not before or any(index is not None for index in before) or _dtype(last) == torch.bool:
         return 0
-    value = last.meta.get("val") if isinstance(last, torch.fx.Node) else last
+    value = value_of(last)
     return len(before) if value is not None and value.dim() == 1 else 0
 
 
 def _dtype(index: Any) -> Any:
-    value = index.meta.get("val") if isinstance(index, torch.fx.Node) else index
-    return getattr(value, "dtype", None)
+    return getattr(value_of(index), "dtype", None)
 
 
 _FOR_BOTH: dict[Any, Callable[..., Any]] = {
     aten.scatter_reduce.two: _scatter_reduce,
     **{getattr(aten, f"upsample_nearest{rank}d").vec: _nearest for rank in (1, 2, 3)},
+    **{name: _shifted(operator) for name, operator in SHIFTS.items()},
 }
 _FOR_TOSA: dict[Any, Callable[..., Any]] = {
     **{
@@ -261,12 +264,6 @@ _FOR_TOSA: dict[Any, Callable[..., Any]] = {
     aten.fmod.Scalar: _fmod,
     aten.scatter_add.default: _scatter_add,
     **dict.fromkeys((aten.index_put.default, aten._unsafe_index_put.default), _index_put),
-    **dict.fromkeys(
-        (aten.__lshift__.Scalar, aten.bitwise_left_shift.Tensor_Scalar), _shifted(aten.bitwise_left_shift.Tensor)
-    ),
-    **dict.fromkeys(
-        (aten.__rshift__.Scalar, aten.bitwise_right_shift.Tensor_Scalar), _shifted(aten.bitwise_right_shift.Tensor)
-    ),
     **_FOR_BOTH,
 }
 

@@ -104,6 +104,7 @@ def _import(program: ExportedProgram, name: str, large: list[torch.Tensor]) -> t
     from irwidget.frontends import fx_control, fx_literals, refusing
     from irwidget.toolchain import mlir
 
+    refusing.check_effects(program, name)
     _restore_buffers(program)
     _drop_constant_inputs(program)
     _drop_none_results(program)

@@ -103,7 +103,7 @@ class Model(Begun):
         if model is not self:
             model.prepare(options)
         source, frame = model._imported
-        return Made(base.run(source, (*target.steps, *extra), target.name, options, frame))
+        return Made(refusing.named(base.run(source, (*target.steps, *extra), target.name, options, frame)))
 
     def _suited(self, target: Target, options: Options) -> Model:
         """This model, or its other form where it has one and torch-mlir refuses this.
@@ -128,7 +128,7 @@ class Model(Begun):
         if failure is None or (other is None and failure.kind != "pass"):
             return self
         if other is None:
-            raise refusing.dynamic_refusal(self._program, self.given.called, failure.message)
+            raise refusing.dynamic_refusal(self._program, self.given.called, failure)
         return other
 
     def _other(self, language: str) -> Model | None:

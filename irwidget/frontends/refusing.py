@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from irwidget.errors import ExportError
 from irwidget.frontends.places import node_lines, quote
 from irwidget.toolchain.locations import is_user_file
+from irwidget.trace import Failure, Trace
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torch.fx import Node
 
 _OPERATION = re.compile(r"'torch\.(aten\.[\w.]+)'")
+_CONSTANT = re.compile(r"failed to legalize operation 'torch\.(?:constant|vtensor)\.")
+_LEFT = re.compile(r"(?<!!)torch\.((?:aten|prims?|torchvision|quantized_decomposed)\.[\w.]+)")
+_OTHERS = "compute it of other operators, or lower the rest of the model alone"
 
 
 def refusal(name: str, node: Node, why: str, advice: str, operator: str = "") -> ExportError:
@@ -53,6 +58,17 @@ def check_layouts(program: ExportedProgram, name: str) -> None:
                 raise refusal(name, node, why, "lower the model with x.to_dense() in its place", operator)
 
 
+def check_effects(program: ExportedProgram, name: str) -> None:
+    """Raise ExportError for operators with effects, as those that raise an error on some inputs."""
+    for node in program.graph.nodes:
+        if node.op == "call_function" and str(node.target) == "with_effects":
+            _, operator, *args = node.args
+            checks = "_linalg_check_errors" in str(operator)  # whose second argument says what for
+            why = "raises errors that depend on values" if checks else "has effects besides its results"
+            shown = str(args[1]) if checks else str(operator).removesuffix(".default")
+            raise refusal(name, node, f"{why}, which torch-mlir does not import", _OTHERS, shown)
+
+
 def check_operators(module: Any, program: ExportedProgram, name: str) -> None:
     """Raise ExportError for operators of PyTorch that torch-mlir has no operation for.
 
@@ -65,9 +81,19 @@ def check_operators(module: Any, program: ExportedProgram, name: str) -> None:
         target = str(node.target).removesuffix(".default")
         if node.op == "call_function" and target in unknown:
             why = "has no operation in torch-mlir, and PyTorch no decomposition of it that torch-mlir uses"
-            raise refusal(
-                name, node, why, "compute it of other operators, or lower the rest of the model alone", target
-            )
+            raise refusal(name, node, why, _OTHERS, target)
+
+
+def named(trace: Trace) -> Trace:
+    """The trace, with the operators that are left in it named where a pass stops at one of their constants."""
+    failure = trace.failure
+    if failure is None or not trace.dumps or not _CONSTANT.match(failure.message):
+        return trace
+    left = sorted(set(_LEFT.findall(trace.dumps[-1].text)))
+    if not left:
+        return trace
+    said = f"{', '.join(left)} {'is' if len(left) == 1 else 'are'} not lowered: {failure.message}"
+    return replace(trace, failure=replace(failure, message=said))
 
 
 def _operations(module: Any) -> list[Any]:
@@ -116,14 +142,20 @@ def is_dynamic(program: ExportedProgram) -> bool:
     return any(str(symbol).startswith("s") for symbol in program.range_constraints)
 
 
-def dynamic_refusal(program: ExportedProgram, name: str, message: str) -> ExportError:
-    """The error for a program with dynamic shapes that TOSA cannot say; `message` is what a pass said of it."""
-    found = _OPERATION.search(message)
+def dynamic_refusal(program: ExportedProgram, name: str, failure: Failure) -> ExportError:
+    """The error for a program with dynamic shapes that TOSA cannot say; `failure` is where a pass stopped."""
+    found = _OPERATION.search(failure.message)
     wanted = found[1] if found else ""
     advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
-    for node in program.graph.nodes:
+    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    for node in nodes:
         target = str(node.target).removesuffix(".default").replace("aten.sym_size", "aten.size")
-        if wanted and node.op == "call_function" and target == wanted:
+        if wanted and target == wanted:
             return refusal(name, node, "needs sizes as values, and TOSA's shapes are constants", advice, wanted)
-    said = message.split(":")[0]
+    said = failure.message.split(":")[0]
+    places = {(one.location.file, one.location.line) for one in failure.diagnostics if one.location}
+    for node in nodes:  # of which a pass has made what it stopped at
+        if places & {(place.file, place.line) for place in node_lines(node)}:
+            why = f"has no form in TOSA with dynamic shapes ({said})"
+            return refusal(name, node, why, advice, str(node.target).removesuffix(".default"))
     return ExportError(f"{name} cannot be lowered to TOSA with dynamic shapes: {said}\n  Next step: {advice}.")

@@ -49,6 +49,29 @@ def _llvm_ir(run: Run, state: State, step: Step) -> tuple[str, Mapping[str, Any]
         return state.text, run.held.constants
     start = as_mlir(run, state, step)
     module = mlir.parse(mlir.bytecode(start.module), start.module.operation.context)
+    _without_wide_negations(module)
     for planned in mlir.plan(step.arguments, module.context) if step.arguments else ():
         mlir.run(planned, module)
     return translate.bare(module.operation)
+
+
+def _without_wide_negations(module: Any) -> None:
+    """TOSA's negation of integers of 64 bits as a difference: `tosa-to-linalg` makes invalid IR of it.
+
+    TOSA has none, but torch-mlir makes it, always with zero points of 0.
+    """
+    found: list[Any] = []
+
+    def visit(operation: Any) -> Any:
+        if operation.name == "tosa.negate" and str(operation.results[0].type).endswith(("xi64>", "<i64>")):
+            found.append(operation)
+        return mlir.ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for negation in found:
+        value, kind = negation.operands[0], [negation.results[0].type]
+        with negation.location, mlir.ir.InsertionPoint(negation):
+            zero = mlir.ir.Operation.create("tosa.sub", kind, [value, value])
+            difference = mlir.ir.Operation.create("tosa.sub", kind, [zero.result, value])
+        negation.results[0].replace_all_uses_with(difference.result)
+        negation.erase()

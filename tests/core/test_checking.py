@@ -320,12 +320,33 @@ def test_the_failure_of_the_eager_run_costs_only_the_verdict(model, reason):
     assert (low.check.state, low.check.reason) == ("not checked", reason)
 
 
+def test_a_result_that_pytorch_exports_in_another_dtype_is_not_compared():
+    low = irwidget.lower(
+        lambda g, x: torch.ops.aten.threshold_backward(g, x, 1),
+        *(torch.arange(6), torch.randn(6)),
+        to="torch_mlir",
+        check=True,
+    )
+    reason = "result 0 is torch.float32 in eager PyTorch, but torch.int64 in the exported program"
+    assert (low.check.state, low.check.reason) == ("not checked", reason)
+
+
 def test_a_program_that_crashes_differs(rewriting):
     tool = rewriting("getelementptr inbounds nuw float, ptr %1,", "getelementptr inbounds nuw float, ptr null,")
     low = irwidget.lower(nn.ReLU(), torch.randn(3), to="llvm_ir", pipeline=f"user-tool {tool}", check=True)
     assert "ptr null" in low.text
     assert low.check.state == "differs"
-    assert "the compiled program was killed by SIGSEGV" in low.check.reason
+    assert low.check.reason.startswith("the compiled program was killed by SIGSEGV, and eager PyTorch returns")
+
+
+def test_a_program_that_crashes_on_other_inputs_says_so_and_what_it_printed():
+    low = irwidget.lower(torch.linalg.det, 2 * torch.eye(3), to="torch_mlir", check=True)
+    assert str(low.check) == (
+        "DIFFERS from eager PyTorch after torch.export: on your inputs it is equal, but with others of their kind the "
+        "compiled program was killed by SIGABRT after it printed 'unimplemented: determinants requiring permutations "
+        "and singular matrices', and eager PyTorch returns; no pass had run yet: the import is wrong, or a pass of the "
+        "standard route that executes it"
+    )
 
 
 def test_a_fault_that_these_inputs_do_not_show_is_found_with_others(rewriting):

@@ -37,13 +37,14 @@ class Quantised(nn.Module):
         taken = ops.dequantize_per_tensor(ops.quantize_per_tensor(x, 0.02, 3, *range_), 0.02, 3, *range_)
         weight = ops.dequantize_per_channel(self.weight, self.scales, self.zeros, 0, *range_)
         made = nn.functional.linear(taken, weight)
-        return ops.dequantize_per_tensor(ops.quantize_per_tensor(made, 0.05, 0, *range_), 0.05, 0, *range_)
+        unsigned = (0.05, 128, 0, 255, torch.uint8)
+        return ops.dequantize_per_tensor(ops.quantize_per_tensor(made, *unsigned), *unsigned)
 
 
 @pytest.mark.parametrize("target", ["tosa_mlir", "stablehlo_mlir"])
 def test_int8_of_pt2e(target: str) -> None:
     low = irwidget.lower(Quantised().eval(), torch.randn(4, 8), to=target, check=True, timeout=120)
-    assert str(low.check).startswith(("equal to eager PyTorch", "not checked: stablehlo")), low.check
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
     assert "xi8>" in low.text
     assert "quantize_per_tensor.default is decomposed" in "".join(d.message for d in low.diagnostics)
 
@@ -92,12 +93,33 @@ def test_powers_of_integers() -> None:
 
 
 def narrow(x: torch.Tensor) -> Any:
-    """What torch-mlir's passes crash on: shifts and differences of a byte and a number."""
+    """What torch-mlir's passes crash on: bytes and numbers, products, quotients, the largest."""
     low, high = (x & 15).to(torch.int8) - 8, (x >> 4).to(torch.int8) - 8
-    return low, high, x << 1, x - 250, low | 3, low ^ 5
+    quotients = (
+        x // 3,
+        x % 3,
+        torch.fmod(x, 3),
+        low // 3,
+        torch.div(low, 3, rounding_mode="trunc"),
+        low.div(3, rounding_mode=None),
+    )
+    return (
+        low,
+        high,
+        x << 1,
+        x - 250,
+        low.sub(2, alpha=3),
+        low | 3,
+        low ^ 5,
+        x * 2,
+        low * 50,
+        *quotients,
+        x.max(),
+        low.min(),
+    )
 
 
-@pytest.mark.parametrize("target", ["llvm_ir", "tosa_mlir"])
+@pytest.mark.parametrize("target", ["llvm_ir", "tosa_mlir", "stablehlo_mlir"])
 def test_bytes_and_numbers(target: str) -> None:
     low = irwidget.lower(narrow, torch.randint(0, 256, (3, 8), dtype=torch.uint8), to=target, timeout=120, check=True)
     assert low.check is not None
@@ -108,6 +130,26 @@ def test_bytes_and_numbers(target: str) -> None:
 def test_the_complement_of_the_error_function_is_right_where_it_is_next_to_nothing(kind, most, error):
     x = torch.cat([torch.linspace(-most, most, 4001, dtype=kind), torch.tensor([0.5, 4, 40, torch.inf, -torch.inf])])
     torch.testing.assert_close(erfc(x), torch.erfc(x.double()).to(kind), rtol=error, atol=0)
+
+
+def edges(x: torch.Tensor, n: torch.Tensor) -> Any:
+    """Tensors of no elements, diagonals that are written, remainders of a division by a number."""
+    empty, y, z = x[:0], x.clone(), x.clone()
+    y.diagonal(1).fill_(0)
+    z.diagonal(-1).copy_(x[0, :2])
+    return (
+        empty.reshape(0, 2, 2),
+        torch.cat([torch.zeros(0), empty, empty]),
+        y,
+        z,
+        torch.fmod(x, 0.7),
+        torch.fmod(n, 0.7),
+    )
+
+
+def test_edges() -> None:
+    low = irwidget.lower(edges, torch.randn(3, 4), torch.arange(-3, 3), to="llvm_ir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch after mlir-to-llvmir"), low.check
 
 
 def tails(x: torch.Tensor) -> Any:

@@ -42,6 +42,7 @@ def test_functions_of_two_are_those_of_eager_at_every_pair_of_edges() -> None:
     for one in (torch.float32, torch.int32):
         a, b = x[small].to(one), y[small].mul(3).to(one)
         torch.testing.assert_close(TABLE[aten.fmod.Tensor](a, b), torch.fmod(a, b), equal_nan=True)
+        torch.testing.assert_close(TABLE[aten.fmod.Scalar](a, 0.75), torch.fmod(a, 0.75), equal_nan=True)
 
 
 @pytest.mark.parametrize("how", ["sum", "prod", "mean", "amax", "amin"])
@@ -77,7 +78,7 @@ def test_the_nearest_pixels_are_those_of_eager(size: Any, factors: Any) -> None:
 
 def functions(x: torch.Tensor, y: torch.Tensor) -> Any:
     n = (x * 8).int()
-    return torch.atan2(x, y), x.sinh(), torch.fmod(x, 0.7), n << 2, n >> 1
+    return torch.atan2(x, y), x.sinh(), torch.fmod(x, 0.7), n << 2, n >> 1, -n.long(), torch.fmod(n, 0.7)
 
 
 INDEX = torch.tensor([0, 2, 0])

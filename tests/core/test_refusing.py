@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget.errors import ExportError
+from irwidget.errors import ExportError, PassError
 
 SPARSE = torch.eye(3).to_sparse()
 ROWS = torch.eye(3).to_sparse_csr()
@@ -37,6 +37,11 @@ class Sequence(nn.Module):
         return x.reshape(x.shape[0] * x.shape[1], 4).relu()
 
 
+class Normed(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return x.softmax(1).var(1)
+
+
 class Fixed(nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         return x + torch.ones(3, 1)
@@ -55,8 +60,9 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "no operation": (unknown, (X,), None, "aten.special_airy_ai has no operation in torch-mlir"),
     "a sparse input": (sparse, (SPARSE, X), None, "input a is a sparse tensor"),
     "a sparse constant": (rows, (X,), None, "sparse tensors have no form"),
-    "effects": (effects, (X,), None, "higher-order operator with_effects"),
+    "effects": (effects, (X,), None, "linalg.inv raises errors that depend on values"),
     "a size as a value": (Sequence(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
+    "a size that a pass asks": (Normed(), (torch.ones(2, 3),), DYNAMIC, " has no form in TOSA with dynamic shapes ("),
 }
 
 
@@ -71,6 +77,12 @@ def test_what_is_impossible_is_refused_before_any_pass(name: str) -> None:
     assert f"{__file__}:{line}" in said
     assert "Next step: " in said or "Try: " in said
     assert "torch/" not in said
+
+
+def test_an_operator_that_no_pass_lowers_is_named_and_not_only_its_constants() -> None:
+    cause = r"aten\.linalg_norm is not lowered: failed to legalize operation 'torch\.constant\.bool'"
+    with pytest.raises(PassError, match=cause):
+        irwidget.lower(lambda x: torch.linalg.norm(x, 2), X, to="linalg_on_tensors_mlir", timeout=60)
 
 
 def test_a_dimension_that_is_not_dynamic_is_named() -> None:
