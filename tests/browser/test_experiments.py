@@ -26,6 +26,7 @@ low = irwidget.lower(text, to="raw_ir", name="f", pipeline=f"mlir-opt {passes} |
 w = irwidget.views.show([low.trace], key="a", lowerings=[low])
 w'''
 COPIES = '''\
+%load_ext irwidget
 text = """
 func.func @f(%x: tensor<8xf32>, %v: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %w = tensor.insert_slice %v into %x[2] [4] [1] : tensor<4xf32> into tensor<8xf32>
@@ -35,12 +36,20 @@ func.func @f(%x: tensor<8xf32>, %v: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf
 pipeline = "mlir-opt --canonicalize --one-shot-bufferize=bufferize-function-boundaries=true --cse"
 copies = irwidget.lower(text, to="raw_ir", name="g", pipeline=pipeline)
 irwidget.views.show([copies.trace], key="b", lowerings=[copies])'''
+MODEL = """\
+%%lower --to torch_mlir
+import torch
+
+def bent(x):
+    return torch.relu(x)
+
+x = torch.randn(2, 8)"""
 LATE = 90_000
 
 
 @pytest.fixture(scope="module")
 def notebook(open_notebook):
-    opened = open_notebook(CELL, COPIES)
+    opened = open_notebook(CELL, COPIES, MODEL)
     opened.run_all()
     opened.page.locator(".irw[data-ready]").first.wait_for(timeout=LATE)
     return opened
@@ -187,6 +196,25 @@ def test_why_there_is_a_copy_leads_to_the_lines_of_the_conflict(notebook):
     assert dialog.count() == 0
     line = view.locator(".irw-pane .cm-activeLine", has_text="return %inserted_slice, %arg0").first
     line.wait_for(timeout=LATE)
+
+
+def test_the_cell_itself_is_edited_and_lowered_beside_the_original(notebook):
+    view = notebook.viewer(2)
+    view.locator(".irw-title").get_by_role("button", name="Edit cell", exact=True).click()
+    view.locator(".irw-edit[data-checked=true]").wait_for(timeout=LATE)
+    put(view, "relu(x)", "sigmoid(x")
+    said = view.locator(".irw-edit-wrong", has_text="Line 4, column 25")
+    said.wait_for(timeout=LATE)
+    assert "SyntaxError: '(' was never closed" in said.inner_text()
+    put(view, "sigmoid(x", "sigmoid(x)")
+    view.locator(".irw-edit-said", has_text="takes this text").wait_for(timeout=LATE)
+    view.get_by_role("button", name="Go on").click()
+    experiment(view, "cell edited", "done").locator(".irw-exp-said", has_text="the results differ").wait_for(
+        timeout=LATE
+    )
+    assert "torch.aten.sigmoid" in view.locator(".irw-panes .irw-new").last.inner_text()
+    assert "torch.aten.relu" in view.locator(".irw-panes .irw-gone").last.inner_text()
+    assert evaluate(notebook.page, "bent(x).min().item() >= 0 and 'relu' in _lowering.text") == "True"
 
 
 def test_the_notebook_keeps_them_and_the_next_kernel_runs_them_again(notebook, view):
