@@ -87,11 +87,11 @@ def device_coordinates(
             term = _term(variable, step, limit, stride[d], _next_stride(layout, dims, d))
             terms[d].append(replace(term, modulus=wrap) if wrap and not term.modulus else term)
     for gather in index.gathers:
-        target = next((d for d in dims if stride[d] == gather.step), None)
+        target = next((d for d in dims if stride[d] == gather.step and size[d] >= gather.limit), None)
         if target is None:
             raise UnsupportedError(
-                f"a gather with index {gather.name} moves {gather.step} host elements a step, and no device dim of"
-                f" {layout} has that stride: index the first dim that is not split into sticks."
+                f"a gather with index {gather.name} moves {gather.step} host elements a step, of {gather.limit}, and no"
+                f" device dim of {layout} has that stride and extent: index the first dim that is in no stick."
             )
         names[target] = gather.name
     return tuple(Coordinate(tuple(terms[i]), offsets[i], names[i]) for i in range(len(size)))

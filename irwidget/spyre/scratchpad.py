@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from irwidget.spyre.division import Division, largest_divisor, output_variables, tensors_of
+from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.ir import Graph, Op, users
 from irwidget.spyre.opfuncs import LX_ATEN_OPS
 from irwidget.spyre.options import SpyreSwitches
@@ -116,9 +117,24 @@ def _refusal(
         return "read outside the loop that makes it"
     if any(dict(op.splits).get(v, 1) > 1 for v, _ in op.reduced):
         return "its reduction is split over cores, whose partial sums meet in device memory"
+    if part := _part(graph, op, readers):
+        return part
     if options.cores == 1:
         return ""
     return _mismatch(graph, op, readers, options)
+
+
+def _part(graph: Graph, op: Op, readers: Sequence[Op]) -> str:
+    """Who reads it from an offset or anew: a SuperDSC starts in LX where the buffer does."""
+    for reader in readers:
+        for read in reader.tensor_reads:
+            if read.buffer != op.target:
+                continue
+            if read.index.wraps:
+                return f"{reader.buffer} ({reader.func}) repeats it, and a core has its own part only"
+            if any(c.offset for c in graph.read_coordinates(reader, read)):
+                return f"{reader.buffer} ({reader.func}) reads it from an offset, and starts in LX have none"
+    return ""
 
 
 def _mismatch(graph: Graph, op: Op, readers: Sequence[Op], options: SpyreSwitches) -> str:
@@ -130,8 +146,8 @@ def _mismatch(graph: Graph, op: Op, readers: Sequence[Op], options: SpyreSwitche
     return ""
 
 
-Slicing = tuple[int, tuple[tuple[tuple[int, int], ...], ...]]
-"""Cores used, and per device dim the (divisor, split) of the variables that divide it."""
+Slicing = tuple[int, tuple[tuple[tuple[int, int, int], ...], ...]]
+"""Cores used, and per device dim the (divisor, split) of the variables that divide it, with the last position in it."""
 
 
 def slicing(graph: Graph, op: Op, buffer: str, options: SpyreSwitches) -> Slicing:
@@ -143,12 +159,12 @@ def slicing_reads(graph: Graph, op: Op, buffer: str, options: SpyreSwitches) -> 
     return [_slicing(op, graph.read_coordinates(op, r), options) for r in op.tensor_reads if r.buffer == buffer]
 
 
-def _slicing(op: Op, coordinates: Sequence[object], options: SpyreSwitches) -> Slicing:
+def _slicing(op: Op, coordinates: Sequence[Coordinate], options: SpyreSwitches) -> Slicing:
     formulas = slice_formulas(op, options)
-    dims: list[tuple[tuple[int, int], ...]] = []
+    dims: list[tuple[tuple[int, int, int], ...]] = []
     for coordinate in coordinates[:-1]:
-        variables = coordinate.variables  # pyright: ignore[reportAttributeAccessIssue]
-        dims.append(tuple(formulas[v] for v in variables if formulas[v][1] > 1))
+        last = coordinate.bounds(op.space)[1]
+        dims.append(tuple((*formulas[v], last) for v in coordinate.variables if formulas[v][1] > 1))
     return cores_used(op), tuple(dims)
 
 
