@@ -11,13 +11,15 @@ from math import inf
 from typing import Literal
 
 from irwidget.errors import UnsupportedError
-from irwidget.spyre.coordinates import Stick, device_coordinates, lane, stick_of
+from irwidget.spyre.coordinates import Stick, device_coordinates, stick_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import device_format
 from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
 from irwidget.spyre.layout import DeviceLayout, device_layout, restickified
 
 CostKind = Literal["AllSame", "FixedInOut", "AnyIn"]
+_ALONG_STICKS = frozenset({"matmul", "exx2", "layernormnorm"})
+"""Ops that walk over the sticks of operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class _Rules:
             eps = layout.elements_per_stick
             stick = stick_of(device_coordinates(layout, index, self.space), eps)
             extent = min(self.space[stick.variable], eps) if stick.variable is not None else 1
-            if stick.offset and (stick.offset + extent > eps or stick.offset != lane(layout, index.offset)):
+            if stick.offset and stick.offset + extent > eps:
                 raise self._no_layout(
                     f"a copy of a part that begins {index.offset} elements into {name}, inside a stick of {eps}"
                 )
@@ -298,7 +300,7 @@ def edge_cost(
     op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, required: str | None, sink: tuple[Coordinate, ...]
 ) -> EdgeCost:
     """The cost of one operand under a layout (docs/spyre-rules.md: Layout choice)."""
-    if op.rule == "matmul" and required is not None and not read.index.step(required):
+    if op.rule in _ALONG_STICKS and required is not None and not read.index.step(required):
         return EdgeCost(inf)  # no element of a broadcast operand lies at another place of the sticks
     coordinates = device_coordinates(layout, read.index, op.space)
     if compatible(coordinates, layout.elements_per_stick, required, sink):

@@ -68,8 +68,7 @@ def device_coordinates(
             part = index.offset % upper if upper < inf else index.offset
             if stride[d] <= index.offset:
                 offsets[d] = int(part) // stride[d]
-        if not offsets[-1]:
-            offsets[-1] = lane(layout, index.offset)
+        offsets[-1] = _lane(layout, index.offset)
     wraps = dict(index.wraps)
     for variable, step in index.steps:
         wrap = wraps.get(variable, 0)
@@ -102,7 +101,7 @@ def _next_stride(layout: DeviceLayout, dims: list[int], dim: int) -> float:
     return min((layout.stride_map[i] for i in dims if layout.stride_map[i] > layout.stride_map[dim]), default=inf)
 
 
-def lane(layout: DeviceLayout, offset: int) -> int:
+def _lane(layout: DeviceLayout, offset: int) -> int:
     """Where in its stick an offset lies: also where rows are no whole sticks, so that strides do not divide."""
     stride = layout.stride_map
     if stride[-1] <= 0:

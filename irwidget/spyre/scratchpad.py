@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
+from irwidget.spyre.coordinates import stick_of
 from irwidget.spyre.division import Division, largest_divisor, output_variables, tensors_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.ir import Graph, Op, users
 from irwidget.spyre.opfuncs import LX_ATEN_OPS
+from irwidget.spyre.opspec import accesses_of, opfunc
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.schedule import cores_used, slice_formulas
 
@@ -125,8 +127,10 @@ def _refusal(
 
 
 def _part(graph: Graph, op: Op, readers: Sequence[Op]) -> str:
-    """Who reads it from an offset or anew: a SuperDSC starts in LX where the buffer does."""
+    """Who reads it from an offset, anew or in one piece: a SuperDSC starts in LX where the buffer does."""
     for reader in readers:
+        if _undivided(graph, reader):
+            return f"{reader.buffer} (ReStickifyOpHBM) takes its padded sticks in one piece"
         for read in reader.tensor_reads:
             if read.buffer != op.target:
                 continue
@@ -135,6 +139,16 @@ def _part(graph: Graph, op: Op, readers: Sequence[Op]) -> str:
             if any(c.offset for c in graph.read_coordinates(reader, read)):
                 return f"{reader.buffer} ({reader.func}) reads it from an offset, and starts in LX have none"
     return ""
+
+
+def _undivided(graph: Graph, op: Op) -> bool:
+    """Whether it moves sticks that are divided although some are not full: SuperDSC keeps them on one core."""
+    accesses = accesses_of(graph, op)
+    if opfunc(op, accesses) != "ReStickifyOpHBM":
+        return False
+    splits = dict(op.splits)
+    sticks = [(stick_of(a.coordinates, a.layout.elements_per_stick).variable, a.layout) for a in accesses]
+    return any(v and splits.get(v, 1) > 1 and op.space[v] % a.elements_per_stick for v, a in sticks)
 
 
 def _mismatch(graph: Graph, op: Op, readers: Sequence[Op], options: SpyreSwitches) -> str:

@@ -242,6 +242,13 @@ def test_cores_have_their_own_part_of_a_scratchpad_only():
     assert halves.scratchpad.reasons["buf0"] == "core division mismatch with buf1 (mul)"
     anew = check(lambda a: (a - a).repeat(2, 1), half(32, 1))
     assert anew.scratchpad.reasons["buf0"] == "buf1 (copy) repeats it, and a core has its own part only"
+    ragged = check(lambda a: torch.slice_scatter(a.mean(2), a.mean(2)[:2] * 2, 0, 0, 2), half(7, 129, 7), cores=4)
+    assert ragged.scratchpad.reasons["buf0"] == "buf4 (ReStickifyOpHBM) takes its padded sticks in one piece"
+
+
+def test_offsets_in_rows_of_no_whole_sticks():
+    program = check(lambda a: a.select(1, 13)[19:30] * 2, half(32, 96))
+    assert [str(c) for c in program.kernels[0].specs[0].args[0].device_coordinates] == ["0", "z0", "c0 + 19", "13"]
 
 
 @pytest.mark.parametrize(
@@ -255,6 +262,7 @@ def test_cores_have_their_own_part_of_a_scratchpad_only():
         (lambda a: torch.stack([a.flatten()[2240:3391]] * 2, 1), [(130, 32, 1)], "c0 of 1151 elements is cut at 32"),
         (lambda a, b: a.expand(63, 2) @ b, [(63, 1), (2, 1)], "cannot be restickified"),
         (lambda a, b: a @ b.expand(64, 128), [(63, 64), (64, 1)], "cannot be restickified"),
+        (lambda a: F.layer_norm((a + 2).expand(4, 64), (64,)), [(4, 1)], "no mechanism to resolve stick"),
     ],
 )
 def test_what_no_tile_could_hold_is_refused(function, inputs, why):
