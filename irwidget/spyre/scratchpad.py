@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
+from math import gcd
 
 from irwidget.spyre.coordinates import stick_of
 from irwidget.spyre.division import Division, largest_divisor, output_variables, tensors_of
 from irwidget.spyre.expressions import Coordinate
-from irwidget.spyre.ir import Graph, Op, users
+from irwidget.spyre.ir import Graph, Op, blaming, users
+from irwidget.spyre.normalize import normalize
 from irwidget.spyre.opfuncs import LX_ATEN_OPS
 from irwidget.spyre.opspec import accesses_of, opfunc
 from irwidget.spyre.options import SpyreSwitches
@@ -151,11 +153,21 @@ def _undivided(graph: Graph, op: Op) -> bool:
     return any(v and splits.get(v, 1) > 1 and op.space[v] % a.elements_per_stick for v, a in sticks)
 
 
+def _cut(graph: Graph, op: Op) -> frozenset[str]:
+    """Divided variables that the op's tensors cut into parts, of which each core has some of several."""
+    splits = {v: gcd(split, op.space[v]) for v, split in op.splits}
+    if all(split == 1 for split in splits.values()):
+        return frozenset()
+    with blaming(op.node):
+        made = normalize({v: (n, splits.get(v, 1)) for v, n in op.space.items()}, accesses_of(graph, op))
+    return frozenset(v for v, parts in made.segments.items() if made.space[parts[-1]][1] != splits.get(v, 1))
+
+
 def _mismatch(graph: Graph, op: Op, readers: Sequence[Op], options: SpyreSwitches) -> str:
-    mine = slicing(graph, op, op.target, options)
+    mine, cut = slicing(graph, op, op.target, options), _cut(graph, op)
     for reader in readers:
         for other in slicing_reads(graph, reader, op.target, options):
-            if other != mine:
+            if other != mine or _cut(graph, reader) != cut:
                 return f"core division mismatch with {reader.buffer} ({reader.func})"
     return ""
 

@@ -244,6 +244,13 @@ def test_cores_have_their_own_part_of_a_scratchpad_only():
     assert anew.scratchpad.reasons["buf0"] == "buf1 (copy) repeats it, and a core has its own part only"
     ragged = check(lambda a: torch.slice_scatter(a.mean(2), a.mean(2)[:2] * 2, 0, 0, 2), half(7, 129, 7), cores=4)
     assert ragged.scratchpad.reasons["buf0"] == "buf4 (ReStickifyOpHBM) takes its padded sticks in one piece"
+    cut = check(lambda a: torch.softmax(a.reshape(960, 5), 1), half(5, 192, 5), cores=7)
+    assert cut.scratchpad.reasons["buf1"] == "core division mismatch with buf2 (exp)"
+
+
+def test_parts_of_a_whole_that_was_scattered():
+    program = check(lambda a: torch.chunk(torch.slice_scatter(a, a[:, :2] * 2, 1, 0, 2), 2, 1)[0] + 1, half(7, 2, 64))
+    assert len(program.steps) == 1
 
 
 def test_offsets_in_rows_of_no_whole_sticks():
