@@ -11,13 +11,15 @@ from math import inf
 from typing import Literal
 
 from irwidget.errors import UnsupportedError
-from irwidget.spyre.coordinates import Stick, device_coordinates, lane, stick_of
+from irwidget.spyre.coordinates import Stick, device_coordinates, stick_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import device_format
 from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
 from irwidget.spyre.layout import DeviceLayout, device_layout, restickified
 
 CostKind = Literal["AllSame", "FixedInOut", "AnyIn"]
+_ALONG_STICKS = frozenset({"matmul", "exx2", "layernormnorm"})
+"""Ops that walk over the sticks of operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class _Rules:
             eps = layout.elements_per_stick
             stick = stick_of(device_coordinates(layout, index, self.space), eps)
             extent = min(self.space[stick.variable], eps) if stick.variable is not None else 1
-            if stick.offset and (stick.offset + extent > eps or stick.offset != lane(layout, index.offset)):
+            if stick.offset and stick.offset + extent > eps:
                 raise self._no_layout(
                     f"a copy of a part that begins {index.offset} elements into {name}, inside a stick of {eps}"
                 )
@@ -137,7 +139,8 @@ class _Rules:
         tag = "DL16_TO_FP32" if self.op.func == "dl16tofp32" else "STANDARD"
         if out.size and out.size[-1] % eps:
             size = (*out.size[:-1], -(-out.size[-1] // eps) * eps)
-            return _rows_apart(device_layout(size, out.dtype, None, out.stride, tag))
+            padded = device_layout(size, out.dtype, None, out.stride, tag)
+            return padded if out.size[-1] > self.eps else _rows_apart(padded)
         return replace(default, tag=tag)
 
     def _topk(self) -> tuple[DeviceLayout, ...]:
@@ -253,11 +256,15 @@ class _Rules:
 
 
 def _rows_apart(layout: DeviceLayout) -> DeviceLayout:
-    """Of rows shorter than a stick, padded to several: the padding follows all rows, so that each starts a stick."""
-    size, strides = layout.device_size, layout.stride_map
-    if len(size) != 3 or not strides[2] < strides[1] < strides[0]:
-        return layout
-    return replace(layout, device_size=(size[0] * size[1], size[2]), stride_map=(strides[1], strides[2]))
+    """Of rows within a stick, padded to several: each begins one, and nothing walks over those of the padding."""
+    size, strides = list(layout.device_size), list(layout.stride_map)
+    outer = max(len(size) - 3, 0)
+    if len(size) > 2 and size[outer + 1] > 1 and strides[outer] > strides[outer + 1]:
+        size[outer : outer + 2] = [size[outer] * size[outer + 1]]  # that of the padding follows all rows
+        del strides[outer]
+    else:
+        strides[outer] = -1
+    return replace(layout, device_size=tuple(size), stride_map=tuple(strides))
 
 
 def _number(variable: str) -> int:
@@ -293,6 +300,8 @@ def edge_cost(
     op: Op, read: Read, buffer: Buffer, layout: DeviceLayout, required: str | None, sink: tuple[Coordinate, ...]
 ) -> EdgeCost:
     """The cost of one operand under a layout (docs/spyre-rules.md: Layout choice)."""
+    if op.rule in _ALONG_STICKS and required is not None and not read.index.step(required):
+        return EdgeCost(inf)  # no element of a broadcast operand lies at another place of the sticks
     coordinates = device_coordinates(layout, read.index, op.space)
     if compatible(coordinates, layout.elements_per_stick, required, sink):
         return EdgeCost(0)

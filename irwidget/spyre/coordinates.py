@@ -68,8 +68,7 @@ def device_coordinates(
             part = index.offset % upper if upper < inf else index.offset
             if stride[d] <= index.offset:
                 offsets[d] = int(part) // stride[d]
-        if not offsets[-1]:
-            offsets[-1] = lane(layout, index.offset)
+        offsets[-1] = _lane(layout, index.offset)
     wraps = dict(index.wraps)
     for variable, step in index.steps:
         wrap = wraps.get(variable, 0)
@@ -87,11 +86,11 @@ def device_coordinates(
             term = _term(variable, step, limit, stride[d], _next_stride(layout, dims, d))
             terms[d].append(replace(term, modulus=wrap) if wrap and not term.modulus else term)
     for gather in index.gathers:
-        target = next((d for d in dims if stride[d] == gather.step), None)
+        target = next((d for d in dims if stride[d] == gather.step and size[d] >= gather.limit), None)
         if target is None:
             raise UnsupportedError(
-                f"a gather with index {gather.name} moves {gather.step} host elements a step, and no device dim of"
-                f" {layout} has that stride: index the first dim that is not split into sticks."
+                f"a gather with index {gather.name} moves {gather.step} host elements a step, of {gather.limit}, and no"
+                f" device dim of {layout} has that stride and extent: index the first dim that is in no stick."
             )
         names[target] = gather.name
     return tuple(Coordinate(tuple(terms[i]), offsets[i], names[i]) for i in range(len(size)))
@@ -102,7 +101,7 @@ def _next_stride(layout: DeviceLayout, dims: list[int], dim: int) -> float:
     return min((layout.stride_map[i] for i in dims if layout.stride_map[i] > layout.stride_map[dim]), default=inf)
 
 
-def lane(layout: DeviceLayout, offset: int) -> int:
+def _lane(layout: DeviceLayout, offset: int) -> int:
     """Where in its stick an offset lies: also where rows are no whole sticks, so that strides do not divide."""
     stride = layout.stride_map
     if stride[-1] <= 0:

@@ -149,7 +149,7 @@ def _segments(
         if high % low:
             raise UnsupportedError(f"unexpected stick expression: {v} is cut at {low} and at {high} elements")
     if bounds and extent % bounds[-1]:
-        extent = -(-extent // bounds[-1]) * bounds[-1]
+        raise UnsupportedError(f"unexpected stick expression: {v} of {extent} elements is cut at {bounds[-1]}")
     edges = [1, *bounds, extent]
     names = [v, *(namer.next() for _ in bounds)]
     return tuple(_Segment(n, a, b) for n, a, b in zip(names, edges, edges[1:], strict=False))

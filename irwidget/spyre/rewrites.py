@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from irwidget.private_torch import storage_id
+from irwidget.private_torch import pytree, storage_id
 
 
 def rewrite(graph: GraphModule, mutated: int = 0) -> GraphModule:
@@ -59,10 +59,8 @@ def _drop_whole_scatters(graph: GraphModule) -> None:
             continue
         piece: Any = node.args[1]
         value = node.meta["val"]
-        viewed = any(
-            isinstance(user.meta.get("val"), torch.Tensor) and storage_id(user.meta["val"]) == storage_id(value)
-            for user in node.users
-        )
+        made = [part for user in node.users for part in pytree.tree_leaves(user.meta.get("val"))]
+        viewed = any(isinstance(part, torch.Tensor) and storage_id(part) == storage_id(value) for part in made)
         returned = any(user.op == "output" for user in node.users)
         if piece.meta["val"].shape == value.shape and piece.meta["val"].dtype == value.dtype and not viewed | returned:
             node.replace_all_uses_with(piece)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
+from math import gcd
 
+from irwidget.spyre.coordinates import stick_of
 from irwidget.spyre.division import Division, largest_divisor, output_variables, tensors_of
-from irwidget.spyre.ir import Graph, Op, users
+from irwidget.spyre.expressions import Coordinate
+from irwidget.spyre.ir import Graph, Op, blaming, users
+from irwidget.spyre.normalize import normalize
 from irwidget.spyre.opfuncs import LX_ATEN_OPS
+from irwidget.spyre.opspec import accesses_of, opfunc
 from irwidget.spyre.options import SpyreSwitches
 from irwidget.spyre.schedule import cores_used, slice_formulas
 
@@ -116,22 +121,59 @@ def _refusal(
         return "read outside the loop that makes it"
     if any(dict(op.splits).get(v, 1) > 1 for v, _ in op.reduced):
         return "its reduction is split over cores, whose partial sums meet in device memory"
+    if part := _part(graph, op, readers):
+        return part
     if options.cores == 1:
         return ""
     return _mismatch(graph, op, readers, options)
 
 
+def _part(graph: Graph, op: Op, readers: Sequence[Op]) -> str:
+    """Who reads it from an offset, anew or in one piece: a SuperDSC starts in LX where the buffer does."""
+    for reader in readers:
+        if _undivided(graph, reader):
+            return f"{reader.buffer} (ReStickifyOpHBM) takes its padded sticks in one piece"
+        for read in reader.tensor_reads:
+            if read.buffer != op.target:
+                continue
+            if read.index.wraps:
+                return f"{reader.buffer} ({reader.func}) repeats it, and a core has its own part only"
+            if any(c.offset for c in graph.read_coordinates(reader, read)):
+                return f"{reader.buffer} ({reader.func}) reads it from an offset, and starts in LX have none"
+    return ""
+
+
+def _undivided(graph: Graph, op: Op) -> bool:
+    """Whether it moves sticks that are divided although some are not full: SuperDSC keeps them on one core."""
+    accesses = accesses_of(graph, op)
+    if opfunc(op, accesses) != "ReStickifyOpHBM":
+        return False
+    splits = dict(op.splits)
+    sticks = [(stick_of(a.coordinates, a.layout.elements_per_stick).variable, a.layout) for a in accesses]
+    return any(v and splits.get(v, 1) > 1 and op.space[v] % a.elements_per_stick for v, a in sticks)
+
+
+def _cut(graph: Graph, op: Op) -> frozenset[str]:
+    """Divided variables that the op's tensors cut into parts, of which each core has some of several."""
+    splits = {v: gcd(split, op.space[v]) for v, split in op.splits}
+    if all(split == 1 for split in splits.values()):
+        return frozenset()
+    with blaming(op.node):
+        made = normalize({v: (n, splits.get(v, 1)) for v, n in op.space.items()}, accesses_of(graph, op))
+    return frozenset(v for v, parts in made.segments.items() if made.space[parts[-1]][1] != splits.get(v, 1))
+
+
 def _mismatch(graph: Graph, op: Op, readers: Sequence[Op], options: SpyreSwitches) -> str:
-    mine = slicing(graph, op, op.target, options)
+    mine, cut = slicing(graph, op, op.target, options), _cut(graph, op)
     for reader in readers:
         for other in slicing_reads(graph, reader, op.target, options):
-            if other != mine:
+            if other != mine or _cut(graph, reader) != cut:
                 return f"core division mismatch with {reader.buffer} ({reader.func})"
     return ""
 
 
-Slicing = tuple[int, tuple[tuple[tuple[int, int], ...], ...]]
-"""Cores used, and per device dim the (divisor, split) of the variables that divide it."""
+Slicing = tuple[int, tuple[tuple[tuple[int, int, int], ...], ...]]
+"""Cores used, and per device dim the (divisor, split) of the variables that divide it, with the last position in it."""
 
 
 def slicing(graph: Graph, op: Op, buffer: str, options: SpyreSwitches) -> Slicing:
@@ -143,12 +185,12 @@ def slicing_reads(graph: Graph, op: Op, buffer: str, options: SpyreSwitches) -> 
     return [_slicing(op, graph.read_coordinates(op, r), options) for r in op.tensor_reads if r.buffer == buffer]
 
 
-def _slicing(op: Op, coordinates: Sequence[object], options: SpyreSwitches) -> Slicing:
+def _slicing(op: Op, coordinates: Sequence[Coordinate], options: SpyreSwitches) -> Slicing:
     formulas = slice_formulas(op, options)
-    dims: list[tuple[tuple[int, int], ...]] = []
+    dims: list[tuple[tuple[int, int, int], ...]] = []
     for coordinate in coordinates[:-1]:
-        variables = coordinate.variables  # pyright: ignore[reportAttributeAccessIssue]
-        dims.append(tuple(formulas[v] for v in variables if formulas[v][1] > 1))
+        last = coordinate.bounds(op.space)[1]
+        dims.append(tuple((*formulas[v], last) for v in coordinate.variables if formulas[v][1] > 1))
     return cores_used(op), tuple(dims)
 
 

@@ -210,6 +210,73 @@ def test_numbers_in_where_have_eagers_dtype():
         compile(lambda c: torch.where(c, c, 1), [keep])
 
 
+@pytest.mark.parametrize(
+    ("shape", "extents"),
+    [
+        ([4, 16], [1, 8, 32]),  # as the real front end
+        ([192, 1], [1, 384, 32]),  # as the real front end
+        ([7, 127, 1], [1, 127, 2, 7, 32]),
+        ([63, 7, 16], [1, 7, 2, 63, 32]),
+    ],
+)
+def test_casts_of_rows_that_would_share_a_stick(shape, extents):
+    program = check(lambda a: (a.float(), a.float() * 2, (a.float() * 2).half()), half(*shape))
+    assert program.kernels[0].specs[0].args[-1].device_size == tuple(extents)
+
+
+def test_scratchpads_are_read_from_their_start():
+    def f(a):
+        twice = a + a
+        return torch.exp(twice)[8:9] * 2, twice[:, 64:].sum(1)
+
+    program = check(f, half(16, 128), cores=1)
+    why = program.scratchpad.reasons
+    assert {n: r.partition(" reads it from an offset")[0] for n, r in why.items() if "offset" in r} == {
+        "buf0": "buf3 (sum)",
+        "buf1": "buf2 (mul)",
+    }
+
+
+def test_cores_have_their_own_part_of_a_scratchpad_only():
+    halves = check(lambda a: (a + a)[:16] * 2, half(32, 64), cores=4)
+    assert halves.scratchpad.reasons["buf0"] == "core division mismatch with buf1 (mul)"
+    anew = check(lambda a: (a - a).repeat(2, 1), half(32, 1))
+    assert anew.scratchpad.reasons["buf0"] == "buf1 (copy) repeats it, and a core has its own part only"
+    ragged = check(lambda a: torch.slice_scatter(a.mean(2), a.mean(2)[:2] * 2, 0, 0, 2), half(7, 129, 7), cores=4)
+    assert ragged.scratchpad.reasons["buf0"] == "buf4 (ReStickifyOpHBM) takes its padded sticks in one piece"
+    cut = check(lambda a: torch.softmax(a.reshape(960, 5), 1), half(5, 192, 5), cores=7)
+    assert cut.scratchpad.reasons["buf1"] == "core division mismatch with buf2 (exp)"
+
+
+def test_parts_of_a_whole_that_was_scattered():
+    program = check(lambda a: torch.chunk(torch.slice_scatter(a, a[:, :2] * 2, 1, 0, 2), 2, 1)[0] + 1, half(7, 2, 64))
+    assert len(program.steps) == 1
+
+
+def test_offsets_in_rows_of_no_whole_sticks():
+    program = check(lambda a: a.select(1, 13)[19:30] * 2, half(32, 96))
+    assert [str(c) for c in program.kernels[0].specs[0].args[0].device_coordinates] == ["0", "z0", "c0 + 19", "13"]
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "why"),
+    [
+        (
+            lambda a, i: a.reshape(217, 13, 7)[i],
+            [(31, 7, 13, 7), torch.zeros(3).long()],
+            "91 host elements a step, of 217",
+        ),
+        (lambda a: torch.stack([a.flatten()[2240:3391]] * 2, 1), [(130, 32, 1)], "c0 of 1151 elements is cut at 32"),
+        (lambda a, b: a.expand(63, 2) @ b, [(63, 1), (2, 1)], "cannot be restickified"),
+        (lambda a, b: a @ b.expand(64, 128), [(63, 64), (64, 1)], "cannot be restickified"),
+        (lambda a: F.layer_norm((a + 2).expand(4, 64), (64,)), [(4, 1)], "no mechanism to resolve stick"),
+    ],
+)
+def test_what_no_tile_could_hold_is_refused(function, inputs, why):
+    with pytest.raises(UnsupportedError, match=why):
+        compile(function, [half(*given) if isinstance(given, tuple) else given for given in inputs])
+
+
 def test_integers_and_floats():
     numbers = torch.arange(64)
     for function in (lambda a: a + 2.5, lambda a: a * 2.5, lambda a: 2.5 - a, lambda a: a * 2):
