@@ -175,30 +175,27 @@ def test_what_dynamo_keeps_to_itself_is_a_failure_all_the_same():
 
 
 def compiled_in_place(**told):
-    module = programs.Stack()
+    module = torch.nn.Softmax(-1)
     module.compile(**told)
     return module
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda **told: torch.compile(programs.Stack().forward, **told),
-        lambda **told: torch.compile(programs.Stack(), **told),
-        compiled_in_place,
-    ],
-    ids=["function", "module", "in place"],
-)
-def test_what_torch_compile_was_told_before_the_cell_is_heard(make):
-    inputs = torch.randn(8, 32)
-    as_it_is, told = (
-        irwidget.lower(make(options=options), inputs, to="inductor_python", grad=False, name="stack").text
-        for options in (None, {"max_fusion_size": 1})
-    )
-    asked = irwidget.lower(
-        make(), inputs, to="inductor_python", grad=False, name="stack", patches={"max_fusion_size": 1}
-    ).text
-    assert as_it_is != told == asked
+def test_what_torch_compile_was_told_before_the_cell_is_heard():
+    told = {"options": {"max_fusion_size": 1}, "dynamic": False, "fullgraph": True}
+    made = [
+        torch.compile(programs.apart, **told),
+        torch.compile(torch.nn.Softmax(-1), **told),
+        compiled_in_place(**told),
+    ]
+    assert [private.compiled_with(one) for one in made] == [told] * 3
+    assert private.compiled_with(torch.compile(programs.apart, backend=print))["backend"] is print
+    assert "backend" not in private.compiled_with(torch.compile(programs.apart, backend="eager"))
+    assert private.compiled_with(programs.apart) == private.compiled_with(torch.nn.ReLU()) == {}
+    chosen = {"size_asserts": False}
+    heard = irwidget.lower(compiled_in_place(options=chosen), X, to="inductor_python").text
+    assert heard == irwidget.lower(torch.nn.Softmax(-1), X, to="inductor_python", patches=chosen).text
+    assert "assert_size_stride(" not in heard
+    assert "assert_size_stride(" in irwidget.lower(torch.compile(torch.nn.Softmax(-1)), X, to="inductor_python").text
 
 
 def test_why_a_whole_frame_is_left_to_eager_is_said():
