@@ -3,8 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # Tests that import no PyTorch.
 UNIT := tests/views tests/core/test_import.py tests/core/test_mlir.py tests/core/test_parsing.py tests/core/test_trace.py
-# Without the three that take half of their time.
-BRIEF := not random_dumps and not a_program_for_spyre and not there_is_no_memory_for
+# Without those that take half of their time: three, and the file whose experiments run in a worker.
+BRIEF := not test_experimenting and not random_dumps and not a_program_for_spyre and not there_is_no_memory_for
 # JupyterLab does not start for root, the user of many a container, unless told so.
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # Two at a time, a file by one of them; a worker that dies ends the run with its test's name.
