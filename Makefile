@@ -7,8 +7,9 @@ UNIT := tests/views tests/core/test_import.py tests/core/test_mlir.py tests/core
 BRIEF := not test_experimenting and not random_dumps and not a_program_for_spyre and not there_is_no_memory_for
 # JupyterLab does not start for root, the user of many a container, unless told so.
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
-# Two at a time, a file by one of them; a worker that dies ends the run with its test's name.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
+# Three at a time, since many wait for a browser or a process; a file by one of them. A worker that dies ends the run with
+# its test's name.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --max-worker-restart 0
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
