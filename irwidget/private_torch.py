@@ -177,11 +177,11 @@ def uncompiled(obj: Any) -> Any:
 
 @contextlib.contextmanager
 def traced_as_written() -> Generator[None]:
-    """While it lasts, a tracer that meets what `torch.compile` has made sees what that was given, and no error."""
+    """While it lasts, FX's tracers see what `torch.compile` was given, not what it made; `torch.jit`'s refuses it."""
     if (dynamo := sys.modules.get("torch._dynamo")) is None:
         yield
         return
-    with dynamo.config.patch(error_on_nested_fx_trace=False, error_on_nested_jit_trace=False):
+    with dynamo.config.patch(error_on_nested_fx_trace=False):
         yield
 
 

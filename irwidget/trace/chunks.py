@@ -46,7 +46,7 @@ def to_json(data: Any) -> bytes:
 
 
 def object_of(members: Mapping[str, bytes]) -> bytes:
-    """A JSON object of members that are JSON already: of all dumps of a large log at once, it would take gigabytes."""
+    """A JSON object of members that are JSON already, so that those of a large log are not all in memory before."""
     return b"{" + b",".join(to_json(name) + b":" + value for name, value in members.items()) + b"}"
 
 
