@@ -7,6 +7,7 @@ waiting only.
 
 from __future__ import annotations
 
+import _imp
 import contextlib
 import importlib
 import os
@@ -44,6 +45,7 @@ TORCH = (
 )
 """What the first torch.export and torch-mlir's importer import while they run, and what that imports."""
 OURS = (
+    "irwidget.registry.opened",
     "irwidget.lowering",
     "irwidget.commands",
     "irwidget.frontends.torch",
@@ -51,10 +53,12 @@ OURS = (
     "irwidget.frontends.triton.entry",
     "irwidget.frontends.triton.launch",
     "irwidget.helion.entry",
+    "irwidget.inductor.cells",
     "irwidget.spyre.entry",
     "irwidget.views.registered",
     "irwidget.views.widget",
 )
+"""What a magic needs before it knows what it was asked for. None of it imports PyTorch."""
 
 
 @contextlib.contextmanager
@@ -98,6 +102,7 @@ class _Imports:
     def wait(self, names: tuple[str, ...]) -> None:
         while not self.whole(names):
             self.begin(names)  # again and again: a thread that has just ended did not see what was asked for since
+            _let_others_import()
             time.sleep(_GLANCE)
 
     def _work(self) -> None:
@@ -114,12 +119,24 @@ class _Imports:
             self._only.release()
 
 
+def _let_others_import() -> None:
+    """Give back the lock of Python's imports, which an import that Ctrl-C ended on this thread may have kept.
+
+    Python takes it for an instant only, and not while it runs a module: who waits here and has it lost it for good.
+    """
+    while _imp.lock_held():
+        try:
+            _imp.release_lock()
+        except RuntimeError:
+            return  # another thread's
+
+
 _imports = _Imports()
 
 
 def begin() -> None:
     """Begin to import what the first lowering of a model needs; returns at once."""
-    _imports.begin(TORCH + OURS)
+    _imports.begin(OURS + TORCH)
 
 
 def end() -> None:

@@ -40,6 +40,7 @@ class LowerMagics(Magics):
     route.tag(config=True)
 
     def _parsed(self, line: str, prog: str, *, objects: bool) -> argparse.Namespace:
+        imports.wait(imports.OURS)  # options come with the front ends: an import that Ctrl-C ends leaves half of them
         defaults: dict[str, Any] = {"timeout": self.timeout}
         if "--interactive" not in line:
             defaults["route"] = self.route
@@ -66,7 +67,7 @@ class LowerMagics(Magics):
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
         if cells.needs_torch(wanted):
             with _one_line("in the import of PyTorch, which goes on, "):
-                imports.wait(imports.TORCH + imports.OURS)  # the cell is about to import some of it, too
+                imports.wait()  # the cell is about to import some of it, too
         with _interrupts_of(self.shell) as interrupted:
             try:
                 candidates = cells.candidates(self.shell, line, cell, wanted, parsed)

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import threading
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -90,9 +90,8 @@ class Door(Generic[_Kind]):
         """Every object by name: ours in their order, then other packages' (of views and readers: before ours)."""
         with self._lock:
             if self._all is None:
-                ours, others = dict(self._built_in()), dict[str, _Kind]()
-                for entry, owner in _declared(self.group):
-                    self._take(others, entry.name, owner, entry.value)
+                ours = self._built_in()
+                others = self._taken((entry.name, owner, entry.value) for entry, owner in _declared(self.group))
                 self._all = {**others, **ours} if self._ours_last else {**ours, **others}
             return self._all
 
@@ -142,9 +141,19 @@ class Door(Generic[_Kind]):
 
     def _built_in(self) -> Mapping[str, _Kind]:
         if not self._ours:
-            for name, value in BUILT_IN[self.group].items():
-                self._take(self._ours, name, OWNER, value)
+            self._ours = self._taken((name, OWNER, value) for name, value in BUILT_IN[self.group].items())
         return self._ours
+
+    def _taken(self, entries: Iterable[tuple[str, str, str]]) -> dict[str, _Kind]:
+        """What entry points give: all, or, where Ctrl-C comes in between, nothing that the next one would trip over."""
+        found, owners, problems = dict[str, _Kind](), dict(self._owners), list(self.problems)
+        try:
+            for entry, owner, value in entries:
+                self._take(found, entry, owner, value)
+        except BaseException:
+            self._owners, self.problems = owners, problems
+            raise
+        return found
 
     def _take(self, found: dict[str, _Kind], entry: str, owner: str, value: str) -> None:
         """Add what an entry point gives."""

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 import irwidget
+from irwidget import registry
 from irwidget.frontends import undo
 from irwidget.private_torch import FakeTensorMode, mode_depths
 from irwidget.toolchain import budget, forked
@@ -25,8 +26,26 @@ NEW_MODULES = """
 import sys, threading
 import irwidget
 assert threading.active_count() == 1
+from IPython.core.interactiveshell import InteractiveShell
 from irwidget import imports
-imports.wait(imports.TORCH + imports.OURS)
+
+class Listed:
+    found = []
+
+    def find_spec(self, name, path=None, target=None):
+        if threading.current_thread() is threading.main_thread():
+            self.found.append(name)
+
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "irwidget")
+sys.meta_path.insert(0, Listed())
+from irwidget import arguments
+parse = arguments.parse
+arguments.parse = lambda *args, **named: (print(*set(imports.OURS) - set(sys.modules)), parse(*args, **named))[1]
+try:
+    shell.run_cell_magic("lower", "--to tosa_mlir", "nothing = 0")
+except irwidget.UsageError:
+    print(*(name for name in Listed.found if name.split(".")[0] not in ("IPython", "bdb")))  # a terminal's own
 import torch
 before = set(sys.modules)
 low = irwidget.lower(torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True).eval(), torch.ones(1, 2, 8),
@@ -41,6 +60,36 @@ print(*sorted(name for name in set(sys.modules) - before if name.split(".")[0] n
 def test_the_first_lowering_imports_nothing_on_the_thread_that_can_be_interrupted():
     command = [sys.executable, "-W", "ignore", "-c", NEW_MODULES]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == []
+
+
+LOST_LOCK = """
+import _imp, sys
+from irwidget import imports
+_imp.acquire_lock()  # as an import does which Ctrl-C ends at that moment
+imports.wait(("colorsys",))
+print(_imp.lock_held(), "colorsys" in sys.modules)
+"""
+
+
+def test_an_interrupted_import_that_kept_the_lock_of_imports_holds_nobody_up():
+    done = subprocess.run([sys.executable, "-c", LOST_LOCK], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_a_door_that_an_interrupt_shut_opens_whole_the_next_time(monkeypatch):
+    door = registry.doors.Door("irwidget.targets", lambda one: "")
+
+    def struck(value):
+        if value.startswith("irwidget.helion"):
+            raise KeyboardInterrupt
+        return registry.imported(value)
+
+    with monkeypatch.context() as context:
+        context.setattr(registry.doors, "imported", struck)
+        with pytest.raises(KeyboardInterrupt):
+            door.all()
+    assert list(door.all()) == list(registry.targets.all())
+    assert door.problems == []
 
 
 @pytest.mark.parametrize("delay", [0.2, 1.5, pytest.param(3.0, marks=pytest.mark.exhaustive)])
