@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 import urllib.request
@@ -56,8 +57,9 @@ class Server:
         settings.parent.mkdir(parents=True)
         settings.write_text('{"fetchNews": "false", "checkForUpdates": false}')
         self.log = (home / "log").open("wb")
+        self.sockets = tempfile.TemporaryDirectory(prefix="irw", ignore_cleanup_errors=True)  # short
         environment = os.environ | {
-            "JUPYTER_CONFIG_DIR": str(home / "config"), "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+            "JUPYTER_CONFIG_DIR": str(home / "config"), "JUPYTER_RUNTIME_DIR": self.sockets.name,
             "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
             "JUPYTER_PATH": str(home / "share/jupyter"), "IPYTHONDIR": str(home / "ipython"),
             "JUPYTER_PLATFORM_DIRS": "1",
@@ -67,7 +69,7 @@ class Server:
             "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={self.notebooks}",
             "--allow-root", "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
             "--ServerApp.disable_check_xsrf=True",
-            "--LabApp.extension_manager=readonly",
+            "--LabApp.extension_manager=readonly", "--KernelManager.transport=ipc",
         ]  # fmt: skip
         self.process = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *options], env=environment, stdout=self.log, stderr=self.log
@@ -93,6 +95,7 @@ class Server:
         self.process.terminate()
         self.process.wait(20)
         self.log.close()
+        self.sockets.cleanup()
 
 
 def evaluate(page: Page, expression: str) -> str:

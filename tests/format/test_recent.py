@@ -11,13 +11,13 @@ import time
 from dataclasses import replace
 
 import pytest
-from jupyter_client.manager import KernelManager
 
 import irwidget
 from irwidget import ToolError, journal
 from irwidget.trace import Trace, dump, file
 from irwidget.views.lowerings import show
 from irwidget.views.widget import PassDiff
+from tests import kernels
 from tests.format import traces
 from tests.views.lowerings import lower
 
@@ -44,14 +44,8 @@ def kept(tmp_path, monkeypatch):
 
 @pytest.fixture
 def kernel(kept):
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(env={**os.environ, "PYTHONPATH": os.getcwd()})
-    client = manager.client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    yield manager, client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
+    with kernels.kernel(env={**os.environ, "PYTHONPATH": os.getcwd()}) as started:
+        yield started
 
 
 def test_what_a_killed_kernel_had_shown_can_be_opened(kernel):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jupyter_client.manager import KernelManager
+from tests.kernels import kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 CELL = """%%lower --to {target} --text
@@ -64,14 +64,7 @@ def strike(delay: float | None, *, imported: bool) -> Struck:
 
     `imported`: the cell begins when PyTorch has been imported, so that all of it is its own work.
     """
-    manager = KernelManager(kernel_name="python3")
-    with ExitStack() as stack:
-        manager.start_kernel(cwd=str(ROOT))
-        stack.callback(manager.shutdown_kernel, now=True)
-        channel = manager.client()
-        channel.start_channels()
-        stack.callback(channel.stop_channels)
-        channel.wait_for_ready(timeout=120)
+    with kernel(cwd=str(ROOT)) as (manager, channel):
         assert _reply(channel, channel.execute("%load_ext irwidget"))["status"] == "ok"
         if imported:
             wait = "from irwidget import imports\nimports.wait(imports.TORCH + imports.OURS)"

@@ -24,6 +24,7 @@ from torch import nn
 import irwidget
 from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError
 from irwidget.toolchain import client
+from tests.kernels import kernel
 from tests.llvm.programs import PROGRAMS
 from tests.soak import company
 from tests.soak.programs import Recipe, build, recipes
@@ -306,16 +307,10 @@ def hostile_places(scratch: Path) -> dict[str, str]:
 
 def kernel_restarts(count: int) -> Counter[str]:
     """A kernel with an open widget, restarted in the middle of a lowering; the next cell is right, no worker stays."""
-    from jupyter_client.manager import KernelManager
-
     cell = ("%load_ext irwidget\nimport torch, irwidget\n"
             "low = irwidget.lower(torch.nn.Linear(4, 2), torch.zeros(1, 4), to='nvptx')\nlow")  # fmt: skip
     outcomes: Counter[str] = Counter()
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(ROOT))
-    channel = manager.client()
-    channel.start_channels()
-    try:
+    with kernel(cwd=str(ROOT)) as (manager, channel):
         for _ in range(count):
             channel.wait_for_ready(timeout=60)
             reply = channel.execute_interactive(cell, timeout=120, output_hook=lambda _: None)
@@ -329,9 +324,6 @@ def kernel_restarts(count: int) -> Counter[str]:
             _, alive = psutil.wait_procs(workers, timeout=10)
             assert not alive, alive
             outcomes["restarted, workers gone"] += 1
-    finally:
-        channel.stop_channels()
-        manager.shutdown_kernel(now=True)
     return outcomes
 
 
