@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from irwidget.errors import IRWidgetError, ToolError, UsageError
+from irwidget.garbage import uncollected
 from irwidget.trace import chunks, codec, plain
 from irwidget.trace.data import Dump, Trace
 from irwidget.trace.location import Location
@@ -116,9 +117,10 @@ class Writer:
         self._extra = extra
         self._parts: list[bytes] = [chunks.HEAD]
         self._ended = False
-        self._waiting: dict[Place, Dump] = {
-            (i, j): dump for i, trace in enumerate(traces) for j, dump in enumerate(trace.dumps)
-        }
+        with uncollected():
+            self._waiting: dict[Place, Dump] = {
+                (i, j): dump for i, trace in enumerate(traces) for j, dump in enumerate(trace.dumps)
+            }
         self._why: dict[Place, IRWidgetError] = {}
         self._same: dict[bytes, Place] = {}
         """By what stands for a text: the texts themselves would all stay in memory."""
@@ -211,7 +213,8 @@ class Writer:
         meta: dict[str, Any] = {}
         head: dict[str, bytes] = {}
         if len(self._parts) == 1:
-            head = _beginning(self.traces, self._extra)
+            with uncollected():
+                head = _beginning(self.traces, self._extra)
             if self.heard:
                 self.heard(chunks.HEAD)
         known, files, names, places = map(len, (self._ids, self._files, self._names, self._places))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -63,26 +63,32 @@ def predecessors(dumps: Sequence[Scoped]) -> list[int]:
     kernel the last of the module. What puts several kernels together in another language has nothing of its own to
     follow: it is compared with its neighbour. Of a function nothing of which came before, nothing is known: -1.
     """
-    last: dict[Scope, int] = {}
+    last: dict[_Key, int] = {}
     found: list[int] = []
+    function = ""
     for i, dump in enumerate(dumps):
-        scope = dump.scope
-        scope = Scope(scope.kernel, scope.function, scope.loop) if scope.anchor else scope
-        at = _last_around(scope, last, i - 1 if i and _alike(scope, dumps[i - 1].scope) else -1)
-        joined = scope.whole and at >= 0 and dumps[at].language != dump.language
+        key = _key(dump.scope)
+        at = last.get(key)
+        if at is None:
+            at = _last_around(dump.scope.outer, last, i - 1 if i and key[1] == function else -1)
+        joined = at >= 0 and key == _key(WHOLE) and dumps[at].language != dump.language
         found.append(i - 1 if joined else at)
-        last[scope] = i
+        last[key] = i
+        function = key[1]
     return found
 
 
-def _alike(one: Scope, other: Scope) -> bool:
-    """Whether both show the same function, or neither shows one."""
-    return one.function == other.function
+_Key = tuple[str, str, str]
+"""What a scope is compared by: an anchor shows the whole module. Tuples compare without a line of Python."""
 
 
-def _last_around(scope: Scope | None, last: dict[Scope, int], otherwise: int) -> int:
+def _key(scope: Scope) -> _Key:
+    return scope.kernel, scope.function, scope.loop
+
+
+def _last_around(scope: Scope | None, last: Mapping[_Key, int], otherwise: int) -> int:
     while scope is not None:
-        if scope in last:
-            return last[scope]
+        if _key(scope) in last:
+            return last[_key(scope)]
         scope = scope.outer
     return otherwise

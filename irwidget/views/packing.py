@@ -70,6 +70,7 @@ def _described(trace: Trace) -> dict[str, Any]:
     """What is known of a trace without the text of its dumps, as it is shown."""
     before, labels = predecessors(trace.dumps), repeated([dump.name for dump in trace.dumps])
     checked = {} if trace.check is None else trace.check.by_dump
+    steps = dict(enumerate(map(str, trace.steps)))
     return {
         "facts": _facts(trace),
         "verdict": verdict_of(trace),
@@ -78,7 +79,7 @@ def _described(trace: Trace) -> dict[str, Any]:
         "stages": [
             {
                 "label": labels[i],
-                "step": step_name(trace, dump),
+                "step": steps.get(dump.step, ""),
                 "scope": str(dump.scope),
                 "part": part_of(dump),
                 "syntax": syntax.syntax_of(dump.language) or "",
