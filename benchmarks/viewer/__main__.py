@@ -1,6 +1,6 @@
 """Measures the viewer in real JupyterLab, and Monaco's diff editor on the same pairs in the same run.
 
-python -m benchmarks.viewer [--sizes 1k,10k,100k] [--keep FOLDER]
+python -m benchmarks.viewer [--sizes 1k,10k,100k,1m] [--keep FOLDER]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 from benchmarks.viewer import lab, models, peer
 from irwidget.trace import Trace
 
-LIMITS = {"1k": (250, 100), "10k": (400, 250), "100k": (1200, 800)}
+LIMITS = {"1k": (250, 100), "10k": (400, 250), "100k": (1200, 800), "1m": (3000, 500)}
 """Milliseconds: first paint, pass switch."""
 
 
@@ -34,7 +34,7 @@ def monaco(browser: Browser, page_file: Path, trace: Trace) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default="1k,10k,100k")
+    parser.add_argument("--sizes", default="1k,10k,100k,1m")
     parser.add_argument("--keep", type=Path, help="keep the lowerings in this folder")
     parser.add_argument("--no-rerun", action="store_true")
     options = parser.parse_args()

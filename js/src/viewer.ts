@@ -2,10 +2,11 @@
 
 import { Analysis } from "./analysis";
 import { Beyond } from "./beyond";
+import { Choice } from "./choice";
 import { Breath } from "./codec";
 import { Compare, type Spot } from "./compare";
 import { Copies } from "./copies";
-import { counterpart, type Dumps, nameOf, type Stage, stageAt, type Trace } from "./dumps";
+import { type Dumps, nameOf, type Stage, type Trace } from "./dumps";
 import { Asker } from "./ask";
 import { Dialogs } from "./dialogs";
 import { h, OWN_KEYS } from "./dom";
@@ -46,6 +47,7 @@ export class Viewer implements View {
   private readonly stops: (() => void)[] = [];
   private tracing!: Tracing;
   private analysis!: Analysis;
+  private readonly choice: Choice;
   private readonly found: Search;
   private readonly asker: Asker | null;
   private readonly beyond: Beyond;
@@ -53,11 +55,7 @@ export class Viewer implements View {
   private roomy = true;
   private at: Spot | null = null;
   private headOf: Trace | null = null;
-  /** Whether choosing a pass leaves the left side alone. */
-  pinned = false;
   private closed = false;
-  /** Whether stages are set together with their lowerings. */
-  private exact = false;
   private readonly unpacker = new Unpacker();
   /** Dumps are taken up one after the other. */
   private opening: Promise<void> = Promise.resolve();
@@ -76,6 +74,7 @@ export class Viewer implements View {
     private readonly painter: Painter | null,
   ) {
     this.store = new Store(model, (keys) => void this.changed(keys));
+    this.choice = new Choice(this.store, () => this.analysis.dumps);
     this.inside = new Inside(model, this.store, (text) => this.say(text));
     this.copies = new Copies(model, this.store, this);
     this.asker = model.send ? new Asker(model, () => this.say("Still waiting for Python")) : null;
@@ -95,9 +94,9 @@ export class Viewer implements View {
       leave: () => this.focus(),
     });
     this.passes = new Passes(this.store, this, (stage, extend) => {
-      if (!extend) this.pinned = false;
-      this.choose(stage, extend ? "left" : "both");
-      if (extend) this.pinned = true;
+      if (!extend) return this.choice.go(stage);
+      this.choice.choose(stage, "left");
+      this.choice.pinned = true;
     });
     this.experiments = new Experiments(model, this.store, root, this);
     this.reducing = new Reducing(model, (text) => this.say(text));
@@ -214,58 +213,41 @@ export class Viewer implements View {
   // What is shown
 
   get traces(): readonly Trace[] {
-    return this.analysis.dumps.traces;
+    return this.choice.traces;
   }
 
   get trace(): Trace {
-    const { traces } = this.analysis.dumps;
-    return traces[this.store.get("trace")] ?? traces[0]!;
-  }
-
-  /** The lowering on the left: the same one, unless two are compared. */
-  private get leftTrace(): Trace {
-    return this.analysis.dumps.traces[this.store.get("against")] ?? this.trace;
+    return this.choice.trace;
   }
 
   get left(): Stage {
-    return stageAt(this.leftTrace, this.store.get("left"));
+    return this.choice.left;
   }
 
   get right(): Stage {
-    return stageAt(this.trace, this.store.get("right"));
+    return this.choice.right;
   }
 
-  /** Show a stage beside the one that it is compared with, whatever was held on the left. */
-  private goStage(stage: number): void {
-    this.pinned = false;
-    this.choose(stage, "both");
+  get apart(): boolean {
+    return this.choice.apart;
   }
 
-  /** Show a stage: with its predecessor, or as one side of a comparison. */
-  choose(stage: number, which: "both" | "left" | "right"): void {
-    const index = Math.min(Math.max(stage, 0), this.trace.stages.length - 1);
-    const right = this.store.get("right");
-    // The earlier pass is on the left, whichever was chosen first.
-    if (which === "left" && index > right && this.leftTrace === this.trace)
-      this.store.set({ left: right, right: index });
-    else if (which === "left") this.store.set({ left: index });
-    else if (which === "right" || this.pinned) this.store.set({ right: index });
-    else this.store.set({ left: this.beside(index), right: index });
+  of(side: "left" | "right"): { readonly trace: Trace; readonly stage: number } {
+    return this.choice.of(side);
   }
 
-  /** What a stage is shown beside: the one before, or its counterpart in the lowering that it is compared with. */
-  private beside(index: number): number {
-    return this.leftTrace === this.trace
-      ? Math.max(this.trace.stages[index]!.before, 0)
-      : counterpart(this.trace, index, this.leftTrace);
+  choose(stage: number, which: "both" | "right"): void {
+    this.choice.choose(stage, which);
+  }
+
+  pair(trace: number, against: number, left: number, right: number): void {
+    this.choice.pair(trace, against, left, right);
   }
 
   pin(): void {
-    this.pinned = !this.pinned;
-    const right = this.store.get("right");
-    if (this.pinned) this.store.set({ left: right });
-    else this.choose(right, "both");
-    this.say(this.pinned ? `Left side held at ${right} ${this.right.label}` : "Left side follows");
+    this.choice.pin();
+    const held = `Left side held at ${this.store.get("right")} ${this.right.label}`;
+    this.say(this.choice.pinned ? held : "Left side follows");
   }
 
   private async changed(keys: Changes): Promise<void> {
@@ -273,12 +255,7 @@ export class Viewer implements View {
     if (keys.has("experiments") && this.analysis) this.experiments.changed();
     if (keys.has("data")) return this.open(); // also while the first dumps are being read: they are not all of it
     if (!this.analysis) return;
-    if (this.exact) this.exact = false;
-    else if (keys.has("trace") || keys.has("against")) {
-      const right = Math.min(this.store.get("right"), this.trace.stages.length - 1);
-      this.store.set({ symbol: "", right, left: this.pinned ? this.store.get("left") : this.beside(right) });
-      this.fillTimeline();
-    }
+    if ((keys.has("trace") || keys.has("against")) && this.choice.moved()) this.fillTimeline();
     const only = (...names: string[]): boolean => [...keys].every((key) => names.includes(key));
     if (only("query", "search_case", "search_word", "search_regex")) {
       this.search();
@@ -318,7 +295,7 @@ export class Viewer implements View {
     const line = facts(trace);
     const left = files(trace.attachments, this.painter, this.dialogs.open);
     if (left) line.append(left);
-    const show = (stage: number): void => this.goStage(stage);
+    const show = (stage: number): void => this.choice.go(stage);
     const failed = failure(trace);
     failed?.append(this.reducing.at(this.store.get("trace")));
     this.head.replaceChildren(line, ...[banner(trace, show), failed].filter((box) => box !== null));
@@ -342,7 +319,7 @@ export class Viewer implements View {
     const { mode } = this.compare;
     this.titles.dataset["mode"] = mode;
     this.toolbar.last.hidden = !(this.asker && this.model.get("last") && this.analysis.dumps.traces.length === 1);
-    const of = this.leftTrace === this.trace ? ["", ""] : [nameOf(this.leftTrace), nameOf(this.trace)];
+    const of = this.apart ? [nameOf(this.choice.leftTrace), nameOf(this.trace)] : ["", ""];
     this.titles.replaceChildren(
       ...(mode === "alone" || mode === "absent" ? [] : [title("left", left, this.left, of[0]!)]),
       title("right", right, this.right, of[1]!, ...this.buttons()),
@@ -381,11 +358,6 @@ export class Viewer implements View {
   /** For each stage, on how many lines the text that is looked for was found. */
   get hits(): readonly number[] {
     return this.found.counts;
-  }
-
-  /** Whether the left side is of another lowering. */
-  get apart(): boolean {
-    return this.leftTrace !== this.trace;
   }
 
   /** Count what passes have changed, a little at a time. */
@@ -428,25 +400,14 @@ export class Viewer implements View {
 
   /** Show a line of a stage of a lowering, beside the pass before. */
   goTo(trace: Trace, stage: number, line: number): void {
-    this.pinned = false;
-    const at = this.analysis.dumps.traces.indexOf(trace);
-    this.store.set({ trace: at, against: -1, right: stage, left: Math.max(0, trace.stages[stage]!.before) });
+    this.choice.goTo(trace, stage);
     queueMicrotask(() => this.compare.reveal({ side: "right", line }, "focus"));
   }
 
   /** Show a line of the stage before the one on the right. */
   goBefore(line: number): void {
-    this.pinned = false;
-    this.store.set({ against: -1, left: this.store.get("right") - 1 });
+    this.choice.goBefore();
     queueMicrotask(() => this.compare.reveal({ side: "left", line }, "focus"));
-  }
-
-  /** Show a stage of a lowering beside one of another; `against` is -1 for the same. */
-  pair(trace: number, against: number, left: number, right: number): void {
-    this.pinned = false;
-    this.exact = true;
-    this.store.set({ trace, against, left, right, symbol: "" });
-    queueMicrotask(() => (this.exact = false));
   }
 
   get lines(): Analysis {
@@ -455,11 +416,6 @@ export class Viewer implements View {
 
   focus(): void {
     this.passes.list.element.focus();
-  }
-
-  /** Of a side the lowering and the number of its stage. */
-  of(side: "left" | "right"): { readonly trace: Trace; readonly stage: number } {
-    return { trace: side === "left" ? this.leftTrace : this.trace, stage: this.store.get(side) };
   }
 
   private lineOf(spot: Spot): NotedLine {
@@ -497,7 +453,7 @@ export class Viewer implements View {
 
   /** What each pass costs. */
   costTable(): void {
-    this.dialogs.costTable(this.analysis, this.trace, (stage) => this.goStage(stage));
+    this.dialogs.costTable(this.analysis, this.trace, (stage) => this.choice.go(stage));
   }
 
   close(): void {
