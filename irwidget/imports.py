@@ -135,8 +135,11 @@ _imports = _Imports()
 
 
 def begin() -> None:
-    """Begin to import what the first lowering of a model needs; returns at once."""
-    _imports.begin(OURS + TORCH)
+    """Begin to import what the first lowering of a model needs; returns at once.
+
+    PyTorch itself comes first: a cell that imports it waits for that, and Ctrl-C there leaves no half of it.
+    """
+    _imports.begin((TORCH[0], *OURS, *TORCH[1:]))
 
 
 def end() -> None:

@@ -26,6 +26,8 @@ from irwidget.progress import ProgressLine
 from irwidget.result import save
 
 _log = logging.getLogger(__name__)
+IMPORTING = "in the import of PyTorch, which goes on, "
+"""Where an interrupt ends the waiting only."""
 
 
 @magics_class
@@ -40,7 +42,8 @@ class LowerMagics(Magics):
     route.tag(config=True)
 
     def _parsed(self, line: str, prog: str, *, objects: bool) -> argparse.Namespace:
-        imports.wait(imports.OURS)  # options come with the front ends: an import that Ctrl-C ends leaves half of them
+        with _one_line(IMPORTING):  # options come with the front ends: an import that Ctrl-C ends leaves half of them
+            imports.wait(imports.OURS)
         defaults: dict[str, Any] = {"timeout": self.timeout}
         if "--interactive" not in line:
             defaults["route"] = self.route
@@ -66,7 +69,7 @@ class LowerMagics(Magics):
             check_pipeline(parsed)
         wanted = [] if parsed.interactive and not parsed.to else targets_of(parsed)
         if cells.needs_torch(wanted):
-            with _one_line("in the import of PyTorch, which goes on, "):
+            with _one_line(IMPORTING):
                 imports.wait()  # the cell is about to import some of it, too
         with _interrupts_of(self.shell) as interrupted:
             try:

@@ -62,6 +62,8 @@ def main() -> None:
                     flush=True,
                 )
             if not options.no_rerun:
+                at_once, later = (jupyter.first_diff(imported=imported) for imported in (False, True))
+                print(f"first diff of the first notebook: {later:.0f} ms (limit 1500), {at_once:.0f} after %load_ext")
                 heap, kernel = jupyter.rerun(sizes[0])
                 print(f"20 re-runs: browser heap {heap:.2f} x (limit 1.6), kernel {kernel:.2f} x (limit 1.2)")
                 print(f"a notebook with ten views: {jupyter.ten_views() / 1e6:.2f} MB (limit 1)")

@@ -10,9 +10,10 @@ import nbclient
 import nbformat
 from playwright.sync_api import Browser
 
-from tests.browser.labserver import CHROMIUM, FLAGS, Server
+from tests.browser.labserver import CHROMIUM, FLAGS, Server, evaluate
 
 ROOT = Path(__file__).parents[2]
+FIRST_NOTEBOOK = ROOT / "notebooks/01-first-lowering.ipynb"
 __all__ = ["CHROMIUM", "FLAGS", "Lab", "Server"]
 
 FIRST_CELL = """async () => {
@@ -128,6 +129,22 @@ class Lab:
             "switch": statistics.median(switches), "slowest switch": max(switches),
             "frames per second": 1000 / statistics.mean(frames),
         }  # fmt: skip
+
+    def first_diff(self, *, imported: bool) -> float:
+        """Median milliseconds from Shift+Enter on the first notebook's cell to its diff, in fresh kernels.
+
+        Right after `%load_ext`, or once what that imports in the background is there.
+        """
+        cells = [cell.source for cell in nbformat.read(FIRST_NOTEBOOK, 4).cells if cell.cell_type == "code"]
+        found: list[float] = []
+        for number in range(3):
+            page = self.open(f"first-{imported}-{number}", *cells[:2])
+            page.evaluate(FIRST_CELL)
+            if imported:
+                evaluate(page, "__import__('irwidget.imports', fromlist=['wait']).wait()")
+            found.append(page.evaluate(RUN_CELL, 1)["afterStart"])
+            page.close()
+        return statistics.median(found)
 
     def rerun(self, size: str, times: int = 20) -> tuple[float, float]:
         """Growth of the browser's heap and of the kernel over re-runs of a cell."""
