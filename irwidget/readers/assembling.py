@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from irwidget.readers import ending
-from irwidget.readers.composing import Composer, planned
+from irwidget.readers.composing import Composer
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.grouping import Groups, LoggedCompilation
 from irwidget.readers.log import Log, decoded
+from irwidget.readers.planning import planned
 from irwidget.readers.stages import Told, stages
 from irwidget.trace import ContentCache, Diagnostic, Dump, Failure, Location, Step, Trace
 
@@ -34,8 +35,9 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, la
     told = stages(compilation)
     if not told.stages:
         return None
-    plans, room = planned(log, told.stages)
-    texts = ContentCache(Composer(log, plans).content)
+    plans = planned(log, told)
+    told = plans.told
+    texts = ContentCache(Composer(log, plans.texts).content)
     whole, file = tool or "log", log.name.rpartition("/")[2]
     steps = list(dict.fromkeys(stage.piece.printed.step or whole for stage in told.stages if stage.step >= 0)) or [
         whole
@@ -51,7 +53,7 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, la
             plan.stage.piece.printed.seconds,
             plan.scope,
         )
-        for index, plan in enumerate(plans)
+        for index, plan in enumerate(plans.texts)
     )
     said, failure = _said(log, compilation, told)
     if last and (cut := compilation.pieces[-1].printed).cut:
@@ -61,7 +63,7 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, la
         dumps[-1].language,
         dumps,
         tuple(Step(whole, file, "" if one == whole else one) for one in steps),
-        diagnostics=(*said, *told.remarks, *([room] if room else [])),
+        diagnostics=(*said, *told.remarks, *plans.remarks),
         failure=failure,
         name=called(compilation, name),
     )

@@ -115,6 +115,16 @@ def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: 
     yield from _rest(data, start, end, stop, last=last)
 
 
+def has_differences(data: bytes) -> bool:
+    """Whether below a banner of LLVM's there are differences, and no IR."""
+    lines = data.splitlines(keepends=True)
+    return any(
+        llvm.banner(line.rstrip(b"\r\n")) and llvm.is_difference(b"".join(lines[i + 1 :]))
+        for i, line in enumerate(lines)
+        if b"*** IR " in line
+    )
+
+
 def _trimmed(data: bytes, stop: int) -> int:
     """The end without blank lines."""
     while stop > 0 and data[stop - 1 : stop] in b"\r\n \t":

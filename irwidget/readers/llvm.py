@@ -46,11 +46,8 @@ def banner(line: bytes) -> LLVMBanner | None:
     name, scope, told = _parts(same["of"] if same else rest)
     if found["said"] == "Deleted":
         return LLVMBanner("same", name, scope, told, machine, False, "deleted what it ran on")
-    if same:
-        reason = rest[len(same["of"]) :].strip(" ()")
-        return LLVMBanner(
-            "same", name, scope, told, machine, reason == "invalidated" and found["mark"] is not None, reason
-        )
+    if same and (found["mark"] is None or not rest.endswith("(invalidated)")):  # which the whole module follows
+        return LLVMBanner("same", name, scope, told, machine, False, rest[len(same["of"]) :].strip(" ()"))
     return LLVMBanner("before" if when == "Before" else "after", name, scope, told, machine, True)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from irwidget.errors import UsageError
 from irwidget.readers import banners
 from irwidget.readers.base import LogReader, ReaderInput
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Log
+from irwidget.trace import Trace
 
 
 class PassDumps(LogReader):
@@ -18,6 +20,15 @@ class PassDumps(LogReader):
 
     def recognises(self, given: ReaderInput) -> bool:
         return given.log is not None and any(True for _ in banners.found(given.log))
+
+    def read(self, given: ReaderInput) -> Sequence[Trace]:
+        found = super().read(given)
+        if not found and given.log is not None and banners.has_differences(given.log.head):
+            raise UsageError(
+                f"{given.name} has what -print-changed=diff prints, lines that went and came without the IR around "
+                "them: print it with -print-changed or -print-changed=quiet"
+            )
+        return found
 
     def scan(self, log: Log, start: int = 0) -> Iterator[PrintedDump | Said]:
         return banners.scan(log, start)

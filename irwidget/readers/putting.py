@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import islice
 
 from irwidget.readers import mlir
-from irwidget.trace import Location
+from irwidget.readers.loops import put_loop
+from irwidget.trace import Location, Scope
 
 Places = tuple[Location | None, ...]
 
@@ -45,10 +46,14 @@ class PutTarget:
     """A symbol in it, which tells it from others of the same name."""
     names: frozenset[str] = frozenset()
     """All that it names, where it has no symbol."""
+    loop: str = ""
+    """The loop of that function of LLVM, by its header."""
+    at: int = 0
+    """Where in the log a loop was printed: one goes in after the other, for a later one may have fewer blocks."""
 
     def __str__(self) -> str:
         if self.language != "mlir":
-            return self.symbol
+            return str(Scope(function=self.symbol, loop=self.loop))
         name = f" @{self.symbol}" if self.symbol else ""
         return f"{self.operation}{name}" + (f" of @{self.child}" if self.child and not name else "")
 
@@ -59,6 +64,8 @@ def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | 
     if found is None:
         return None
     start, stop, indent = found
+    if target.loop:
+        part = PlacedText(put_loop(whole.text[start:stop], part.text) or whole.text[start:stop])
     aliases, body = _apart(part.text) if target.language == "mlir" else ("", part.text)
     kept = part.places[aliases.count("\n") :][: body.count("\n")] if part.places else ()
     added, renamed = _aliases(whole.text, aliases, body)

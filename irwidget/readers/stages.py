@@ -38,6 +38,8 @@ class Told:
     running: str = ""
     """The pass that had begun, of a log that has the text before it and ends there."""
     remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    changes: set[int] = field(default_factory=set[int])
+    """The stages before which something changed that the log has no text of."""
 
 
 def stages(compilation: LoggedCompilation) -> Told:
@@ -132,6 +134,7 @@ def _unchanged(
         if piece.printed.options in ("deleted what it ran on", "invalidated"):
             said = f"{piece.printed.name} on {piece.printed.scope}: {piece.printed.options}; the log has no text of it"
             told.remarks.append(Diagnostic("remark", said))
+            told.changes.add(len(told.stages))
         return
     known = last.get(key) or next((last[one] for one in _around(key) if one in last), None)
     if known is not None:

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,41 @@ define i32 @k(i32 %x) {
   ret i32 %y
 }
 """
+
+UNROLLED = """
+define void @main(ptr %0, ptr %1) {
+  br label %3
+3:
+  %4 = phi i64 [ 0, %2 ], [ %9, %3 ]
+  %5 = getelementptr float, ptr %0, i64 %4
+  %6 = load float, ptr %5
+  %7 = fadd float %6, 1.0
+  %8 = getelementptr float, ptr %1, i64 %4
+  store float %7, ptr %8
+  %9 = add i64 %4, 1
+  %10 = icmp ult i64 %4, 3
+  br i1 %10, label %3, label %11
+11:
+  br label %12
+12:
+  %13 = phi i64 [ 0, %11 ], [ %17, %12 ]
+  %14 = getelementptr float, ptr %1, i64 %13
+  %15 = load float, ptr %14
+  %16 = fmul float %15, %15
+  store float %16, ptr %14
+  %17 = add i64 %13, 1
+  %18 = icmp ult i64 %13, 99
+  br i1 %18, label %12, label %19
+19:
+  ret void
+}
+define i32 @other(i32 %x) {
+  %y = add i32 %x, 0
+  ret i32 %y
+}
+"""
+"""A loop that a pass unrolls, and invalidates; values without names, which are numbered anew all the time."""
+NAMED = re.sub(r"^(\d+):", r"v\1:", re.sub(r"%(\d+)", r"%v\1", UNROLLED), flags=re.M).replace("{\n", "{\nv2:\n", 1)
 
 
 def said(tool: str, text: str, *flags: str) -> str:
@@ -137,23 +173,51 @@ def test_a_failed_pass_is_the_failure(flag):
     assert low.dumps[-1].name == "one-shot-bufferize"
 
 
+def defined(text: str) -> dict[str, str]:
+    """The functions: one that is printed alone brings no declarations with it."""
+    return {found[1]: found[0] for found in re.finditer(r"^define [^\n]*@(\w+)\(.*?^}$", text, re.M | re.S)}
+
+
 @pytest.mark.external
 def test_llvm_functions_put_back_are_the_module_but_for_declarations():
     (apart,) = irwidget.open(said("opt", PROGRAM, "-O2", "-S", "-print-after-all"))
     (whole,) = irwidget.open(said("opt", PROGRAM, "-O2", "-S", "-print-after-all", "-print-module-scope"))
     assert [dump.name for dump in apart.dumps] == [dump.name for dump in whole.dumps]
 
-    def defined(text: str) -> dict[str, str]:
-        """The functions: one that is printed alone brings no declarations with it."""
-        return {found[1]: found[0] for found in re.finditer(r"^define [^\n]*@(\w+)\(.*?^}$", text, re.M | re.S)}
-
     compared = [(one, other) for one, other in zip(apart.dumps, whole.dumps, strict=True) if one.scope.whole]
     assert len(compared) > 200
     for one, other in compared:
-        names = [one.scope.anchor] if one.scope.anchor else defined(other.text)
+        names = [one.scope.anchor.rpartition(" ")[2]] if one.scope.anchor else defined(other.text)
         for name in names:  # the inliner empties functions that it does not print
             assert defined(one.text)[name] == defined(other.text)[name], one.name
-    assert sum(bool(dump.scope.loop) for dump in apart.dumps) > 5
+    assert sum(" in function " in dump.scope.anchor for dump in apart.dumps) > 5  # loops are put back, too
+
+
+def _is_of(one: Any, module: Any) -> bool:
+    """Whether a dump is of that run of a pass: and where it shows the module, that is its text."""
+    same = (one.name, str(one.scope)) == (module.name, str(module.scope))
+    return same and (not one.scope.whole or defined(one.text) == defined(module.text))
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("flag", ["-print-after-all", "-print-changed"])
+@pytest.mark.parametrize("program", [UNROLLED, NAMED], ids=["numbered", "named"])
+def test_what_is_shown_as_a_module_is_that_module(program, flag):
+    """Of every pass that is listed; those whose text the log has not are left out, and that is said."""
+    (low,) = irwidget.open(said("opt", program, "-O1", "-S", flag))
+    (whole,) = irwidget.open(said("opt", program, "-O1", "-S", "-print-after-all", "-print-module-scope"))
+    shown = list(low.dumps[1:] if flag == "-print-changed" else low.dumps)
+    count = len(shown)
+    for other in whole.dumps:  # each is one of them, in order
+        if shown and _is_of(shown[0], other):
+            del shown[0]
+    assert not shown
+    left_out = [one.message for one in low.diagnostics if "left out" in one.message]
+    assert (len(left_out), count < len(whole.dumps)) == ((1, True) if flag == "-print-changed" else (0, False))
+    alone = any(dump.scope.loop for dump in low.dumps)
+    assert any("shown by themselves" in one.message for one in low.diagnostics) == alone
+    unrolled = [one for one in low.dumps if one.name == "LoopFullUnrollPass" and one.changed]
+    assert bool(unrolled) == (flag == "-print-after-all")
 
 
 @pytest.mark.external
@@ -202,5 +266,5 @@ def test_differences_are_no_ir():
     (low,) = irwidget.open(said("opt", PROGRAM, "-O1", "-S", "-print-changed=diff"))
     assert [dump.name for dump in low.dumps if dump.changed] == ["input"]
     assert any("-  %s = alloca i32" in one.message for one in low.diagnostics)
-    with pytest.raises(irwidget.UsageError, match="has no dump"):
+    with pytest.raises(irwidget.UsageError, match=r"lines that went and came.*-print-changed=quiet"):
         irwidget.open(said("opt", PROGRAM, "-O1", "-S", "-print-changed=diff-quiet"))

@@ -1,0 +1,258 @@
+"""What each dump of a compilation will show: its own text, or a module that this is put back into."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from irwidget.readers.grouping import Piece
+from irwidget.readers.knowing import Unknown, renumbered, told_of
+from irwidget.readers.log import Log
+from irwidget.readers.loops import put_loop
+from irwidget.readers.printed_text import own
+from irwidget.readers.putting import PlacedText, PutTarget, defined, kind, put, span
+from irwidget.readers.stages import LoggedStage, Told
+from irwidget.trace import Diagnostic, Scope, shared_scope
+
+_ROOM = 1 << 26
+"""Bytes that dumps which are put back into modules may come to together, or so many times the log:"""
+_TIMES = 4
+_LOOKED = 1 << 23
+"""Letters of modules that are gone through for where parts belong, or so many times the log:"""
+_AGAIN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TextPlan:
+    """Where the text of a stage comes from."""
+
+    stage: LoggedStage
+    scope: Scope
+    base: int = -1
+    """The stage whose module it is put into; -1: it is shown as it was printed."""
+    target: PutTarget | None = None
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """How the stages of a compilation are shown."""
+
+    told: Told
+    """What the log tells, without stages that it has no text of."""
+    texts: Sequence[TextPlan]
+    remarks: Sequence[Diagnostic]
+
+
+def planned(log: Log, told: Told) -> Plans:
+    """A plan for each stage: what shows one function, a loop or a nested module is put back where that can be done.
+
+    Where all of it would come to far more than the log, the rest stays by itself; then it is said that the next module
+    differs by what these passes did, too. A pass that changed nothing is left out where the log lacks what it ran on.
+    """
+    planner = _Planner(log)
+    for i, stage in enumerate(told.stages):
+        if i in told.changes:
+            planner.unknown.change()
+        planner.take(stage)
+    made, left_out = planner.made, planner.left_out
+    if not left_out:
+        return Plans(told, made, planner.remarks())
+    number = renumbered(len(made), left_out)
+    gone = set(left_out)
+
+    def moved(at: int) -> int:
+        return number[at] if at >= 0 else -1
+
+    texts = [
+        replace(plan, base=moved(plan.base), stage=replace(plan.stage, like=moved(plan.stage.like)))
+        for i, plan in enumerate(made)
+        if i not in gone
+    ]
+    remarks = [*planner.remarks(), told_of([made[i].stage.name for i in left_out])]
+    kept = replace(told, stages=[plan.stage for plan in texts], numbers=[moved(one) for one in told.numbers])
+    return Plans(kept, texts, remarks)
+
+
+class _Planner:
+    """Plans stage by stage."""
+
+    def __init__(self, log: Log) -> None:
+        self.made: list[TextPlan] = []
+        self.left_out: list[int] = []
+        """The stages whose text is not in the log."""
+        self.unknown = Unknown()
+        self._whole: dict[str, int] = {}
+        """For each language the last stage that shows a module."""
+        self._room = max(_ROOM, _TIMES * log.size)
+        self._modules = _Modules(log)
+        self._left = -1
+        """The first stage that there was no room for."""
+        self._apart = -1
+        """The first loop that was not put back."""
+
+    def take(self, stage: LoggedStage) -> None:
+        """Plan the next stage."""
+        if stage.like >= 0:
+            self._take_unchanged(stage)
+            return
+        piece = stage.piece
+        language = piece.printed.language
+        base = self._whole.get(language, -1)
+        fits = self._room >= 0 and self._modules.room >= 0
+        target = self._modules.target(piece) if base >= 0 and fits else None
+        number = len(self.made)
+        if target is not None:
+            self._room -= self._modules.size
+            self._modules.put(target, piece)
+            self.made.append(TextPlan(stage, shared_scope(anchor=str(target)), base, target, language))
+        else:
+            self._left = number if base >= 0 and not fits and not piece.whole and self._left < 0 else self._left
+            self._apart = number if piece.printed.scope.loop and self._apart < 0 else self._apart
+            self.made.append(TextPlan(stage, stage.scope, language=language))
+        module = target is None and stage.scope.whole
+        self.unknown.take(piece.printed.scope, module=module, apart=target is None)
+        if self.made[-1].scope.whole:
+            self._whole[language] = number
+            if module:
+                self._modules.take(piece)
+
+    def _take_unchanged(self, stage: LoggedStage) -> None:
+        """Nothing changed: of what shows the module that is the module as it is by now, whatever was put into it."""
+        same = self.made[stage.like]
+        whole = same.scope.whole
+        if self.unknown.has(stage.piece.printed.scope) and (whole or same.scope != stage.scope or not same.scope.loop):
+            self.left_out.append(len(self.made))
+        like = self._whole.get(same.language, stage.like) if whole else stage.like
+        anchored = shared_scope(anchor=str(stage.scope)) if whole and not stage.scope.whole else stage.scope
+        self.made.append(TextPlan(replace(stage, like=like), anchored if whole else same.scope, language=same.language))
+
+    def remarks(self) -> list[Diagnostic]:
+        """What to know of all of it."""
+        found: list[Diagnostic] = []
+        if self._left >= 0:
+            found.append(_told_of_room(self.made, self._left))
+        if self._apart >= 0:
+            found.append(_told_of_loops(self.made, self._apart))
+        return found
+
+
+def _told_of_room(plans: Sequence[TextPlan], left: int) -> Diagnostic:
+    """What to know of functions that were not put back for want of room."""
+    return Diagnostic(
+        "remark",
+        f"From dump {left}, {plans[left].stage.name}, on, functions are shown by themselves: put back into their "
+        "module they would be many times the log. A dump of the module after them differs by what they did, too",
+    )
+
+
+def _told_of_loops(plans: Sequence[TextPlan], first: int) -> Diagnostic:
+    """What to know of loops that were not put back."""
+    return Diagnostic(
+        "remark",
+        f"From dump {first}, {plans[first].stage.name}, on, there are loops that are shown by themselves, as their log "
+        "has them: the next text of their function differs by what passes on them did, too (-print-module-scope has "
+        "all of it)",
+    )
+
+
+class _Modules:
+    """What the module that was printed last has become, of each language: what is put into it, and where."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._texts: dict[str, Piece | PlacedText] = {}
+        self._put: dict[str, dict[PutTarget, Piece]] = {}
+        """What has come since the text."""
+        self._known: dict[PutTarget, bool] = {}
+        self._defined: dict[str, Counter[tuple[str, str]]] = {}
+        self._functions: dict[PutTarget, str] = {}
+        """The texts of functions of LLVM that loops were put into."""
+        self.size = 0
+        """Letters of the module that was asked of last."""
+        self.room = max(_LOOKED, _AGAIN * log.size)
+        """Letters that may still be gone through."""
+
+    def take(self, piece: Piece) -> None:
+        """Note a module."""
+        language = piece.printed.language
+        self._texts[language], self._put[language] = piece, {}
+        self._forget(language)
+
+    def put(self, target: PutTarget, piece: Piece) -> None:
+        """Note that a part of it has a newer text."""
+        self._functions.pop(target, None)
+        self._put[target.language].pop(target, None)
+        self._put[target.language][target] = piece
+        if target.child or not target.symbol:  # it may have other functions now
+            self._forget(target.language)
+
+    def _forget(self, language: str) -> None:
+        self._defined.pop(language, None)
+        self._functions.clear()
+        self._known = {target: found for target, found in self._known.items() if target.language != language}
+
+    def target(self, piece: Piece) -> PutTarget | None:
+        """What of the module a dump is a newer text of; None where it is the module itself, or not to be found."""
+        language = piece.printed.language
+        if language not in self._texts or piece.whole or piece.printed.cut:
+            return None
+        if piece.printed.scope.loop:
+            return self._loop(piece)
+        if language == "llvm":
+            target = PutTarget("llvm", "", piece.printed.scope.function)
+        elif language == "mlir":
+            target = PutTarget("mlir", piece.operation, piece.symbol, piece.child, piece.names)
+        else:
+            return None
+        if target not in self._known:
+            self._known[target] = self._has(target)
+        return target if self._known[target] else None
+
+    def _loop(self, piece: Piece) -> PutTarget | None:
+        """The loop of a function that is here; None where it cannot be put into that."""
+        scope = piece.printed.scope
+        function = PutTarget("llvm", "", scope.function)
+        if function not in self._known:
+            self._known[function] = self._has(function)
+        if piece.printed.language != "llvm" or not self._known[function]:
+            return None
+        text = put_loop(self._function(function), own(self._log, piece).text)
+        if text is None:
+            return None
+        self._functions[function] = text
+        return replace(function, loop=scope.loop, at=piece.printed.start)
+
+    def _function(self, target: PutTarget) -> str:
+        """The text of a function as it is by now."""
+        if target not in self._functions:
+            if target in self._put[target.language]:
+                self._functions[target] = own(self._log, self._put[target.language][target]).text
+            else:
+                found = span(self._text(target.language), target)
+                self._functions[target] = self._text(target.language)[found[0] : found[1]] if found else ""
+        return self._functions[target]
+
+    def _has(self, target: PutTarget) -> bool:
+        if target.language not in self._defined:
+            text = self._text(target.language)
+            self.size = len(text)
+            self._defined[target.language] = defined(text, target.language)
+            self.room -= self.size
+        found = self._defined[target.language].get((kind(target.operation), target.symbol), 0)
+        if found == 1 or (not found and target.symbol):
+            return found == 1
+        self.room -= self.size
+        return span(self._text(target.language), target) is not None
+
+    def _text(self, language: str) -> str:
+        text = self._texts[language]
+        if isinstance(text, Piece):
+            text = own(self._log, text)
+        for target, piece in self._put[language].items():
+            text = put(text, own(self._log, piece), target) or text
+            self.room -= len(text.text)
+        self._put[language] = {}
+        self._texts[language] = text
+        return text.text
