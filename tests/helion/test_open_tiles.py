@@ -91,5 +91,16 @@ def test_the_option_of_lower():
     low = irwidget.lower(cut, randn(9), to="helion_mlir", open_tiles=True, config="block_sizes=[4]")
     assert "%block_size_0: index" in low.text
     assert low.kernel.programs == ()
-    with pytest.raises(UsageError, match="helion_triton has the tile sizes of one configuration"):
+    with pytest.raises(UsageError, match="triton_ir has the tile sizes of one configuration"):
+        irwidget.lower(cut, randn(9), to="triton_ir", open_tiles=True)
+    with pytest.raises(UsageError, match="has no option 'open_tiles'"):
         irwidget.lower(cut, randn(9), to="helion_triton", open_tiles=True)
+
+
+def test_of_several_types_each_takes_its_options():
+    to, config = ["helion_mlir", "helion_triton", "triton_ir", "llvm_mlir"], "block_sizes=[4]"
+    opened = irwidget.lower(cut, randn(9), to=to, open_tiles=True, config=config)
+    assert [name for name, low in opened.items() if "block_size_0: index" in low.text] == ["helion_mlir"]
+    assert "i64" in opened["llvm_mlir"].text
+    for name in ("helion_triton", "triton_ir"):
+        assert opened[name].text == irwidget.lower(cut, randn(9), to=name, config=config).text
