@@ -38,6 +38,7 @@ def test_arguments_that_are_no_tuple_swapped_or_too_few():
     lowering = lower_kernel(mm.matmul, (X, Y))
     attempts = {
         "arguments are one tuple": lambda: lower_kernel(mm.matmul, X, Y),
+        "a tuple of 2 is not a Helion kernel. The kernel comes first": lambda: lower_kernel((X, Y), mm.matmul),
         "matmul are one tuple": lambda: lower_kernel(mm.matmul, X),
         "missing a required argument: 'y'": lambda: lower_kernel(mm.matmul, (X,)),
         "x, y) takes a tensor as y, not 3 (int)": lambda: lower_kernel(mm.matmul, (X, 3)),
