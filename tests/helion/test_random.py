@@ -55,12 +55,20 @@ def stirred(x: torch.Tensor, y: torch.Tensor, seed: int) -> torch.Tensor:
     return (x | y) + seed
 
 
-@helion.kernel(config=helion.Config(block_sizes=[4, 8]))
-def stirring(x: torch.Tensor, y: torch.Tensor, seed: int) -> torch.Tensor:
-    out = torch.empty_like(x)
+def mixed(x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    """A line of as many nodes, one of whose operands has fewer dims."""
+    for _ in range(20):
+        x = (x ^ z) * 3 + (x >> 1)
+    return x
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4, 4]))
+def stirring(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, seed: int) -> list[torch.Tensor]:
+    out, other = torch.empty_like(x), torch.empty_like(x)
     for rows, columns in hl.tile(x.size()):
         out[rows, columns] = stirred(x[rows, columns], y[rows, columns], seed)
-    return out
+        other[rows, columns] = mixed(x[rows, columns], z[rows])
+    return [out, other]
 
 
 def test_the_same_numbers_in_every_output_type():
@@ -88,10 +96,12 @@ def test_seeds_come_from_the_host_and_a_print_is_left_out_with_a_remark():
 
 def test_a_run_of_nodes_computes_what_they_compute_one_by_one():
     x, y = torch.randint(-(2**40), 2**40, (2, 9, 11), generator=torch.Generator().manual_seed(0))
-    lowering = lower_kernel(stirring, (x, y, 7), dumps=False)
-    assert lowering.emission.fused
-    assert lowering.mlir.count("linalg.generic") == 2  # the last takes the seed, which no run has
-    assert torch.equal(lowering.run(opt_level=0), stirred(x, y, 7))
+    lowering = lower_kernel(stirring, (x, y, x[:, 0], 7), dumps=False)
+    shown = [link.mlir_lines for link in lowering.links if link.target == "aten.where.self"]
+    assert len(shown) == 9  # each an op, and not a linalg.generic, which takes four lines
+    assert all(len(lines) == 1 for lines in shown)
+    for found, wanted in zip(lowering.run(opt_level=0), (stirred(x, y, 7), mixed(x, x[:, :1])), strict=True):
+        assert torch.equal(found, wanted)
 
 
 @pytest.mark.parametrize("aten", ["tosa", "stablehlo"])
