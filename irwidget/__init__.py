@@ -58,7 +58,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_LAZY[name]), name)
         globals()[name] = value
         return value
-    if name in ("helion", "layouts", "spyre"):
+    if name in ("helion", "layouts", "spyre", "views"):
         return importlib.import_module(f"irwidget.{name}")
     raise AttributeError(f"module 'irwidget' has no attribute {name!r}")
 

@@ -39,7 +39,10 @@ def bind(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bo
         ExportError: Helion refuses the kernel; the message names the kernel's line.
     """
     if not private.is_kernel(kernel):
-        raise UsageError(f"{kernel!r} is not a Helion kernel: decorate a function with @helion.kernel().")
+        what = f"{_kind(kernel)} is not a Helion kernel"
+        if private.is_kernel(args):
+            raise UsageError(f"{what}. The kernel comes first, then its arguments: (kernel, (x, y)).")
+        raise UsageError(f"{what}: decorate a function with @helion.kernel().")
     started = time.perf_counter()
     owner = getattr(kernel, "kernel", kernel)
     if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -92,6 +95,8 @@ def _kind(value: Any) -> str:
     """A value in a few words."""
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
     return f"{value!r:.60} ({type(value).__name__})"
 
 

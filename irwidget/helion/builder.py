@@ -277,16 +277,38 @@ class Builder:
         the result so far comes last.
         """
         destination = tensor.empty(shape, element) if start is None else self.fill(start, shape)
-        rank = len(shape) + (over is not None)
+        kept = len(inputs) + (over is not None)
+        return self._generic(inputs, [destination], over, lambda args, index: [body(args[:kept], index)])[0]
+
+    def elementwise(
+        self,
+        inputs: Sequence[tuple[ir.Value, Sequence[int | None]]],
+        shape: Sequence[int],
+        elements: Sequence[ir.Type],
+        body: Callable[[list[ir.Value]], list[ir.Value]],
+    ) -> list[ir.Value]:
+        """As `generic`, with a result for each of `elements`."""
+        destinations = [tensor.empty(shape, element) for element in elements]
+        return self._generic(inputs, destinations, None, lambda args, _: body(args[: len(inputs)]))
+
+    def _generic(
+        self,
+        inputs: Sequence[tuple[ir.Value, Sequence[int | None]]],
+        destinations: Sequence[ir.Value],
+        over: int | None,
+        body: Callable[[list[ir.Value], Callable[[int], ir.Value]], list[ir.Value]],
+    ) -> list[ir.Value]:
+        own = len(destinations[0].type.shape)
+        rank = own + (over is not None)
+        walked = [*inputs, *((destination, range(own)) for destination in destinations)]
         made = linalg.GenericOp(
-            [destination.type],
+            [destination.type for destination in destinations],
             [value for value, _ in inputs],
-            [destination],
-            [self._projection(rank, dims) for _, dims in [*inputs, (destination, range(len(shape)))]],
-            ir.ArrayAttr.get([self._parallel] * len(shape) + [self._reduction] * (over is not None), self.context),
+            destinations,
+            [self._projection(rank, dims) for _, dims in walked],
+            ir.ArrayAttr.get([self._parallel] * own + [self._reduction] * (over is not None), self.context),
         )
-        types = [value.type.element_type for value, _ in inputs] + [element]
-        block = made.regions[0].blocks.append(*types)
+        block = made.regions[0].blocks.append(*(value.type.element_type for value, _ in walked))
         indices: dict[int, ir.Value] = {}
 
         def index(dim: int) -> ir.Value:
@@ -295,8 +317,8 @@ class Builder:
             return indices[dim]
 
         with ir.InsertionPoint(block):
-            linalg.yield_([body(list(block.arguments)[: len(inputs) + (over is not None)], index)])
-        return made.results[0]
+            linalg.yield_(body(list(block.arguments), index))
+        return list(made.results)
 
     def _projection(self, rank: int, dims: Sequence[int | None]) -> ir.AffineMap:
         results = [

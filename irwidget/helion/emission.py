@@ -10,6 +10,7 @@ from irwidget.helion import (
     atomics,
     control,
     dot_scaled,
+    fusion,
     helion_mlir_ops,
     memory,
     quantized,
@@ -20,36 +21,40 @@ from irwidget.helion import (
     verify,
 )
 from irwidget.helion.bound import Binding
-from irwidget.helion.emitter import Emission, Emitter
+from irwidget.helion.emitter import Emitter
 from irwidget.helion.passes import shared_context
+from irwidget.helion.values import Emission
 from irwidget.trace import Diagnostic
 
 RULES = (aten, atomics, control, dot_scaled, helion_mlir_ops, memory, quantized, reductions, scans, sorting, tiles)
 """The modules that say how ops become MLIR: each registers its handlers when it is imported."""
 
 
-def emit(binding: Binding) -> Emission:
+def emit(binding: Binding, *, fuse: bool = True) -> Emission:
     """The raw module, verified: with open sizes where Helion left them open, unless an op needs their numbers.
+
+    Without `fuse`, each node is an op of its own.
 
     Raises:
         UnsupportedError: an op has no form in stock MLIR, or the module does not verify; names the node.
     """
+    plan = fusion.plan if fuse else None
     if binding.turns:
         try:
-            return _verified(Emitter(binding, shared_context()).emit())
+            return _verified(Emitter(binding, shared_context(), plan).emit())
         except UnsupportedError as error:
             binding.unroll()
-            emission = emit(binding)
+            emission = emit(binding, fuse=fuse)
             reason = f"reduction_loops is the attribute alone, and each reduction is taken whole: {error}"
             return replace(emission, remarks=(*emission.remarks, Diagnostic("remark", reason)))
     try:
-        return _verified(Emitter(binding, shared_context()).emit())
+        return _verified(Emitter(binding, shared_context(), plan).emit())
     except UnsupportedError as error:
         if not binding.free:
             raise
         reason = f"the sizes are those that the kernel was bound with: {error}"
     binding.free = frozenset()
-    emission = _verified(Emitter(binding, shared_context()).emit())
+    emission = _verified(Emitter(binding, shared_context(), plan).emit())
     return replace(emission, remarks=(*emission.remarks, Diagnostic("remark", reason)))
 
 

@@ -7,7 +7,7 @@ so far, the loops around the current place, and the function's arguments.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from irwidget.helion.builder import DYNAMIC, Builder, Size
 from irwidget.helion.handlers import ANY_ATEN, Handler, handler_for
 from irwidget.helion.nodes import AtenImporter
 from irwidget.helion.symbols import expression, static_value
-from irwidget.helion.values import HostScalar, HostTensor, TileLoop
+from irwidget.helion.values import Emission, HostScalar, HostTensor, TileLoop
 from irwidget.private_torch import OpOverload, storage_id
 from irwidget.trace import Diagnostic, Location, Node
 
@@ -29,21 +29,7 @@ CONFIGURATION = "helion.config"
 """The attribute of a module that has the configuration, as far as it says something."""
 
 
-@dataclass
-class Emission:
-    """What the emitter made: the raw module, its arguments, and how each node was normalised."""
-
-    module: ir.Module
-    tensors: list[HostTensor]
-    scalars: list[HostScalar]
-    normalised: list[str]
-    nodes: dict[str, Node]
-    """Every emitted node by name, in the order of emission."""
-    seconds: float = 0.0
-    aten_nodes: int = 0
-    remarks: tuple[Diagnostic, ...] = ()
-    ops: frozenset[str] = frozenset()
-    """The ops of the torch dialect in the module."""
+Plan = Callable[[Any, Any], dict[Any, Handler]]
 
 
 class PlacedError(UnsupportedError):
@@ -59,9 +45,11 @@ class _Frame:
 class Emitter:
     """Emits one kernel. Handlers use the public attributes and methods."""
 
-    def __init__(self, binding: Binding, context: ir.Context) -> None:
+    def __init__(self, binding: Binding, context: ir.Context, plan: Plan | None = None) -> None:
         self.binding = binding
         self.context = context
+        self.plan = plan
+        """Says what emits nodes that become one op."""
         self.builder = Builder(context)
         self.importer = AtenImporter(context)
         self.loops: dict[int, TileLoop] = {}
@@ -75,10 +63,12 @@ class Emitter:
         self.nodes: dict[str, Node] = {}
         self.block_arguments: dict[int, ir.Value] = {}
         """Of a module for many configurations, the arguments that say the tile sizes of blocks."""
+        self.runs: dict[Any, Handler] = {}
         self.instead: dict[Any, Handler] = {}
         """What emits single nodes where the rule of their op does not."""
         self.remarks: list[Diagnostic] = []
         """What is to be said of nodes that are lowered in another way than one may expect."""
+        self.fused = False
         self._frames = [_Frame("host", self._kernel_location())]
         self._entry: ir.Block | None = None
         self._used_names: set[str] = set()
@@ -112,6 +102,7 @@ class Emitter:
             self.importer.imported,
             tuple(self.remarks),
             frozenset(self.importer.ops),
+            self.fused,
         )
 
     def remark(self, message: str) -> None:
@@ -184,6 +175,8 @@ class Emitter:
         """Emit a graph at the current place; its placeholders stand for `arguments`. Returns its outputs."""
         pending = list(arguments)
         outputs: list[Any] = []
+        if self.plan is not None:
+            self.runs.update(self.plan(self, info.graph))
         outer = dict(self.symbol_values)  # what is computed in a region is not known outside
         self._frames.append(_Frame(str(info.name), self._frames[-1].location))
         try:
@@ -205,12 +198,14 @@ class Emitter:
 
     def run_nodes(self, nodes: Sequence[Any]) -> None:
         """Emit nodes of the current graph at the current place, where they have values of their own."""
+        runs, self.runs = self.runs, {}  # each is asked for by itself
         for node in nodes:
             self._run_node(node)
+        self.runs = runs
 
     def _run_node(self, node: Any) -> None:
         frame = self._frames[-1]
-        location = self._source(node) or frame.location
+        location = self.source_of(node) or frame.location
         frame.location = location
         name = f"{frame.graph}.{node.name}"
         target = private.target_name(node.target)
@@ -245,7 +240,7 @@ class Emitter:
 
     def _handler(self, node: Any, target: str) -> Handler:
         """What emits a node: the rule for its op, or the importer of ATen ops."""
-        handler = self.instead.get(node) or handler_for(target)
+        handler = self.instead.get(node) or self.runs.get(node) or handler_for(target)
         if handler is None and isinstance(node.target, OpOverload):
             handler = handler_for(ANY_ATEN)
         if handler is None:
@@ -422,7 +417,7 @@ class Emitter:
         location = ir.Location.name(name, self._mlir_location(name, self._kernel_location()))
         value = self._block.add_argument(kind, location)
         self.tensors[fake] = HostTensor(
-            name, origin.host_str(), fake.dtype, shape, strides, value, _storage(fake) in written
+            name, origin.host_str(), fake.dtype, shape, strides, value, storage_id(fake) in written
         )
 
     def _strides(self, fake: Any) -> tuple[int, ...] | None:
@@ -466,7 +461,7 @@ class Emitter:
                 if name == "store" or name.startswith("atomic_"):
                     target = node.args[0]
                     if isinstance(target, torch.fx.Node) and isinstance(target.meta.get("val"), torch.Tensor):
-                        written.add(_storage(target.meta["val"]))
+                        written.add(storage_id(target.meta["val"]))
         return written
 
     # --- places ---------------------------------------------------------------------------
@@ -475,7 +470,8 @@ class Emitter:
         code = self.binding.kernel.fn.__code__
         return Location(code.co_filename, code.co_firstlineno)
 
-    def _source(self, node: Any) -> Location | None:
+    def source_of(self, node: Any) -> Location | None:
+        """The kernel's line that a node is of."""
         location = node.meta.get("location")
         if location is None or not getattr(location, "filename", None):
             return None
@@ -486,7 +482,3 @@ class Emitter:
             return ir.Location.name(name, context=self.context)
         place = ir.Location.file(location.file, location.line, location.column, context=self.context)
         return ir.Location.name(name, place, context=self.context)
-
-
-def _storage(fake: Any) -> Any:
-    return storage_id(fake)

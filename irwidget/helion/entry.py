@@ -39,18 +39,30 @@ class HelionOptions:
         read=str,
         flag="--config",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleOptions(HelionOptions):
+    """The options of the module of stock dialects."""
+
     open_tiles: bool = option(
         False, "tile sizes as arguments: one module for all configurations with tiles of at most these sizes"
     )
 
 
-def _target(name: str, language: str, summary: str, *needs: str) -> Target:
-    return Target(name, "helion", language, summary=summary, options=HelionOptions, needs=needs)
+def _target(name: str, language: str, summary: str, *needs: str, options: type = HelionOptions) -> Target:
+    return Target(name, "helion", language, summary=summary, options=options, needs=needs)
 
 
 TARGETS = (
     _target("helion_device_ir", "fx", "Helion's Device IR graphs"),
-    _target("helion_mlir", "mlir", "one module of stock dialects; --aten says how ATen ends up", "torch-mlir"),
+    _target(
+        "helion_mlir",
+        "mlir",
+        "one module of stock dialects; --aten says how ATen ends up",
+        "torch-mlir",
+        options=ModuleOptions,
+    ),
     _target("helion_triton", "python", "the Triton program that Helion generates", "triton"),
 )
 _TO_LLVM = ("llvm_mlir", "llvm_ir")
@@ -82,7 +94,7 @@ class _HelionKernel(KernelBegun):
     def make(self, target: Target, options: Options) -> Made:
         if not helion.is_kernel(self.given.obj):
             raise base.refuse_kind(self.given.obj, target.name, "a Helion kernel (@helion.kernel)")
-        if self.given.options.get("open_tiles") and target.name not in _OF_MLIR:
+        if dict(options.target).get("open_tiles") and target.name not in _OF_MLIR:
             raise UsageError(f"{target.name} has the tile sizes of one configuration; open_tiles is for helion_mlir.")
         if target.front_end == "triton":
             return Made(self._by_triton(target.name, options))

@@ -26,6 +26,7 @@ from irwidget.helion.bound import Binding
 from irwidget.helion.configuration import Chosen
 from irwidget.helion.symbols import expression, static_value
 from irwidget.helion.values import HostScalar, HostTensor
+from irwidget.private_torch import FakeTensor
 from irwidget.toolchain import locations
 from irwidget.toolchain.events import Invocation, MemRef, Value
 from irwidget.toolchain.execute import CRASHED
@@ -126,8 +127,9 @@ def _check(binding: Binding, arguments: Sequence[Any]) -> None:
     for number_of, (fake, given) in enumerate(zip(binding.bound.fake_args, arguments, strict=False)):
         if not isinstance(given, torch.Tensor) or not isinstance(fake, torch.Tensor):
             continue
-        if given.device.type == "meta":
-            raise UsageError("Running needs tensors with data; these are meta tensors.")
+        if given.device.type == "meta" or isinstance(given, FakeTensor):
+            kind = "fake" if isinstance(given, FakeTensor) else "meta"
+            raise UsageError(f"Running needs tensors with data; these are {kind} tensors.")
         with binding.entered():
             wanted = [static_value(binding, size) for size in fake.shape]
         fits = given.dtype == fake.dtype and given.ndim == fake.ndim

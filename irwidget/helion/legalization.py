@@ -9,7 +9,7 @@ from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UnsupportedError
 from irwidget.helion import extrema, pipelines, wide_integers
-from irwidget.helion.emitter import Emission
+from irwidget.helion.values import Emission
 from irwidget.toolchain import locations
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Diagnostic, Failure, Node, Step

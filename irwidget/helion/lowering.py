@@ -11,14 +11,14 @@ from typing import Any, Literal
 from irwidget import display
 from irwidget.errors import UsageError, near
 from irwidget.helion import display as printing
-from irwidget.helion import execute, legalization, linking, pipelines, stages, triton, triton_lines, verify
+from irwidget.helion import execute, fusion, legalization, linking, pipelines, stages, triton, triton_lines, verify
 from irwidget.helion.binding import bind
 from irwidget.helion.bound import Binding
 from irwidget.helion.check import checked
 from irwidget.helion.emission import emit
-from irwidget.helion.emitter import Emission
 from irwidget.helion.passes import bytecode, shared_context
 from irwidget.helion.programs import Programs, programs
+from irwidget.helion.values import Emission
 from irwidget.lazy import cached_property
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
@@ -233,10 +233,17 @@ class EmittedKernel:
         """As `lower_kernel`, from here on."""
         pipelines.check(aten)
         started = time.perf_counter()
-        trace, code = stages.run(self.binding, self.emission, aten, _options(options))
+        emission = self.emission if aten in fusion.TAKE or not self.emission.fused else self._one_by_one
+        trace, code = stages.run(self.binding, emission, aten, _options(options))
         passes = time.perf_counter() - started
-        seconds = {"bind": self.binding.seconds, "emit": self.emission.seconds, "passes": passes}
-        return _lowering(self.binding, self.emission, aten, trace, code, seconds)
+        seconds = {"bind": self.binding.seconds, "emit": emission.seconds, "passes": passes}
+        return _lowering(self.binding, emission, aten, trace, code, seconds)
+
+    @cached_property
+    def _one_by_one(self) -> Emission:
+        """With an op of its own for each node."""
+        emission = emit(self.binding, fuse=False)
+        return replace(emission, remarks=tuple(dict.fromkeys((*self.emission.remarks, *emission.remarks))))
 
 
 def emit_kernel(kernel: Any, args: Sequence[Any], config: Any = None, *, open_tiles: bool = False) -> EmittedKernel:

@@ -11,9 +11,9 @@ from typing import Any
 
 from irwidget.helion import finishing, legalization, pipelines, whole
 from irwidget.helion.bound import Binding
-from irwidget.helion.emitter import Emission
 from irwidget.helion.passes import bytecode, shared_context
 from irwidget.helion.programs import summaries
+from irwidget.helion.values import Emission
 from irwidget.toolchain import mlir
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Computed, Content, Dump, Step, Trace, dump, renumbered

@@ -1,4 +1,4 @@
-"""What stands for Helion's loops, tensors and numbers in the module."""
+"""What stands for Helion's loops, tensors and numbers in the module, and the module itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from irwidget.helion.bindings import ir
 from irwidget.helion.builder import Size
+from irwidget.trace import Diagnostic, Node
 
 
 @dataclass
@@ -81,3 +82,22 @@ class HostScalar:
     name: str
     expression: str
     value: ir.Value
+
+
+@dataclass
+class Emission:
+    """What the emitter made: the raw module, its arguments, and how each node was normalised."""
+
+    module: ir.Module
+    tensors: list[HostTensor]
+    scalars: list[HostScalar]
+    normalised: list[str]
+    nodes: dict[str, Node]
+    """Every emitted node by name, in the order of emission."""
+    seconds: float = 0.0
+    aten_nodes: int = 0
+    remarks: tuple[Diagnostic, ...] = ()
+    ops: frozenset[str] = frozenset()
+    """The ops of the torch dialect in the module."""
+    fused: bool = False
+    """Whether nodes are ops of one `linalg.generic`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import resource
 import signal
@@ -150,15 +151,25 @@ def cgroup_limits(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path
     In a container the path of a group may be the host's, of which only the root is mounted.
     """
     found: list[int] = []
-    with contextlib.suppress(OSError):
-        for line in groups.read_text(encoding="utf-8", errors="replace").splitlines():
-            _, controllers, path = line.split(":", 2)
-            if controllers and "memory" not in controllers.split(","):
-                continue
-            root, name = (mounted / "memory", "memory.limit_in_bytes") if controllers else (mounted, "memory.max")
-            inner = root / path.lstrip("/")
-            for folder in {root, inner, *inner.parents}:
-                if folder.is_relative_to(root):
-                    with contextlib.suppress(OSError, ValueError):  # v2 says `max` for none
-                        found.append(int((folder / name).read_text(encoding="ascii")))
+    try:
+        text = groups.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return found
+    for file in _limit_files(text, mounted):
+        with contextlib.suppress(OSError, ValueError), open(file, encoding="ascii") as limit:  # v2 says `max` for none
+            found.append(int(limit.read()))
     return found
+
+
+@functools.lru_cache(maxsize=4)
+def _limit_files(groups: str, mounted: Path) -> tuple[str, ...]:
+    """The files in which the limits of these control groups stand, if they are there; only what is in them changes."""
+    found: list[str] = []
+    for line in groups.splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root, name = (mounted / "memory", "memory.limit_in_bytes") if controllers else (mounted, "memory.max")
+        inner = root / path.lstrip("/")
+        found += [str(folder / name) for folder in {root, inner, *inner.parents} if folder.is_relative_to(root)]
+    return tuple(found)

@@ -433,13 +433,14 @@ def two_phases(x: torch.Tensor) -> torch.Tensor:
 
 @helion.kernel()
 def tile_facts(x: torch.Tensor) -> torch.Tensor:
-    out = torch.empty([4, x.size(0)], dtype=torch.int32, device=x.device)
+    out = torch.empty([5, x.size(0)], dtype=torch.int32, device=x.device)
     for tile in hl.tile(x.size(0)):
         one = torch.ones_like(x[tile], dtype=torch.int32)
         out[0, tile] = one * tile.begin
         out[1, tile] = one * tile.end
         out[2, tile] = one * tile.id
         out[3, tile] = tile.index
+        out[4, tile] = one * tile.count
     return out
 
 

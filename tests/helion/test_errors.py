@@ -11,6 +11,7 @@ from irwidget.errors import ExportError, ToolError, UnsupportedError, UsageError
 from irwidget.helion import lower_kernel
 from irwidget.helion.bindings import ir
 from irwidget.helion.handlers import _handlers
+from irwidget.private_torch import FakeTensorMode
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
 
@@ -38,11 +39,14 @@ def test_arguments_that_are_no_tuple_swapped_or_too_few():
     lowering = lower_kernel(mm.matmul, (X, Y))
     attempts = {
         "arguments are one tuple": lambda: lower_kernel(mm.matmul, X, Y),
+        "a tuple of 2 is not a Helion kernel. The kernel comes first": lambda: lower_kernel((X, Y), mm.matmul),
         "matmul are one tuple": lambda: lower_kernel(mm.matmul, X),
         "missing a required argument: 'y'": lambda: lower_kernel(mm.matmul, (X,)),
         "x, y) takes a tensor as y, not 3 (int)": lambda: lower_kernel(mm.matmul, (X, 3)),
         "lowered for (20, 30) torch.float32, not (30, 12) torch.float32 for x.": lambda: lowering.run(Y, X),
         "does not take these 1 arguments": lambda: lowering.run(X),
+        "these are meta tensors": lambda: lowering.run(X.to("meta"), Y.to("meta")),
+        "these are fake tensors": lambda: lowering.run(*map(FakeTensorMode().from_tensor, (X, Y))),
     }
     for said, attempt in attempts.items():
         with pytest.raises(UsageError) as raised:

@@ -22,15 +22,15 @@ from tests.helion.cases import difference, randn
 def cut(x: torch.Tensor) -> list[torch.Tensor]:
     """What depends on how the work is cut: positions, sizes and numbers of tiles, their sums."""
     n = x.size(0)
-    out, starts, ends, sizes, numbers = (torch.empty([n]) for _ in range(5))
+    out, starts, ends, sizes, numbers, counts = (torch.empty([n]) for _ in range(6))
     total = torch.zeros([1])
     for tile in hl.tile(n):
         out[tile] = hl.cumsum(x[tile], dim=0) + x[tile].amax(0)
         zero = torch.zeros_like(x[tile])
         starts[tile], ends[tile] = zero + tile.begin, zero + tile.end
-        sizes[tile], numbers[tile] = zero + tile.block_size, zero + tile.id
+        sizes[tile], numbers[tile], counts[tile] = zero + tile.block_size, zero + tile.id, zero + tile.count
         hl.atomic_add(total, [0], x[tile].sum(0))
-    return [out, starts, ends, sizes, numbers, total]
+    return [out, starts, ends, sizes, numbers, counts, total]
 
 
 def expected(x: torch.Tensor, size: int) -> list[torch.Tensor]:
@@ -38,7 +38,8 @@ def expected(x: torch.Tensor, size: int) -> list[torch.Tensor]:
     at = torch.arange(len(x)) // size
     end = (at * size + size).clamp(max=len(x)).float()
     running = torch.cat([tile.cumsum(0) + tile.amax() for tile in tiles])
-    return [running, (at * size).float(), end, torch.full([len(x)], float(size)), at.float(), x.sum().reshape(1)]
+    sizes, counts = torch.full([len(x)], float(size)), torch.full([len(x)], float(len(tiles)))
+    return [running, (at * size).float(), end, sizes, at.float(), counts, x.sum().reshape(1)]
 
 
 @pytest.mark.parametrize("aten", ["linalg-on-tensors", "tosa"])
@@ -91,5 +92,16 @@ def test_the_option_of_lower():
     low = irwidget.lower(cut, randn(9), to="helion_mlir", open_tiles=True, config="block_sizes=[4]")
     assert "%block_size_0: index" in low.text
     assert low.kernel.programs == ()
-    with pytest.raises(UsageError, match="helion_triton has the tile sizes of one configuration"):
+    with pytest.raises(UsageError, match="triton_ir has the tile sizes of one configuration"):
+        irwidget.lower(cut, randn(9), to="triton_ir", open_tiles=True)
+    with pytest.raises(UsageError, match="has no option 'open_tiles'"):
         irwidget.lower(cut, randn(9), to="helion_triton", open_tiles=True)
+
+
+def test_of_several_types_each_takes_its_options():
+    to, config = ["helion_mlir", "helion_triton", "triton_ir", "llvm_mlir"], "block_sizes=[4]"
+    opened = irwidget.lower(cut, randn(9), to=to, open_tiles=True, config=config)
+    assert [name for name, low in opened.items() if "block_size_0: index" in low.text] == ["helion_mlir"]
+    assert "i64" in opened["llvm_mlir"].text
+    for name in ("helion_triton", "triton_ir"):
+        assert opened[name].text == irwidget.lower(cut, randn(9), to=name, config=config).text

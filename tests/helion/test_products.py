@@ -1,5 +1,7 @@
 """The order of a product's loops where the kernel runs."""
 
+import helion
+import helion.language as hl
 import pytest
 import torch
 
@@ -56,3 +58,22 @@ def test_a_product_accumulates_into_what_it_is_added_to(name: str):
     assert (
         difference(lowering.run(*case.inputs(), opt_level=0, check_bounds=True), case.expected(*case.inputs())) < 1e-4
     )
+
+
+@helion.kernel(config=helion.Config(block_sizes=[16, 16, 16]))
+def used_twice(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0), y.size(1)])
+    for rows, columns in hl.tile(out.size()):
+        total = hl.zeros([rows, columns])
+        for inner in hl.tile(x.size(1)):
+            product = torch.mm(x[rows, inner], y[inner, columns])
+            total = (total + product) - product * product
+        out[rows, columns] = total
+    return out
+
+
+def test_a_product_that_is_used_elsewhere_stays_one():
+    x, y = torch.randn(16, 32), torch.randn(32, 16)
+    products = [x[:, k : k + 16] @ y[k : k + 16] for k in (0, 16)]
+    lowering = lower_kernel(used_twice, (x, y), dumps=False)
+    assert difference(lowering.run(opt_level=0), sum(p - p * p for p in products)) < 1e-3

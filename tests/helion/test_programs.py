@@ -63,10 +63,14 @@ def test_the_drawing_says_the_number_of_each_tile():
 
 
 def test_persistent_programs_take_several_tiles():
-    for kind, wanted in (("interleaved", [i % 132 for i in range(300)]), ("blocked", [i // 3 for i in range(300)])):
-        binding = bind(pw.exp_forward, (torch.empty(300),), {"block_sizes": [1], "pid_type": f"persistent_{kind}"})
+    for kind, count, program in (
+        ("interleaved", 300, lambda tile: tile % 132),
+        ("blocked", 300, lambda tile: tile // 3),
+        ("blocked", 264, lambda tile: tile // 2),
+    ):
+        binding = bind(pw.exp_forward, (torch.empty(count),), {"block_sizes": [1], "pid_type": f"persistent_{kind}"})
         (loop,) = programs.programs(binding)
-        assert [loop.of_tile[(i,)] for i in range(300)] == wanted
+        assert loop.of_tile == {(tile,): program(tile) for tile in range(count)}
 
 
 @helion.kernel(config=helion.Config(block_sizes=[4, 8]))

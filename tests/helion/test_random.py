@@ -46,9 +46,39 @@ def wide(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     return [added, taken, doubled, left, places, short]
 
 
+def stirred(x: torch.Tensor, y: torch.Tensor, seed: int) -> torch.Tensor:
+    """What both a kernel and PyTorch compute: every op that a run of nodes may have, on a line."""
+    for _ in range(9):
+        # fmt: off
+        x, y = torch.where((x ^ y) < 3, -(x | 5) * (x & y), ((x << 1) & 0x7FFFFFFF) - (y >> 2)), (y.to(torch.float32) * 0.75 - 1.5 + x.to(torch.float32)).to(torch.int64)  # noqa: E501
+        # fmt: on
+    return (x | y) + seed
+
+
+def mixed(x: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    """A line of as many nodes, one of whose operands has fewer dims."""
+    for _ in range(20):
+        x = (x ^ z) * 3 + (x >> 1)
+    return x
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4, 4]))
+def stirring(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, seed: int) -> list[torch.Tensor]:
+    out, other = torch.empty_like(x), torch.empty_like(x)
+    for rows, columns in hl.tile(x.size()):
+        out[rows, columns] = stirred(x[rows, columns], y[rows, columns], seed)
+        other[rows, columns] = mixed(x[rows, columns], z[rows])
+    return [out, other]
+
+
 def test_the_same_numbers_in_every_output_type():
+    """Helion's many nodes are one op in linalg and tosa, each a line of its own, and one by one in the others."""
     kernel = emit_kernel(drawn, (torch.ones(100), 3))
-    first, *others = [kernel.lower(a, dumps=False).run(opt_level=0) for a in ("linalg-on-tensors", "tosa", "stablehlo")]
+    lowerings = [kernel.lower(aten, dumps=False) for aten in ("linalg-on-tensors", "tosa", "stablehlo", "raw")]
+    first, *others = [lowering.run(opt_level=0) for lowering in lowerings[:3]]
+    assert [lowering.mlir.count("linalg.generic") for lowering in lowerings] == [13, 5, 3, 204]
+    assert lowerings[3].mlir.count("torch.aten.") > 900
+    assert sum(bool(link.mlir_lines) for link in lowerings[0].links) > 800
     assert 0.4 < first[0].mean() < 0.6
     assert set(first[1].tolist()) == set(range(10))
     for other in others:
@@ -62,6 +92,16 @@ def test_seeds_come_from_the_host_and_a_print_is_left_out_with_a_remark():
     assert 0.4 < first.mean() < 0.6
     assert not torch.equal(first, second)
     assert "device_print is left out" in str(lowering.diagnostics[0])
+
+
+def test_a_run_of_nodes_computes_what_they_compute_one_by_one():
+    x, y = torch.randint(-(2**40), 2**40, (2, 9, 11), generator=torch.Generator().manual_seed(0))
+    lowering = lower_kernel(stirring, (x, y, x[:, 0], 7), dumps=False)
+    shown = [link.mlir_lines for link in lowering.links if link.target == "aten.where.self"]
+    assert len(shown) == 9  # each an op, and not a linalg.generic, which takes four lines
+    assert all(len(lines) == 1 for lines in shown)
+    for found, wanted in zip(lowering.run(opt_level=0), (stirred(x, y, 7), mixed(x, x[:, :1])), strict=True):
+        assert torch.equal(found, wanted)
 
 
 @pytest.mark.parametrize("aten", ["tosa", "stablehlo"])
