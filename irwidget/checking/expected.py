@@ -52,6 +52,8 @@ class ExpectedResult:
     """For each element, how far a right result may be from `exact` (from `want` where that is None)."""
     others: tuple[torch.Tensor, ...] = ()
     """Values of integers and booleans that another rounding before them gives."""
+    open: torch.Tensor | None = None
+    """Which elements may be anything, because PyTorch does not say what they are."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,7 @@ def _case(
 ) -> ExpectedCall:
     import torch
 
+    from irwidget.checking import unsettled
     from irwidget.checking.evaluate import Rounding, Wide
     from irwidget.private_torch import called_as_written, pytree
 
@@ -286,12 +289,15 @@ def _case(
                 Wide(program.module, rounding.rounds, seed).run(*_copies(fed), enable_io_processing=False)
                 for seed in (None, *range(samples_wanted))
             ]
+            others = unsettled.evaluations(program.module, lambda: _copies(fed))
         call = model.module() if isinstance(model, torch.export.ExportedProgram) else model
         returned = call(*args, **kwargs)
         wanted = _wanted(program, returned, call, named)
     _refuse_dtypes(program, wanted)
     made = [
-        result_of(label, want, one, [sample[i] for sample in samples])
+        unsettled.marked(
+            result_of(label, want, one, [sample[i] for sample in samples]), one, [other[i] for other in others]
+        )
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
         if not _is_none(label, want, one)
     ]

@@ -1,0 +1,97 @@
+"""Elements that PyTorch leaves open: memory that nothing has written, and which of equal elements comes first.
+
+The program is evaluated again with other such memory and other such orders: what changes with them is anybody's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx import Node
+
+from irwidget.checking.evaluate import EMPTIES, Wide, call
+from irwidget.checking.growth import name_of
+from irwidget.private_torch import pytree
+
+if TYPE_CHECKING:
+    from irwidget.checking.expected import ExpectedResult
+
+_ORDERS = frozenset("sort topk kthvalue median nanmedian mode".split())
+"""Operations whose places of equal elements may be in any order."""
+_SEEDS = range(12)
+"""The first two of the orders are as they lie and the other way round."""
+
+
+def evaluations(module: torch.fx.GraphModule, fed: Callable[[], list[Any]]) -> list[Sequence[Any]]:
+    """The results of the program with other choices where there are any, each for fresh inputs; often none."""
+    if not any(name_of(node) in _ORDERS | EMPTIES for node in module.graph.nodes if node.op == "call_function"):
+        return []
+    return [_Otherwise(module, seed).run(*fed(), enable_io_processing=False) for seed in _SEEDS]
+
+
+def marked(result: ExpectedResult, exact: Any, others: Sequence[Any]) -> ExpectedResult:
+    """The result, with the elements marked in which other evaluations are not the exact one."""
+    if not others or not isinstance(exact, torch.Tensor):
+        return result
+    real = result.allowed is not None
+    allowed = torch.zeros(exact.shape) if result.allowed is None else result.allowed
+    same = [
+        (other == exact) | (other.isnan() & exact.isnan()) | ((other - exact).abs() <= allowed)
+        if real
+        else other == exact
+        for other in others
+    ]
+    mask = ~torch.stack(same).all(0)
+    if not bool(mask.any()):
+        return result
+    return replace(result, open=mask, allowed=torch.where(mask, math.inf, allowed) if real else None)
+
+
+class _Otherwise(Wide):
+    """The program in float64, with ones in memory that is not written, and equal elements in another order."""
+
+    def __init__(self, module: torch.fx.GraphModule, seed: int) -> None:
+        super().__init__(module, {})
+        self._seed = seed
+
+    def _compute(self, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = name_of(node)
+        if name in EMPTIES:
+            return pytree.tree_map(torch.ones_like, super()._compute(node, args, kwargs))
+        if name not in _ORDERS or not args[0].dim() or kwargs.get("stable") or "dim" not in _names(node):
+            return super()._compute(node, args, kwargs)
+        return _reordered(node, args, kwargs, self._seed)
+
+
+def _names(node: Node) -> list[str]:
+    target: Any = node.target
+    return [argument.name for argument in target._schema.arguments]
+
+
+def _given(node: Node, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The argument of a name, or its default."""
+    target: Any = node.target
+    at = _names(node).index(name)
+    return args[at] if at < len(args) else kwargs.get(name, target._schema.arguments[at].default_value)
+
+
+def _reordered(node: Node, args: Sequence[Any], kwargs: dict[str, Any], seed: int) -> Any:
+    """Values and places of the elements in another order; of `topk` that is not sorted, these too."""
+    dim, length = _given(node, "dim", args, kwargs), args[0].shape[_given(node, "dim", args, kwargs)]
+    random = torch.Generator().manual_seed(seed)
+    lying = torch.arange(length)
+    order = (lying, lying.flip(0))[seed] if seed < 2 else torch.randperm(length, generator=random)
+    x = args[0].index_select(dim, order)
+    if name_of(node) == "sort":  # stable, so that equal elements come as they lie
+        values, places = torch.sort(x, dim=dim, descending=_given(node, "descending", args, kwargs), stable=True)
+    else:
+        values, places = call(node, (x, *args[1:]), kwargs)
+    places = order[places]
+    if name_of(node) == "topk" and not _given(node, "sorted", args, kwargs):
+        last = torch.randperm(values.shape[dim], generator=random)
+        values, places = values.index_select(dim, last), places.index_select(dim, last)
+    return values, places
