@@ -11,7 +11,7 @@ import copy
 import itertools
 import math
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from irwidget.toolchain import forked
@@ -295,13 +295,24 @@ def _case(
         wanted = _wanted(program, returned, call, named)
     _refuse_dtypes(program, wanted)
     made = [
-        unsettled.marked(
-            result_of(label, want, one, [sample[i] for sample in samples]), one, [other[i] for other in others]
-        )
+        _opened(result_of(label, want, one, [sample[i] for sample in samples]), one, [other[i] for other in others])
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
         if not _is_none(label, want, one)
     ]
     return ExpectedCall(tuple(before), tuple(made), frozenset(rounding.taken))
+
+
+def _opened(result: ExpectedResult, exact: Any, others: Sequence[Any]) -> ExpectedResult:
+    """The result, with the elements that PyTorch leaves open, which may be anything."""
+    import torch
+
+    from irwidget.checking import unsettled
+
+    mask = unsettled.elements(exact, others, result.allowed)
+    if mask is None:
+        return result
+    allowed = None if result.allowed is None else torch.where(mask, math.inf, result.allowed)
+    return replace(result, open=mask, allowed=allowed)
 
 
 def _refuse_dtypes(program: ExportedCopy, wanted: Sequence[tuple[str, Any]]) -> None:

@@ -87,13 +87,13 @@ def _excess(
     """
     import torch
 
+    anything = torch.zeros(want.shape, dtype=torch.bool) if result.open is None else result.open
     if not (want.is_floating_point() or want.is_complex()):
         right = value == want
-        anything = torch.zeros_like(right) if result.open is None else result.open
         for other in result.others:
             right |= value == other.to(want.dtype)
         far = (value.to(torch.float64) - want.to(torch.float64)).abs()
-        return torch.where(right | anything, 0.0, far.clamp(min=1.0)), far, anything & ~right
+        return torch.where(right | anything, 0.0, far.clamp(min=1.0)), far, anything
     wide = _wide(want)
     exact = want.to(wide) if result.exact is None else result.exact.to(wide)
     allowed = torch.zeros(want.shape, dtype=torch.float64) if result.allowed is None else result.allowed
@@ -101,7 +101,7 @@ def _excess(
     far = _far(got, exact)
     near = _near(got, exact, want.to(wide), allowed, torch.finfo(want.dtype).max)
     same = (value == want) | (value.isnan() & want.isnan()) | near
-    open_ = ~same & allowed.isinf()
+    open_ = anything | (~same & allowed.isinf())
     excess = torch.where(same | open_, 0.0, (far - allowed).clamp(min=0.0))
     return excess, torch.where(same & far.isinf(), 0.0, far), open_
 

@@ -5,10 +5,8 @@ The program is evaluated again with other such memory and other such orders: wha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -16,9 +14,6 @@ from torch.fx import Node
 from irwidget.checking.evaluate import EMPTIES, Wide, call
 from irwidget.checking.growth import name_of
 from irwidget.private_torch import pytree
-
-if TYPE_CHECKING:
-    from irwidget.checking.expected import ExpectedResult
 
 _ORDERS = frozenset("sort topk kthvalue median nanmedian mode".split())
 """Operations whose places of equal elements may be in any order."""
@@ -33,22 +28,21 @@ def evaluations(module: torch.fx.GraphModule, fed: Callable[[], list[Any]]) -> l
     return [_Otherwise(module, seed).run(*fed(), enable_io_processing=False) for seed in _SEEDS]
 
 
-def marked(result: ExpectedResult, exact: Any, others: Sequence[Any]) -> ExpectedResult:
-    """The result, with the elements marked in which other evaluations are not the exact one."""
+def elements(exact: Any, others: Sequence[Any], allowed: torch.Tensor | None) -> torch.Tensor | None:
+    """Where other evaluations of a result are not the exact one, as a mask; None where they agree.
+
+    `allowed` is how far elements may be from each other, None of integers.
+    """
     if not others or not isinstance(exact, torch.Tensor):
-        return result
-    real = result.allowed is not None
-    allowed = torch.zeros(exact.shape) if result.allowed is None else result.allowed
-    same = [
-        (other == exact) | (other.isnan() & exact.isnan()) | ((other - exact).abs() <= allowed)
-        if real
-        else other == exact
-        for other in others
-    ]
-    mask = ~torch.stack(same).all(0)
-    if not bool(mask.any()):
-        return result
-    return replace(result, open=mask, allowed=torch.where(mask, math.inf, allowed) if real else None)
+        return None
+    mask = ~torch.stack([_same(other, exact, allowed) for other in others]).all(0)
+    return mask if bool(mask.any()) else None
+
+
+def _same(one: torch.Tensor, other: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:
+    if allowed is None:
+        return one == other
+    return (one == other) | (one.isnan() & other.isnan()) | ((one - other).abs() <= allowed)
 
 
 class _Otherwise(Wide):

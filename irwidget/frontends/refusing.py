@@ -143,7 +143,7 @@ def is_dynamic(program: ExportedProgram) -> bool:
 
 
 _NOWHERE = "multinomial unique_consecutive nonzero_static resize linalg_qr view.dtype stft cumprod"
-_POOLS = "max_pool2d_with_indices adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
+_POOLS = "adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
 _DOUBTFUL = {
     "linalg": f"{_NOWHERE} {_POOLS} erfinv linalg_det linalg_slogdet _linalg_det _linalg_slogdet",
     "TOSA": f"{_NOWHERE} {_POOLS} sort topk argmax argmin any.dims Float.Tensor pow.Scalar",
@@ -158,7 +158,13 @@ def is_doubtful(program: ExportedProgram, language: str) -> bool:
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     if any(_called(node) in names for node in nodes):
         return True
-    return language == "TOSA" and (is_dynamic(program) or any(map(_beyond_tosa, nodes)))
+    beyond = any(_beyond_tosa(node) or _returns_places(node) for node in nodes)
+    return language == "TOSA" and (is_dynamic(program) or beyond)
+
+
+def _returns_places(node: Node) -> bool:
+    """Whether the places of the largest in a pool are used: of its values there is a form in TOSA."""
+    return _called(node) == "aten.max_pool2d_with_indices" and any(user.args[1:] == (1,) for user in node.users)
 
 
 def _called(node: Node) -> str:
