@@ -13,7 +13,7 @@ from torch.fx import Node
 
 from irwidget.checking.evaluate import EMPTIES, Wide, call
 from irwidget.checking.growth import name_of
-from irwidget.private_torch import pytree
+from irwidget.private_torch import parameters, pytree
 
 _ORDERS = frozenset("sort topk kthvalue median nanmedian mode".split())
 """Operations whose places of equal elements may be in any order."""
@@ -56,21 +56,16 @@ class _Otherwise(Wide):
         name = name_of(node)
         if name in EMPTIES:
             return pytree.tree_map(torch.ones_like, super()._compute(node, args, kwargs))
-        if name not in _ORDERS or not args[0].dim() or kwargs.get("stable") or "dim" not in _names(node):
+        if name not in _ORDERS or not args[0].dim() or kwargs.get("stable") or "dim" not in parameters(node.target):
             return super()._compute(node, args, kwargs)
         return _reordered(node, args, kwargs, self._seed)
 
 
-def _names(node: Node) -> list[str]:
-    target: Any = node.target
-    return [argument.name for argument in target._schema.arguments]
-
-
 def _given(node: Node, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The argument of a name, or its default."""
-    target: Any = node.target
-    at = _names(node).index(name)
-    return args[at] if at < len(args) else kwargs.get(name, target._schema.arguments[at].default_value)
+    named = parameters(node.target)
+    at = list(named).index(name)
+    return args[at] if at < len(args) else kwargs.get(name, named[name])
 
 
 def _reordered(node: Node, args: Sequence[Any], kwargs: dict[str, Any], seed: int) -> Any:

@@ -177,7 +177,8 @@ def _beyond_tosa(node: Node) -> str:
 
     values = [one.meta.get("val") for one in (node, *node.all_input_nodes)]
     tensors = [value for value in values if isinstance(value, torch.Tensor)]
-    if any(isinstance(size, int) and size == 0 for value in tensors for size in value.shape):
+    sizes: list[Any] = [size for value in tensors for size in value.shape]
+    if any(isinstance(size, int) and size == 0 for size in sizes):  # one that is a symbol is not asked
         return "tensors of no elements"
     return "float64" if any(value.dtype == torch.float64 for value in tensors) else ""
 
