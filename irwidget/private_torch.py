@@ -200,6 +200,11 @@ def position(node: Any) -> Any:
     return getattr(node, "_sort_key", None) or (0,)
 
 
+def parameters(operator: Any) -> dict[str, Any]:
+    """The names of what an operator takes, in order, with their defaults, None where there are none."""
+    return {one.name: one.default_value for one in operator._schema.arguments}
+
+
 def has_schema(target: Any) -> bool:
     """Whether what an FX node calls is an operator, and no function."""
     return hasattr(target, "_schema")

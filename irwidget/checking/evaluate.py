@@ -38,6 +38,8 @@ _UNIT = frozenset(
     """.split()
 )
 """Functions that are often composed of others of about one, as `exp(x) - 1`: what they lose is a part of one."""
+EMPTIES = frozenset("empty new_empty empty_strided new_empty_strided empty_like".split())
+"""Operations that return memory which is not written."""
 _FEW = 64
 """An operation that was exact on at least so many elements is taken for one that does not round."""
 
@@ -94,7 +96,7 @@ class Rounding(Interpreter):
         if sum(tensor.numel() for tensor in tensors) < _FEW:
             return False
         try:
-            wide = _call(node, *_widened((args, dict(kwargs))))
+            wide = call(node, *_widened((args, dict(kwargs))))
         except Exception:
             return False
         leaves = pytree.tree_leaves(wide)
@@ -155,21 +157,21 @@ class Wide(Interpreter):
         noise = torch.rand(leaf.shape, generator=self._random, dtype=torch.float64) * (2 * amount) - amount
         return leaf * (1 + noise) if not least else leaf + noise * leaf.abs().clamp(min=least)
 
-    @staticmethod
-    def _compute(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
+    def _compute(self, node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
         """In float64 where the operation has it and means the same, otherwise in its own dtypes."""
         try:
-            value = _call(node, *_wide_dtypes(args, kwargs))
+            value = call(node, *_wide_dtypes(args, kwargs))
             if _as_promised(value, node):
                 return value
         except Exception:  # no such kernel for float64
             pass
         own = pytree.tree_map(lambda leaf: _narrowed(leaf, node), (args, kwargs))
-        return _widened(_call(node, *own))
+        return _widened(call(node, *own))
 
 
-def _call(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
-    if name_of(node) in ("empty", "new_empty", "empty_strided", "new_empty_strided", "empty_like"):
+def call(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
+    """What the operation of a node returns; memory that it would not write is zero."""
+    if name_of(node) in EMPTIES:
         return pytree.tree_map(lambda leaf: torch.zeros(leaf.shape, dtype=_wide_dtype(leaf.dtype)), node.meta["val"])
     target: Any = node.target
     return target(*args, **kwargs)

@@ -11,7 +11,7 @@ import copy
 import itertools
 import math
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from irwidget.toolchain import forked
@@ -52,6 +52,8 @@ class ExpectedResult:
     """For each element, how far a right result may be from `exact` (from `want` where that is None)."""
     others: tuple[torch.Tensor, ...] = ()
     """Values of integers and booleans that another rounding before them gives."""
+    open: torch.Tensor | None = None
+    """Which elements may be anything, because PyTorch does not say what they are."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,7 @@ def _case(
 ) -> ExpectedCall:
     import torch
 
+    from irwidget.checking import unsettled
     from irwidget.checking.evaluate import Rounding, Wide
     from irwidget.private_torch import called_as_written, pytree
 
@@ -286,16 +289,30 @@ def _case(
                 Wide(program.module, rounding.rounds, seed).run(*_copies(fed), enable_io_processing=False)
                 for seed in (None, *range(samples_wanted))
             ]
+            others = unsettled.evaluations(program.module, lambda: _copies(fed))
         call = model.module() if isinstance(model, torch.export.ExportedProgram) else model
         returned = call(*args, **kwargs)
         wanted = _wanted(program, returned, call, named)
     _refuse_dtypes(program, wanted)
     made = [
-        result_of(label, want, one, [sample[i] for sample in samples])
+        _opened(result_of(label, want, one, [sample[i] for sample in samples]), one, [other[i] for other in others])
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
         if not _is_none(label, want, one)
     ]
     return ExpectedCall(tuple(before), tuple(made), frozenset(rounding.taken))
+
+
+def _opened(result: ExpectedResult, exact: Any, others: Sequence[Any]) -> ExpectedResult:
+    """The result, with the elements that PyTorch leaves open, which may be anything."""
+    import torch
+
+    from irwidget.checking import unsettled
+
+    mask = unsettled.elements(exact, others, result.allowed)
+    if mask is None:
+        return result
+    allowed = None if result.allowed is None else torch.where(mask, math.inf, result.allowed)
+    return replace(result, open=mask, allowed=allowed)
 
 
 def _refuse_dtypes(program: ExportedCopy, wanted: Sequence[tuple[str, Any]]) -> None:

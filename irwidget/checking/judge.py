@@ -62,7 +62,8 @@ def judge(name: str, index: int | None, values: Sequence[Value], results: Sequen
     verdict = _verdict(name, index, error, own if known else None, wrong)
     if not unknown or wrong:
         return verdict
-    why = "rounding may make anything of them"
+    left = any(result.open is not None for result in results)
+    why = "PyTorch leaves them open" if left else "rounding may make anything of them"
     if unknown == count:
         return Verdict("not checked", name, index, f"no element can be compared: {why}")
     return replace(verdict, reason=f"{unknown} of {count} elements cannot be compared: {why}")
@@ -86,12 +87,13 @@ def _excess(
     """
     import torch
 
+    anything = torch.zeros(want.shape, dtype=torch.bool) if result.open is None else result.open
     if not (want.is_floating_point() or want.is_complex()):
         right = value == want
         for other in result.others:
             right |= value == other.to(want.dtype)
         far = (value.to(torch.float64) - want.to(torch.float64)).abs()
-        return torch.where(right, 0.0, far.clamp(min=1.0)), far, torch.zeros_like(right)
+        return torch.where(right | anything, 0.0, far.clamp(min=1.0)), far, anything
     wide = _wide(want)
     exact = want.to(wide) if result.exact is None else result.exact.to(wide)
     allowed = torch.zeros(want.shape, dtype=torch.float64) if result.allowed is None else result.allowed
@@ -99,7 +101,7 @@ def _excess(
     far = _far(got, exact)
     near = _near(got, exact, want.to(wide), allowed, torch.finfo(want.dtype).max)
     same = (value == want) | (value.isnan() & want.isnan()) | near
-    open_ = ~same & allowed.isinf()
+    open_ = anything | (~same & allowed.isinf())
     excess = torch.where(same | open_, 0.0, (far - allowed).clamp(min=0.0))
     return excess, torch.where(same & far.isinf(), 0.0, far), open_
 

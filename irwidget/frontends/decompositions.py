@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from irwidget.frontends import decompositions_bytes, decompositions_narrow
+from irwidget.frontends import decompositions_bytes, decompositions_narrow, decompositions_order
 from irwidget.frontends.decompositions_bytes import value_of, wide
 from irwidget.frontends.erfc import erfc
+from irwidget.private_torch import get_decompositions
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -224,31 +226,128 @@ def _distances(x: Any, y: Any, p: float, compute_mode: Any = None) -> Any:
     return torch.sqrt((apart * apart).sum(-1)) if p == 2 else (apart**p).sum(-1) ** (1 / p)
 
 
+def _max_pool(x: Any, *how: Any) -> Any:
+    """Of an image without a batch, which torch-mlir asks for."""
+    if not _is_single_image(x):
+        return NotImplemented
+    values, places = aten.max_pool2d_with_indices.default(x.unsqueeze(0), *how)
+    return values.squeeze(0), places.squeeze(0)
+
+
+def _is_single_image(x: Any, *_: Any) -> bool:
+    return value_of(x).dim() == 3
+
+
+def _single(x: Any, *_: Any, **__: Any) -> Any:
+    """The largest or least of one number, of which torch-mlir lowers no dimension."""
+    return NotImplemented if x.dim() else x.clone()
+
+
+def _is_true(x: Any, *_: Any) -> Any:
+    return NotImplemented if x.dim() else x != 0
+
+
+def _only_place(x: Any, *_: Any) -> Any:
+    """Of the largest or least of one number."""
+    return NotImplemented if x.dim() else torch.zeros_like(x, dtype=torch.int64)
+
+
+def _is_single(x: Any, *_: Any) -> bool:
+    return not value_of(x).dim()
+
+
+def _is_finite(x: Any) -> Any:
+    return torch.abs(x) < math.inf if x.dtype.is_floating_point else torch.ones_like(x, dtype=torch.bool)
+
+
+def _angle(x: Any) -> Any:
+    """Of real numbers: half a turn for negative ones."""
+    if x.dtype.is_complex:
+        return NotImplemented
+    kind = x.dtype if x.dtype.is_floating_point else torch.get_default_dtype()
+    made = torch.where(x < 0, torch.full_like(x, math.pi, dtype=kind), torch.zeros_like(x, dtype=kind))
+    return torch.where(torch.isnan(x), x, made) if x.dtype.is_floating_point else made
+
+
+def _normal(mean: Any, deviation: Any, generator: Any = None) -> Any:
+    shaped = mean if isinstance(mean, torch.Tensor) else deviation
+    return mean + deviation * torch.randn_like(shaped + 0 * deviation)
+
+
+def _norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Of vectors or of matrices; torch-mlir keeps the operator whole."""
+    rank = x.dim() if dim is None else len(_listed(dim))
+    if ord is None or (rank == 1 and not isinstance(ord, str)):
+        return torch.linalg.vector_norm(x, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+    return torch.linalg.matrix_norm(x, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+
+
+def _extreme(operator: Any) -> Callable[..., Any]:
+    """The number of two where one is NaN; torch-mlir's own does not broadcast."""
+
+    def made(x: Any, y: Any) -> Any:
+        if not torch.result_type(x, y).is_floating_point:
+            return operator(x, y)
+        return torch.where(torch.isnan(x), y, torch.where(torch.isnan(y), x, operator(x, y)))
+
+    return made
+
+
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, int) else value
 
 
-def _table() -> dict[Any, Callable[..., Any]]:
-    """By operator. Those of quantisation are there once a quantiser has been imported."""
-    table: dict[Any, Callable[..., Any]] = {
-        aten._embedding_bag.default: _embedding_bag,
-        aten._embedding_bag_forward_only.default: _embedding_bag,
-        aten._neg_view.default: torch.neg,
-        aten.pow.Tensor_Scalar: _pow,
-        aten.roll.default: _roll,
-        aten.unfold.default: _unfold,
-        aten.erfc.default: decompositions_narrow.in_single(erfc),
-        aten.hypot.default: _hypot,
-        aten._cdist_forward.default: _distances,
-        aten.fmod.Scalar: _fmod,
-        aten.diagonal_scatter.default: _diagonal_scatter,
-        aten.view.default: _empty_view,
-        aten.cat.default: _empty_cat,
-        aten.bitwise_or.Scalar: _with_tensor(aten.bitwise_or.Tensor),
-        aten.bitwise_xor.Scalar: _with_tensor(aten.bitwise_xor.Tensor),
-        **decompositions_bytes.TABLE,
-        **dict.fromkeys(_INDEX_PUTS, _index_put),
-    }
+_OF_PYTORCH = (
+    *(aten.addmv, aten._addmm_activation, aten.dist, aten.norm, aten.narrow_copy, aten.all.dims),
+    *(aten.upsample_bicubic2d, aten.upsample_trilinear3d, aten.adaptive_max_pool2d, aten.adaptive_max_pool3d),
+    *(aten._batch_norm_with_update_functional, aten._batch_norm_no_update),
+    *(aten.permute_copy, aten.unbind_copy, aten.view_copy.default),
+    *(aten.cauchy, aten.geometric, aten.log_normal),
+)
+"""What PyTorch itself has a decomposition of in operators that torch-mlir takes, and torch-mlir's table has not."""
+
+
+_TABLE: dict[Any, Callable[..., Any]] = {
+    aten._embedding_bag.default: _embedding_bag,
+    aten._embedding_bag_forward_only.default: _embedding_bag,
+    aten._neg_view.default: torch.neg,
+    aten.pow.Tensor_Scalar: _pow,
+    aten.roll.default: _roll,
+    aten.unfold.default: _unfold,
+    aten.erfc.default: decompositions_narrow.in_single(erfc),
+    aten.hypot.default: _hypot,
+    aten._cdist_forward.default: _distances,
+    aten.fmod.Scalar: _fmod,
+    aten.diagonal_scatter.default: _diagonal_scatter,
+    aten.view.default: _empty_view,
+    aten.cat.default: _empty_cat,
+    aten.max_pool2d_with_indices.default: _max_pool,
+    **dict.fromkeys((aten.amax.default, aten.amin.default), _single),
+    **dict.fromkeys((aten.any.dim, aten.all.dim), _is_true),
+    **dict.fromkeys((aten.argmax.default, aten.argmin.default), _only_place),
+    **dict.fromkeys((aten.linalg_norm.default, aten.linalg_norm.ord_str), _norm),
+    aten.isfinite.default: _is_finite,
+    aten.angle.default: _angle,
+    **dict.fromkeys((aten.normal.Tensor_Tensor, aten.normal.Tensor_float, aten.normal.float_Tensor), _normal),
+    aten.fmax.default: _extreme(torch.maximum),
+    aten.fmin.default: _extreme(torch.minimum),
+    aten.copysign.Tensor: decompositions_narrow.in_single(decompositions_narrow.copysign),
+    aten.copysign.Scalar: _with_tensor(aten.copysign.Tensor),
+    aten.signbit.default: decompositions_narrow.is_negative,
+    aten.empty_strided.default: lambda size, _, **how: torch.empty(size, **how),
+    aten.new_empty_strided.default: lambda x, size, _, **how: x.new_empty(size, **how),
+    aten.bitwise_or.Scalar: _with_tensor(aten.bitwise_or.Tensor),
+    aten.bitwise_xor.Scalar: _with_tensor(aten.bitwise_xor.Tensor),
+    **decompositions_bytes.TABLE,
+    **decompositions_order.TABLE,
+    **get_decompositions(_OF_PYTORCH),
+    **dict.fromkeys(_INDEX_PUTS, _index_put),
+}
+
+
+def _quantised() -> dict[Any, Callable[..., Any]]:
+    """By operator; they are there once a quantiser has been imported."""
+    table: dict[Any, Callable[..., Any]] = {}
     quantised: Any = torch.ops.quantized_decomposed
     for name, function in (
         ("quantize_per_tensor", _quantize_per_tensor),
@@ -264,12 +363,19 @@ def _table() -> dict[Any, Callable[..., Any]]:
     return table
 
 
+_OF_ONE = (
+    *(aten.amax.default, aten.amin.default, aten.argmax.default, aten.argmin.default),
+    *(aten.any.dim, aten.all.dim),
+)
 _SOMETIMES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_INDEX_PUTS, lambda _, indices, *__: _has_narrow(indices)),
     aten.pow.Tensor_Scalar: _is_integer_power,
     aten.view.default: _has_nothing,
+    **dict.fromkeys(_OF_ONE, _is_single),
+    aten.max_pool2d_with_indices.default: _is_single_image,
     aten.cat.default: _have_nothing,
     **decompositions_bytes.TAKES,
+    **decompositions_order.TAKES,
 }
 """Operators that are taken apart for some arguments only, and whether they are for these."""
 
@@ -284,32 +390,26 @@ def _either(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[.
     return made
 
 
-def of_parts(language: str) -> dict[Any, Callable[..., Any]]:
-    """The decompositions of operators that come up where complex numbers are written in parts."""
-    table = {**dict.fromkeys(_INDEX_PUTS, _index_put), aten.roll.default: _roll, aten.unfold.default: _unfold}
-    return _with(decompositions_narrow.table(language), table)
+def of(program: ExportedProgram, language: str) -> tuple[list[Any], dict[Any, Callable[..., Any]]]:
+    """The operators of a program that are taken apart, and the table by which; what these become may be in it, too.
 
-
-def of(program: ExportedProgram, language: str) -> dict[Any, Callable[..., Any]]:
-    """The decompositions of the operators that a program has; `language`, `TOSA` or `StableHLO`, has fewer itself."""
+    `language`, `TOSA` or `StableHLO`, has fewer itself.
+    """
     modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
     nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
-    narrow = decompositions_narrow.table(language)
+    narrow, table = decompositions_narrow.table(language), _whole(language, len(_quantised()))
     chosen = {node.target for node in nodes if _SOMETIMES.get(node.target, _always)(*node.args)}
     chosen |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
-    return {operator: function for operator, function in _with(narrow, _table()).items() if operator in chosen}
+    return [operator for operator in table if operator in chosen], table
 
 
 def _always(*_: Any) -> bool:
     return True
 
 
-def _with(narrow: dict[Any, Callable[..., Any]], table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """Both tables; of what is in both, the first that takes the arguments."""
-    return {
-        **table,
-        **{
-            operator: _either(table[operator], function) if operator in table else function
-            for operator, function in narrow.items()
-        },
-    }
+@functools.cache
+def _whole(language: str, _: int) -> dict[Any, Callable[..., Any]]:
+    """All tables; of what is in two, the first that takes the arguments. Made once for as many quantised operators."""
+    table, narrow = {**_TABLE, **_quantised()}, decompositions_narrow.table(language)
+    both = {name: _either(table[name], function) for name, function in narrow.items() if name in table}
+    return {**table, **narrow, **both}

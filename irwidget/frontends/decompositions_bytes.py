@@ -92,24 +92,42 @@ def _is_difference(x: Any, number: Any, *_: Any) -> bool:
     return narrow and isinstance(number, int)
 
 
-_IN_32_BITS: dict[Any, Any] = {
-    aten.mul.Tensor: _by_tensor(aten.mul.Tensor),
-    **{
-        operator: operator
-        for operator in (
-            *(aten.div.Tensor_mode, aten.remainder.Scalar, aten.remainder.Tensor, aten.max.default, aten.min.default),
-        )
-    },
+def _sum_of_product(product: Any) -> Callable[..., Any]:
+    """Of integers: the product, and what is added to it."""
+
+    def made(x: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        if not _is_integer(x):
+            return NotImplemented
+        return x * beta + product(left, right) * alpha
+
+    return made
+
+
+def _is_integer(x: Any, *_: Any) -> bool:
+    kind = value_of(x).dtype
+    return not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
+
+
+_SUMS = {
+    aten.addmm.default: _sum_of_product(torch.mm),
+    aten.baddbmm.default: _sum_of_product(torch.bmm),
 }
+_SAME = (
+    *(aten.div.Tensor_mode, aten.remainder.Scalar, aten.remainder.Tensor, aten.max.default, aten.min.default),
+    *(aten.mm.default, aten.bmm.default, aten.convolution.default),
+)
+_IN_32_BITS = {aten.mul.Tensor: _by_tensor(aten.mul.Tensor), **{operator: operator for operator in _SAME}}
 TABLE: dict[Any, Callable[..., Any]] = {
     **{name: _in_32_bits(operator) for name, operator in _IN_32_BITS.items()},
     **{name: _shift(operator) for name, operator in SHIFTS.items()},
     aten.sub.Tensor: _sub,
+    **_SUMS,
 }
 """By operator."""
 TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_IN_32_BITS, _of_bytes),
     **dict.fromkeys(SHIFTS, _is_shift_of_bytes),
     aten.sub.Tensor: _is_difference,
+    **dict.fromkeys(_SUMS, _is_integer),
 }
 """Whether an operator of the table is taken apart for some arguments."""

@@ -33,13 +33,13 @@ def in_single(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def _is_negative(x: Any) -> Any:
+def is_negative(x: Any) -> Any:
     """Also of the zero that has a sign."""
-    return (x < 0) | (torch.reciprocal(x) < 0)
+    return (x < 0) | (torch.ones_like(x) / x < 0)  # torch-mlir's reciprocal stops at a zero
 
 
 def _with_sign(size: Any, x: Any) -> Any:
-    return torch.where(_is_negative(x), -size, size)
+    return torch.where(is_negative(x), -size, size)
 
 
 def _atan2(y: Any, x: Any) -> Any:
@@ -49,7 +49,7 @@ def _atan2(y: Any, x: Any) -> Any:
     ratio = torch.where(least == math.inf, torch.ones_like(least), least / most)
     angle = torch.atan(torch.where(most == 0, torch.zeros_like(ratio), ratio))
     angle = torch.where(high > wide, math.pi / 2 - angle, angle)
-    return _with_sign(torch.where(_is_negative(x), math.pi - angle, angle), y)
+    return _with_sign(torch.where(is_negative(x), math.pi - angle, angle), y)
 
 
 def _asin(x: Any) -> Any:
@@ -89,7 +89,7 @@ def _atanh(x: Any) -> Any:
     return 0.5 * torch.log1p(2 * x / (1 - x))
 
 
-def _copysign(x: Any, y: Any) -> Any:
+def copysign(x: Any, y: Any) -> Any:
     return _with_sign(torch.abs(x), y)
 
 
@@ -259,7 +259,7 @@ _FOR_TOSA: dict[Any, Callable[..., Any]] = {
             "atanh": _atanh,
         }.items()
     },
-    aten.copysign.Tensor: in_single(_copysign),
+    aten.copysign.Tensor: in_single(copysign),
     aten.fmod.Tensor: _fmod,
     aten.fmod.Scalar: _fmod,
     aten.scatter_add.default: _scatter_add,

@@ -38,7 +38,7 @@ def other(given: Given, program: ExportedProgram, language: str = "") -> tuple[F
     """
     from irwidget.frontends import complex_parts, decompositions
 
-    chosen = decompositions.of(program, language)
+    chosen, table = decompositions.of(program, language)
     said = [f"{operator} is decomposed: torch-mlir's passes refuse the program with it" for operator in chosen]
     in_parts = complex_parts.has_complex(program)
     if in_parts:
@@ -53,5 +53,4 @@ def other(given: Given, program: ExportedProgram, language: str = "") -> tuple[F
         )
     if not (in_parts or chosen):
         return PLAIN, given
-    more = decompositions.of_parts(language) if in_parts else {}
-    return Form(in_parts, {**more, **chosen}, tuple(Diagnostic("remark", one) for one in said)), given
+    return Form(in_parts, table, tuple(Diagnostic("remark", one) for one in said)), given

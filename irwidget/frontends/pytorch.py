@@ -44,7 +44,7 @@ STABLEHLO = _torch_mlir_opt(
     "torch-backend-to-stablehlo-backend-pipeline",
 )
 TO_LINALG = (TORCH_BACKEND, LINALG)
-_NAMES = {TOSA: "TOSA", STABLEHLO: "StableHLO"}
+_NAMES = {LINALG: "linalg", TOSA: "TOSA", STABLEHLO: "StableHLO"}
 
 
 def _target(name: str, language: str, steps: tuple[Step, ...], summary: str) -> Target:
@@ -108,28 +108,29 @@ class Model(Begun):
     def _suited(self, target: Target, options: Options) -> Model:
         """This model, or its other form where it has one and torch-mlir refuses this.
 
-        Raises ExportError for shapes that TOSA cannot say and control flow that it and StableHLO cannot, before any
-        pass is shown.
+        Raises ExportError, before any pass is shown, for control flow that TOSA and StableHLO cannot say, and for what
+        is doubtful and found to stop in a pass: operators, shapes and dtypes that an IR type has no form of.
         """
-        if language := next((_NAMES[step] for step in target.steps if step in _NAMES), ""):
+        language = next((_NAMES[step] for step in target.steps if step in _NAMES), "")
+        if language in ("TOSA", "StableHLO"):
             refusing.check_control_flow(self._program, self.given.called, language)
-        dynamic = target.name == "tosa_mlir" and refusing.is_dynamic(self._program)
-        other = self._other(language)
-        if not target.steps or (other is None and not dynamic):
+        other = self._other("" if language == "linalg" else language)
+        found_out = self._form is not PLAIN or (language and refusing.is_doubtful(self._program, language))
+        if not target.steps or not (other or found_out):
             return self
         try:
             source, frame = self._imported
         except ExportError:
             if other is None:
                 raise
-            return other
+            return other._suited(target, options)
         quiet = replace(options, dumps=False, progress=None)
-        failure = base.run(source, target.steps, target.name, quiet, frame).failure
+        failure = refusing.named(base.run(source, target.steps, target.name, quiet, frame)).failure
         if failure is None or (other is None and failure.kind != "pass"):
             return self
         if other is None:
-            raise refusing.dynamic_refusal(self._program, self.given.called, failure)
-        return other
+            raise refusing.stopped(self._program, self.given.called, failure, language or "the torch dialect")
+        return other._suited(target, options)
 
     def _other(self, language: str) -> Model | None:
         """The same model in operators that more of torch-mlir's passes know; None where this is all there is.

@@ -112,9 +112,9 @@ def _operations(module: Any) -> list[Any]:
 
 
 def _unknown(operation: Any) -> str:
-    """`aten.angle` of torch-mlir's operation for what it does not know; empty for those of other libraries."""
+    """`aten.angle` of torch-mlir's operation for what it does not know; empty for those that a pass takes."""
     named = operation.attributes["name"].value
-    return named.removeprefix("torch.") if named.startswith("torch.aten.") else ""
+    return "" if named.startswith("torch.quantized_decomposed.") else named.removeprefix("torch.")
 
 
 _CONTROL = {
@@ -142,20 +142,65 @@ def is_dynamic(program: ExportedProgram) -> bool:
     return any(str(symbol).startswith("s") for symbol in program.range_constraints)
 
 
-def dynamic_refusal(program: ExportedProgram, name: str, failure: Failure) -> ExportError:
-    """The error for a program with dynamic shapes that TOSA cannot say; `failure` is where a pass stopped."""
-    found = _OPERATION.search(failure.message)
-    wanted = found[1] if found else ""
-    advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
+_NOWHERE = "multinomial unique_consecutive nonzero_static resize linalg_qr view.dtype stft cumprod"
+_POOLS = "adaptive_max_pool1d adaptive_max_pool2d adaptive_avg_pool1d"
+_DOUBTFUL = {
+    "linalg": f"{_NOWHERE} {_POOLS} erfinv linalg_det linalg_slogdet _linalg_det _linalg_slogdet",
+    "TOSA": f"{_NOWHERE} {_POOLS} sort topk argmax argmin any.dims Float.Tensor pow.Scalar",
+    "StableHLO": f"{_NOWHERE} {_POOLS} argmax argmin",
+}
+"""Operators of torch-mlir's that its passes lower not at all, or not for all inputs."""
+
+
+def is_doubtful(program: ExportedProgram, language: str) -> bool:
+    """Whether passes to `linalg`, `TOSA` or `StableHLO` may stop: it is found out before they are shown."""
+    names = {f"aten.{name}" for name in _DOUBTFUL[language].split()}
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
-    for node in nodes:
-        target = str(node.target).removesuffix(".default").replace("aten.sym_size", "aten.size")
-        if wanted and target == wanted:
-            return refusal(name, node, "needs sizes as values, and TOSA's shapes are constants", advice, wanted)
-    said = failure.message.split(":")[0]
+    if any(_called(node) in names for node in nodes):
+        return True
+    beyond = any(_beyond_tosa(node) or _returns_places(node) for node in nodes)
+    return language == "TOSA" and (is_dynamic(program) or beyond)
+
+
+def _returns_places(node: Node) -> bool:
+    """Whether the places of the largest in a pool are used: of its values there is a form in TOSA."""
+    return _called(node) == "aten.max_pool2d_with_indices" and any(user.args[1:] == (1,) for user in node.users)
+
+
+def _called(node: Node) -> str:
+    return str(node.target).removesuffix(".default")
+
+
+def _beyond_tosa(node: Node) -> str:
+    """What a node takes or makes that TOSA's specification has not; empty where it is nothing of the kind."""
+    import torch
+
+    values = [one.meta.get("val") for one in (node, *node.all_input_nodes)]
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    sizes: list[Any] = [size for value in tensors for size in value.shape]
+    if any(isinstance(size, int) and size == 0 for size in sizes):  # one that is a symbol is not asked
+        return "tensors of no elements"
+    return "float64" if any(value.dtype == torch.float64 for value in tensors) else ""
+
+
+def stopped(program: ExportedProgram, name: str, failure: Failure, language: str) -> ExportError:
+    """The error for a program of which a pass has been found to stop, at the operator and the line it stops at."""
+    dynamic = language == "TOSA" and is_dynamic(program)
+    kind = f"{language} with dynamic shapes" if dynamic else language
+    advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
+    advice = advice if dynamic else _OTHERS
+    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    wanted = [*_OPERATION.findall(failure.message), *_LEFT.findall(f"torch.{failure.message}")]
+    said = failure.message.split(":")[0].split(" that was ")[0]
+    names = {node: _called(node).replace("aten.sym_size", "aten.size") if dynamic else _called(node) for node in nodes}
+    found = [node for node in nodes if names[node] in wanted]
+    beyond = {node: _beyond_tosa(node) for node in found} if language == "TOSA" else {}
+    for node in sorted(found, key=lambda node: not beyond.get(node)):
+        what = f"{kind}, which has no {beyond[node]}" if beyond.get(node) else f"{kind} here ({said})"
+        sizes = "needs sizes as values, and TOSA's shapes are constants"
+        return refusal(name, node, sizes if dynamic else f"has no form in {what}", advice, names[node])
     places = {(one.location.file, one.location.line) for one in failure.diagnostics if one.location}
     for node in nodes:  # of which a pass has made what it stopped at
         if places & {(place.file, place.line) for place in node_lines(node)}:
-            why = f"has no form in TOSA with dynamic shapes ({said})"
-            return refusal(name, node, why, advice, str(node.target).removesuffix(".default"))
-    return ExportError(f"{name} cannot be lowered to TOSA with dynamic shapes: {said}\n  Next step: {advice}.")
+            return refusal(name, node, f"has no form in {kind} ({said})", advice, _called(node))
+    return ExportError(f"{name} cannot be lowered to {kind}: {said}\n  Next step: {advice}.")

@@ -222,7 +222,7 @@ _HINTS = (
         "keep the computation in torch operations, or do it outside of forward",
     ),
     (
-        (".tolist() is not", "aten._local_scalar_dense", "item()"),
+        (".tolist() is not", "aten._local_scalar_dense", "item()", "DataDependentOutputException"),
         "the values of a tensor are needed as Python numbers, and are not known while the model is traced",
         "keep the computation in torch operations, or pass the number as an argument",
     ),

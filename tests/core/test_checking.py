@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget.checking.expected import ExpectedResult
+from irwidget.checking.expected import ExpectedResult, ExportedCopy, array, expect
 from irwidget.checking.growth import growth
 from irwidget.checking.judge import judge
 from irwidget.toolchain.events import Array
@@ -417,3 +417,36 @@ def test_a_part_that_torch_compile_has_made_is_checked_as_it_was_written():
     assert (
         irwidget.lower(model, torch.randn(64, dtype=torch.float16), to="spyre_opspec").text.count("op='sigmoid'") == 1
     )
+
+
+def test_what_pytorch_leaves_open_is_no_alarm_and_the_rest_is_compared():
+    low = irwidget.lower(lambda x: torch.empty_like(x), torch.ones(3), to="linalg_on_tensors_mlir", check=True)
+    assert str(low.check) == "not checked: no element can be compared: PyTorch leaves them open"
+    many = torch.randint(0, 40, (80,), generator=torch.Generator().manual_seed(1))
+    low = irwidget.lower(lambda x: torch.sort(x * 2), many, to="linalg_on_tensors_mlir", check=True)
+    assert low.check is not None
+    assert low.check.state == "equal", low.check
+
+
+def test_the_order_of_equal_elements_is_open_and_no_other():
+    program = ExportedCopy.of(torch.export.export(Sorted(), (TIES,)))
+    case = expect(Sorted(), (TIES,), {}, program, seconds=60).cases[0]
+    values, places = case.results
+    assert values.open is None
+    assert places.open is not None
+    assert places.open.tolist() == [False, True, True, False, True, True, True]
+
+    def verdict(order: list[int]) -> str:
+        made = array(TIES.sort().values), array(torch.tensor(order))
+        return judge("", 0, made, case.results).state
+
+    assert verdict([3, 6, 2, 0, 5, 4, 1]) == "equal"
+    assert verdict([3, 6, 2, 1, 5, 4, 0]) == "differs"
+
+
+TIES = torch.tensor([2.0, 4.0, 1.0, 0.0, 4.0, 4.0, 1.0])
+
+
+class Sorted(torch.nn.Module):
+    def forward(self, x):
+        return torch.sort(x)

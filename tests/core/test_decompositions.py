@@ -171,3 +171,51 @@ def test_lengths_and_distances() -> None:
     low = irwidget.lower(lengths, torch.randn(3, 4), torch.randn(3, 4), to="llvm_ir", timeout=120, check=True)
     assert low.check is not None
     assert low.check.state == "equal", low.check
+
+
+def orders(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Orders and places, with NaNs and an even number of elements."""
+    nans = torch.where(x > 1, torch.nan, x)
+    edges = x[0].sort()[0]
+    found = torch.searchsorted(edges, x), torch.searchsorted(edges, x, right=True, out_int32=True)
+    middles = x.median(), nans.median(1).values, nans.nanmedian(1), x.nanmedian()
+    runs = nans.cummax(1), x.cummin(0), i.cummax(0)
+    return *found, *middles, *runs, torch.masked_select(x, x > 0).sum(), x.as_strided((2, 3), (1, 2), 1)
+
+
+def writes(x: torch.Tensor, i: torch.Tensor) -> Any:
+    reduced = x.index_reduce(0, i[:2], x[:2], "amax"), x.index_reduce(0, i[:2], x[:2], "prod", include_self=False)
+    scattered = x.scatter(0, i[None, :2], x * 2, reduce="add"), x.scatter(0, i[None, :2], 3.0, reduce="multiply")
+    return *reduced, *scattered, x.put(i, i.float()), torch.ops.aten.as_strided_scatter(x, x[:2, :2], (2, 2), (1, 3), 1)
+
+
+def numbers(x: torch.Tensor, i: torch.Tensor) -> Any:
+    nans = torch.where(x > 1, torch.nan, x)
+    chosen = torch.fmax(nans, x[0]), torch.fmin(x[0, 0], nans), torch.copysign(x, -x[0]), torch.signbit(x)
+    asked = torch.isfinite(x / (x > 0)), torch.angle(nans), i.isfinite()
+    norms = (torch.linalg.norm(x), torch.linalg.norm(x[0], 3), torch.linalg.norm(x, 1), torch.linalg.norm(x, dim=1))
+    one = x[0, 0]
+    single = one.argmax(), one.amin(0), one.bool().any(0), torch.logsumexp(one, 0)
+    return *chosen, *asked, *norms, *single, torch.addmv(x[0], x.T, x[:, 0]), torch.dist(x, nans.nan_to_num())
+
+
+def products(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Of integers: int8 crashes torch-mlir, and its sums of products are those of floats."""
+    low = (x * 20).to(torch.int8)
+    linear = nn.functional.linear
+    pooled = nn.functional.max_pool2d(x[None], 2, return_indices=True)
+    return (
+        low @ low.T,
+        linear(low, low, low[:, 0]),
+        linear(i, i[None] * i[:, None], i),
+        *pooled,
+        low[None] @ low.T[None],
+    )
+
+
+@pytest.mark.parametrize("model", [orders, writes, numbers, products])
+def test_what_torch_mlir_lacks_below_is_decomposed(model: Any) -> None:
+    torch.manual_seed(1)
+    inputs = torch.randn(4, 4), torch.tensor([1, 3, 0, 2])
+    low = irwidget.lower(model, *inputs, to="linalg_on_tensors_mlir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check

@@ -17,7 +17,7 @@ import torch
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
-from irwidget import private_ipython, private_torch_mlir
+from irwidget import private_ipython, private_torch, private_torch_mlir
 from irwidget.toolchain import mlir
 
 ROOT = Path(irwidget.__file__).parent
@@ -214,3 +214,8 @@ def test_widgets_show_themselves_as_a_bundle_and_lose_their_comm():
     assert one.comm is not None
     one.close()
     assert one.comm is None
+
+
+def test_an_operator_says_what_it_takes() -> None:
+    named = private_torch.parameters(torch.ops.aten.topk.default)
+    assert named == {"self": None, "k": None, "dim": -1, "largest": True, "sorted": True}

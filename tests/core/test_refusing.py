@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget.errors import ExportError, PassError
+from irwidget.errors import ExportError
 
 SPARSE = torch.eye(3).to_sparse()
 ROWS = torch.eye(3).to_sparse_csr()
@@ -26,6 +26,14 @@ def sparse(a: torch.Tensor, x: torch.Tensor) -> Any:
 
 def rows(x: torch.Tensor) -> Any:
     return ROWS @ x
+
+
+def nothing(x: torch.Tensor) -> Any:
+    return torch.zeros(4, 0) + x[0, 0]
+
+
+def wide(x: torch.Tensor) -> Any:
+    return x + x.double().atan()
 
 
 def effects(x: torch.Tensor) -> Any:
@@ -61,6 +69,8 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], Any, str]
     "a sparse input": (sparse, (SPARSE, X), None, "input a is a sparse tensor"),
     "a sparse constant": (rows, (X,), None, "sparse tensors have no form"),
     "effects": (effects, (X,), None, "linalg.inv raises errors that depend on values"),
+    "no elements": (nothing, (X,), None, "has no form in TOSA, which has no tensors of no elements"),
+    "float64": (wide, (X,), None, "aten.atan has no form in TOSA, which has no float64"),
     "a size as a value": (Sequence(), (torch.ones(2, 3, 4),), DYNAMIC, "needs sizes as values, and TOSA's shapes are"),
     "a size that a pass asks": (Normed(), (torch.ones(2, 3),), DYNAMIC, " has no form in TOSA with dynamic shapes ("),
 }
@@ -79,10 +89,30 @@ def test_what_is_impossible_is_refused_before_any_pass(name: str) -> None:
     assert "torch/" not in said
 
 
-def test_an_operator_that_no_pass_lowers_is_named_and_not_only_its_constants() -> None:
-    cause = r"aten\.linalg_norm is not lowered: failed to legalize operation 'torch\.constant\.bool'"
-    with pytest.raises(PassError, match=cause):
-        irwidget.lower(lambda x: torch.linalg.norm(x, 2), X, to="linalg_on_tensors_mlir", timeout=60)
+def static(x: torch.Tensor) -> Any:
+    return torch.nonzero_static(x, size=3)
+
+
+def orthogonal(x: torch.Tensor) -> Any:
+    return torch.linalg.qr(x * 2)
+
+
+def spectral(x: torch.Tensor) -> Any:
+    return torch.linalg.norm(x, 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "cause"),
+    [
+        (static, r"aten\.nonzero_static has no form in linalg here \(aten\.nonzero_static is not lowered\)"),
+        (orthogonal, r"aten\.linalg_qr has no form in linalg here"),
+        (spectral, r"aten\._linalg_svd has no operation in torch-mlir"),
+    ],
+)
+def test_what_a_pass_would_stop_at_is_refused_by_its_name(model: Callable[..., Any], cause: str) -> None:
+    with pytest.raises(ExportError, match=f"(?s){cause}.*test_refusing.py:.*Next step: ") as refused:
+        irwidget.lower(model, X, to="linalg_on_tensors_mlir", timeout=60)
+    assert refused.value.lowering is None  # no pass was shown
 
 
 def test_a_dimension_that_is_not_dynamic_is_named() -> None:

@@ -1,0 +1,86 @@
+"""Elements that PyTorch leaves open: memory that nothing has written, and which of equal elements comes first.
+
+The program is evaluated again with other such memory and other such orders: what changes with them is anybody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from irwidget.checking.evaluate import EMPTIES, Wide, call
+from irwidget.checking.growth import name_of
+from irwidget.private_torch import parameters, pytree
+
+_ORDERS = frozenset("sort topk kthvalue median nanmedian mode".split())
+"""Operations whose places of equal elements may be in any order."""
+_SEEDS = range(12)
+"""The first two of the orders are as they lie and the other way round."""
+
+
+def evaluations(module: torch.fx.GraphModule, fed: Callable[[], list[Any]]) -> list[Sequence[Any]]:
+    """The results of the program with other choices where there are any, each for fresh inputs; often none."""
+    if not any(name_of(node) in _ORDERS | EMPTIES for node in module.graph.nodes if node.op == "call_function"):
+        return []
+    return [_Otherwise(module, seed).run(*fed(), enable_io_processing=False) for seed in _SEEDS]
+
+
+def elements(exact: Any, others: Sequence[Any], allowed: torch.Tensor | None) -> torch.Tensor | None:
+    """Where other evaluations of a result are not the exact one, as a mask; None where they agree.
+
+    `allowed` is how far elements may be from each other, None of integers.
+    """
+    if not others or not isinstance(exact, torch.Tensor):
+        return None
+    mask = ~torch.stack([_same(other, exact, allowed) for other in others]).all(0)
+    return mask if bool(mask.any()) else None
+
+
+def _same(one: torch.Tensor, other: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor:
+    if allowed is None:
+        return one == other
+    return (one == other) | (one.isnan() & other.isnan()) | ((one - other).abs() <= allowed)
+
+
+class _Otherwise(Wide):
+    """The program in float64, with ones in memory that is not written, and equal elements in another order."""
+
+    def __init__(self, module: torch.fx.GraphModule, seed: int) -> None:
+        super().__init__(module, {})
+        self._seed = seed
+
+    def _compute(self, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = name_of(node)
+        if name in EMPTIES:
+            return pytree.tree_map(torch.ones_like, super()._compute(node, args, kwargs))
+        if name not in _ORDERS or not args[0].dim() or kwargs.get("stable") or "dim" not in parameters(node.target):
+            return super()._compute(node, args, kwargs)
+        return _reordered(node, args, kwargs, self._seed)
+
+
+def _given(node: Node, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The argument of a name, or its default."""
+    named = parameters(node.target)
+    at = list(named).index(name)
+    return args[at] if at < len(args) else kwargs.get(name, named[name])
+
+
+def _reordered(node: Node, args: Sequence[Any], kwargs: dict[str, Any], seed: int) -> Any:
+    """Values and places of the elements in another order; of `topk` that is not sorted, these too."""
+    dim, length = _given(node, "dim", args, kwargs), args[0].shape[_given(node, "dim", args, kwargs)]
+    random = torch.Generator().manual_seed(seed)
+    lying = torch.arange(length)
+    order = (lying, lying.flip(0))[seed] if seed < 2 else torch.randperm(length, generator=random)
+    x = args[0].index_select(dim, order)
+    if name_of(node) == "sort":  # stable, so that equal elements come as they lie
+        values, places = torch.sort(x, dim=dim, descending=_given(node, "descending", args, kwargs), stable=True)
+    else:
+        values, places = call(node, (x, *args[1:]), kwargs)
+    places = order[places]
+    if name_of(node) == "topk" and not _given(node, "sorted", args, kwargs):
+        last = torch.randperm(values.shape[dim], generator=random)
+        values, places = values.index_select(dim, last), places.index_select(dim, last)
+    return values, places
