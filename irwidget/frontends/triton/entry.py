@@ -130,7 +130,8 @@ class Triton(FrontEnd):
             return given
         said = {**given.kwargs, **given.options}
         kept = {name: said.pop(name) for name in ("arch", "llvm_passes") if name in said}
-        said.pop("run", None), said.pop("interpret", None)
+        for name in ("run", "interpret"):
+            said.pop(name, None)
         arguments = (*given.inputs, *triton.parse_signature(said.pop("signature", "")))
         arch = kept.get("arch") or triton.default_arch(target.name)
         launch = triton.launch_of(given.obj, *arguments, arch=arch, run=options, **said)

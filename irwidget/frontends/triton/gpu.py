@@ -106,10 +106,15 @@ def forget_all(reason: str) -> bool:
 
 
 class VendorLibrary:
-    """A vendor's library of products (cuBLAS, hipBLAS), which is not there without a GPU: computes nothing."""
+    """A vendor's library of products (cuBLAS, hipBLAS), which is not there without a GPU: the CPU computes products."""
 
     def __init__(self, name: str, tell: Callable[[str], None], *args: Any) -> None:
         self._name, self._tell = name, tell
+
+    def matmul(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+        """`a` (M x K) times the transposed `b` (N x K) into `out` (M x N)."""
+        self._tell(f"{self._name}.matmul is computed by PyTorch: a library's for a GPU, it has no kernel to be shown")
+        out.copy_(a.float() @ b.float().t())
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def compute(*args: Any, **kwargs: Any) -> None:

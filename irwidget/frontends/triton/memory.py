@@ -186,7 +186,8 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
 
 def _checksum(tensor: torch.Tensor) -> int:
     with as_it_is():
-        return zlib.crc32(_flat(tensor).numpy())
+        values: Any = _flat(tensor).numpy()
+        return zlib.crc32(values)
 
 
 def unwritable(memory: Memory) -> str:

@@ -72,8 +72,8 @@ def replay(entries: Sequence[Entry], seconds: float, memory: int | None) -> Done
         raise _spoilt(entries, "the time for computing what the cell reads is spent")
     try:
         with as_it_is():
-            limits = {"seconds": seconds, "memory": memory or processes.memory_limit()}
-            answer = forked.call(lambda: _in_a_copy(entries, touched), cuda=False, **limits)
+            memory = memory or processes.memory_limit()
+            answer = forked.call(lambda: _in_a_copy(entries, touched), seconds=seconds, memory=memory, cuda=False)
     except forked.Died as death:
         raise _spoilt(entries, f"the process that computed it {death}") from None
     except forked.TimedOut:

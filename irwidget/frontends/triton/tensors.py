@@ -171,7 +171,7 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.pin_memory: lambda tensor, *args, **kwargs: tensor,
     torch.Tensor.data_ptr: lambda tensor: _address(tensor),
     torch.Tensor.__repr__: lambda tensor, *args, **kwargs: _text(tensor, *args, **kwargs),
-    torch.Tensor.__format__: lambda tensor, form: format(tensor.item() if tensor.dim() == 0 else _text(tensor), form),
+    torch.Tensor.__format__: lambda tensor, form: _formatted(tensor, form),
     torch.Tensor.tolist: lambda tensor: _list(tensor),
     torch.Tensor.numpy: lambda tensor, *args, **kwargs: _array("numpy", tensor, *args, **kwargs),
     torch.Tensor.__array__: lambda tensor, *args, **kwargs: _array("__array__", tensor, *args, **kwargs),
@@ -208,6 +208,18 @@ def _text(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> str:
         tensor = _with_values(tensor)
     with as_it_is():
         return torch.Tensor.__repr__(tensor, *args, **kwargs)
+
+
+def _formatted(tensor: torch.Tensor, form: str) -> str:
+    """A tensor in an f-string: as a number where it is one. Raises NoValue where only a number has such a form."""
+    try:
+        value = _with_values(tensor)
+    except NoValue:
+        if form:
+            raise
+        return _text(tensor)
+    with as_it_is():
+        return format(value.item() if value.dim() == 0 else repr(value), form)
 
 
 def _list(tensor: torch.Tensor) -> Any:
