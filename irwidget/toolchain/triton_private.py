@@ -327,7 +327,8 @@ def interpreter() -> Any:
 
 def grid_dependencies() -> tuple[Any, ...]:
     """Where `gdc_wait` and `gdc_launch_dependents` are, by which a launch waits for another."""
-    return _module("language.extra.cuda"), _module("language.extra.cuda.gdc")
+    names = ("language.extra.cuda", "language.extra.cuda.gdc")
+    return _module("language").extra.cuda, *map(_module, names)  # the first two are not the same
 
 
 # --- drivers ------------------------------------------------------------------------------

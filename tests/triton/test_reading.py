@@ -18,7 +18,7 @@ from irwidget.frontends.triton.tensors import fake_mode
 from irwidget.frontends.triton.writes import reaches_anything, written
 from tests.triton.kernels import add, add_kernel
 
-CAN_READ = "sm_80"
+CAN_READ = "sm_90"
 
 
 @triton.jit
@@ -71,6 +71,7 @@ def reverse(x, N: tl.constexpr):
 
 @triton.jit
 def unmasked(x, out):
+    tl.extra.cuda.gdc_wait()  # for a launch that was executed already
     o = tl.arange(0, 64)
     tl.store(out + o, tl.load(x + o))
 
@@ -234,14 +235,15 @@ def test_what_is_in_doubt_has_no_value_and_a_reason(cell, reason):
 
 
 def test_launches_are_not_executed_where_that_is_not_wanted_or_takes_too_long():
-    def cell(seconds=20.0):
+    def cell(seconds=20.0, interpret=True):
         x = torch.ones(64, device="cuda")
         assert x.tolist() == [1.0] * 64
         fake_mode().reader.reading.left = seconds
         unmasked[(1,)](x, y := torch.empty_like(x))
+        assert interpret or f"{y}" == "FakeTensor(..., device='cuda:0', size=(64,))"
         y.tolist()
 
-    assert "launches are not executed (--no-interpret)" in refused(cell, interpret=False)
+    assert "launches are not executed (--no-interpret)" in refused(lambda: cell(interpret=False), interpret=False)
     assert "takes more than 1e-06 s" in refused(lambda: cell(1e-6))
     assert "the time for computing what the cell reads is spent" in refused(lambda: cell(0))
 
@@ -290,6 +292,25 @@ def test_autotuned_kernels_and_compiled_ones_are_executed_as_they_end():
         with frontend.recording(CAN_READ, values=values) as launches:
             cell()
         assert len(launches) == 3
+
+
+@triton.jit
+def cast(x, out):
+    o = tl.arange(0, 64)
+    tl.store(out + o, tl.load(x + o, mask=o < 60, other=0.0).to(out.dtype.element_ty))
+
+
+@pytest.mark.parametrize("kind", [torch.float8_e5m2, torch.float8_e4m3fn])
+def test_floats_of_8_bits_are_rounded_where_all_gpus_agree(kind):
+    def cell(scale):
+        x, narrow, wide = torch.randn(64, device="cuda") * scale, torch.empty(64, dtype=kind, device="cuda"), _empty(64)
+        cast[(1,)](x, narrow)
+        cast[(1,)](narrow, wide)
+        assert wide[:60].tolist() == x[:60].to(kind).float().tolist()
+        assert wide[60:].tolist() == [0.0] * 4
+
+    assert len(frontend.capture(lambda: cell(1), CAN_READ)) == 2
+    assert "differs from GPU to GPU" in refused(lambda: cell(1e9))
 
 
 @pytest.mark.parametrize("values", [False, True])

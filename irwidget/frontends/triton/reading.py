@@ -83,6 +83,8 @@ class Reader:
     def used(self, reading: Reading) -> Generator[None]:
         """For as long as a cell runs."""
         before, self.reading = self.reading, reading
+        if self.tape.generator.unknown:  # whatever a cell before did to it; not the numbers that were drawn then
+            self.tape.seeded((torch.initial_seed() + 1) % (1 << 63))
         try:
             yield
         finally:

@@ -96,8 +96,6 @@ class Tape:
         self.mode = mode
         self.memories = Memories()
         self.entries: list[Entry] = []
-        self.suspended = ""
-        """Why what is done now has no values."""
         self.seeded(None)
 
     # --- operations
@@ -147,7 +145,7 @@ class Tape:
         read = tuple(one for one in step.refs if one not in over)
         if random := private_torch.is_random(step.func):
             self._look_at_the_seed()
-        problem = self.suspended or step.problem or (self.generator.unknown if random else "")
+        problem = step.problem or (self.generator.unknown if random else "")
         problem = problem or self._problem(read, over, writes)
         if problem or len(results) != len(pytree.tree_leaves(made)):
             self.unknown(writes, problem or f"{step.name} gives more than tensors")
@@ -187,7 +185,7 @@ class Tape:
         """
         refs: dict[str, list[Ref]] = {}
         names = [*kernel.arg_names, *(f"#{number}" for number in range(len(arguments)))]
-        problem = problem or self.suspended or ("" if grid else f"{kernel.__name__} is launched without a grid")
+        problem = problem or ("" if grid else f"{kernel.__name__} is launched without a grid")
 
         def placed(name: str, value: Any) -> Any:
             return mapped(value, lambda tensor: refs.setdefault(name, []).append(self._ref(tensor)) or refs[name][-1])
