@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torch._subclasses.functional_tensor import dispatch_functionalize as dispatch_functionalize
     from torch.fx.experimental.proxy_tensor import make_fx as make_fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv as ShapeEnv
+    from torch.multiprocessing.reductions import StorageWeakRef as StorageWeakRef
     from torch.utils._ordered_set import OrderedSet as OrderedSet
     from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
     from torch.utils._sympy.symbol import SymT as SymT
@@ -64,6 +65,7 @@ NAMES = {
     "TorchDispatchMode": ("torch.utils._python_dispatch", "TorchDispatchMode"),
     "disable_current_modes": ("torch.utils._python_dispatch", "_disable_current_modes"),
     "DisableTorchFunction": ("torch._C", "DisableTorchFunction"),
+    "StorageWeakRef": ("torch.multiprocessing.reductions", "StorageWeakRef"),
 }
 """Our name -> module and name of torch; no name is the module itself."""
 CONFIGS = (
@@ -116,42 +118,9 @@ def storage_id(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
 
 
-def known_value(tensor: torch.Tensor) -> torch.Tensor | None:
-    """The values of a fake tensor where its mode, whose `may_turn_const` says so, keeps them; not to be changed."""
-    return getattr(tensor, "constant", None)
-
-
-def with_value(mode: FakeTensorMode, value: torch.Tensor) -> torch.Tensor:
-    """A fake tensor whose values are known."""
-    return mode.fake_tensor_converter.from_real_tensor(mode, value, make_constant=True)
-
-
-def forget_value(mode: FakeTensorMode, tensor: torch.Tensor) -> None:
-    """Have nothing known of a fake tensor, and of what shares its memory."""
-    if (value := known_value(tensor)) is not None:
-        mode.fake_tensor_converter.invalidate_constant_aliases(value)
-
-
-@contextlib.contextmanager
-def without_value(tensor: Any) -> Generator[None]:
-    """Have nothing known of a fake tensor while it lasts; of another tensor, nothing is changed."""
-    value = getattr(tensor, "constant", None)
-    if value is None:
-        yield
-        return
-    tensor.constant = None
-    try:
-        yield
-    finally:
-        tensor.constant = value
-
-
-def forget_values(mode: FakeTensorMode) -> None:
-    """Have nothing known of any fake tensor of a mode."""
-    for tensors in list(mode.fake_tensor_converter.constant_storage_mapping.values()):
-        for reference in tensors:
-            if (tensor := reference()) is not None:
-                forget_value(mode, tensor)
+def as_fake(mode: FakeTensorMode, real: torch.Tensor) -> FakeTensor:
+    """The fake tensor that stands for a real one: always the same, as long as somebody has it."""
+    return mode.fake_tensor_converter.from_real_tensor(mode, real)
 
 
 def version(tensor: torch.Tensor) -> int:
@@ -275,6 +244,32 @@ def traceback_filter(keep: Callable[[Any, Any], Any]) -> Generator[None]:
         yield
     finally:
         tracer._filter_traceback_frames = original
+
+
+def written_arguments(operator: Any, args: Any, kwargs: Any) -> list[Any]:
+    """The arguments that an operator writes into, by its schema; all where it has none."""
+    schema = getattr(operator, "_schema", None)
+    if schema is None:
+        return [*args, *kwargs.values()]
+    found: list[Any] = []
+    for number, parameter in enumerate(schema.arguments):
+        if parameter.alias_info is not None and parameter.alias_info.is_write:
+            found.append(args[number] if number < len(args) else kwargs.get(parameter.name))
+    return found
+
+
+def is_inplace_view(operator: Any) -> bool:
+    """Whether what an operator changes of its argument is its shape and strides, no values."""
+    import torch
+
+    return torch.Tag.inplace_view in getattr(operator, "tags", ())
+
+
+def is_random(operator: Any) -> bool:
+    """Whether an operator draws from the random generator."""
+    import torch
+
+    return torch.Tag.nondeterministic_seeded in getattr(operator, "tags", ())
 
 
 def is_mutable(operator: Any) -> bool:

@@ -124,7 +124,7 @@ def _words(
     own = described(target.options) if target else {}
     for name, value in target_options.items():
         option = own.get(name)
-        if of_launch and (option is None or name in ("grid", "signature", "config", "run")):
+        if of_launch and (option is None or name in ("grid", "signature", "config", "run", "interpret")):
             continue
         if option is None or not option.flag:
             raise UsageError(f"{name} cannot be said on a command line, by which each candidate is lowered")

@@ -6,13 +6,10 @@ in `tests/triton/test_contract.py`, so that a change in Triton is answered here.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import sys
-import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -319,42 +316,19 @@ def vendor_libraries() -> list[tuple[Any, str]]:
 
 # --- the interpreter -----------------------------------------------------------------------
 
-
-def interpret(kernel: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: tuple[int, ...]) -> None:
-    """Execute a launch by Triton's interpreter, which changes the process: it is for a copy that ends afterwards.
-
-    The interpreter is made for a process in which all kernels were defined as interpreted ones; here the functions
-    that a kernel calls were compiled ones, and become interpreted when they are called.
-    """
-    interpreted = _module("runtime.interpreter").InterpretedFunction
-
-    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
-        return interpreted(_with_closure(function.fn))(*args, **kwargs)
-
-    def bound(function: Any, instance: Any, owner: Any = None) -> Any:
-        return function if instance is None else partial(call, function, instance)
-
-    knobs().runtime.interpret = True
-    jit_function().__call__ = call
-    jit_function().__get__ = bound  # methods of aggregates
-    interpreted(_with_closure(kernel.fn)).run(*arguments, grid=grid, warmup=False, **keywords)
+NATIVE, CONVERT = "_interpreter", "_convert_float"
+"""Names in the interpreter's module: its native half, which accesses memory; what makes floats of others."""
 
 
-@functools.cache
-def _with_closure(function: Any) -> Any:
-    """A function that finds the variables of its closure among its globals, for the interpreter compiles it anew."""
-    if not function.__closure__:
-        return function
-    free = {
-        name: cell.cell_contents
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True)
-        if cell != types.CellType()  # not set yet
-    }
-    scope = {**function.__globals__, **free}
-    copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
-    copy.__kwdefaults__ = function.__kwdefaults__
-    copy.__annotations__ = function.__annotations__
-    return copy
+def interpreter() -> Any:
+    """The module of Triton's interpreter: `InterpretedFunction`, `InterpreterBuilder`, `ReduceOps`, `ScanOps`."""
+    return _module("runtime.interpreter")
+
+
+def grid_dependencies() -> tuple[Any, ...]:
+    """Where `gdc_wait` and `gdc_launch_dependents` are, by which a launch waits for another."""
+    names = ("language.extra.cuda", "language.extra.cuda.gdc")
+    return _module("language").extra.cuda, *map(_module, names)  # the first two are not the same
 
 
 # --- drivers ------------------------------------------------------------------------------

@@ -156,6 +156,14 @@ def makes_real_tensors_amid_fake_ones():
         assert not isinstance(torch.ones(1), private.FakeTensor)
 
 
+def says_when_memory_is_given_back():
+    storage = torch.zeros(4).untyped_storage()
+    weak = private.StorageWeakRef(storage)
+    assert not weak.expired()
+    del storage
+    assert weak.expired()
+
+
 def keeps_function_modes_out():
     class Mode(torch.overrides.TorchFunctionMode):
         def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -173,6 +181,7 @@ CONTRACT = {
     "TorchDispatchMode": sees_every_operator,
     "disable_current_modes": makes_real_tensors_amid_fake_ones,
     "DisableTorchFunction": keeps_function_modes_out,
+    "StorageWeakRef": says_when_memory_is_given_back,
     "TS2EPConverter": exports_scripted_modules,
     "pytree": flattens_and_rebuilds_what_is_nested,
     "FakeTensor": is_the_class_of_fake_tensors,
@@ -230,23 +239,30 @@ def test_tensors_that_share_memory_are_known():
         assert private.storage_id(fake) == private.storage_id(fake.view(2, 2)) != private.storage_id(fake + 1)
 
 
-def test_fake_tensors_keep_the_values_that_their_mode_lets_them_keep():
-    class Keeping(private.FakeTensorMode):
+def test_fake_tensors_of_real_ones_are_always_the_same_and_keep_no_values():
+    class Forgetting(private.FakeTensorMode):
         def may_turn_const(self, t):
-            return t.numel() <= 3
+            return False
 
-    two_three = torch.tensor([2, 3])
-    with Keeping() as mode:
-        x = torch.tensor([1, 2, 3])
-        y = x[1:]
-        z = private.with_value(mode, two_three)
-        assert (y + z).tolist() == [4, 6]
-        assert private.known_value(torch.tensor([1, 2, 3, 4])) is None
-        private.forget_value(mode, y)
-        assert (private.known_value(x), private.known_value(y)) == (None, None)
-        assert z.tolist() == [2, 3]
-        private.forget_values(mode)
-        assert private.known_value(z) is None
+    real = torch.tensor([2, 3])
+    with Forgetting(allow_non_fake_inputs=True) as mode:
+        fake = private.as_fake(mode, real)
+        assert fake is private.as_fake(mode, real)
+        assert private.storage_id(fake) == private.storage_id(real.view(2, 1)) != private.storage_id(fake + 1)
+        with pytest.raises(Exception, match="_local_scalar_dense"):
+            torch.tensor([1, 2]).sum().item()
+
+
+def test_what_an_operator_writes_and_draws():
+    aten = torch.ops.aten
+    x, y = torch.zeros(2), torch.zeros(2)
+    assert [id(one) for one in private.written_arguments(aten.add_.Tensor, (x, y), {})] == [id(x)]
+    assert private.written_arguments(aten.add.out, (x, y), {"out": y})[0] is y
+    assert private.written_arguments(aten.add.Tensor, (x, y), {}) == []
+    assert list(map(id, private.written_arguments(len, (x,), {"a": y}))) == [id(x), id(y)]
+    assert [private.is_inplace_view(one) for one in (aten.t_.default, aten.add_.Tensor, len)] == [True, False, False]
+    drawing = (aten.rand.default, aten.bernoulli_.float, aten.native_dropout.default, aten.add.Tensor)
+    assert [private.is_random(one) for one in drawing] == [True, True, True, False]
 
 
 def test_the_parameters_of_an_operator_that_take_tensors():

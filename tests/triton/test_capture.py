@@ -127,7 +127,8 @@ def test_what_was_launched_before_a_value_was_needed_is_kept():
         if torch.allclose(y, x + x):
             raise AssertionError("not reached")
 
-    launches = frontend.capture(cell, "sm_90")
+    with frontend.recording("sm_90", interpret=False) as launches:
+        cell()
     assert len(launches) == 1
     (note,) = launches.diagnostics
     assert "needs the value of a tensor" in note.message
@@ -136,7 +137,7 @@ def test_what_was_launched_before_a_value_was_needed_is_kept():
 
 def test_values_needed_before_any_launch_are_an_error():
     def cell():
-        x = torch.rand(1 << 20, device="cuda")
+        x = torch.empty(1 << 20, device="cuda")
         add(x, x[: int(x.sum())])
 
     with pytest.raises(UnsupportedError, match=r"No kernel was launched: .*test_capture.py:\d+ needs the value"):
@@ -305,7 +306,7 @@ def test_an_unmodified_notebook_cell_maps_to_its_own_lines():
     ("extra", "shown", "count", "failed", "error"),
     [
         ("", "", 1, False, None),
-        ("\nassert torch.equal(x, x)", "", 1, False, None),
+        ("\nassert x.tolist() == [2.0] * 1000", "", 1, False, None),
         ("\n1 / 0", "ZeroDivisionError", 1, True, None),
         ("\n1 +", "SyntaxError", 0, True, None),
         ("\nscale[(4,)](x, x.numel())", "", 1, False, UsageError),
@@ -321,7 +322,7 @@ def test_a_notebook_shows_the_users_own_errors_and_only_those(extra, shown, coun
     else:
         launches = frontend.run_cell(shell, CELL + extra, "sm_90")
         assert (len(launches), launches.failed) == (count, failed)
-        assert [note.severity for launch in launches for note in launch.notes] == ["remark"] * ("equal" in extra)
+        assert [note.severity for launch in launches for note in launch.notes] == ["remark"] * 2 * ("tolist" in extra)
     printed = capsys.readouterr()
     assert (shown in printed.out + printed.err) if shown else "Error" not in printed.out + printed.err
     assert "showtraceback" not in vars(shell)
@@ -424,7 +425,8 @@ def test_an_assert_of_values_that_are_not_there_is_left_out(test, tmp_path):
     cell = tmp_path / "cell.py"
     cell.write_text(f"x = torch.rand(8192, device='cuda')\ny = add(x, x)\n{test}\nadd(y.half(), x)\n")
     run = compile(cell.read_text(), str(cell), "exec")
-    launches = frontend.capture(lambda: exec(run, {"torch": torch, "add": add}), "sm_90")
+    with frontend.recording("sm_90", interpret=False) as launches:
+        exec(run, {"torch": torch, "add": add})
     assert len(launches) == (2 if accepted else 1)
     (note,) = launches.diagnostics
     said = f"not checked: {cell}:3 compares" if accepted else f"the cell was run up to here: {cell}:3 needs the value"
@@ -435,7 +437,7 @@ def test_comparisons_without_values_are_not_checked_and_the_cell_goes_on():
     from torch.testing import assert_close  # as an earlier cell would have it
 
     def cell():
-        x = torch.randn(8192, device="cuda")
+        x = torch.ones(8192, device="cuda", dtype=torch.int32)
         y = add(x, x)
         assert_close(y, x + x)
         triton.testing.assert_close(y, x + x)
@@ -443,13 +445,14 @@ def test_comparisons_without_values_are_not_checked_and_the_cell_goes_on():
             assert_close(y, x[:5])
         add(y.half(), x)
 
-    launches = frontend.capture(cell)
+    with frontend.recording(interpret=False) as launches:
+        cell()
     assert len(launches) == 2
     said = [one.message for one in launches.diagnostics]
     assert len(said) == 2
     assert all(one.startswith("not checked: ") and "test_capture.py" in one for one in said)
     shown = fallbacks.text([frontend.lower(launch, to="triton_ir") for launch in launches])
-    assert [shown.count(one) for one in said] == [1, 1]  # once for both
+    assert [shown.count(one[:120]) for one in said] == [1, 1]  # once for both
     assert_close(torch.ones(2), torch.ones(2))
     with pytest.raises(AssertionError):
         assert_close(torch.ones(2), torch.zeros(2))

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from irwidget.frontends.triton import cuda, gpu, tensors
+from irwidget.toolchain import triton_interpreter
 from irwidget.toolchain import triton_private as private
 from irwidget.toolchain.triton_archs import find
 from tests.triton.kernels import add_kernel
@@ -208,11 +209,22 @@ def test_the_interpreter_runs_functions_that_were_defined_as_compiled_ones():
 
     def run() -> list[float]:
         x = torch.ones(4)
-        private.interpret(add_kernel, [x, x, x, 4], {"BLOCK": 4}, (1,))
+        triton_interpreter.interpret(add_kernel, [x, x, x, 4], {"BLOCK": 4}, (1,))
         return x.tolist()
 
     assert forked.call(run) == [2.0] * 4
     assert not private.knobs().runtime.interpret
+
+
+def test_the_interpreter_has_what_is_watched_and_rounded_otherwise():
+    module = private.interpreter()
+    assert {"load", "store", "atomic_rmw", "atomic_cas"} <= set(dir(getattr(module, private.NATIVE)))
+    assert callable(getattr(module, private.CONVERT))
+    computing = {*triton_interpreter.COMPUTING, "cast_impl", "create_atomic_rmw", "create_dot_scaled"}
+    assert computing <= set(vars(module.InterpreterBuilder))
+    assert {"apply_impl"} <= set(vars(module.ReduceOps)) & set(vars(module.ScanOps))
+    for home in private.grid_dependencies():
+        assert {"gdc_wait", "gdc_launch_dependents"} <= set(dir(home))
 
 
 def test_libraries_of_vendors_can_be_replaced():

@@ -244,8 +244,9 @@ def test_without_values_the_note_says_how_to_have_them():
         y = add(torch.rand(64, device="cuda"), torch.rand(64, device="cuda"))
         y.tolist()
 
-    (launch,) = frontend.capture(cell, "sm_90")
-    assert "--run executes launches" in launch.notes[0].message
+    with frontend.recording("sm_90", interpret=False) as launches:
+        cell()
+    assert "--run executes launches" in launches[0].notes[0].message
 
 
 # --- kernels that are launched by way of torch
@@ -293,7 +294,8 @@ def test_operators_of_the_users_own_launch_their_kernels():
             cell()
         assert [launch.name for launch in launches] == ["fused", "add_kernel", "add_kernel"]  # in half only once
         assert [one.equal for launch in launches for one in launch.compared] == [True] * values
-        assert [note.message.startswith("not checked") for note in launches.diagnostics] == [True] * 2 * (not values)
+        said = [] if values else ["Triton's interpreter executed 3 launches"]
+        assert [one for one, note in zip(said, launches.diagnostics, strict=True) if one not in note.message] == []
 
 
 def test_functions_registered_for_cuda_launch_their_kernels():
@@ -353,18 +355,29 @@ def test_a_graph_is_captured_and_torch_compile_is_left_out_with_a_note():
     assert note.message.startswith("torch.compile is left out")
 
 
-def test_cublas_is_left_out_with_a_note():
+def test_products_of_cublas_are_the_cpus_and_the_rest_is_left_out_with_a_note():
     from triton._C.libtriton import nvidia
 
-    def cell():
-        x = torch.rand(64, 64, device="cuda")
+    def cell(rest=True):
+        x = torch.rand(64, 32, device="cuda")
+        y = torch.ones(16, 32, device="cuda")
+        out = torch.empty(64, 16, device="cuda", dtype=torch.float16)
         library = nvidia.cublas.CublasLt(torch.empty(1024, device="cuda", dtype=torch.uint8))
-        library.matmul(x, x, torch.empty_like(x))
+        library.matmul(x, y, out)
+        assert out[3].tolist() == [x[3].sum().half().item()] * 16
+        if rest:
+            library.gemm(x, x, out, out, 1.0, 0.0)
         add_kernel[(1,)](x, x, x, 64, BLOCK=64)
+        assert out.tolist() == x.tolist() if rest else True
 
     launches = frontend.capture(cell, "sm_90")
-    assert [note.message.partition(":")[0] for note in launches.diagnostics] == ["CublasLt.matmul is left out"]
-    with frontend.recording("sm_90", values=True) as launches, pytest.raises(NotExecuted, match="CublasLt.matmul"):
+    said = [note.message for note in launches.diagnostics if "CublasLt" in note.message]
+    assert said[0].startswith("CublasLt.matmul is computed by PyTorch")
+    assert said[1].startswith("CublasLt.gemm is left out")
+    assert "CublasLt.gemm, a library's for a GPU, may have written it" in said[2]
+    with frontend.recording("sm_90", values=True) as launches:
+        cell(rest=False)
+    with frontend.recording("sm_90", values=True) as launches, pytest.raises(NotExecuted, match="CublasLt.gemm"):
         cell()
     assert launches == []
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from irwidget.frontends.triton.compiling import asm, binary_facts, captured_metadata
+from irwidget.frontends.triton.failures import NotExecuted
+from irwidget.frontends.triton.gpu import forget_all
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.specialization import Specialization
 
@@ -18,8 +21,10 @@ class CapturedKernel:
     Compiled, in the worker, when the cell looks into it: `asm["ptx"]`, `n_regs`, `metadata.shared`.
     """
 
-    def __init__(self, launch: Launch, special: Specialization) -> None:
+    def __init__(self, launch: Launch, special: Specialization, again: Callable[..., None]) -> None:
         self.launch = launch
+        self._again = again
+        """Launches it: itself, a grid, all arguments of the kernel."""
         self.name = launch.name
         self.hash = hashlib.sha256(special.key.encode()).hexdigest()
         """Equal for equal specialisations; not the hash that Triton's cache would have."""
@@ -27,10 +32,12 @@ class CapturedKernel:
         self.function = self.module = self.packed_metadata = None
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
-        return lambda *args, **kwargs: None
+        return partial(self._again, self, grid)
 
     def run(self, *args: Any, **kwargs: Any) -> None:
-        """Launches nothing: there is no GPU."""
+        """Launches nothing: there is no GPU. Raises NotExecuted where tensors have values."""
+        if not forget_all(f"{self.name}, launched by what Triton has inside, may have written it"):
+            raise NotExecuted(f"{self.name} is launched by what Triton has inside, which is not executed")
 
     def _init_handles(self) -> None:
         pass

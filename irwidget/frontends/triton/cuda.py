@@ -12,7 +12,7 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.frontends.triton.failures import NotExecuted
-from irwidget.frontends.triton.generators import DefaultGenerator, random
+from irwidget.frontends.triton.generators import DefaultGenerator, Seeded, random
 from irwidget.frontends.triton.gpu import CUDA, capability, forget_all, no_op
 from irwidget.frontends.triton.measuring import Unmeasured
 from irwidget.toolchain.triton_archs import Arch
@@ -61,6 +61,9 @@ class _Stream(_Event):
         return event or _Event()
 
 
+_GRAPH = "a CUDA graph, which is not replayed, may write it"
+
+
 class _CudaGraph:
     """torch.cuda.CUDAGraph without a GPU: what is launched while it is captured is launched, once."""
 
@@ -69,13 +72,16 @@ class _CudaGraph:
 
     def replay(self) -> None:
         """Forgets what is known of tensors. Raises NotExecuted where all have values."""
-        if not forget_all():
+        if not forget_all(_GRAPH):
             raise NotExecuted("a CUDA graph is not replayed without a GPU")
 
     def capture_begin(self, *args: Any, **kwargs: Any) -> None:
         pass
 
-    capture_end = reset = capture_begin
+    def capture_end(self) -> None:
+        forget_all(_GRAPH)
+
+    reset = capture_begin
 
     def pool(self) -> tuple[int, int]:
         return 0, 0
@@ -95,6 +101,7 @@ class _Captures:
             yield cuda_graph
         finally:
             self._depth -= 1
+            forget_all(_GRAPH)
 
     def capturing(self) -> bool:
         return self._depth > 0
@@ -153,8 +160,13 @@ _AS_THEY_ARE = """get_gencode_flags is_tf32_supported caching_allocator_disabled
 """Functions that need no GPU, or are answered otherwise."""
 
 
-def torch_cuda(arch: Arch, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """What `torch.cuda` answers; what it cannot answer raises UnsupportedError. `tell` is told what is not exact."""
+def torch_cuda(
+    arch: Arch, tell: Callable[[str], None] = lambda _: None, seeded: Seeded = lambda *_: None
+) -> dict[str, Any]:
+    """What `torch.cuda` answers; what it cannot answer raises UnsupportedError.
+
+    `tell` is told what is not exact, `seeded` of seeds.
+    """
     captures, runtime = _Captures(), _Runtime()
     answers: dict[str, Any] = {
         "is_available": lambda: True,
@@ -187,7 +199,7 @@ def torch_cuda(arch: Arch, tell: Callable[[str], None] = lambda _: None) -> dict
         "Event": _Event,
         **{name: getattr(torch, name) for name in dir(torch.cuda) if name.endswith("Tensor") and hasattr(torch, name)},
         "cudart": lambda: runtime,
-        **random(DefaultGenerator(tell)),
+        **random(DefaultGenerator(tell, seeded)),
         **{name: no_op() for name in _QUIET},  # each of its own: Dynamo knows functions by identity
         **{name: _unmeasured() for name in _MEASURED},
     }
@@ -223,9 +235,11 @@ def torch_accelerator(arch: Arch) -> dict[str, Any]:
     }
 
 
-def replacements(arch: Arch, tell: Callable[[str], None]) -> Iterator[tuple[Any, str, Any]]:
+def replacements(
+    arch: Arch, tell: Callable[[str], None], seeded: Seeded = lambda *_: None
+) -> Iterator[tuple[Any, str, Any]]:
     """Modules, names in them, and what stands there without a GPU."""
-    for name, value in torch_cuda(arch, tell).items():
+    for name, value in torch_cuda(arch, tell, seeded).items():
         original = getattr(torch.cuda, name)
         for home in (torch.cuda, torch.cuda.random, torch.cuda.memory, torch.cuda.streams, torch.cuda.graphs):
             if getattr(home, name, None) is original:

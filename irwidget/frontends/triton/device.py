@@ -18,24 +18,27 @@ import torch
 from irwidget import private_torch
 from irwidget.frontends.triton import cuda, generators, gpu
 from irwidget.frontends.triton.measuring import not_measured
+from irwidget.frontends.triton.reading import Reading
 from irwidget.frontends.triton.scopes import replaced
-from irwidget.frontends.triton.tensors import on_a_gpu
+from irwidget.frontends.triton.tensors import fake_mode, on_a_gpu
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
 
 
 @contextlib.contextmanager
-def machine(arch: Arch, tell: Callable[[str], None] = lambda _: None) -> Generator[None]:
+def machine(
+    arch: Arch, tell: Callable[[str], None] = lambda _: None, seeded: generators.Seeded = lambda *_: None
+) -> Generator[None]:
     """Triton and `torch.cuda` say that there is a GPU of this architecture; tensors are as they are.
 
-    `tell` is told what is left out of what code asks for.
+    `tell` is told what is left out of what code asks for, `seeded` what seeds its random numbers.
     """
     with ExitStack() as stack:
         stack.enter_context(private_torch.plain_triton_kernels())
         for name in ("range_push", "range_pop", "mark"):
             stack.enter_context(replaced(torch.cuda.nvtx, name, gpu.no_op()))
         stack.enter_context(replaced(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, gpu.driver(arch)))
-        for owner, name, value in cuda.replacements(arch, tell):
+        for owner, name, value in cuda.replacements(arch, tell, seeded):
             stack.enter_context(replaced(owner, name, value))
         stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
         stack.enter_context(replaced(torch, "Generator", generators.Generator))
@@ -50,7 +53,17 @@ def machine(arch: Arch, tell: Callable[[str], None] = lambda _: None) -> Generat
 
 
 @contextlib.contextmanager
-def pretend(arch: Arch, *, values: bool = False, tell: Callable[[str], None] = lambda _: None) -> Generator[None]:
-    """Run the body as on a machine with a GPU of this architecture; with `values`, its tensors have some."""
-    with machine(arch, tell), on_a_gpu(values=values, tell=tell):
+def pretend(
+    arch: Arch,
+    *,
+    values: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+    reading: Reading | None = None,
+) -> Generator[None]:
+    """Run the body as on a machine with a GPU of this architecture; with `values`, its tensors have some.
+
+    Without, `reading` is how they are read.
+    """
+    seeded = fake_mode().reader.tape.seeded
+    with machine(arch, tell, seeded), on_a_gpu(values=values, reading=reading or Reading(tell)):
         yield

@@ -27,7 +27,8 @@ class TritonOptions(CodeOptions):
         None, "which of an autotuner's configurations: its number, or BLOCK=128", read=str, allows=lambda _: True
     )
     grid: Any = option(None, "the grid of the launch", flag="")
-    run: bool = option(False, "have Triton's interpreter execute launches, so that tensors have values")
+    run: bool = option(False, "have Triton's interpreter execute all launches, so that tensors have values")
+    interpret: bool = option(True, "no launches are executed for what the cell reads")
     signature: Any = option("", "the types of the arguments as text: '*fp32:16, i32, 1024'", flag="")
 
 
@@ -56,6 +57,7 @@ class _TritonKernel(KernelBegun):
             )
         said = {**self.given.kwargs, **self.given.options}
         values = bool(said.pop("run", False))
+        said.pop("interpret", None)
         if isinstance(obj, str):
             if values:
                 raise UsageError("run=True executes the launch of a kernel, and IR text has no arguments")
@@ -81,7 +83,7 @@ class _TritonKernel(KernelBegun):
         if isinstance(obj, str):
             return ""
         said = {**self.given.kwargs, **self.given.options}
-        left_out = {name: said.pop(name, None) for name in ("arch", "llvm_passes", "run")}
+        left_out = {name: said.pop(name, None) for name in ("arch", "llvm_passes", "run", "interpret")}
         arch = left_out["arch"] or triton.default_arch(target.name)
         launch = self._launch(obj, arch, options, False, said)
         return triton.Recipe(launch, launch.compiled(arch)[0]).reproducer()
@@ -128,7 +130,8 @@ class Triton(FrontEnd):
             return given
         said = {**given.kwargs, **given.options}
         kept = {name: said.pop(name) for name in ("arch", "llvm_passes") if name in said}
-        said.pop("run", None)
+        for name in ("run", "interpret"):
+            said.pop(name, None)
         arguments = (*given.inputs, *triton.parse_signature(said.pop("signature", "")))
         arch = kept.get("arch") or triton.default_arch(target.name)
         launch = triton.launch_of(given.obj, *arguments, arch=arch, run=options, **said)
@@ -152,7 +155,15 @@ class Triton(FrontEnd):
         # A launch returns a compiled kernel, which is nothing to show.
         source = f"{cell.source}\nNone"
         values = bool(cell.options.get("run") or cell.check)
-        launches = triton.run_cell(cell.shell, source, arch, seconds=cell.timeout, memory=cell.memory, values=values)
+        launches = triton.run_cell(
+            cell.shell,
+            source,
+            arch,
+            seconds=cell.timeout,
+            memory=cell.memory,
+            values=values,
+            interpret=bool(cell.options.get("interpret", True)),
+        )
         if launches.failed and not launches:
             raise AlreadyShown
         if not launches and (found := find_kernels(cell.text, cell.shell.user_ns)):

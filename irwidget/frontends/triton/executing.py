@@ -19,7 +19,7 @@ import torch
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.frontends.triton.stand_ins import tensors
-from irwidget.toolchain import forked, processes, triton_private
+from irwidget.toolchain import forked, processes, triton_interpreter
 from irwidget.trace import Location
 
 SECONDS = 60.0
@@ -125,7 +125,7 @@ def _run(
     before = {address: _bytes(storage) for address, storage in storages.items()}
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        triton_private.interpret(kernel, arguments, keywords, grid)
+        triton_interpreter.interpret(kernel, arguments, keywords, grid)
     after = {address: _bytes(storage) for address, storage in storages.items()}
     return InterpreterRun(
         {address: data for address, data in after.items() if data != before[address]}, printed.getvalue()

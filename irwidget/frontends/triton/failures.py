@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, UnsupportedError, UsageError
+from irwidget.frontends.triton.memory import NoValue
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Diagnostic, Location
@@ -36,12 +37,13 @@ def explain(error: Exception, *, launched: bool, notes: list[Diagnostic]) -> IRW
     if isinstance(error, NotExecuted) and launched:
         notes.append(Diagnostic("remark", f"the cell was run up to here: {error}", user_line(error)))
         return None
-    if isinstance(error, IRWidgetError):
+    if isinstance(error, IRWidgetError) and not isinstance(error, NoValue):
         return _with_line(error)
     if not needs_values(error):
         return None
     place = user_line(error)
-    reason = f"{place} needs the value of a tensor, and without a GPU tensors have shapes and types but no values"
+    why = why_no_value(error) or "without a GPU tensors have shapes and types but no values"
+    reason = f"{place} needs the value of a tensor, and it has none: {why}"
     if launched:
         note = f"the cell was run up to here: {reason}. What was launched before is shown; --run executes launches"
         notes.append(Diagnostic("remark", note, place))
@@ -72,11 +74,18 @@ def ends_quietly(error: BaseException) -> bool:
 
 def needs_values(error: BaseException) -> bool:
     """Whether code failed because a fake tensor has no values."""
+    if why_no_value(error):
+        return True
     while error.__cause__ is not None:
         if type(error).__name__ in _NO_VALUES:
             return True
         error = error.__cause__
     return type(error).__name__ in _NO_VALUES or any(words in str(error) for words in _NO_DATA_METHODS)
+
+
+def why_no_value(error: BaseException) -> str:
+    """Why a tensor has no values; empty where an error does not say so."""
+    return next((str(one) for one in causes(error) if isinstance(one, NoValue)), "")
 
 
 def user_line(error: BaseException) -> Location | None:

@@ -14,6 +14,10 @@ from irwidget.devices import on_cpu
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.scopes import as_it_is
 
+Seeded = Callable[[int | None, str], None]
+"""Is told of a new seed, or why the numbers that are drawn from now on are not known."""
+_SET = "the state of the random generator was set"
+
 
 class Generator(torch.Generator):
     """torch.Generator, on the CPU; one of a GPU says so."""
@@ -37,12 +41,14 @@ class DefaultGenerator(Generator):
     _offset: int
     _tell: Callable[[str], None]
 
-    def __new__(cls, tell: Callable[[str], None]) -> DefaultGenerator:
+    _seeded: Seeded
+
+    def __new__(cls, tell: Callable[[str], None], seeded: Seeded) -> DefaultGenerator:
         made: DefaultGenerator = super().__new__(cls, CUDA)  # pyright: ignore[reportAssignmentType]
-        made._seed, made._offset, made._tell = None, 0, tell
+        made._seed, made._offset, made._tell, made._seeded = None, 0, tell, seeded
         return made
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str], None], seeded: Seeded) -> None:
         pass
 
     def initial_seed(self) -> int:
@@ -50,6 +56,7 @@ class DefaultGenerator(Generator):
 
     def manual_seed(self, seed: int) -> DefaultGenerator:
         self._seed, self._offset = int(seed) % (1 << 64), 0
+        self._seeded(self._seed, "")
         return self
 
     def seed(self) -> int:
@@ -63,6 +70,7 @@ class DefaultGenerator(Generator):
 
     def set_offset(self, offset: int) -> DefaultGenerator:
         self._offset = int(offset)
+        self._seeded(None, _SET)
         return self
 
     def get_state(self) -> torch.Tensor:
@@ -73,6 +81,7 @@ class DefaultGenerator(Generator):
         """Take a state; one whose values are not known leaves the seed, and the offset, as they are."""
         from irwidget.frontends.triton.failures import needs_values
 
+        self._seeded(None, _SET)
         try:
             seed, offset = new_state.view(torch.int64).tolist()
         except Exception as error:
@@ -87,10 +96,11 @@ class DefaultGenerator(Generator):
 
     def graphsafe_set_state(self, state: Any) -> DefaultGenerator:
         self._seed, self._offset = state._seed, state._offset
+        self._seeded(None, _SET)
         return self
 
     def clone_state(self) -> DefaultGenerator:
-        copy = DefaultGenerator(self._tell)
+        copy = DefaultGenerator(self._tell, lambda seed, unknown: None)
         copy.graphsafe_set_state(self)
         return copy
 

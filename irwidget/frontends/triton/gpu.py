@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from irwidget import private_torch
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.measuring import not_measured
 from irwidget.private_torch import FakeTensor
@@ -96,25 +95,31 @@ def capability(arch: Arch) -> tuple[int, int]:
     return int(digits[:-2]), int(digits[-2], 16)
 
 
-def forget_all() -> bool:
+def forget_all(reason: str) -> bool:
     """Have nothing known of any tensor, where something unseen may have written; False where tensors have values."""
     tensor = torch.empty(0)
     if isinstance(tensor, FakeTensor):
-        private_torch.forget_values(tensor.fake_mode)
+        mode: Any = tensor.fake_mode
+        mode.reader.tape.forget(reason)
         return True
     return False
 
 
 class VendorLibrary:
-    """A vendor's library of products (cuBLAS, hipBLAS), which is not there without a GPU: computes nothing."""
+    """A vendor's library of products (cuBLAS, hipBLAS), which is not there without a GPU: the CPU computes products."""
 
     def __init__(self, name: str, tell: Callable[[str], None], *args: Any) -> None:
         self._name, self._tell = name, tell
 
+    def matmul(self, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
+        """`a` (M x K) times the transposed `b` (N x K) into `out` (M x N)."""
+        self._tell(f"{self._name}.matmul is computed by PyTorch: a library's for a GPU, it has no kernel to be shown")
+        out.copy_(a.float() @ b.float().t())
+
     def __getattr__(self, name: str) -> Callable[..., None]:
         def compute(*args: Any, **kwargs: Any) -> None:
             """Raises NotExecuted where tensors have values, for the result has none."""
-            if not forget_all():
+            if not forget_all(f"{self._name}.{name}, a library's for a GPU, may have written it"):
                 raise NotExecuted(f"{self._name}.{name} is a library's for a GPU, and there is none")
             self._tell(f"{self._name}.{name} is left out: a library's for a GPU, it has no kernel that could be shown")
 

@@ -11,16 +11,18 @@ from dataclasses import replace
 from typing import Any
 
 from irwidget.errors import UsageError
-from irwidget.frontends.triton import device, failures, gpu, known, measuring
+from irwidget.frontends.triton import device, failures, gpu, measuring
 from irwidget.frontends.triton.captured import CapturedKernel
 from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.kernels import kernels
 from irwidget.frontends.triton.launch import Launch
+from irwidget.frontends.triton.reading import SECONDS, Reading
 from irwidget.frontends.triton.references import References, left_out
 from irwidget.frontends.triton.scopes import replaced
 from irwidget.frontends.triton.specialization import specialize
 from irwidget.frontends.triton.stand_ins import stand_in
 from irwidget.frontends.triton.tensors import fake_mode
+from irwidget.frontends.triton.writes import reaches_anything, written
 from irwidget.toolchain import triton_private, triton_settings
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
@@ -39,10 +41,15 @@ class Launches(list[Launch]):
         memory: int | None = None,
         *,
         values: bool = False,
+        interpret: bool = True,
     ) -> None:
         super().__init__()
         self.values = values
         """Whether launches are executed by Triton's interpreter, so that tensors have values."""
+        self.reading = Reading(
+            self.remark, _calling_line, min(SECONDS, seconds or SECONDS), memory, interpret=interpret
+        )
+        """What the cell reads of tensors without values."""
         self.references = References()
         """What the cell compares with what launches have written."""
         self.arch = arch
@@ -62,10 +69,12 @@ class Launches(list[Launch]):
         """Which call of an autotuner is under way, counted from 1; 0 where there is none."""
         self.later = False
         """Whether what is launched now is compiled only when it is looked at."""
+        self.trying = False
+        """Whether what is launched now is noted only: an autotuner tries its configurations."""
         self.tunings = 0
         """Calls of autotuners so far."""
         self._seen: dict[str, CapturedKernel] = {}
-        self._met: list[tuple[str, Launch]] = []
+        self._met: dict[str, Launch] = {}
         self._grid: tuple[int, ...] | None = None
 
     def execute(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -107,13 +116,38 @@ class Launches(list[Launch]):
             if not self.later:
                 self._compile(launch)
             self.append(launch)
-            self._seen[special.key] = CapturedKernel(launch, special)
+            self._seen[special.key] = CapturedKernel(launch, special, self.again)
         captured = self._seen[special.key]
-        self._met.append((special.key, captured.launch))
-        if not (self.later or self.values or self.real):
-            _, source = captured.launch.compiled()
-            known.after_launch(fake_mode(), named, None if special.gluon else str(source.data))
+        self._met[special.key] = captured.launch
         return captured
+
+    def again(self, captured: CapturedKernel, grid: Any, *args: Any, **kwargs: Any) -> None:
+        """A launch of what another one has returned: `kernel[grid](*args)`."""
+        self._grid = _dimensions(captured.launch.kernel, grid)
+        self.do(captured, captured.launch.kernel, args, kwargs)
+
+    def do(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """What was noted last happens: now where tensors have values, when they are read where they have none."""
+        if self.real or self.trying or self.later:
+            return
+        if not self.values:
+            self.on_tape(captured, kernel, args, kwargs)
+        elif not measuring.measuring():
+            self.execute(captured, kernel, args, kwargs)
+
+    def on_tape(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Note what was launched last where host code may read what it writes."""
+        special, source = captured.launch.compiled()
+        tape = fake_mode().reader.tape
+        ttir = str(source.data)
+        if special.gluon or reaches_anything(ttir):
+            what = "a Gluon kernel" if special.gluon else "a kernel that computes or loads addresses"
+            tape.forget(f"{kernel.__name__}, {what}, may have written it")
+            return
+        problem = "" if self.reading.interpret else "launches are not executed (--no-interpret)"
+        if measuring.measuring():
+            problem = "a launch that a benchmark measures, which is not executed, may have written it"
+        tape.launch(kernel, args, kwargs, self._grid, _calling_line(), written(ttir), problem)
 
     def _compile(self, launch: Launch) -> None:
         began = time.monotonic()
@@ -126,14 +160,14 @@ class Launches(list[Launch]):
         """One call of an autotuner: its launches belong together, those too that an earlier call had noted."""
         first, seen = len(self), set(self._seen)
         self.tunings += 1
-        self.tuning, self._met = self.tunings, []
+        self.tuning, self._met = self.tunings, {}
         try:
             yield
         finally:
-            again = [one for key, one in self._met if key in seen and one.tuning]
+            again = [one for key, one in self._met.items() if key in seen and one.tuning]
             if len(self) > first:
                 self[first:first] = [replace(launch, tuning=self.tuning) for launch in again]
-            self.tuning, self.config, self.later = 0, "", False
+            self.tuning, self.config, self.later, self.trying = 0, "", False, False
 
     def remark(self, message: str) -> None:
         """Note, once, what was left out of the cell."""
@@ -188,7 +222,12 @@ def real_arch() -> str:
 
 @contextmanager
 def recording(
-    arch: str | None = None, *, seconds: float | None = None, memory: int | None = None, values: bool = False
+    arch: str | None = None,
+    *,
+    seconds: float | None = None,
+    memory: int | None = None,
+    values: bool = False,
+    interpret: bool = True,
 ) -> Generator[Launches]:
     """Note what is launched in the body.
 
@@ -210,13 +249,14 @@ def recording(
         )
     real = has_gpu()
     chosen = find(arch or (real_arch() if real else DEFAULT))
-    launches = Launches(chosen, real, seconds, memory, values=values and not real)
+    launches = Launches(chosen, real, seconds, memory, values=values and not real, interpret=interpret)
     tuner, kernel = triton_private.autotuner(), triton_private.jit_function()
     tune, run = (_tune_on_gpu, _run_on_gpu) if real else (_tune, _run)
     try:
         with ExitStack() as stack:
             if not real:
-                stack.enter_context(device.pretend(launches.arch, values=values, tell=launches.remark))
+                pretended = device.pretend(launches.arch, values=values, tell=launches.remark, reading=launches.reading)
+                stack.enter_context(pretended)
             if launches.values:
                 stack.enter_context(launches.references.watched(_calling_line))
             elif not real:
@@ -231,6 +271,7 @@ def recording(
         if not failures.ends_quietly(error):
             raise
     finally:
+        launches.diagnostics += launches.reading.summary()
         launches[:] = [replace(launch, notes=tuple(launches.diagnostics)) for launch in launches]
 
 
@@ -249,6 +290,7 @@ def run_cell(
     seconds: float | None = None,
     memory: int | None = None,
     values: bool = False,
+    interpret: bool = True,
 ) -> Launches:
     """The launches of a notebook cell, run by IPython; see `recording`.
 
@@ -263,7 +305,7 @@ def run_cell(
         if error is None or not failures.is_explained(error):
             show(*args, **kwargs)
 
-    with recording(arch, seconds=seconds, memory=memory, values=values) as launches:
+    with recording(arch, seconds=seconds, memory=memory, values=values, interpret=interpret) as launches:
         with replaced(shell, "showtraceback", show_their_own):
             ran = shell.run_cell(source, store_history=False)
         launches.failed = not ran.success
@@ -289,8 +331,8 @@ def _run(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any]
         for hook in kernel.pre_run_hooks:
             hook(*args, **kwargs)
         captured = launches.note(kernel, args, grid, kwargs)
-        if launches.values and not warmup and not launches.later and not measuring.measuring():
-            launches.execute(captured, kernel, args, kwargs)
+        if not warmup:
+            launches.do(captured, kernel, args, kwargs)
         return captured
 
     return run
@@ -311,14 +353,18 @@ def _tune(launches: Launches, original: Callable[..., Any]) -> Callable[..., Any
 
     def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        result: Any = None
         try:
             configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
             with launches.tuned():
+                launches.trying = len(configs) > 1
+                result: Any = None
                 for config in configs:
                     done = _try(launches, tuner, config, args, kwargs, last=config is configs[-1])
                     if result is None and done is not None:
                         result, tuner.best_config, launches.later = done, config, True
+                if launches.trying and result is not None:  # what happens is what happens last: its hooks, its launch
+                    launches.trying = launches.later = False
+                    _try(launches, tuner, tuner.best_config, args, kwargs, last=True)
         finally:
             tuner.nargs = None
         return result
@@ -339,7 +385,7 @@ def _try(
     named = {**tuner.nargs, **kwargs, **chosen}
     if config.pre_hook is not None:
         config.pre_hook(named)
-    if launches.values and not launches.later:
+    if not launches.trying:
         tuner.pre_hook(named, reset_only=True)
     launches.config = _named(config)
     try:

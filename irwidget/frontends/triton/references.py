@@ -17,9 +17,10 @@ from irwidget.toolchain import triton_private
 from irwidget.trace import Location
 
 
-def not_compared(place: Location | None) -> str:
-    """What there is to say of a comparison that is left out."""
-    return f"not checked: {place} compares tensors that have no values without a GPU. --run executes launches"
+def not_compared(place: Location | None, error: BaseException) -> str:
+    """What there is to say of a comparison that is left out, for which there are no values."""
+    why = failures.why_no_value(error) or "they have none without a GPU"
+    return f"not checked: {place} compares what is not known: {why}. --run executes all launches"
 
 
 @contextlib.contextmanager
@@ -37,7 +38,7 @@ def left_out(tell: Callable[[str], None], place: Callable[[], Location | None]) 
             except Exception as error:
                 if not failures.needs_values(error):
                     raise
-            tell(not_compared(place()))
+                tell(not_compared(place(), error))
             return otherwise()
 
         return comparing

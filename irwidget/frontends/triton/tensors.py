@@ -1,6 +1,6 @@
 """Tensors on the CPU that say that they are on `cuda:0`: fake ones, or with values.
 
-Fake ones have values where the cell's own numbers give them (see `known`).
+Fake ones have values when somebody reads them (see `reading`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from torch.overrides import TorchFunctionMode
 
 from irwidget import private_torch
 from irwidget.devices import on_cpu, on_cpu_kwargs
-from irwidget.frontends.triton import autocast, failures, known
+from irwidget.frontends.triton import autocast, failures
 from irwidget.frontends.triton.asserted import by_an_assert
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.gpu import CUDA
+from irwidget.frontends.triton.homes import Homes
+from irwidget.frontends.triton.memory import NoValue
+from irwidget.frontends.triton.reading import Reader, Reading
 from irwidget.frontends.triton.references import not_compared
 from irwidget.frontends.triton.scopes import as_it_is, replaced
-from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, TorchDispatchMode, pytree
+from irwidget.frontends.triton.tape import Tape
+from irwidget.private_torch import DisableTorchFunction, FakeTensor, FakeTensorMode, TorchDispatchMode
 from irwidget.trace import Location
 
 
@@ -31,58 +35,61 @@ class _FakeMode(FakeTensorMode):
     """A fake tensor mode that knows when it is at work itself, and keeps everything on the CPU."""
 
     depth = 0
+    dispatching = 0
+    """How many of its own dispatches are under way."""
     supports_higher_order_operators = True  # flex_attention and others come by __torch_dispatch__, too
-    tell: Callable[[str], None] = staticmethod(lambda _: None)
-    """Is told what there is to say of values."""
+
+    def __init__(self) -> None:
+        super().__init__(allow_non_fake_inputs=True)
+        self.reader = Reader(self)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function := private_torch.custom_op_function(func):  # an operator of the user's, which launches kernels
             return self._outside(_Pretend(self), function, args, kwargs or {})
         if function := private_torch.registered_for_cuda(func):  # a mode for functions would catch this very call
             return self._outside(contextlib.nullcontext(), function, args, kwargs or {})
+        given = on_cpu_kwargs(kwargs)
+        if self.dispatching:  # an operator's own operators
+            return super().__torch_dispatch__(func, types, args, given)
         self.depth += 1
+        self.dispatching += 1
         try:
-            given = on_cpu_kwargs(kwargs)
-            made = self._dispatched(func, types, args, given)
-            value = known.constructed(func, args, given, made) if isinstance(made, FakeTensor) else None
-            made = made if value is None else private_torch.with_value(self, value)
-            known.follow(func, (args, given), made, self.tell)
-            return made
+            return self._noted(func, types, args, given)
         finally:
             self.depth -= 1
+            self.dispatching -= 1
 
-    def _dispatched(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """What an operator gives; without values where the CPU cannot compute them."""
+    def _noted(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What an operator gives, which the tape then has; read, where that takes values."""
+        with DisableTorchFunction():
+            step = self.reader.tape.before(func, args, kwargs)
         try:
-            return super().__torch_dispatch__(func, types, args, kwargs)
-        except (NotImplementedError, RuntimeError):
-            held = [
-                one
-                for one in pytree.tree_leaves((args, kwargs))
-                if isinstance(one, FakeTensor) and private_torch.known_value(one) is not None
-            ]
-            if not held:
+            made = super().__torch_dispatch__(func, types, args, kwargs)
+        except Exception as error:
+            if not failures.needs_values(error):
                 raise
-            for one in held:
-                private_torch.forget_value(self, one)
-            return super().__torch_dispatch__(func, types, args, kwargs)
+            return self.reader.answer(step)
+        with DisableTorchFunction():
+            self.reader.tape.after(step, made)
+        return made
 
     def __deepcopy__(self, memo: Any) -> _FakeMode:
         """Itself: copies of tensors stay in the mode, and a copy of what it holds by address would be freed twice."""
         return self
 
     def may_turn_const(self, t: torch.Tensor) -> bool:
-        """Whether the values of a result are kept, that of an operator on tensors whose values are known."""
-        return type(t) is torch.Tensor and t.layout is torch.strided and t.device.type == "cpu" and known.is_small(t)
+        """Values are not kept beside tensors; see `tape`."""
+        return False
 
     def _outside(self, mode: AbstractContextManager[Any], function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Python of the user's, which torch calls, sees the same world as the cell."""
-        depth, self.depth = self.depth, 0
+        depth, dispatching = self.depth, self.dispatching
+        self.depth = self.dispatching = 0
         try:
             with self, mode:
                 return function(*args, **kwargs)
         finally:
-            self.depth = depth
+            self.depth, self.dispatching = depth, dispatching
 
 
 _fake: _FakeMode | None = None
@@ -92,7 +99,7 @@ def fake_mode() -> _FakeMode:
     """One mode for all captures: tensors of two modes do not mix, and a cell may use those of another."""
     global _fake
     if _fake is None:
-        _fake = _FakeMode(allow_non_fake_inputs=True)
+        _fake = _FakeMode()
     return _fake
 
 
@@ -108,6 +115,7 @@ class _Pretend(TorchFunctionMode):
     def __init__(self, fake: _FakeMode | _Inside) -> None:
         super().__init__()
         self.fake = fake
+        self.homes = Homes(fake.reader.tape.memories) if isinstance(fake, _FakeMode) else None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.fake.depth or func is torch.device:
@@ -115,18 +123,22 @@ class _Pretend(TorchFunctionMode):
         answer = _ANSWERS.get(func)
         if answer is not None:
             return answer(*args, **(kwargs or {}))
+        if func is torch.Tensor.cuda:
+            func, kwargs = torch.Tensor.to, {"device": "cuda"}
+            args = args[:1]
         self.fake.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
-            copied = args[0] if func is torch.Tensor.__deepcopy__ else None  # whose copy has no values
             redirected = isinstance(self.fake, _Inside) and private_torch.is_operator(func)
-            with private_torch.without_value(copied), _OnTheGPU(self) if redirected else contextlib.nullcontext():
-                return func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
+            with _OnTheGPU(self) if redirected else contextlib.nullcontext():
+                made = func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
+                return made if self.homes is None else self.homes.settle(func, args, kwargs, made)
         except Exception as error:
             frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
             if func not in _COMPARING or not failures.needs_values(error) or not by_an_assert(frame):
                 raise
-            fake_mode().tell(not_compared(Location(frame.f_code.co_filename, frame.f_lineno)))
+            place = Location(frame.f_code.co_filename, frame.f_lineno)
+            fake_mode().reader.reading.tell(not_compared(place, error))
             return True
         finally:
             self.fake.depth -= 1
@@ -156,9 +168,11 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.is_cuda.__get__: lambda tensor: True,  # pyright: ignore[reportAttributeAccessIssue]
     torch.Tensor.get_device: lambda tensor: 0,
     torch.Tensor.is_cpu.__get__: lambda tensor: False,  # pyright: ignore[reportAttributeAccessIssue]
-    torch.Tensor.cuda: lambda tensor, *args, **kwargs: tensor,
     torch.Tensor.pin_memory: lambda tensor, *args, **kwargs: tensor,
     torch.Tensor.data_ptr: lambda tensor: _address(tensor),
+    torch.Tensor.__repr__: lambda tensor, *args, **kwargs: _text(tensor, *args, **kwargs),
+    torch.Tensor.__format__: lambda tensor, form: _formatted(tensor, form),
+    torch.Tensor.tolist: lambda tensor: _list(tensor),
     torch.Tensor.numpy: lambda tensor, *args, **kwargs: _array("numpy", tensor, *args, **kwargs),
     torch.Tensor.__array__: lambda tensor, *args, **kwargs: _array("__array__", tensor, *args, **kwargs),
 }
@@ -175,12 +189,43 @@ def _address(tensor: torch.Tensor) -> int:
 
 
 def _array(how: str, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-    """A tensor as NumPy's, by its method `how`."""
-    value = private_torch.known_value(tensor)
+    """A tensor as NumPy's, by its method `how`; what is written into the array is not seen here."""
+    tensor = _with_values(tensor)
     with as_it_is():
-        if value is not None:
-            tensor = value.clone()  # what is written into the array is not seen here
         return getattr(tensor, how)(*args, **kwargs)
+
+
+def _with_values(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor with the values that it has here. Raises NoValue."""
+    reader = fake_mode().reader
+    met = isinstance(tensor, FakeTensor) or reader.has_met(tensor)
+    return reader.tensor(tensor) if met else tensor
+
+
+def _text(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> str:
+    """How a tensor shows itself; as one without values where it has none."""
+    with contextlib.suppress(NoValue):
+        tensor = _with_values(tensor)
+    with as_it_is():
+        return torch.Tensor.__repr__(tensor, *args, **kwargs)
+
+
+def _formatted(tensor: torch.Tensor, form: str) -> str:
+    """A tensor in an f-string: as a number where it is one. Raises NoValue where only a number has such a form."""
+    try:
+        value = _with_values(tensor)
+    except NoValue:
+        if form:
+            raise
+        return _text(tensor)
+    with as_it_is():
+        return format(value.item() if value.dim() == 0 else repr(value), form)
+
+
+def _list(tensor: torch.Tensor) -> Any:
+    tensor = _with_values(tensor)
+    with as_it_is():
+        return tensor.tolist()
 
 
 def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -197,6 +242,17 @@ def _outside(mode: _Pretend, function: Callable[..., Any]) -> Callable[..., Any]
     return apply
 
 
+def _told(tape: Tape, function: Callable[..., Any], unknown: str) -> Callable[..., Any]:
+    """A function of torch's that sets the random generator, of which the tape is told."""
+
+    def setting(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        tape.seeded(None, unknown)
+        return result
+
+    return setting
+
+
 def _apply(module: torch.nn.Module, function: Callable[[Any], Any], recurse: bool = True) -> torch.nn.Module:
     """Module._apply (`cuda`, `to`, `half` ...) for fake parameters, which cannot be changed in place."""
     for child in module.children() if recurse else ():
@@ -210,10 +266,10 @@ def _apply(module: torch.nn.Module, function: Callable[[Any], Any], recurse: boo
 
 
 @contextlib.contextmanager
-def on_a_gpu(*, values: bool, tell: Callable[[str], None] = lambda _: None) -> Generator[None]:
+def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]:
     """Within it, tensors say that they are on the GPU; with `values` they have some.
 
-    `tell` is told what there is to say of the values that tensors have without that.
+    `reading` is how those are read that have none.
     """
     fake = _Inside() if values else fake_mode()
     device = FakeTensor.device
@@ -228,7 +284,15 @@ def on_a_gpu(*, values: bool, tell: Callable[[str], None] = lambda _: None) -> G
         stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
         if isinstance(fake, _FakeMode):
             stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
-            stack.enter_context(replaced(fake, "tell", tell))
+            for name, unknown in (
+                ("manual_seed", ""),
+                ("seed", ""),
+                ("set_rng_state", "the random state was set"),
+            ):
+                told = _told(fake.reader.tape, getattr(torch, name), unknown)
+                for home in (torch, torch.random):
+                    stack.enter_context(replaced(home, name, told))
+            stack.enter_context(fake.reader.used(reading or Reading()))
             shown: dict[str, Callable[[Any], Any]] = {
                 "device": shown_device,
                 "is_cuda": lambda tensor: shown_device(tensor).type == "cuda",
