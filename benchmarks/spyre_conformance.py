@@ -2,10 +2,11 @@
 
     python -m benchmarks.spyre_conformance PATH [--every N] [--first N] [--only WORD] [--fields]
 
-The functions are those of `tests/spyre/recorded.json.xz`; `--every N` takes each N-th, from number
-`--first` on (0), `--only` those with a word in their names. Both front ends compile each; a row says whether they agree:
-in the ops with their spaces, splits, constants, device extents, coordinates and addresses, and then in the SuperDSC
-files, field by field, which `--fields` prints. The last lines count, also by the field that differs first. Nothing is said of functions that did not run.
+The functions are those of `tests/spyre/recorded.json.xz`; `--every N` takes each N-th, from number `--first` on (0),
+`--only` those with a word in their names. Both front ends compile each; a row says whether they agree: in the ops with
+their spaces, splits, constants, device extents, coordinates and addresses, and then in the SuperDSC files, field by
+field, which `--fields` prints. The last lines count, also by the field that differs first. Nothing is said of functions
+that did not run.
 """
 
 from __future__ import annotations

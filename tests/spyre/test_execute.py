@@ -206,6 +206,7 @@ def test_numbers_in_where_have_eagers_dtype():
     check(lambda c: torch.where(c, 1.0, 0.25), keep)
     check(lambda c, a: torch.where(c, a, 2.5), keep, x)
     check(lambda a: torch.where(a > 0.5, 1.0, a), half(32, 7, 1).bfloat16())
+    check(lambda a: torch.cat([torch.zeros(0), a, a]), half(4, 64))
     for whole in (lambda c, a: torch.where(c, -2.0, a), lambda c, a: torch.where(c, torch.full_like(a, -2.0), a)):
         specs = [kernel.specs for kernel in check(whole, keep, x).kernels]
         assert specs == [k.specs for k in check(lambda c, a: a.masked_fill(c, -2.0), keep, x).kernels]
