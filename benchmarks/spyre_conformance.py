@@ -1,11 +1,12 @@
 """Our Spyre front end beside the real one of a checkout of torch-spyre, function by function.
 
-    python -m benchmarks.spyre_conformance PATH [--every N] [--only WORD] [--fields]
+    python -m benchmarks.spyre_conformance PATH [--every N] [--first N] [--only WORD] [--fields]
 
-The functions are those of `tests/spyre/recorded.json.xz`; `--every N` takes each N-th, `--only` those with a word in
-their names. Both front ends compile each; a row says whether they agree: in the ops with their spaces, splits,
-constants, device extents, coordinates and addresses, and then in the SuperDSC files, field by field, which `--fields`
-prints. The last lines count, also by the field that differs first. Nothing is said of functions that did not run.
+The functions are those of `tests/spyre/recorded.json.xz`; `--every N` takes each N-th, from number `--first` on (0),
+`--only` those with a word in their names. Both front ends compile each; a row says whether they agree: in the ops with
+their spaces, splits, constants, device extents, coordinates and addresses, and then in the SuperDSC files, field by
+field, which `--fields` prints. The last lines count, also by the field that differs first. Nothing is said of functions
+that did not run.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("checkout", help="the folder that torch_spyre/ is in")
     asked.add_argument("--every", type=int, default=1, help="take each N-th function")
+    asked.add_argument("--first", type=int, default=0, help="begin at this one")
     asked.add_argument("--only", default="", help="take the functions with this in their names")
     asked.add_argument("--fields", action="store_true", help="print the fields of SuperDSC files that differ")
     given = asked.parse_args()
-    names = [name for name in recorded.functions() if given.only in name][:: given.every]
+    names = [name for name in recorded.functions() if given.only in name][given.first :: given.every]
     verdicts: Counter[str] = Counter()
     fields: Counter[str] = Counter()
     begun = time.perf_counter()

@@ -2,10 +2,12 @@
 
     python benchmarks/spyre_models.py [llama granite gpt2 mixtral bert vit whisper]
     python benchmarks/spyre_models.py --full [llama ...]
+    python benchmarks/spyre_models.py --train [llama ...]
 
 Needs transformers, which irwidget does not. Prints per model how far the result is from eager's, how many ops run on
 the device and which on the host, and the same of one decoding step with the key-value cache of the first. `--full`
-compiles the configuration that transformers has by default (Llama: 7B), with weights and inputs that have no values.
+compiles the configuration that transformers has by default (Llama: 7B), with weights and inputs that have no values,
+and a step of decoding for models that have a cache. `--train` compares the gradients of the tiny models with eager's.
 """
 
 from __future__ import annotations
@@ -106,6 +108,18 @@ def _ops(programs: Sequence[spyre.SpyreProgram]) -> str:
     return f"{len(programs)} graphs, {ops} ops, {len(hosts)} on the host ({', '.join(sorted(set(hosts)))})"
 
 
+def _filled_cache(config: Any, tokens: int) -> Any:
+    """The keys and values of so many tokens, without values."""
+    from transformers import DynamicCache  # pyright: ignore
+
+    cache: Any = DynamicCache()
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    size = (1, heads, tokens, config.hidden_size // config.num_attention_heads)
+    for layer in range(config.num_hidden_layers):
+        cache.update(*(torch.empty(size, dtype=torch.float16, device="meta") for _ in range(2)), layer)
+    return cache
+
+
 @torch.no_grad()
 def compiled(name: str) -> str:
     """One line about a model at full size."""
@@ -117,7 +131,35 @@ def compiled(name: str) -> str:
     made(**inputs)
     seconds, processor = time.perf_counter() - begun, time.process_time() - processor
     size = sum(p.numel() for p in net.parameters()) / 1e9
-    return f"{name:8} {size:.2f} billion weights, {_ops(spyre.programs())}, {seconds:.0f} s ({processor:.0f} s of CPU)"
+    line = f"{name:8} {size:.2f} billion weights, {_ops(spyre.programs())}, {seconds:.0f} s ({processor:.0f} s of CPU)"
+    if hasattr(net, "lm_head"):
+        cache = _filled_cache(net.config, inputs["input_ids"].shape[1])
+        forget_programs()
+        processor = time.process_time()
+        made(input_ids=torch.zeros((1, 1), dtype=torch.int64, device="meta"), past_key_values=cache)
+        line += f"; decoding: {_ops(spyre.programs())}, {time.process_time() - processor:.0f} s of CPU"
+    return line
+
+
+def gradients(name: str) -> str:
+    """One line about how far the gradients of a random sum are from eager's, beside the largest of each weight."""
+    torch.compiler.reset()
+    forget_programs()
+    found: list[dict[str, torch.Tensor]] = []
+    for way in (lambda net: net, lambda net: torch.compile(net, backend=irwidget_spyre)):
+        torch.manual_seed(0)
+        net, inputs = model(name)
+        result = _result(way(net)(**inputs)).float()
+        (result * torch.randn(result.shape)).sum().backward()
+        found.append({path: p.grad.float() for path, p in net.named_parameters() if p.grad is not None})
+    want, got = found
+    unused = {path: torch.zeros_like(g) for path, g in got.items()}  # AOTAutograd gives zeros for what is not used
+    least = max(g.abs().max() for g in want.values()) / 1000  # what should be 0, as of a bias of keys, is noise
+    away = {
+        path: float((got[path] - g).abs().max() / max(g.abs().max(), least)) for path, g in {**unused, **want}.items()
+    }
+    worst = max(away, key=lambda path: away[path])
+    return f"{name:8} {len(want)} gradients, off by {away[worst]:.1e} at most ({worst}), {_ops(spyre.programs())}"
 
 
 @torch.no_grad()
@@ -143,6 +185,7 @@ def measure(name: str) -> str:
 
 
 if __name__ == "__main__":
-    names = [name for name in sys.argv[1:] if name != "--full"]
+    names = [name for name in sys.argv[1:] if not name.startswith("--")]
+    say = compiled if "--full" in sys.argv else gradients if "--train" in sys.argv else measure
     for chosen in names or ("llama", "granite", "gpt2", "mixtral", "bert", "vit", "whisper"):
-        print(compiled(chosen) if "--full" in sys.argv else measure(chosen), flush=True)
+        print(say(chosen), flush=True)

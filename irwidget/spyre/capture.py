@@ -109,6 +109,12 @@ class _Replay(torch.fx.Interpreter):
         given = super().fetch_args_kwargs_from_env(n)
         return pytree.tree_map(lambda value: _HOST if isinstance(value, torch.device) else value, given)
 
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Other devices, and tensors without values, have a histogram of integers; the host counts in float32."""
+        if target is torch.histc and not args[0].dtype.is_floating_point:
+            return super().call_function(target, (args[0].float(), *args[1:]), kwargs).to(args[0].dtype)
+        return super().call_function(target, args, kwargs)
+
 
 _HOST = torch.device("cpu")
 

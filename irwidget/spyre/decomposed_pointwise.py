@@ -171,6 +171,16 @@ def _div(a: Tensor, b: Any) -> Any:
         return a * (1.0 / b)
 
 
+@decomposes("cat")
+def _cat(tensors: list[Tensor], dim: int = 0) -> Any:
+    """Inductor's rule: several times one tensor is one copy of it, repeated along a dim of its own."""
+    parts = [x for x in tensors if x.shape != (0,) and x.shape[dim]]
+    if len(parts) < 2 or any(x is not parts[0] for x in parts) or any(x.dtype != parts[0].dtype for x in tensors):
+        return NotImplemented
+    x, dim = parts[0], dim % parts[0].dim()
+    return x.unsqueeze(dim).expand(*x.shape[:dim], len(parts), *x.shape[dim:]).flatten(dim, dim + 1).clone()
+
+
 @decomposes("copy")
 def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
     """What a write leaves: the values in its place, laid out as they were; a returned clone is filled by the host."""

@@ -336,7 +336,7 @@ class _Lowering(LoopBuilder):
         value = node.meta["val"]
         dtype = dtype_name(value.dtype)
         fill: Any = node.args[1]
-        if dtype not in ("float16", "bfloat16", "float32", "bool"):
+        if dtype not in (("float16", "float32") if value.dim() else ("float16", "bfloat16", "float32", "bool")):
             self.fallback(node)
             return
         name = self.constant(node if value.dim() == 0 else None, fill, dtype)

@@ -76,6 +76,8 @@ def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
         pytest.param(lambda a: a.view(64, 4, 128) * 2, [(256, 128)], id="view"),
         pytest.param(lambda a: a.reshape(-1) * 2, [(256, 128)], id="flattened"),
         pytest.param(lambda a, b: torch.cat([a, b], 1), [(64, 128), (64, 192)], id="cat"),
+        pytest.param(lambda a: torch.cat([a, a, a], 1), [(32, 33)], id="cat of one tensor"),
+        pytest.param(lambda a: torch.stack([a, a], -2).amax(1), [(16, 9, 2)], id="stack of one tensor"),
         pytest.param(lambda a: F.pad(a, (0, 28, 3, 2)), [(25, 100)], id="pad"),
         pytest.param(lambda a: a[64:192] + 1, [(256, 128)], id="row slice"),
         pytest.param(lambda a: a[:, 64:128] * 2, [(64, 256)], id="stick slice"),
@@ -203,6 +205,8 @@ def test_numbers_in_where_have_eagers_dtype():
     keep, x = torch.randn(1, 64) > 0, half(4, 64)
     check(lambda c: torch.where(c, 1.0, 0.25), keep)
     check(lambda c, a: torch.where(c, a, 2.5), keep, x)
+    check(lambda a: torch.where(a > 0.5, 1.0, a), half(32, 7, 1).bfloat16())
+    check(lambda a: torch.cat([torch.zeros(0), a, a]), half(4, 64))
     for whole in (lambda c, a: torch.where(c, -2.0, a), lambda c, a: torch.where(c, torch.full_like(a, -2.0), a)):
         specs = [kernel.specs for kernel in check(whole, keep, x).kernels]
         assert specs == [k.specs for k in check(lambda c, a: a.masked_fill(c, -2.0), keep, x).kernels]

@@ -347,8 +347,13 @@ def test_a_model_without_values_is_compiled_and_gives_none():
 
     net = nn.Sequential(nn.Embedding(100, 64), nn.Linear(64, 128), nn.GELU()).half().to("meta").requires_grad_(False)
     before = len(spyre.programs())
-    made = torch.compile(lambda i: shifted(net(i)), backend="irwidget_spyre")(torch.zeros(2, 4, device="meta").long())
+
+    def counted(i):  # of integers, which the host alone cannot do
+        return shifted(net(i)), torch.histc(i, 4, 0, 3)
+
+    made, counts = torch.compile(counted, backend="irwidget_spyre")(torch.zeros(2, 4, device="meta").long())
     assert made.is_meta
+    assert (counts.is_meta, counts.shape, counts.dtype) == (True, (4,), torch.int64)
     assert (made.shape, made.dtype) == ((2, 4, 128), torch.float16)
     (program,) = spyre.programs()[before:]
     assert [spec.op for kernel in program.kernels for spec in kernel.specs].count("batchmatmul") == 1
