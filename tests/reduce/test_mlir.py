@@ -11,7 +11,7 @@ from irwidget import IRWidgetError, UsageError
 from irwidget.reducing import mlir
 from irwidget.reducing.engine import Plain
 from irwidget.reducing.failing import kind_of
-from irwidget.reducing.operations import ModuleText, result_types, split
+from irwidget.reducing.operations import ModuleText, result_types, results_of_function, split
 from irwidget.toolchain import generic_form
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Failure
@@ -210,7 +210,9 @@ def test_results_of_functions_go_too():
 def test_nothing_more_can_go():
     """Of a result every single operation is needed: taken out alone, the failure is another or gone."""
     text = generic(chain(30, "%e = math.erf %x0 : f32"))
+    parsed = ModuleText.of.cache_info().misses
     texts = list(mlir.smaller(text, Plain(lambda tried: "math.erf" in tried)))
+    assert ModuleText.of.cache_info().misses - parsed == 1 + len(texts), "each program is taken apart once"
     module = ModuleText(texts[-1])
     assert module.count() == 3
     assert [ModuleText(one).count() for one in texts] == sorted(
@@ -265,3 +267,6 @@ def test_types_are_read_off_a_line():
         "tuple<i32, f32>",
         "(i32, i32) -> i32",
     ]
+    assert split("a, , b, ") == ["a", "", "b"]
+    assert split('{x = "\\", {"}, <(i32) -> i32>, ') == ['{x = "\\", {"}', "<(i32) -> i32>"]
+    assert results_of_function("!llvm.func<struct<(f32, ptr)> (i32, ...)>") == ["struct<(f32, ptr)>"]
