@@ -105,7 +105,7 @@ wanted(1, 2, n=8)
 
 def test_statements_parameters_and_expressions_go():
     def holds(text):
-        compile(text, "x", "exec")
+        assert python.unbound(text) == set(), text
         return "max(" in text and "def wanted" in text
 
     normal = python.normal(SOURCE)
@@ -113,6 +113,20 @@ def test_statements_parameters_and_expressions_go():
     assert best == "def wanted():\n    max()\n"
     assert python.count(normal) == 10
     assert python.count(best) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("import a.b as c\nfrom x import y\nc, y, print, __name__, z", {"z"}),
+        ("def f(q):\n  w = q\n  def g():\n    nonlocal w\n    return w + v\n  return [t for t in q]", {"v"}),
+        ("@d.jit\ndef f(x: T) -> U:\n  global G\n  G = later\nlater = G", {"d", "T", "U"}),
+        ("class K:\n  m = 1\n  def h(self):\n    return m\nfor i in K: i", {"m"}),
+        ("from x import *\ny", set()),
+    ],
+)
+def test_names_that_nothing_defines(source, names):
+    assert python.unbound(source) == names
 
 
 def test_a_parameter_goes_with_what_is_given_for_it():
