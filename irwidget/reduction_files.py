@@ -26,21 +26,16 @@ Progress = Callable[[Any, Any, float], None]
 _OURS = {
     "triton": (
         "import torch\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x):\n"
-        "    tl.store(x, 1.0)\n\n\nkernel[(1,)](torch.ones(1))\n",
-        ("--to", "triton_gpu_ir", "--arch", "sm_90"),
+        "    tl.store(x, 1.0)\n\n\nkernel[(1,)](torch.ones(1))\n"
     ),
     "helion": (
         "import helion\nimport helion.language as hl\nimport torch\n\nimport irwidget\n\n\n"
         "@helion.kernel(config=helion.Config(block_sizes=[16]))\ndef kernel(x: torch.Tensor) -> torch.Tensor:\n"
         "    out = torch.empty_like(x)\n    for tile in hl.tile(x.size(0)):\n        out[tile] = x[tile]\n"
         "    return out\n"
-        "\n\nirwidget.explore(kernel, torch.ones(16))\n",
-        ("--to", "helion_mlir"),
+        "\n\nirwidget.explore(kernel, torch.ones(16))\n"
     ),
-    "torch": (
-        "import torch\n\nimport irwidget\n\nirwidget.explore(torch.nn.ReLU(), torch.ones(1))\n",
-        ("--to", "linalg_on_tensors_mlir"),
-    ),
+    "torch": "import torch\n\nimport irwidget\n\nirwidget.explore(torch.nn.ReLU(), torch.ones(1))\n",
 }
 """Programs of our own, by what they import: lowering one loads all that a candidate needs."""
 
@@ -49,10 +44,10 @@ def warm(task: FileTask) -> None:
     """Read the words of a task, and lower a program of our own of the kind of its file, where it is of one: what that
     takes is imported then.
     """
-    _asked(task.words)
+    _, wanted, options = _asked(task.words)
     if kind := next((name for name in ("helion", "triton", "torch") if name in task.text), None):
-        text, words = _OURS[kind]
-        outcome(FileTask(text, words), lambda *_: None)
+        arch = ("--arch", str(options["arch"])) if options.get("arch") else ()
+        outcome(FileTask(_OURS[kind], ("--to", ",".join(wanted), *arch)), lambda *_: None)
 
 
 def outcome(task: FileTask, progress: Progress) -> Outcome:

@@ -172,6 +172,26 @@ def test_a_triton_kernel_in_a_file_becomes_small(tmp_path, capsys):
     assert not any(word in small for word in ("load", "store", "program_id"))
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("to", ["inductor_triton", "spyre_superdsc", "helion_mlir"])
+def test_what_other_compilers_are_given_becomes_small(to):
+    """Functions of torch.compile and Spyre, and a Helion kernel, whose result a tool of the user's own refuses."""
+    function = (
+        "def f(x, y):\n    a = torch.softmax(x @ y, -1)\n    b = torch.relu(a) * 2.0\n    return b + a\n"
+        "irwidget.explore(f, *(torch.ones(64, 64, dtype=torch.float16) for _ in range(2)))\n"
+    )
+    kernel = (
+        "import helion\nimport helion.language as hl\n@helion.kernel(config=helion.Config(block_sizes=[32]))\n"
+        "def f(x: torch.Tensor) -> torch.Tensor:\n    out = torch.empty_like(x)\n    for tile in hl.tile(x.size(0)):\n"
+        "        a = torch.exp(x[tile]) * 2\n        out[tile] = a + torch.erf(x[tile])\n    return out\n"
+        "irwidget.explore(f, torch.ones(256))\n"
+    )
+    text = f"import irwidget\nimport torch\n{kernel if to == 'helion_mlir' else function}"
+    reduced = irwidget.reduce(text, to=to, pipeline="user-tool false")
+    assert reduced.before > 5 >= reduced.operations
+    assert str(reduced.failure) == "false: false exited with and said nothing"
+
+
 def test_what_the_command_line_says_no_to(tmp_path, capsys):
     path = tmp_path / "fine.py"
     path.write_text("import irwidget\nraise ValueError(1)\n")
