@@ -88,8 +88,7 @@ def unbound(source: str) -> frozenset[str]:
 
 def _of_module(scope: symtable.SymbolTable) -> Iterator[symtable.Symbol]:
     """The names of a scope, and of those in it, that stand for what the module has."""
-    whole = scope.get_type() == "module"
-    yield from (one for one in scope.get_symbols() if whole or one.is_global())
+    yield from (one for one in scope.get_symbols() if one.is_global())
     for inner in scope.get_children():
         yield from _of_module(inner)
 

@@ -117,6 +117,20 @@ def test_a_result_is_returned_in_place_of_what_uses_it():
     assert best == "define double @f() {\nv0:\n  %q = fdiv double poison, 3.0\n  ret double %q\n}\n"
 
 
+def test_every_way_out_returns_the_same_type_and_zeros_stand_for_arguments_too():
+    text = (
+        "define {}(i1 %c, double %d) {{\nentry:\n  br i1 %c, label %a, label %b\na:\n  %q = fdiv double %d, 3.0\n"
+        "{}b:\n  ret {}\n}}\n"
+    )
+    before = text.format("i32 @f", "  %w = fptosi double %q to i32\n  ret i32 %w\n", "i32 1")
+    (best,) = llvm.WAYS["what is returned"](before, Plain(lambda tried: "double @f" in tried))
+    assert best == text.format("double @f", "  ret double %q\n", "double zeroinitializer")
+    *_, best = llvm.WAYS["arguments"](before, Plain(lambda tried: "poison" not in tried))
+    assert best == before.replace("(i1 %c, double %d)", "()").replace("%c", "zeroinitializer").replace(
+        "%d", "zeroinitializer"
+    )
+
+
 def test_where_arguments_would_be_too_many_zeros_stand_for_results_from_the_start():
     """As of a back end that passes five in registers: each half of what may go was tried once for nothing."""
 

@@ -175,6 +175,7 @@ def test_what_no_tool_runs_on_text_is_not_offered_as_ir():
     own = (Step("torch.compile", "Dynamo"),)
     assert offered(trace.steps) == [(first, trace.steps), (last, alone)]
     assert offered((*own, *alone), step=1, reproducer="ptxas -v input.ptx") == [(last, alone)]
+    assert offered((*own, *alone), step=1, reproducer="") == [(last, alone)]
     assert offered(own, step=0, reproducer="", pass_name="Dynamo") == []
     with pytest.raises(UsageError, match=r"Dynamo starts from no IR: low.reduce\(program=True\) makes the program"):
         low.reduce()

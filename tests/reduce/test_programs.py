@@ -137,6 +137,19 @@ def test_a_parameter_goes_with_what_is_given_for_it():
     assert all(not ("def f(b)" in text and "f[4](1, b" in text) for text in texts)
 
 
+def test_what_is_given_by_name_goes_with_its_parameter():
+    source = "def f(a, b):\n    return a\nf[4](1, b=f(2, 3))\n"
+    texts = list(python.smaller(source, Plain(lambda text: "return a" in text and "f[4](1" in text)))
+    assert texts[-1] == "def f(a):\n    return a\nf[4](1)\n"
+    assert not any("def f(a):" in text and "b=" in text for text in texts)
+
+
+def test_what_a_loop_counts_has_a_value_without_it():
+    source = "def f(n):\n    for i in range(n):\n        print(i)\n"
+    *_, best = python.smaller(source, Plain(lambda text: "print(i)" in text))
+    assert best == "def f():\n    i = 0\n    print(i)\n"
+
+
 KERNEL = """\
 import torch
 import triton
