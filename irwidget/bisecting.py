@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irwidget import phases
-from irwidget.errors import IRWidgetError, ToolError, UnsupportedError, UsageError
+from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError, UnsupportedError, UsageError
 from irwidget.experiments.comparison import Comparison, compare
 from irwidget.lowering import lower
 from irwidget.queries import comparing
@@ -96,7 +96,7 @@ def bisect(
     were made already, by version; `progress` is told of each release and what came of it.
 
     Raises UsageError for less than two different releases, ToolError where neither end can be tried, and
-    KeyboardInterrupt.
+    LoweringInterrupted, a KeyboardInterrupt that holds the `lowerings` so far: `known=` goes on with them.
     """
     if isinstance(versions, str):
         raise UsageError(f"versions is a list of releases, as in ['3.6.0', '3.7.0'], not {versions!r}")
@@ -122,6 +122,19 @@ class _Search:
         self._first: Lowering | None = None
 
     def run(self, listed: tuple[str, ...]) -> Bisection:
+        """Look for the change. Raises as `bisect`."""
+        try:
+            return self._halved(listed)
+        except KeyboardInterrupt as stop:
+            said = "".join(f"\n  {version}: {said}" for version, said in self.tried.items())
+            error = LoweringInterrupted(
+                f"interrupted after {len(self.tried)} of {len(listed)} releases of {self.package}; "
+                f"bisect(..., known=error.lowerings) goes on from there{said}"
+            )
+            error.lowering, error.lowerings = getattr(stop, "lowering", None), dict(self.lowerings)
+            raise error from None
+
+    def _halved(self, listed: tuple[str, ...]) -> Bisection:
         left = list(listed)
         while left and self._first is None:  # the oldest that can be tried is what the others are compared with
             self._first = self._lowered(left[0])

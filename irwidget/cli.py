@@ -25,6 +25,7 @@ USAGE = """usage: irwidget lower FILE --to TYPE [options]   lower the models of 
        irwidget show FILE.irtrace [--html PAGE] what low.save("x.irtrace") or --save has kept, as text or as a page
        irwidget open FILE|DIR|- [--html PAGE]   a compiler's log or folder of dumps, pass by pass, as text or as a page
        irwidget open FILE|DIR|- --follow        the passes of a log that grows, as they come
+       irwidget compare A.irtrace B.irtrace     the first pass after which two kept lowerings differ, and the costs
        irwidget reduce FILE --pipeline TEXT     the smallest IR that it still fails on, as a report; -o OUT, -o -
        irwidget reduce FILE.py --to TYPE        the smallest Python program: a model, a Triton or Helion kernel
        irwidget export NOTEBOOK --html FILE     its lowerings as one offline, interactive page
@@ -46,6 +47,7 @@ def main(argv: list[str] | None = None) -> int:
         "lower": _lower,
         "open": _open,
         "show": _show_file,
+        "compare": _compare,
         "reduce": _reduce,
         "export": _export,
         "targets": _targets,
@@ -66,8 +68,8 @@ def main(argv: list[str] | None = None) -> int:
         return 2 if isinstance(error, UsageError) else 1
     except AlreadyShown:
         return 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(str(stop) or "interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # who reads what we print has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -117,7 +119,12 @@ def _file(parsed: argparse.Namespace, command: str) -> Path:
     """The one file that a command takes. Raises UsageError."""
     if len(parsed.names) != 1:
         raise UsageError(f"{command} takes one file")
-    path = Path(parsed.names[0])
+    return _there(parsed.names[0])
+
+
+def _there(name: str) -> Path:
+    """The path of a file that is there. Raises UsageError."""
+    path = Path(name)
     try:
         if path.is_file():
             return path
@@ -152,6 +159,26 @@ def _show_file(words: list[str]) -> None:
         return
     path = _file(parsed, "irwidget show")
     _show({str(number): low for number, low in enumerate(load_all(path))}, path.name, parsed)
+
+
+def _compare(words: list[str]) -> None:
+    """Print where two lowerings first differ that two files have kept."""
+    from irwidget.experiments.comparison import compare
+    from irwidget.saved import load
+
+    parsed = arguments.parse(words, "irwidget compare", objects=True)
+    if getattr(parsed, "help_shown", False):
+        return
+    if len(parsed.names) != 2:
+        raise UsageError("irwidget compare takes two .irtrace files, which --save writes, with one lowering each")
+    left, right = (load(_there(name)) for name in parsed.names)
+    found = compare(left, right)
+    if parsed.json:
+        from irwidget.queries import comparing
+
+        print(json.dumps(comparing.answer(found, sys.maxsize), ensure_ascii=False))
+    else:
+        terminal.show(str(found), parsed.color)
 
 
 def _open(words: list[str]) -> None:

@@ -9,31 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import mmap
-import os
 import pickle
-import sys
-import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from irwidget import arguments, cells, files
-from irwidget.cells import AlreadyShown
-from irwidget.commands import first_that_fits, targets_of
-from irwidget.errors import IRWidgetError
 from irwidget.frontends import raw_text
-from irwidget.lowering import Lowering, lower
 from irwidget.reducing import failing
-from irwidget.reducing.failing import Kind
 from irwidget.reducing.tasks import FileTask, IRTask, Outcome, Task
 from irwidget.toolchain import child, forked, mlir
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Failure, Step, Trace
+from irwidget.trace import Failure, Step
 
 if TYPE_CHECKING:
     from irwidget.toolchain.events import PassStarted
@@ -63,10 +52,9 @@ def outcome(task: Task) -> Outcome:
     """What comes of a task, run in a copy of this process."""
     noted = _Noted()
     started = time.monotonic()
-    work: Callable[[], Outcome]
-    work = (lambda: _of_ir(task, noted)) if isinstance(task, IRTask) else (lambda: _of_file(task, noted))
+    of = _of_ir if isinstance(task, IRTask) else _of_file
     try:
-        found = forked.call(work, seconds=task.seconds, memory=task.memory, cuda=False)
+        found = forked.call(partial(of, task, noted), seconds=task.seconds, memory=task.memory, cuda=False)
     except forked.Died as death:
         found = noted.ended(f"crashed (the worker {death})")
     except forked.TimedOut:
@@ -90,42 +78,15 @@ def _warm(task: Task) -> None:
     quiet = Options(isolate=False, dumps=False)
     with contextlib.suppress(Exception):
         if isinstance(task, FileTask):
-            _warm_for_file(task)
+            from irwidget import reduction_files
+
+            reduction_files.warm(task)
+            mlir.prepare()
         elif what in ("opt", "llc"):
             Source("define void @f() {\n  ret void\n}", "llvm").run((Step(what, "-O1"),), quiet)
         else:
             Source("module {}").run((), quiet)
             mlir.prepare()  # a context, of which each copy has its own
-
-
-_OURS = {
-    "triton": (
-        "import torch\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\ndef kernel(x):\n"
-        "    tl.store(x, 1.0)\n\n\nkernel[(1,)](torch.ones(1))\n",
-        ("--to", "triton_gpu_ir", "--arch", "sm_90"),
-    ),
-    "helion": (
-        "import helion\nimport helion.language as hl\nimport torch\n\nimport irwidget\n\n\n"
-        "@helion.kernel(config=helion.Config(block_sizes=[16]))\ndef kernel(x: torch.Tensor) -> torch.Tensor:\n"
-        "    out = torch.empty_like(x)\n    for tile in hl.tile(x.size(0)):\n        out[tile] = x[tile]\n"
-        "    return out\n"
-        "\n\nirwidget.explore(kernel, torch.ones(16))\n",
-        ("--to", "helion_mlir"),
-    ),
-    "torch": (
-        "import torch\n\nimport irwidget\n\nirwidget.explore(torch.nn.ReLU(), torch.ones(1))\n",
-        ("--to", "linalg_on_tensors_mlir"),
-    ),
-}
-"""Programs of our own, by what they import: lowering one loads all that a candidate needs."""
-
-
-def _warm_for_file(task: FileTask) -> None:
-    """Lower a program of our own of the kind of a file, where it is of one."""
-    if kind := next((name for name in ("helion", "triton", "torch") if name in task.text), None):
-        text, words = _OURS[kind]
-        _of_file(FileTask(text, words), _Noted())
-        mlir.prepare()
 
 
 class _Noted:
@@ -159,58 +120,13 @@ def _of_ir(task: IRTask, noted: _Noted) -> Outcome:
         memory=task.memory,
     )
     trace = raw_text.source(task.text, task.steps).run(task.steps, options)
-    return _told(trace, wants=wants)
-
-
-def _told(trace: Trace, *, wants: bool) -> Outcome:
-    failure = trace.failure
-    if failure is None:
-        kind = failing.of_verdict(trace.check) if trace.check else None
-        return Outcome(kind, trace.dumps[-1].text if wants else "", str(trace.check or ""), tools=dict(trace.tools))
-    before = trace.dumps[-1].text if wants and trace.dumps else ""
-    tools = dict(trace.tools)
-    kind = failing.kind_of(failure)
-    return Outcome(kind, "", failure.message, failure.reproducer, before, tools, failure.step)
+    return Outcome.of(trace, wants=wants)
 
 
 def _of_file(task: FileTask, noted: _Noted) -> Outcome:
-    """Lower a file in this process; an error of the file's own is no failure of a lowering."""
-    with tempfile.TemporaryDirectory(prefix="irwidget-") as folder:
-        path = Path(folder, "program.py")
-        path.write_text(task.text, encoding="utf-8")
-        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # the copy ends soon
-        shell = files.FileShell(path, task.text)
-        with shell.as_main():
-            try:
-                traces = [low.trace for low in _lowered(task, shell, noted)]
-            except AlreadyShown:
-                return _ITS_OWN
-            except IRWidgetError as error:
-                traces = [error.lowering.trace] if error.lowering and error.lowering.trace.failure else []
-                if not traces:
-                    return Outcome(failing.of_error(error), message=str(error).replace(f"{folder}/", ""))
-    if shell.shown:
-        return _ITS_OWN
-    told = [_told(trace, wants=task.wanted == "text") for trace in traces]
-    return next((one for one in told if one.kind), told[0] if told else _NOTHING)
+    from irwidget import reduction_files  # with all that lowers objects, which IR needs nothing of
 
-
-_NOTHING = Outcome(Kind("program", "", "", "the program has nothing to lower"))
-_ITS_OWN = Outcome(Kind("program", "", "", "the program itself ends with an error"))
-
-
-def _lowered(task: FileTask, shell: files.FileShell, noted: _Noted) -> list[Lowering]:
-    """What the file wants lowered. Raises as `lower`, and AlreadyShown."""
-    parsed = arguments.parse(task.words, "irwidget", objects=True)
-    parsed.source = "python"
-    wanted = targets_of(parsed)
-    options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, wanted)}
-    options |= {"isolate": False, "progress": noted.pass_began}
-    make = cast("Callable[..., dict[str, Lowering]]", partial(lower, to=list(wanted), **options))
-    found: list[Lowering] = []
-    for candidate in cells.candidates(shell, "", task.text, wanted, parsed):
-        found += first_that_fits(candidate, make).values()
-    return found
+    return reduction_files.outcome(task, noted.pass_began)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,10 @@ def server(session: Session | None = None) -> MCPServer[Any]:
     try:
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ResourceError, ToolError
-    except ImportError:
-        raise UsageError("The server needs the package mcp: pip install 'irwidget[mcp]'") from None
+    except Exception as error:  # it is not there, of another major version, or what it needs is broken
+        missing = isinstance(error, ModuleNotFoundError) and error.name == "mcp"
+        why = "" if missing else f", and that which is installed does not load ({type(error).__name__}: {error})"
+        raise UsageError(f"The server needs the package mcp{why}: pip install -U 'irwidget[mcp]'") from None
     made: MCPServer[Any] = MCPServer("irwidget", instructions=_ABOUT, version=VERSION, log_level="WARNING")
     kept = session or Session()
     turn = threading.Lock()

@@ -113,8 +113,9 @@ class Session:
         }
 
     def _made(self, names: Sequence[str], said: str) -> Answer:
-        answers = {name: self._questions[name].overview() for name in names}
-        return {"lowerings": answers, **({"said": bounds.short(said, 3000)} if said else {})}
+        found = bounds.part([(name, self._questions[name].overview()) for name in names])
+        left = {"more": bounds.part(names, found["next"])} if "next" in found else {}  # which `overview` tells of
+        return {"lowerings": dict(found["items"]), **left, **({"said": bounds.short(said, 3000)} if said else {})}
 
 
 def _run(words: Sequence[str], seconds: float) -> str:

@@ -80,15 +80,16 @@ def _making(best: _T, changes: Iterable[Change[_T]], made: list[_T | None]) -> I
 
 
 def chunks(
-    best: _T, fails: Test[_T], parts: Callable[[_T], int], without: Callable[[_T, int, int], _T | None]
+    best: _T, fails: Test[_T], parts: Callable[[_T], int], *without: Callable[[_T, int, int], _T | None]
 ) -> Iterator[_T]:
     """Without more and more parts: all, halves, quarters, down to each one; yields every program that still fails.
 
-    `parts` counts what may go of a program, `without(program, start, stop)` leaves some of that out.
+    `parts` counts what may go of a program, each `without(program, start, stop)` is a way to leave some of that out.
     """
 
     def of_size(program: _T, size: int) -> list[Change[_T]]:
-        return [partial(without, program, start, start + size) for start in range(0, parts(program), size)]
+        starts = range(0, parts(program), size)
+        return [partial(way, program, start, start + size) for start in starts for way in without]
 
     size = parts(best)
     while size:

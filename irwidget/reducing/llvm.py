@@ -20,6 +20,7 @@ from irwidget.reducing.llvm_text import (
     renamed,
     result,
     result_type,
+    targets,
     text,
     with_blocks,
 )
@@ -183,10 +184,10 @@ def _less(function: Function, gone: Collection[tuple[int, int]], value: str) -> 
     return replace(made, arguments=(*made.arguments, *more))
 
 
-def _instructions(source: str, fails: Test[str], *, value: str) -> Iterator[str]:
-    return engine.chunks(
-        source, fails, lambda one: len(_places(read(one))), partial(_without_instructions, value=value)
-    )
+def _instructions(source: str, fails: Test[str]) -> Iterator[str]:
+    """Without more and more instructions: arguments in place of their results, or zeros where these are too many."""
+    ways = (partial(_without_instructions, value=value) for value in ("", _ZERO))
+    return engine.chunks(source, fails, lambda one: len(_places(read(one))), *ways)
 
 
 def _branches(source: str, fails: Test[str]) -> Iterator[str]:
@@ -228,49 +229,79 @@ def _merges(source: str, fails: Test[str]) -> Iterator[str]:
 
 
 def _arguments(source: str, fails: Test[str]) -> Iterator[str]:
-    """Without arguments of functions, and with nothing returned."""
+    """Without arguments of functions: more and more, constants in their place."""
 
-    def dropped(module: Module, at: int, number: int, value: str) -> str:
-        function = module[at]
-        assert isinstance(function, Function)
-        name = function.arguments[number].split()[-1]
-        made = renamed(function, {name: value})
-        return _put(module, at, replace(made, arguments=(*made.arguments[:number], *made.arguments[number + 1 :])))
+    def places(module: Module) -> list[tuple[int, int]]:
+        functions = ((at, item) for at, item in enumerate(module) if isinstance(item, Function))
+        return [(at, number) for at, item in functions for number in reversed(range(len(item.arguments)))]
+
+    def without(source: str, start: int, stop: int, *, value: str) -> str:
+        module = read(source)
+        gone = places(module)[start:stop]
+        return text(tuple(_called_without(item, {number for of, number in gone if of == at}, value)
+                          if isinstance(item, Function) else item for at, item in enumerate(module)))  # fmt: skip
+
+    ways = (partial(without, value=value) for value in ("poison", _ZERO))
+    return engine.chunks(source, fails, lambda one: len(places(read(one))), *ways)
+
+
+def _called_without(function: Function, gone: Collection[int], value: str) -> Function:
+    names = {function.arguments[number].split()[-1]: value for number in gone}
+    kept = tuple(one for number, one in enumerate(function.arguments) if number not in gone)
+    return replace(renamed(function, names), arguments=kept)
+
+
+def _returns(source: str, fails: Test[str]) -> Iterator[str]:
+    """With nothing returned, or with the result of an instruction in place of all that comes after it."""
 
     def changes(source: str) -> list[Change[str]]:
         module = read(source)
         found: list[Change[str]] = []
         for at, item in enumerate(module):
-            if not isinstance(item, Function):
+            if not isinstance(item, Function) or not item.result:
                 continue
-            if item.result not in ("", "void"):
+            if item.result != "void":
                 found.append(partial(_returning_nothing, module, at))
             found += [
-                partial(dropped, module, at, number, value)
-                for number in reversed(range(len(item.arguments)))
-                for value in ("poison", _ZERO)
-                if value == "poison" or _used(item, item.arguments[number])
+                partial(_returning, module, at, number, line)
+                for number, block in enumerate(item.blocks)
+                for line, one in enumerate(block.lines[:-1])
+                if result(one) and (line < len(block.lines) - 2 or targets(block))
             ]
         return found
 
     return engine.each(source, fails, changes)
 
 
-def _used(function: Function, argument: str) -> bool:
-    name = argument.split()[-1]
-    return any(name in _NAME.findall(line) for block in function.blocks for line in block.lines)
+def _typed(function: Function, kind: str) -> str:
+    """What is before its name, where it returns another type."""
+    before = function.before.rstrip().removesuffix(function.result)
+    return re.sub(r"\b(?:zeroext|signext|noundef|nonnull|noalias|inreg) ", "", before) + f"{kind} "
 
 
 def _returning_nothing(module: Module, at: int) -> str:
     function = module[at]
     assert isinstance(function, Function)
-    before = function.before.rstrip().removesuffix(function.result)
-    blocks = tuple(
-        replace(one, lines=(*one.lines[:-1], "ret void" if one.lines[-1].startswith("ret ") else one.lines[-1]))
-        for one in function.blocks
-    )
-    before = re.sub(r"\b(?:zeroext|signext|noundef|nonnull|noalias|inreg) ", "", before)
-    return _put(module, at, replace(function, before=f"{before}void ", blocks=blocks))
+    blocks = tuple(_ending(one, "ret void") for one in function.blocks)
+    return _put(module, at, replace(function, before=_typed(function, "void"), blocks=blocks))
+
+
+def _ending(block: Block, line: str) -> Block:
+    """With another line where it returns."""
+    return replace(block, lines=(*block.lines[:-1], line)) if block.lines[-1].startswith("ret ") else block
+
+
+def _returning(module: Module, at: int, number: int, line: int) -> str | None:
+    function = module[at]
+    assert isinstance(function, Function)
+    block = function.blocks[number]
+    name, kind = result(block.lines[line]), result_type(block.lines[line])
+    if kind in ("", "token", "metadata"):
+        return None
+    ended = replace(block, lines=(*block.lines[: line + 1], f"ret {kind} {name}"))
+    others = [_ending(one, f"ret {kind} {_ZERO}") for one in function.blocks]
+    made = with_blocks(function, [*others[:number], ended, *others[number + 1 :]])
+    return _put(module, at, replace(merged(made), before=_typed(function, kind)))
 
 
 def _operands(source: str, fails: Test[str]) -> Iterator[str]:
@@ -323,12 +354,12 @@ WAYS: dict[str, engine.Shrink[str]] = {
     "functions": _whole_functions,
     "bodies of functions": _bodies,
     "branches": _branches,
-    "instructions": partial(_instructions, value=""),
-    "instructions, zero for their results": partial(_instructions, value=_ZERO),
+    "instructions": _instructions,
     "globals, declarations and metadata": _globals,
     "flags and attributes": _decorations,
     "blocks as one": _merges,
     "operands in place of results": _forwards,
     "arguments": _arguments,
+    "what is returned": _returns,
     "operands": _operands,
 }

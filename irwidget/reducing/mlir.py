@@ -26,14 +26,14 @@ def smaller(text: str, fails: Test[str]) -> Iterator[str]:
 
 def count(text: str) -> int:
     """How many operations a module has, itself not counted."""
-    return ModuleText(text).count()
+    return ModuleText.of(text).count()
 
 
 def _functions(text: str, fails: Test[str]) -> Iterator[str]:
     """Without each function, as long as one is left."""
 
     def changes(text: str) -> list[engine.Change[str]]:
-        module = ModuleText(text)
+        module = ModuleText.of(text)
         others = [one.start for one in module.operations if one.parent is module.operations[0]]
         return [
             partial(module.without, {start}, arguments=arguments)
@@ -48,7 +48,7 @@ def _results(text: str, fails: Test[str]) -> Iterator[str]:
     """Without results of functions: all of them, or one by one."""
 
     def changes(text: str) -> list[engine.Change[str]]:
-        module = ModuleText(text)
+        module = ModuleText.of(text)
         found: list[engine.Change[str]] = []
         for start in (function.start for function in module.functions):
             count = len(results_of_function(type_of_function(module.lines[start])))
@@ -70,17 +70,17 @@ def _operations(text: str, fails: Test[str], *, arguments: bool) -> Iterator[str
     """Without more and more operations, the last first; with all arguments, for what they are to blame."""
 
     def without(text: str, start: int, stop: int) -> str:
-        module = ModuleText(text)
+        module = ModuleText.of(text)
         return module.without({one.start for one in _inside(module)[start:stop]}, arguments=arguments)
 
-    return engine.chunks(text, fails, lambda text: len(_inside(ModuleText(text))), without)
+    return engine.chunks(text, fails, lambda text: len(_inside(ModuleText.of(text))), without)
 
 
 def _wrappers(text: str, fails: Test[str]) -> Iterator[str]:
     """With the regions of an operation in its place."""
 
     def changes(text: str) -> list[engine.Change[str]]:
-        module = ModuleText(text)
+        module = ModuleText.of(text)
         return [partial(module.without, (), unwrapped={one.start}) for one in module.unwrappable() if function_of(one)]
 
     return engine.each(text, fails, changes)
@@ -90,7 +90,7 @@ def _forwards(text: str, fails: Test[str]) -> Iterator[str]:
     """With an operand of an operation in place of its result."""
 
     def changes(text: str) -> list[engine.Change[str]]:
-        module = ModuleText(text)
+        module = ModuleText.of(text)
         found = [one.start for one in module.removable() if one.results and one.operands]
         return [partial(module.without, {start}, forward=True) for start in found]
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 
 from irwidget.errors import UsageError
 
@@ -19,6 +21,7 @@ _TYPE = "function_type = "
 _FUNCTIONS = {"func.func": "func.return", "llvm.func": "llvm.return"}
 _LLVM = "!llvm.func<"
 _OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
+_MARK = re.compile(r'"(?:[^"\\]|\\.)*"?|->|[(\[{<>}\]),:]', re.S)
 
 
 @dataclass(slots=True)
@@ -29,18 +32,35 @@ class OperationText:
     start: int
     stop: int
     parent: OperationText | None
+    opening: str = ""
+    """Its first line."""
+    closing: str = ""
+    """Its last line."""
     results: tuple[str, ...] = ()
     """As they are referred to: `%3`, or `%3#0` and `%3#1`."""
-    types: tuple[str, ...] = ()
-    operands: tuple[tuple[str, str], ...] = ()
-    """Names and types."""
     children: list[OperationText] = field(default_factory=list["OperationText"])
     last: bool = False
     """Whether it ends its block."""
 
+    @property
+    def types(self) -> list[str]:
+        """Of its results."""
+        return result_types(self.closing)
+
+    @property
+    def operands(self) -> list[tuple[str, str]]:
+        """Names and types."""
+        return _operands(self.opening, self.closing)
+
 
 class ModuleText:
     """The text of a module in generic form, taken apart. Raises UsageError for a text in another form."""
+
+    @classmethod
+    @lru_cache(maxsize=4)
+    def of(cls, text: str) -> ModuleText:
+        """As it was taken apart before, where it was: all that is tried of a program begins with it."""
+        return cls(text)
 
     def __init__(self, text: str) -> None:
         self.lines = text.rstrip("\n").split("\n")
@@ -56,20 +76,16 @@ class ModuleText:
             head = _HEAD.match(line)
             if head:
                 parent = open_[-1] if open_ else None
-                before = OperationText(head[3], number, number + 1, parent)
+                before = OperationText(head[3], number, number + 1, parent, line, line, _results(head[2]))
                 if parent:
                     parent.children.append(before)
                 self.operations.append(before)
                 if line.rstrip().endswith("({"):
                     open_.append(before)
-                    before.results = _results(head[2])
-                else:
-                    self._finish(before, head[2], line)
             elif open_ and line.strip().startswith("})"):
                 self._end_block(open_[-1])
                 closed = open_.pop()
-                closed.stop = number + 1
-                self._finish(closed, None, line)
+                closed.stop, closed.closing = number + 1, line
             elif open_ and line.strip().startswith(("^", "},")):
                 self._end_block(open_[-1])
 
@@ -77,11 +93,6 @@ class ModuleText:
     def _end_block(parent: OperationText) -> None:
         if parent.children:
             parent.children[-1].last = True
-
-    def _finish(self, one: OperationText, head: str | None, line: str) -> None:
-        one.results = one.results or _results(head)
-        one.types = tuple(result_types(line))
-        one.operands = tuple(_operands(self.lines[one.start], line))
 
     # What can be taken out
 
@@ -244,36 +255,21 @@ def _operands(first: str, last: str) -> list[tuple[str, str]]:
 
 
 def _marks(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
-    """The characters outside of strings: where each is, itself, and how deep in brackets; `->` counts as one."""
-    depth, at = 0, start
-    while at < len(text):
-        mark = text[at]
-        if mark == '"':
-            at = _end_of_string(text, at)
-        elif text.startswith("->", at):
-            yield at, "->", depth
-            at += 1
-        else:
-            depth -= mark in _CLOSING
-            yield at, mark, depth
-            depth += mark in _OPENING
-        at += 1
+    """The marks outside of strings: where each is, itself, and how deep in brackets; `->` counts as one."""
+    depth = 0
+    for found in _MARK.finditer(text, start):
+        mark = found[0]
+        if mark[0] == '"':
+            continue
+        depth -= mark in _CLOSING
+        yield found.start(), mark, depth
+        depth += mark in _OPENING
 
 
 def _top_level(line: str, what: str, *, last: bool = False) -> int:
-    """Where a text is outside of brackets and strings: the last place, or the first; -1 where it is not."""
-    arrow = what == "->"
-    found = (
-        at for at, mark, depth in _marks(line) if depth <= 0 and (mark == "->") == arrow and line.startswith(what, at)
-    )
+    """Where a mark is outside of brackets and strings: the last place, or the first; -1 where it is not."""
+    found = (at for at, mark, depth in _marks(line) if depth <= 0 and mark == what)
     return max(found, default=-1) if last else next(found, -1)
-
-
-def _end_of_string(line: str, at: int) -> int:
-    at += 1
-    while at < len(line) and line[at] != '"':
-        at += 2 if line[at] == "\\" else 1
-    return at
 
 
 def matching(line: str, at: int) -> int:
@@ -283,12 +279,9 @@ def matching(line: str, at: int) -> int:
 
 def split(text: str) -> list[str]:
     """What commas outside of brackets and strings separate."""
-    parts: list[str] = []
-    while text.strip():
-        comma = _top_level(text, ",")
-        parts.append((text if comma < 0 else text[:comma]).strip())
-        text = "" if comma < 0 else text[comma + 1 :]
-    return parts
+    commas = [at for at, mark, depth in _marks(text) if mark == "," and depth <= 0]
+    parts = [text[start + 1 : stop].strip() for start, stop in pairwise([-1, *commas, len(text)])]
+    return parts if parts[-1] else parts[:-1]
 
 
 def _arguments(label: str) -> list[tuple[str, str]]:
@@ -321,7 +314,7 @@ def results_of_function(kind: str) -> list[str]:
     """The types of its results."""
     if not kind.startswith(_LLVM):
         return result_types(kind)
-    result = kind.removeprefix(_LLVM)[: _top_level(kind.removeprefix(_LLVM), " (")]
+    result = kind.removeprefix(_LLVM)[: _top_level(kind.removeprefix(_LLVM), "(")].rstrip()
     return [] if result == "void" else [result]
 
 

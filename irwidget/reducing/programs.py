@@ -105,6 +105,8 @@ def _failing(first: Outcome, wanted: Kind | None) -> Kind:
         raise UsageError("The lowering is complete: say what is wrong with it by a predicate, lambda text: ...")
     if wanted is not None and not _alike(first.kind, wanted):
         raise UsageError(f"On its own it fails in another way: {first.kind}: {first.message}")
+    if first.kind.kind == "UsageError":  # of what is asked for, and not of a program
+        raise UsageError(first.message)
     if first.kind.kind == "program":
         raise UsageError("The file itself ends with an error: python FILE shows it")
     return first.kind

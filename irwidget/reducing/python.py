@@ -7,7 +7,9 @@ PyTorch: a candidate that is no program ends with an error of its own, which is 
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
+import symtable
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -18,6 +20,7 @@ from irwidget.reducing.engine import Change, Test
 _BODIES = ("body", "orelse", "finalbody")
 _OPERATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Subscript)
 _DEFINES = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
+_BUILT_IN = frozenset([*dir(builtins), "__name__", "__file__", "__doc__"])
 
 
 def normal(source: str) -> str:
@@ -59,16 +62,35 @@ def _tree(source: str) -> ast.Module:
 
 
 def _edited(source: str, edit: Callable[[ast.Module], object]) -> str | None:
-    """The file with its tree edited; None where the edit says False, or what is left is no program."""
+    """The file with its tree edited; None where the edit says False, or what is left is no program, or uses a name
+    that nothing in it gives a value any more: such a one need not be run.
+    """
     tree = copy.deepcopy(_tree(source))
     if edit(tree) is False:
         return None
     try:
         made = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
-        ast.parse(made)
+        return None if unbound(made) - unbound(source) else made
     except (SyntaxError, ValueError):
         return None
-    return made
+
+
+@lru_cache(maxsize=16)
+def unbound(source: str) -> frozenset[str]:
+    """The names that a file uses, and neither it nor Python defines. Raises SyntaxError."""
+    module = symtable.symtable(source, "program", "exec")
+    if "import *" in source:  # which may be all of them
+        return frozenset()
+    names = list(_of_module(module))
+    bound = {one.get_name() for one in names if one.is_assigned() or one.is_imported()}
+    return frozenset(one.get_name() for one in names if one.is_referenced()) - bound - _BUILT_IN
+
+
+def _of_module(scope: symtable.SymbolTable) -> Iterator[symtable.Symbol]:
+    """The names of a scope, and of those in it, that stand for what the module has."""
+    yield from (one for one in scope.get_symbols() if one.is_global())
+    for inner in scope.get_children():
+        yield from _of_module(inner)
 
 
 # Statements

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from irwidget import pipelines
+from irwidget import pipelines, registry
 from irwidget.errors import ToolError, UsageError
 from irwidget.reducing import failing, languages, search
 from irwidget.reducing.failing import Kind, kind_of
@@ -66,6 +66,27 @@ def _too_slow(trace: Trace) -> bool:
     return trace.failure is not None and failing.timed_out(kind_of(trace.failure))
 
 
+def runs(trace: Trace) -> list[tuple[Callable[[], str], tuple[Step, ...]]]:
+    """What of a failed lowering can run again: the text that it starts from with all steps, and the last one with the
+    pass that failed; none where what failed is no tool that reads text.
+    """
+    failure = trace.failure
+    if failure is None or not trace.dumps:
+        return []
+    last = trace.steps[failure.step : failure.step + 1] if failure.step >= 0 else ()
+    with contextlib.suppress(UsageError):  # of a program with a command line of its own, as ptxas
+        last = pipelines.parse(failure.reproducer) if failure.reproducer else last
+    found = [(trace.dumps[0], trace.steps)]
+    if last:
+        found.append((trace.dumps[-1], last))
+    return [(partial(getattr, dump, "text"), steps) for dump, steps in found if _known(steps)]
+
+
+def _known(steps: tuple[Step, ...]) -> bool:
+    """Whether all of them are of tools that run on text."""
+    return all(registry.tools.get(step.tool) for step in steps)
+
+
 @dataclass(frozen=True)
 class _Start:
     """What to make smaller, and how to see that it still fails."""
@@ -95,24 +116,28 @@ class _Asked:
         failure = self.trace.failure
         if failure is None:
             raise UsageError("This lowering is complete: say what is wrong with it, low.reduce(lambda text: ...)")
-        tries = [] if alone else [(self.trace.dumps[0].text, self.trace.steps)]
-        if failure.reproducer:
-            tries.append((self.trace.dumps[-1].text, pipelines.parse(failure.reproducer)))
-        wanted = kind_of(failure)
-        for text, steps in tries:
-            for language, form in self._forms(text):
+        wanted, what = kind_of(failure), failure.pass_name or failure.tool
+        again = runs(self.trace)
+        if not again:
+            raise UsageError(f"{what} starts from no IR: low.reduce(program=True) makes the program small")
+        for text, steps in again[-1:] if alone else again:
+            for language, form in self._forms(text()):
                 found = self.pool.run(self.task(form, steps))
                 if found.kind == wanted:
                     upto = steps[: found.step + 1] if found.step >= 0 else steps
                     return _Start(language, form, upto, found)
         raise UsageError(
-            f"{failure.pass_name or failure.tool} does not fail again on the text of its dump; it may need what the "
-            "text leaves out: lower with elide=False (--no-elide)"
+            f"{what} does not fail again on the text of its dump; it may need what the text leaves out: lower with "
+            "elide=False (--no-elide)"
         )
 
     def of_predicate(self) -> _Start:
         """All steps on the input, where the predicate holds of what they leave."""
         assert self.predicate
+        if not _known(self.trace.steps):
+            raise UsageError(
+                "This lowering starts from no IR: low.reduce(predicate, program=True) makes a program small"
+            )
         problem: UsageError | None = None
         for language, form in self._forms(self.trace.dumps[0].text):
             try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from irwidget.reducing import failing
 from irwidget.reducing.failing import Kind
-from irwidget.trace import Step
+from irwidget.trace import Step, Trace
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,16 @@ class Outcome:
     step: int = -1
     """The number of the step that failed."""
     seconds: float = 0.0
+
+    @classmethod
+    def of(cls, trace: Trace, *, wants: bool = False) -> Outcome:
+        """What a trace says; with texts where one `wants` them."""
+        tools, failure = dict(trace.tools), trace.failure
+        if failure is None:
+            kind = failing.of_verdict(trace.check) if trace.check else None
+            return cls(kind, trace.dumps[-1].text if wants else "", str(trace.check or ""), tools=tools)
+        before = trace.dumps[-1].text if wants and trace.dumps else ""
+        return cls(failing.kind_of(failure), "", failure.message, failure.reproducer, before, tools, failure.step)
 
 
 Task = IRTask | FileTask

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from irwidget.errors import IRWidgetError, UsageError
+from irwidget.reducing.reduce import runs
 from irwidget.reducing.report import Reduced
 from irwidget.views.schema import reducing as schema
 
@@ -132,11 +133,10 @@ class _Known:
 
 
 def _has_ir(lowering: Any) -> bool:
-    failure = lowering.trace.failure
-    return bool(lowering.trace.dumps) and failure.kind in ("pass", "tool")
+    return lowering.trace.failure.kind in ("pass", "tool") and bool(runs(lowering.trace))
 
 
 def _has_program(lowering: Any) -> bool:
     origin: Any = getattr(lowering, "origin", None)
     has = origin is not None and origin.program is not None and not origin.of_text
-    return has and _has_ir(lowering) and not lowering.file
+    return has and bool(lowering.trace.dumps) and lowering.trace.failure.kind in ("pass", "tool") and not lowering.file

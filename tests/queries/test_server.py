@@ -5,10 +5,17 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+
+import irwidget
+from irwidget import UsageError, cli
+from irwidget.experiments.comparison import compare
+from irwidget.queries import bounds, comparing, server
+from irwidget.queries.session import Session
 
 MODEL = """import torch
 print("what a program prints is not the protocol's")
@@ -142,3 +149,56 @@ def test_errors_are_data_too(tmp_path):
     assert json.loads(ran.stderr) == {
         "error": {"type": "UsageError", "message": "There is no file nothing.py.", "notes": [], "location": None}
     }
+
+
+def test_a_file_of_many_lowerings_is_told_in_part():
+    session = Session()
+    low = irwidget.lower(ADD, to="raw_ir", pipeline="mlir-opt --cse")
+    names = [session.add(low) for _ in range(60)]
+    answer = session._made(names, "")
+    told = len(answer["lowerings"])
+    assert 1 < told < 60
+    assert (list(answer["lowerings"]), answer["more"]) == (names[:told], {"items": names[told:], "total": 60})
+    assert len(json.dumps(answer)) < 2 * bounds.MOST
+    assert session._made(names[:1], "") == {"lowerings": {names[0]: answer["lowerings"][names[0]]}}
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({}, "needs the package mcp: pip install"),
+        ({"__init__.py": "", "server.py": ""}, "does not load (ImportError: cannot import name 'MCPServer'"),
+        (
+            {"__init__.py": "1 / 0"},
+            "does not load (ZeroDivisionError: division by zero): pip install -U 'irwidget[mcp]'",
+        ),
+    ],
+)
+def test_a_package_that_does_not_serve_is_said(found, said, tmp_path, monkeypatch):
+    """None at all, one of another major version, one that is broken."""
+    for name in [one for one in sys.modules if one.partition(".")[0] == "mcp"]:
+        monkeypatch.delitem(sys.modules, name)
+    for name, text in found.items():
+        (tmp_path / "mcp").mkdir(exist_ok=True)
+        (tmp_path / "mcp" / name).write_text(text)
+    site = [one for one in sys.path if (Path(one) / "mcp").is_dir()]
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *(one for one in sys.path if one not in site)])
+    with pytest.raises(UsageError) as raised:
+        server.server()
+    assert said in str(raised.value)
+
+
+def test_two_kept_lowerings_are_compared(tmp_path, capsys):
+    for name, pipeline in (("left", "--canonicalize --cse"), ("right", "--cse")):
+        irwidget.lower(ADD, to="raw_ir", pipeline=f"mlir-opt {pipeline}").save(str(tmp_path / f"{name}.irtrace"))
+    left, right = (str(tmp_path / f"{name}.irtrace") for name in ("left", "right"))
+    assert cli.main(["compare", left, right, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = compare(irwidget.load(left), irwidget.load(right))
+    assert found == json.loads(json.dumps(comparing.answer(expected, sys.maxsize)))
+    assert [row["state"] for row in found["not_the_same"]["items"]] == ["only left"]
+    assert cli.main(["compare", left, right]) == 0
+    assert capsys.readouterr().out.rstrip() == str(expected).rstrip()
+    for words, said in (([left], "takes two .irtrace files"), ([left, "no.irtrace"], "There is no file no.irtrace")):
+        assert cli.main(["compare", *words, "--json"]) == 2
+        assert said in json.loads(capsys.readouterr().err)["error"]["message"]

@@ -1,20 +1,23 @@
 """The smallest MLIR that still fails: what is left is well-formed, fails in the same way, and is small."""
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
 import irwidget
-from irwidget import IRWidgetError, UsageError
+from irwidget import IRWidgetError, UsageError, pipelines
 from irwidget.reducing import mlir
 from irwidget.reducing.engine import Plain
 from irwidget.reducing.failing import kind_of
-from irwidget.reducing.operations import ModuleText, result_types, split
+from irwidget.reducing.operations import ModuleText, result_types, results_of_function, split
+from irwidget.reducing.reduce import runs
 from irwidget.toolchain import generic_form
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Failure
+from irwidget.trace import Failure, Step
+from irwidget.views.reducing import Reductions
 
 TO_LLVM = (
     "mlir-opt --canonicalize --convert-scf-to-cf --convert-cf-to-llvm --convert-arith-to-llvm --convert-func-to-llvm"
@@ -156,6 +159,30 @@ def test_a_function_that_is_called_shrinks_too():
     assert "addf" not in reduced.text
 
 
+def test_what_no_tool_runs_on_text_is_not_offered_as_ir():
+    """As what torch.compile and Spyre's compiler do: of their steps only those of a custom pipeline can run again."""
+    low = failed(lambda: raw(chain(3, "%e = math.erf %x0 : f32"), TRANSLATED))
+    trace, failure = low.trace, low.trace.failure
+    first, last, alone = trace.dumps[0].text, trace.dumps[-1].text, pipelines.parse(failure.reproducer)
+
+    def offered(steps, **said):
+        low.trace = replace(trace, steps=steps, failure=replace(failure, **said))
+        (can,) = Reductions(None, lambda: [low]).possible()
+        found = [(text(), steps) for text, steps in runs(low.trace)]
+        assert can == {"trace": 0, "ir": bool(found), "program": False}
+        return found
+
+    own = (Step("torch.compile", "Dynamo"),)
+    assert offered(trace.steps) == [(first, trace.steps), (last, alone)]
+    assert offered((*own, *alone), step=1, reproducer="ptxas -v input.ptx") == [(last, alone)]
+    assert offered((*own, *alone), step=1, reproducer="") == [(last, alone)]
+    assert offered(own, step=0, reproducer="", pass_name="Dynamo") == []
+    with pytest.raises(UsageError, match=r"Dynamo starts from no IR: low.reduce\(program=True\) makes the program"):
+        low.reduce()
+    with pytest.raises(UsageError, match=r"This lowering starts from no IR: low.reduce\(predicate, program=True\)"):
+        low.reduce(lambda text: True)
+
+
 def test_it_stops_in_time_with_the_best_so_far():
     low = failed(FAILURES["an op without translation"][0])
     seen = []
@@ -210,7 +237,9 @@ def test_results_of_functions_go_too():
 def test_nothing_more_can_go():
     """Of a result every single operation is needed: taken out alone, the failure is another or gone."""
     text = generic(chain(30, "%e = math.erf %x0 : f32"))
+    parsed = ModuleText.of.cache_info().misses
     texts = list(mlir.smaller(text, Plain(lambda tried: "math.erf" in tried)))
+    assert ModuleText.of.cache_info().misses - parsed == 1 + len(texts), "each program is taken apart once"
     module = ModuleText(texts[-1])
     assert module.count() == 3
     assert [ModuleText(one).count() for one in texts] == sorted(
@@ -265,3 +294,6 @@ def test_types_are_read_off_a_line():
         "tuple<i32, f32>",
         "(i32, i32) -> i32",
     ]
+    assert split("a, , b, ") == ["a", "", "b"]
+    assert split('{x = "\\", {"}, <(i32) -> i32>, ') == ['{x = "\\", {"}', "<(i32) -> i32>"]
+    assert results_of_function("!llvm.func<struct<(f32, ptr)> (i32, ...)>") == ["struct<(f32, ptr)>"]

@@ -105,7 +105,7 @@ wanted(1, 2, n=8)
 
 def test_statements_parameters_and_expressions_go():
     def holds(text):
-        compile(text, "x", "exec")
+        assert python.unbound(text) == set(), text
         return "max(" in text and "def wanted" in text
 
     normal = python.normal(SOURCE)
@@ -115,12 +115,38 @@ def test_statements_parameters_and_expressions_go():
     assert python.count(best) == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("import a.b as c\nfrom x import y\nc, y, print, __name__, z", {"z"}),
+        ("def f(q):\n  w = q\n  def g():\n    nonlocal w\n    return w + v\n  return [t for t in q]", {"v"}),
+        ("@d.jit\ndef f(x: T) -> U:\n  global G\n  G = later\nlater = G", {"d", "T", "U"}),
+        ("class K:\n  m = 1\n  def h(self):\n    return m\nfor i in K: i", {"m"}),
+        ("from x import *\ny", set()),
+    ],
+)
+def test_names_that_nothing_defines(source, names):
+    assert python.unbound(source) == names
+
+
 def test_a_parameter_goes_with_what_is_given_for_it():
     source = "def f(a, b):\n    return b\nf[4](1, b=f(2, 3))\n"
 
     texts = list(python.smaller(source, Plain(lambda text: text == source or ("return b" in text and "f[4](" in text))))
     assert any("def f(b)" in text or "def f()" in text for text in texts)
     assert all(not ("def f(b)" in text and "f[4](1, b" in text) for text in texts)
+
+
+def test_what_is_given_by_name_goes_with_its_parameter():
+    source = "def f(a, b):\n    return a\nf[4](1, b=f(2, 3))\n"
+    (best,) = python.WAYS["parameters"](source, Plain(lambda text: "def f(a):" in text))
+    assert best == "def f(a):\n    return a\nf[4](1)\n"
+
+
+def test_what_a_loop_counts_has_a_value_without_it():
+    source = "def f(n):\n    for i in range(n):\n        print(i)\n"
+    *_, best = python.smaller(source, Plain(lambda text: "print(i)" in text))
+    assert best == "def f():\n    i = 0\n    print(i)\n"
 
 
 KERNEL = """\
@@ -158,11 +184,34 @@ def test_a_triton_kernel_in_a_file_becomes_small(tmp_path, capsys):
     assert not any(word in small for word in ("load", "store", "program_id"))
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("to", ["inductor_triton", "spyre_superdsc", "helion_mlir"])
+def test_what_other_compilers_are_given_becomes_small(to):
+    """Functions of torch.compile and Spyre, and a Helion kernel, whose result a tool of the user's own refuses."""
+    function = (
+        "def f(x, y):\n    a = torch.softmax(x @ y, -1)\n    b = torch.relu(a) * 2.0\n    return b + a\n"
+        "irwidget.explore(f, *(torch.ones(64, 64, dtype=torch.float16) for _ in range(2)))\n"
+    )
+    kernel = (
+        "import helion\nimport helion.language as hl\n@helion.kernel(config=helion.Config(block_sizes=[32]))\n"
+        "def f(x: torch.Tensor) -> torch.Tensor:\n    out = torch.empty_like(x)\n    for tile in hl.tile(x.size(0)):\n"
+        "        a = torch.exp(x[tile]) * 2\n        out[tile] = a + torch.erf(x[tile])\n    return out\n"
+        "irwidget.explore(f, torch.ones(256))\n"
+    )
+    text = f"import irwidget\nimport torch\n{kernel if to == 'helion_mlir' else function}"
+    reduced = irwidget.reduce(text, to=to, pipeline="user-tool false")
+    assert reduced.before > 5 >= reduced.operations
+    refused = "parse: the IR does not parse: expected operation name in quotes"  # what Spyre's compiler leaves is JSON
+    assert str(reduced.failure) == (refused if "spyre" in to else "false: false exited with and said nothing")
+
+
 def test_what_the_command_line_says_no_to(tmp_path, capsys):
     path = tmp_path / "fine.py"
     path.write_text("import irwidget\nraise ValueError(1)\n")
     assert cli.main(["reduce", str(path)]) == 2
     assert "a Python file and --to TYPE" in capsys.readouterr().err
+    assert cli.main(["reduce", str(path), "--to", "linalg_on_tensors_mlir", "--arch", "sm_1"]) == 2
+    assert "There is no architecture 'sm_1'" in capsys.readouterr().err
     assert cli.main(["reduce", str(path), "--to", "linalg_on_tensors_mlir"]) == 2
     assert "The file itself ends with an error" in capsys.readouterr().err
 

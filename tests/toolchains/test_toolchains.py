@@ -15,7 +15,7 @@ import torch
 
 import irwidget
 from irwidget import bisecting, cli, imports
-from irwidget.errors import ToolError, UnsupportedError, UsageError
+from irwidget.errors import LoweringInterrupted, ToolError, UnsupportedError, UsageError
 from irwidget.queries import comparing
 from irwidget.toolchain import triton_private
 from irwidget.toolchains import carry, environments, fitting, process, releases
@@ -290,6 +290,29 @@ def test_bisect_finds_the_release_that_changed_it(here, there, monkeypatch):
     none = irwidget.bisect(column, to="triton_gpu_ir", package="triton", versions=["3.0", "3.1"])
     assert (none.good, none.bad, none.comparison) == (None, None, None)
     assert none.summary == "No change from triton 3.0 to 3.1, of those that were tried"
+
+
+def test_an_interrupted_search_keeps_what_it_found(here, there, monkeypatch):
+    asked = []
+
+    def lower(*_, toolchain, **__):
+        version = toolchain.partition("==")[2]
+        asked.append(version)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return _made(here, there, version)
+
+    monkeypatch.setattr(bisecting, "lower", lower)
+    how = {"to": "triton_gpu_ir", "package": "triton", "versions": ["3.0", "3.1", "3.3", "3.4", "3.5"]}
+    with pytest.raises(LoweringInterrupted) as raised:
+        irwidget.bisect(column, **how)
+    assert set(raised.value.lowerings) == {"3.0", "3.5"}
+    assert str(raised.value).startswith(
+        "interrupted after 2 of 5 releases of triton; bisect(..., known=error.lowerings) goes on from there\n"
+        "  3.0: what the others are compared with\n  3.5: "
+    )
+    found = irwidget.bisect(column, known=raised.value.lowerings, **how)
+    assert (found.good, found.bad, asked) == ("3.3", "3.4", ["3.0", "3.5", "3.3", "3.3", "3.4"])
 
 
 @pytest.mark.parametrize("versions", [[], ["3.6.0"], ["3.6.0", "3.6.0"], "3.6.0"])
