@@ -7,7 +7,6 @@ waiting only.
 
 from __future__ import annotations
 
-import _imp
 import contextlib
 import importlib
 import os
@@ -15,6 +14,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator
+
+from irwidget import private_python
 
 _GLANCE = 0.02
 
@@ -102,7 +103,7 @@ class _Imports:
     def wait(self, names: tuple[str, ...]) -> None:
         while not self.whole(names):
             self.begin(names)  # again and again: a thread that has just ended did not see what was asked for since
-            _let_others_import()
+            private_python.give_back_import_lock()
             time.sleep(_GLANCE)
 
     def _work(self) -> None:
@@ -117,18 +118,6 @@ class _Imports:
                     self._done.add(name)
         finally:
             self._only.release()
-
-
-def _let_others_import() -> None:
-    """Give back the lock of Python's imports, which an import that Ctrl-C ended on this thread may have kept.
-
-    Python takes it for an instant only, and not while it runs a module: who waits here and has it lost it for good.
-    """
-    while _imp.lock_held():
-        try:
-            _imp.release_lock()
-        except RuntimeError:
-            return  # another thread's
 
 
 _imports = _Imports()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +18,14 @@ import torch
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
-from irwidget import private_ipython, private_torch, private_torch_mlir
+from irwidget import private_ipython, private_python, private_torch, private_torch_mlir
 from irwidget.toolchain import mlir
 
 ROOT = Path(irwidget.__file__).parent
-HOMES = {"private.py", "triton_private.py", "private_torch.py", "private_torch_mlir.py", "private_ipython.py"}
+HOMES = {
+    "private.py", "triton_private.py", "private_torch.py", "private_torch_mlir.py", "private_ipython.py",
+    "private_python.py",
+}  # fmt: skip
 DOCUMENTED = {
     "_repr_mimebundle_": "IPython: what an object shows itself by",
     "_esm": "anywidget: the code of a widget",
@@ -219,3 +223,28 @@ def test_widgets_show_themselves_as_a_bundle_and_lose_their_comm():
 def test_an_operator_says_what_it_takes() -> None:
     named = private_torch.parameters(torch.ops.aten.topk.default)
     assert named == {"self": None, "k": None, "dim": -1, "largest": True, "sorted": True}
+
+
+def test_the_lock_of_imports_is_given_back_by_who_has_it():
+    import _imp
+
+    _imp.acquire_lock()
+    _imp.acquire_lock()
+    private_python.give_back_import_lock()
+    assert not _imp.lock_held()
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        _imp.acquire_lock()
+        held.set()
+        done.wait()
+        _imp.release_lock()
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait()
+    private_python.give_back_import_lock()
+    still = _imp.lock_held()
+    done.set()
+    other.join()
+    assert still
