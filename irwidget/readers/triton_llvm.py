@@ -1,60 +1,45 @@
 """LLVM's own passes over a Triton kernel, on request.
 
-libtriton prints them to stderr when LLVM_IR_ENABLE_DUMP is set, and cannot be
-told to stop: the switch sticks to the process. So a process of its own runs the
-stage once more with the switch on, and what it wrote is taken apart here.
-
-    python -m irwidget.toolchain.triton_llvm STEP_ARGUMENTS < kernel.ttgir
+libtriton prints them to stderr when LLVM_IR_ENABLE_DUMP is set, and cannot be told to stop: the switch sticks to the
+process. So a process of its own runs the stage once more with the switch on, and what it wrote is read as any log is.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from irwidget.readers import log as logs
+from irwidget.readers.base import ReaderInput
+from irwidget.readers.printed import PassDumps
 from irwidget.toolchain import events, processes
-from irwidget.toolchain.llvm_passes import scope_of
 from irwidget.toolchain.tool import Pass, State, StepFailed
 from irwidget.toolchain.triton_state import TritonState
-from irwidget.trace import Scope
-
-_HEADER = re.compile(
-    r"^; \*\*\* IR Dump After (\S+) on (.+?)(?: \(invalidated\))? \*\*\*\s*$|"
-    r"^# \*\*\* IR Dump After (.+?) \((\S+)\) \*\*\*:?\s*$",
-    re.M,
-)
+from irwidget.trace import Diagnostic, Dump
 
 
-def passes(arguments: str, ttgir: str) -> Iterator[Pass]:
-    """The passes of LLVM's optimiser that changed something, as dumps of what each ran on (function, loop, module).
+def passes(arguments: str, ttgir: str, remarks: list[Diagnostic]) -> Iterator[Pass]:
+    """The passes of LLVM's optimiser that changed something, as dumps of the module, or of a loop.
 
-    `arguments` are those of the llir step, `ttgir` is what it starts from.
+    `arguments` are those of the llir step, `ttgir` is what it starts from; `remarks` gets what there is to know of the
+    dumps. Raises StepFailed when the process ends before it has run the stage.
     """
-    previous: dict[Scope, str] = {}
-    for name, scope, text in split(_dumps(arguments, ttgir)):
-        if previous.get(scope) == text:
-            continue
-        previous[scope] = text
-        state = TritonState("llvm", text=text)
-
-        def show(_: State, state: TritonState = state) -> State:
-            return state
-
-        yield Pass(name, show, "", scope, f"opt -passes={name}")
+    printed = _printed(arguments, ttgir)
+    for trace in PassDumps().read(ReaderInput("opt", logs.of_bytes(printed, "opt"))):
+        remarks += [one for one in trace.diagnostics if one.severity == "remark" and one.location is None]
+        for dump in trace.dumps:
+            if dump.content.changed:
+                yield Pass(dump.name, _shown(dump), "", dump.scope, f"opt -passes={dump.name}")
 
 
-def split(log: str) -> Iterator[tuple[str, Scope, str]]:
-    """Pass, what it ran on, and the IR after it, for each dump in LLVM's `-print-after-all` output."""
-    headers = list(_HEADER.finditer(log))
-    for header, following in zip(headers, [*headers[1:], None], strict=True):
-        text = log[header.end() : following.start() if following else len(log)].strip("\n")
-        yield header[1] or header[4], scope_of(header[2] or ""), text + "\n"
+def _shown(dump: Dump) -> Callable[[State], State]:
+    state = TritonState("llvm", text=dump.text)
+    return lambda _: state
 
 
-def _dumps(arguments: str, ttgir: str) -> str:
+def _printed(arguments: str, ttgir: str) -> bytes:
     # to a file: LLVM writes each piece of a line by itself, and a pipe would fill up
     with tempfile.TemporaryFile() as log:
         done = subprocess.run(
@@ -66,15 +51,9 @@ def _dumps(arguments: str, ttgir: str) -> str:
             env={**os.environ, "LLVM_IR_ENABLE_DUMP": "1"},
         )
         log.seek(0)
-        text = log.read().decode(errors="replace")
+        printed = log.read()
     if done.returncode:
-        last = text.strip().rsplit("\n", 1)[-1][:300]
-        raise StepFailed(
-            events.Failed(
-                "tool",
-                f"LLVM's passes could not be dumped: the process ended with {done.returncode}: {last}",
-                "",
-                "opt",
-            )
-        )
-    return text
+        last = printed.decode(errors="replace").strip().rsplit("\n", 1)[-1][:300]
+        said = f"LLVM's passes could not be dumped: the process ended with {done.returncode}: {last}"
+        raise StepFailed(events.Failed("tool", said, "", "opt"))
+    return printed

@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irwidget.toolchain import llvm, llvm_debug, processes
@@ -40,30 +40,65 @@ class Changed:
     """For each line its place in the debug information of the tool's input."""
 
 
-_HEADER = re.compile(r"^\*\*\* IR Dump After (.+?)(?: \(([\w-]+)\))? on (.+?) \*\*\*$", re.M)
+_BANNER = re.compile(r"^\*\*\* IR (.+) \*\*\*$", re.M)
+_AFTER = re.compile(r"Dump After (.+?)(?: \(([\w-]+)\))? on (.+)")
+_SILENT = re.compile(r"Dump At Start|.* (?:omitted because no change|filtered out|ignored)")
+_UNSEEN = re.compile(r"Pass (.+) invalidated|Deleted After (.+) on .+")
+_WRAPPER = re.compile(r".*(?:PassManager|Adaptor)\b.*")
 _LOOP = re.compile(r"(?:loop )?(%.*) in function (.*)")
-_OMITTED = re.compile(r"^\*\*\* IR .*(?:omitted|filtered|ignored|invalidated|Deleted).*\*\*\*$", re.M)
 _MACHINE_TEXT = re.compile(r"^# Machine code for function", re.M)
 _PLACE = re.compile(r",? !dbg !\d+|,? debug-location !\d+| *; ([^;\n]*):(\d+)(?::\d+)?(?: @\[.*\])?$")
+_FUNCTION = re.compile(r'define [^@]*@("[^"]*"|[\w.$-]+)')
 _DEFINITION = re.compile(r"\s*(%[\w.$-]+) = ")
+_JOINED = 4
+"""Names of passes that one dump is called by at most."""
+
+Named = Mapping[tuple[str, str], Location]
+"""Places by function and value: values of two functions may have one name."""
 
 
-def split(log: str, named: Mapping[str, Location] | None = None) -> Iterator[Changed]:
-    """The dumps in what LLVM printed for `-print-changed=quiet`, without those that only renumber metadata.
+def split(log: str, named: Named | None = None) -> Iterator[Changed]:
+    """The dumps in what LLVM printed for `-print-changed`, without those that only renumber metadata.
 
-    `named` has the places of values by name, for what LLVM prints without debug information.
+    What a pass did that invalidated what it ran on, as one that unrolls a loop, is printed with the next dump only:
+    that has the names of both. `named` has the places of values, for what LLVM prints without debug information.
     """
-    headers = list(_HEADER.finditer(log))
     last: dict[Scope, str] = {}
-    ends = [*(header.start() for header in headers[1:]), len(log)]
-    for header, end in zip(headers, ends, strict=False):
-        printed = _OMITTED.sub("", log[header.end() : end]).strip("\n")
-        machine = bool(_MACHINE_TEXT.search(printed))
-        scope = scope_of(header[3])
+    unseen: list[str] = []
+    for said, printed in _printed(log):
+        if found := _UNSEEN.fullmatch(said):
+            unseen += [name for name in found.groups() if name and not _WRAPPER.fullmatch(name)]
+            continue
+        after = None if _SILENT.fullmatch(said) else _AFTER.fullmatch(said)
+        if after is None:
+            continue
+        machine, module = bool(_MACHINE_TEXT.search(printed)), printed.startswith("; ModuleID = ")
+        scope = scope_of(after[3])
         text, places = _placed(printed, named or {})
-        if last.get(scope) != text:
-            last[scope] = text
-            yield Changed(header[2] or header[1], scope, "mir" if machine else "llvm", text, places)
+        shown = WHOLE if module else scope
+        if last.get(shown) != text:
+            last[shown] = text
+            anchored = Scope(anchor=str(scope)) if module and not scope.whole else scope
+            yield Changed(
+                _joined([*unseen, after[2] or after[1]]), anchored, "mir" if machine else "llvm", text, places
+            )
+            unseen.clear()
+
+
+def _printed(log: str) -> Iterator[tuple[str, str]]:
+    """What each banner of a log says, and the text below it."""
+    banners = list(_BANNER.finditer(log))
+    ends = [*(banner.start() for banner in banners[1:]), len(log)]
+    for banner, end in zip(banners, ends, strict=False):
+        yield banner[1], log[banner.end() : end].strip("\n")
+
+
+def _joined(names: Sequence[str]) -> str:
+    """The name of a dump that several passes have made, the last of which always counts."""
+    different = list(dict.fromkeys(names))
+    left = different[_JOINED - 1 : -1]
+    shown = [*different[: _JOINED - 1], *([f"{len(left)} more"] if left else []), *different[_JOINED - 1 :][-1:]]
+    return " + ".join(shown)
 
 
 def scope_of(unit: str) -> Scope:
@@ -75,13 +110,17 @@ def scope_of(unit: str) -> Scope:
     return Scope(function=unit.strip("()"))
 
 
-def _placed(printed: str, named: Mapping[str, Location]) -> tuple[str, llvm_debug.Lines]:
+def _placed(printed: str, named: Named) -> tuple[str, llvm_debug.Lines]:
     """The text without debug information, and the place of each line."""
     lines = printed.split("\n")
     places: list[Location | None] = [None] * len(lines)
+    function = ""
     for i, line in enumerate(lines):
+        if found := _FUNCTION.match(line):
+            function = found[1]
         if match := _DEFINITION.match(line):
-            places[i] = named.get(match[1]) or named.get(match[1].partition(".")[0])  # %i7.1 is a copy of %i7
+            name = match[1]
+            places[i] = named.get((function, name)) or named.get((function, name.partition(".")[0]))  # copies: %i7.1
         if "!" in line or ":" in line:
             for place in _PLACE.finditer(line):
                 if place[2] and int(place[2]):
@@ -92,11 +131,14 @@ def _placed(printed: str, named: Mapping[str, Location]) -> tuple[str, llvm_debu
 
 def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
     """The passes of `opt` or `llc` that changed something, and what stopped the tool, if anything did."""
-    text, places = llvm.named(text), dict[str, Location]()
+    text, places = llvm.named(text), dict[tuple[str, str], Location]()
     if tool == "opt":  # llc prints places by itself
         text, lines = llvm_debug.llvm(text)
-        definitions = zip(map(_DEFINITION.match, text.splitlines()), lines, strict=True)
-        places = {match[1]: place for match, place in definitions if match and place}
+        function = ""
+        for line, place in zip(text.splitlines(), lines, strict=True):
+            function = found[1] if (found := _FUNCTION.match(line)) else function
+            if place and (match := _DEFINITION.match(line)):
+                places[function, match[1]] = place
     with tempfile.TemporaryFile() as log:
         done = subprocess.run(
             processes.command("irwidget.toolchain.llvm_passes", tool, arguments),
@@ -116,7 +158,11 @@ def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
 def main(tool: str, arguments: str) -> None:
     import llvmlite.binding as binding
 
-    binding.set_option("irwidget", "-print-changed=quiet")
+    if tool == "opt":  # of functions alone a dump would have what passes on others, and on the module, did as well
+        binding.set_option("irwidget", "-print-changed")
+        binding.set_option("irwidget", "-print-module-scope")
+    else:
+        binding.set_option("irwidget", "-print-changed=quiet")
     work = llvm.optimize if tool == "opt" else llvm.emit
     work(sys.stdin.read(), llvm.settings(tool, arguments))
 

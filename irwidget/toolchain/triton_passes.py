@@ -13,7 +13,7 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,8 @@ class _Plan:
     settings: Settings = ()
     opened: bool = False
     """Whether the steps inside big passes are dumps, too, after the pass's own."""
+    remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    """Where what there is to know of dumps goes."""
 
     @property
     def backend(self) -> Any:
@@ -162,7 +164,7 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
 def _compile(run: Run, state: State, step: Step) -> Iterator[Pass]:
     """One stage of Triton's compiler on TTIR, TTGIR, LLVM IR, PTX or AMDGCN."""
     try:
-        plan = _plan(step)
+        plan = replace(_plan(step), remarks=run.diagnostics)
     except UsageError as error:
         raise _refused(str(error)) from None
     if not isinstance(state, TritonState):
@@ -218,9 +220,9 @@ def _by_pass(plan: _Plan, state: TritonState) -> Passes:
     latest = state
     for call in stage.calls(lambda: compile_stage(source)):
         if plan.llvm_passes and call.name == "optimize-module":
-            from irwidget.toolchain import triton_llvm
+            from irwidget.readers import triton_llvm
 
-            yield from triton_llvm.passes(plan.arguments, entry)
+            yield from triton_llvm.passes(plan.arguments, entry, plan.remarks)
 
         def apply(_: State, call: triton_glue.PendingPass = call) -> State:
             nonlocal latest

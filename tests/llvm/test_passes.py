@@ -1,6 +1,8 @@
 """Every LLVM pass that changed something, on request; the switch for it stays out of the worker."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -10,7 +12,7 @@ from irwidget import expand, llvm_routes, routes
 from irwidget.errors import UsageError
 from irwidget.frontends import importing
 from irwidget.frontends import torch as frontend
-from irwidget.toolchain import llvm_passes
+from irwidget.toolchain import llvm, llvm_passes
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import WHOLE, Scope
 
@@ -65,6 +67,93 @@ def _nameless(text: str) -> list[str]:
     return [re.sub(r"%[\w.]+", "%", line) for line in body[1:] if line.startswith("  ")]
 
 
+LOOPS = """
+define void @main(ptr %0, ptr %1) {
+  br label %3
+3:
+  %4 = phi i64 [ 0, %2 ], [ %9, %3 ]
+  %5 = getelementptr float, ptr %0, i64 %4
+  %6 = load float, ptr %5
+  %7 = fadd float %6, 1.0
+  %8 = getelementptr float, ptr %1, i64 %4
+  store float %7, ptr %8
+  %9 = add i64 %4, 1
+  %10 = icmp ult i64 %4, 3
+  br i1 %10, label %3, label %11
+11:
+  br label %12
+12:
+  %13 = phi i64 [ 0, %11 ], [ %15, %12 ]
+  %14 = getelementptr float, ptr %1, i64 %13
+  store float 0.0, ptr %14
+  %15 = add i64 %13, 1
+  %16 = icmp ult i64 %13, 99
+  br i1 %16, label %12, label %17
+17:
+  ret void
+}
+define i32 @other(i32 %x) {
+  %y = add i32 %x, 0
+  ret i32 %y
+}
+"""
+"""A loop that a pass unrolls, and invalidates: nothing is printed of that but that it was so. And a second function."""
+EVERY = """
+import sys
+import llvmlite.binding as binding
+from irwidget.toolchain import llvm
+for flag in ("-print-after-all", "-print-module-scope"):
+    binding.set_option("test", flag)
+llvm.optimize(sys.stdin.read(), llvm.settings("opt", "-O1"))
+"""
+
+
+def test_each_dump_is_the_module_after_the_passes_that_it_is_called_by() -> None:
+    """Held against what LLVM prints of the module after every pass."""
+    found, stopped = llvm_passes.run("opt", "-O1", LOOPS)
+    ran = subprocess.run([sys.executable, "-c", EVERY], input=llvm.named(LOOPS), capture_output=True, text=True)
+    assert (stopped, ran.returncode) == ("", 0)
+    printed = re.split(r"^; \*\*\* IR Dump After (.+) on .+ \*\*\*\n", ran.stderr, flags=re.M)[1:]
+    changed: list[tuple[list[str], str]] = []
+    before, names = "", list[str]()
+    texts = {one.text for one in found}
+    for name, text in zip(printed[::2], printed[1::2], strict=True):
+        bare = text.strip("\n") + "\n"
+        if bare != (before or bare):
+            names.append(name)
+            if bare in texts:
+                changed.append((names, bare))
+                names = []
+        before = bare
+    assert [(one.name.split(" + "), one.text) for one in found] == changed
+    assert any(names[0] == "LoopFullUnrollPass" and len(names) > 1 for names, _ in changed)
+    assert {"main", "other", "module"} < {str(one.scope) for one in found}
+
+
+def test_a_value_has_the_place_that_it_has_in_its_function() -> None:
+    """Names are given function by function: two have an `%i`."""
+    at = "!DILocation(line: {}, column: 1, scope: !{})"
+    text = "".join(
+        f"define i32 @{name}(i32 %0, i32 %1) !dbg !{scope} {{\n  %3 = mul i32 %0, %1, !dbg !{scope + 1}\n"
+        f"  %4 = mul i32 %3, %1, !dbg !{scope + 1}\n  ret i32 %4\n}}\n"
+        for name, scope in (("f", 4), ("g", 6))
+    )
+    text += '!llvm.dbg.cu = !{!0}\n!llvm.module.flags = !{!1}\n!1 = !{i32 2, !"Debug Info Version", i32 3}\n'
+    text += "!0 = distinct !DICompileUnit(language: DW_LANG_C, file: !2, emissionKind: LineTablesOnly)\n"
+    text += '!2 = !DIFile(filename: "cell.py", directory: "")\n!3 = !DISubroutineType(types: !{})\n'
+    for name, scope, line in (("f", 4, 10), ("g", 6, 20)):
+        text += (
+            f'!{scope} = distinct !DISubprogram(name: "{name}", file: !2, type: !3, unit: !0, '
+            f"spFlags: DISPFlagDefinition)\n!{scope + 1} = {at.format(line, scope)}\n"
+        )
+    changed, _ = llvm_passes.run("opt", "-O1", text)
+    last = changed[-1]
+    lines = [
+        place.line for line, place in zip(last.text.splitlines(), last.places, strict=False) if place and "mul" in line
+    ]
+    assert lines == [10, 10, 20, 20]
+
+
 def test_a_dump_of_llvm_can_be_opened_later(source: Source) -> None:
     options = Options()
     trace = source.run(routes.find("amdgpu").steps, options, target="amdgpu")
@@ -101,6 +190,13 @@ def test_a_crash_inside_is_an_error_of_the_tool(source: Source) -> None:
      "# Machine code for function main: IsSSA\n", [("machine-cse", Scope("", "main"), "mir")]),
     ("*** IR Dump After APass on [module] ***\nx\n*** IR Dump After BPass on [module] ***\nx\n"
      "*** IR Dump After CPass on [module] ***\ny\n", [("APass", WHOLE, "llvm"), ("CPass", WHOLE, "llvm")]),
+    ("*** IR Pass LoopFullUnrollPass invalidated ***\n*** IR Pass PassManager<Loop> invalidated ***\n"
+     "*** IR Dump After APass on main omitted because no change ***\n"
+     "*** IR Dump After BPass on main ***\n; ModuleID = 'x'\n",
+     [("LoopFullUnrollPass + BPass", Scope(anchor="main"), "llvm")]),
+    ("*** IR Dump At Start ***\nx\n" + "*** IR Pass Y ignored ***\n"
+     + "".join(f"*** IR Pass {name} invalidated ***\n" for name in "ABCDE") + "*** IR Dump After F on f ***\nx\n",
+     [("A + B + C + 2 more + F", Scope("", "f"), "llvm")]),
     ("noise\n", []),
 ])  # fmt: skip
 def test_dumps_are_taken_apart(log: str, expected: list[tuple[str, Scope, str]]) -> None:

@@ -7,6 +7,7 @@ import re
 import signal
 import stat
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -431,6 +432,13 @@ def test_llvms_own_passes_are_dumped_on_request_and_only_then():
     assert "InstCombinePass" in names
     assert "InstCombinePass" not in [dump.name for dump in plain.dumps]
     assert full.dumps[-1].text == plain.dumps[-1].text
+    optimised = full.dumps[names.index("translate-to-llvm-ir") + 1 : names.index("optimize-module")]
+    for dump in optimised:  # the module, and nothing else that LLVM prints in between
+        assert dump.scope.whole
+        assert not re.search(r"^(?:Running|Invalidating|; \*\*\*)", dump.text, re.M)
+        assert dump.text.count("\ndefine ") == 1
+    assert all(one.text != other.text for one, other in pairwise(optimised))
+    assert {"CallSiteSplittingPass", "InlinerPass", "BDCEPass"}.isdisjoint(names)  # which change nothing here
     assert os.environ.get("LLVM_IR_ENABLE_DUMP") is None
 
 
