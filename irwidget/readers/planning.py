@@ -101,7 +101,8 @@ class _Planner:
         language = piece.printed.language
         base = self._whole.get(language, -1)
         fits = self._room >= 0 and self._modules.room >= 0
-        target = self._modules.target(piece) if base >= 0 and fits else None
+        known = not (piece.printed.scope.loop and self.unknown.has(piece.printed.scope))
+        target = self._modules.target(piece) if base >= 0 and fits and known else None
         number = len(self.made)
         if target is not None:
             self._room -= self._modules.size

@@ -59,9 +59,10 @@ class Scoped(Protocol):
 def predecessors(dumps: Sequence[Scoped]) -> list[int]:
     """For each dump, the one that it is compared with: the last of the same scope, or -1.
 
-    The first dump of a loop follows the last of its function, that of a function the last of its kernel, and that of a
-    kernel the last of the module. What puts several kernels together in another language has nothing of its own to
-    follow: it is compared with its neighbour. Of a function nothing of which came before, nothing is known: -1.
+    The first dump of a function follows the last of its kernel, and that of a kernel the last of the module. The first
+    of a loop, which is printed without what is around it, follows nothing. What puts several kernels together in
+    another language has nothing of its own to follow: it is compared with its neighbour. Of a function nothing of which
+    came before, nothing is known: -1.
     """
     last: dict[_Key, int] = {}
     found: list[int] = []
@@ -69,7 +70,9 @@ def predecessors(dumps: Sequence[Scoped]) -> list[int]:
     for i, dump in enumerate(dumps):
         key = _key(dump.scope)
         at = last.get(key)
-        if at is None:
+        if at is None and dump.scope.loop:
+            at = -1
+        elif at is None:
             at = _last_around(dump.scope.outer, last, i - 1 if i and key[1] == function else -1)
         joined = at >= 0 and key == _key(WHOLE) and dumps[at].language != dump.language
         found.append(i - 1 if joined else at)

@@ -9,7 +9,7 @@ import pytest
 
 import irwidget
 from irwidget import views
-from irwidget.trace import Content, Diagnostic, Failure, Step, Trace, dump
+from irwidget.trace import WHOLE, Content, Diagnostic, Failure, Scope, Step, Trace, dump
 from tests.browser.accessibility import LOOKS, looking, needs_axe, violations
 from tests.late import late_dump
 from tests.views.lowerings import PROGRAM, lower
@@ -388,10 +388,26 @@ define i32 @g(i32 %x) {
 """
 
 
+def test_dumps_of_one_function_are_compared_with_that_function(shown):
+    f, g = (f"define{text}" for text in LLVM.split("define")[1:])
+    one, other, smaller = Scope(function="f"), Scope(function="g"), f.replace("  %p = alloca i32\n", "")
+    parts = [(LLVM, WHOLE), (f.replace("%v", "%w"), one), (g.replace("add", "sub"), other), (smaller, one)]
+    dumps = [dump(f"p{i}", text, step=0, language="llvm", scope=scope) for i, (text, scope) in enumerate(parts)]
+    page = shown(Trace("llvm_ir", tuple(dumps), (Step("opt", ""),)))
+    page.choose(2)
+    assert not any("@f" in line for line in page.lines(0)), "of the module, only the function"
+    assert any("define i32 @g" in line for line in page.lines(0))
+    page.choose(3)
+    assert page.titles()[0].startswith("1 ")
+    assert not page.errors
+
+
 def test_dumps_inside_opt_are_the_whole_module(shown):
     low = irwidget.lower(LLVM, to="raw_ir", pipeline="opt -O2 -print-changed")
     page = shown(low.trace)
-    assert all(one.scope.whole for one in low.dumps)
+    page.choose([one.scope.anchor for one in low.dumps].index("g"))
+    page.view.get_by_role("button", name="Fold", exact=True).click()
+    assert {name for line in page.lines(1) for name in ("@f(", "@g(") if f"define i32 {name}" in line} == {"@f(", "@g("}
     assert not page.errors
 
 

@@ -144,3 +144,37 @@ PROGRAMS = [
     Program("integers", _fn(lambda x: (x // 3) ^ (x << 1), _ints(100, 4, 4))),
     Program("trigonometry", _fn(lambda x: torch.sin(x) * torch.atan2(x, x + 1) + torch.erf(x).pow(3), _randn(4, 4))),
 ]
+
+UNROLLED = """
+define void @main(ptr %0, ptr %1) {
+  br label %3
+3:
+  %4 = phi i64 [ 0, %2 ], [ %9, %3 ]
+  %5 = getelementptr float, ptr %0, i64 %4
+  %6 = load float, ptr %5
+  %7 = fadd float %6, 1.0
+  %8 = getelementptr float, ptr %1, i64 %4
+  store float %7, ptr %8
+  %9 = add i64 %4, 1
+  %10 = icmp ult i64 %4, 3
+  br i1 %10, label %3, label %11
+11:
+  br label %12
+12:
+  %13 = phi i64 [ 0, %11 ], [ %17, %12 ]
+  %14 = getelementptr float, ptr %1, i64 %13
+  %15 = load float, ptr %14
+  %16 = fmul float %15, %15
+  store float %16, ptr %14
+  %17 = add i64 %13, 1
+  %18 = icmp ult i64 %13, 99
+  br i1 %18, label %12, label %19
+19:
+  ret void
+}
+define i32 @other(i32 %x) {
+  %y = add i32 %x, 0
+  ret i32 %y
+}
+"""
+"""A loop that a pass unrolls, and invalidates; values without names, which are numbered anew all the time."""

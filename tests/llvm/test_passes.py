@@ -15,6 +15,7 @@ from irwidget.frontends import torch as frontend
 from irwidget.toolchain import llvm, llvm_passes
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import WHOLE, Scope
+from tests.llvm.programs import UNROLLED
 
 
 class Mlp(torch.nn.Module):
@@ -67,37 +68,6 @@ def _nameless(text: str) -> list[str]:
     return [re.sub(r"%[\w.]+", "%", line) for line in body[1:] if line.startswith("  ")]
 
 
-LOOPS = """
-define void @main(ptr %0, ptr %1) {
-  br label %3
-3:
-  %4 = phi i64 [ 0, %2 ], [ %9, %3 ]
-  %5 = getelementptr float, ptr %0, i64 %4
-  %6 = load float, ptr %5
-  %7 = fadd float %6, 1.0
-  %8 = getelementptr float, ptr %1, i64 %4
-  store float %7, ptr %8
-  %9 = add i64 %4, 1
-  %10 = icmp ult i64 %4, 3
-  br i1 %10, label %3, label %11
-11:
-  br label %12
-12:
-  %13 = phi i64 [ 0, %11 ], [ %15, %12 ]
-  %14 = getelementptr float, ptr %1, i64 %13
-  store float 0.0, ptr %14
-  %15 = add i64 %13, 1
-  %16 = icmp ult i64 %13, 99
-  br i1 %16, label %12, label %17
-17:
-  ret void
-}
-define i32 @other(i32 %x) {
-  %y = add i32 %x, 0
-  ret i32 %y
-}
-"""
-"""A loop that a pass unrolls, and invalidates: nothing is printed of that but that it was so. And a second function."""
 EVERY = """
 import sys
 import llvmlite.binding as binding
@@ -110,8 +80,8 @@ llvm.optimize(sys.stdin.read(), llvm.settings("opt", "-O1"))
 
 def test_each_dump_is_the_module_after_the_passes_that_it_is_called_by() -> None:
     """Held against what LLVM prints of the module after every pass."""
-    found, stopped = llvm_passes.run("opt", "-O1", LOOPS)
-    ran = subprocess.run([sys.executable, "-c", EVERY], input=llvm.named(LOOPS), capture_output=True, text=True)
+    found, stopped = llvm_passes.run("opt", "-O1", UNROLLED)
+    ran = subprocess.run([sys.executable, "-c", EVERY], input=llvm.named(UNROLLED), capture_output=True, text=True)
     assert (stopped, ran.returncode) == ("", 0)
     printed = re.split(r"^; \*\*\* IR Dump After (.+) on .+ \*\*\*\n", ran.stderr, flags=re.M)[1:]
     changed: list[tuple[list[str], str]] = []

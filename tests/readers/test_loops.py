@@ -51,6 +51,55 @@ def test_its_blocks_are_the_newer_ones():
     )
 
 
+NUMBERED = """\
+define void @f(ptr %0, i64 %1) {
+  %3 = load i64, ptr %0
+  br label %4
+
+4:                                                ; preds = %4, %2
+  %5 = phi i64 [ %3, %2 ], [ %6, %4 ]
+  %6 = add i64 %5, 1
+  %7 = icmp slt i64 %6, %1
+  br i1 %7, label %4, label %8
+
+8:                                                ; preds = %4
+  store i64 %6, ptr %0
+  ret void
+}
+"""
+ENTRY = """
+; Preheader:
+  %3 = load i64, ptr %0
+  br label %4
+
+; Loop:
+4:                                                ; preds = %4, %2
+  %5 = phi i64 [ %3, %2 ], [ %6, %4 ]
+  %6 = add i64 %5, 1
+  %7 = icmp slt i64 %6, %1
+  br i1 %7, label %4, label %8
+"""
+
+
+def test_the_first_block_has_the_number_that_it_is_counted_by():
+    assert put_loop(NUMBERED, ENTRY) == NUMBERED
+    swift = ENTRY.replace("br i1 %7,", "br i1 %7, !prof !0,")
+    assert put_loop(NUMBERED, swift) == NUMBERED.replace("br i1 %7,", "br i1 %7, !prof !0,")
+
+
+def test_a_number_that_other_blocks_use_stands_for_the_same_value():
+    swapped = ENTRY.replace("%6 = add i64 %5, 1\n  %7 = icmp slt i64 %6", "%6 = icmp slt i64 %5, %1\n  %7 = add i64 %5")
+    assert put_loop(NUMBERED, swapped) is None
+    apart = NUMBERED.replace("store i64 %6, ptr", "store i64 0, ptr")  # nobody else uses one of them
+    assert put_loop(apart, ENTRY.replace("add i64", "add nsw i64")) == apart.replace("add i64", "add nsw i64")
+
+
+def test_numbers_begin_at_the_beginning():
+    named = FUNCTION.replace("%0", "%p").replace("%1", "%0").replace("%2", "%1")
+    gone = LOOP[: LOOP.index("; Exit")].replace("  %1 = load i32, ptr %0\n", "").replace("%i, %1", "%i, 1")
+    assert put_loop(named, gone) is None
+
+
 def test_blocks_that_are_not_printed_stay():
     assert put_loop(FUNCTION, LOOP[: LOOP.index("; Exit")]) == put_loop(FUNCTION, LOOP)
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import irwidget
+from tests.llvm.programs import UNROLLED
 
 MODULE = """
 #map = affine_map<(d0) -> (d0)>
@@ -71,39 +73,6 @@ define i32 @k(i32 %x) {
 }
 """
 
-UNROLLED = """
-define void @main(ptr %0, ptr %1) {
-  br label %3
-3:
-  %4 = phi i64 [ 0, %2 ], [ %9, %3 ]
-  %5 = getelementptr float, ptr %0, i64 %4
-  %6 = load float, ptr %5
-  %7 = fadd float %6, 1.0
-  %8 = getelementptr float, ptr %1, i64 %4
-  store float %7, ptr %8
-  %9 = add i64 %4, 1
-  %10 = icmp ult i64 %4, 3
-  br i1 %10, label %3, label %11
-11:
-  br label %12
-12:
-  %13 = phi i64 [ 0, %11 ], [ %17, %12 ]
-  %14 = getelementptr float, ptr %1, i64 %13
-  %15 = load float, ptr %14
-  %16 = fmul float %15, %15
-  store float %16, ptr %14
-  %17 = add i64 %13, 1
-  %18 = icmp ult i64 %13, 99
-  br i1 %18, label %12, label %19
-19:
-  ret void
-}
-define i32 @other(i32 %x) {
-  %y = add i32 %x, 0
-  ret i32 %y
-}
-"""
-"""A loop that a pass unrolls, and invalidates; values without names, which are numbered anew all the time."""
 NAMED = re.sub(r"^(\d+):", r"v\1:", re.sub(r"%(\d+)", r"%v\1", UNROLLED), flags=re.M).replace("{\n", "{\nv2:\n", 1)
 
 
@@ -197,6 +166,19 @@ def _is_of(one: Any, module: Any) -> bool:
     """Whether a dump is of that run of a pass: and where it shows the module, that is its text."""
     same = (one.name, str(one.scope)) == (module.name, str(module.scope))
     return same and (not one.scope.whole or defined(one.text) == defined(module.text))
+
+
+@pytest.mark.external
+def test_of_a_models_loops_none_goes_back_into_an_older_function():
+    """A loop around it was changed, and could not be put back: the function is not known any more."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.Softmax(-1))
+    program = irwidget.lower(model, torch.zeros(2, 4), to="llvm_ir", dumps=False).text
+    (low,) = irwidget.open(said("opt", program, "-O1", "-S", "-print-after-all"))
+    (whole,) = irwidget.open(said("opt", program, "-O1", "-S", "-print-after-all", "-print-module-scope"))
+    both = [(one, other) for one, other in zip(low.dumps, whole.dumps, strict=True) if one.scope.whole]
+    assert len(both) > 180
+    assert all(defined(one.text) == defined(other.text) for one, other in both)
 
 
 @pytest.mark.external

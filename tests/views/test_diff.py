@@ -172,7 +172,7 @@ def agree(peer: Peer, traces: Sequence[Trace]) -> int:
 
 
 def test_python_and_the_browser_agree_on_random_dumps(peer):
-    assert sum(agree(peer, list(random_traces(seed, 10))) for seed in range(30)) > 3000
+    assert sum(agree(peer, list(random_traces(seed, 10))) for seed in range(32)) > 3000
 
 
 def test_python_and_the_browser_agree_on_real_dumps(peer):

@@ -232,8 +232,8 @@ def test_a_failure_crosses_with_its_diagnostics():
         ("m l:k1 l:k2 l:k1 l:k2 p", [-1, 0, 0, 1, 2, 4]),
         ("l:k l:k:f l:k:g l:k:f l:k", [-1, 0, 0, 1, 0]),
         ("l::f l::g l::f", [-1, -1, 0]),
-        ("l l::f l::f:%bb l::f:%bb l::g:%bb", [-1, 0, 1, 2, 0]),
-        ("l:k l:k:f:%bb l:k l:k:f l:k:f:%bb", [-1, 0, 0, 2, 1]),
+        ("l l::f l::f:%bb l::f:%bb l::g:%bb l::f", [-1, 0, -1, 2, -1, 1]),
+        ("l:k l:k:f:%bb l:k l:k:f l:k:f:%bb", [-1, -1, 0, 2, 1]),
     ],
 )
 def test_a_dump_is_compared_with_the_last_of_its_scope(scopes, before):
