@@ -5,11 +5,13 @@ import signal
 import threading
 import time
 
+import psutil
 import pytest
 
 from irwidget.errors import PassError
 from irwidget.toolchain import forked
 from irwidget.trace import Diagnostic
+from tests import processes
 
 
 class _Unpicklable(Exception):
@@ -81,14 +83,11 @@ def test_torch_computes_in_the_copy_after_its_threads_were_used_here():
 
 def test_no_copy_outlives_the_budget_of_its_lowering():
     """The limit is enforced from outside, too, by an exception that must not strike before the copy is ended."""
-    import psutil
-
     from irwidget.errors import ToolError
     from irwidget.toolchain import budget
 
-    here = psutil.Process()
     for _ in range(20):
         with budget.of(budget.Budget(0.1)), pytest.raises(ToolError, match="timed out"), budget.enforced("this"):
             forked.call(lambda: time.sleep(60))
-    time.sleep(0.2)
-    assert [one for one in here.children() if one.cmdline() == here.cmdline() and one.status() != "zombie"] == []
+    here = psutil.Process().cmdline()
+    assert [one for one, words in processes.alive().items() if words == here] == []

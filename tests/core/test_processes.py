@@ -15,6 +15,7 @@ import pytest
 import irwidget
 from irwidget.toolchain import client, events, processes, texts
 from irwidget.trace import Content
+from tests.processes import alive
 
 MODULE = "import json, os, sys; print(json.dumps([sys.argv, sys.path, __name__, dict(os.environ)]))"
 
@@ -48,7 +49,7 @@ def test_a_users_tool_is_another_pythons_to_run(tmp_path):
 def test_an_interrupt_while_the_worker_starts_leaves_no_process():
     def children() -> list[psutil.Process]:
         client.shutdown()
-        return psutil.Process().children()
+        return list(alive())
 
     before = len(children())
     for millisecond in range(12):

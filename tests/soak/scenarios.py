@@ -24,6 +24,7 @@ from torch import nn
 import irwidget
 from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError
 from irwidget.toolchain import client
+from tests import processes
 from tests.kernels import kernel
 from tests.llvm.programs import PROGRAMS
 from tests.soak import company
@@ -315,7 +316,7 @@ def kernel_restarts(count: int) -> Counter[str]:
             channel.wait_for_ready(timeout=60)
             reply = channel.execute_interactive(cell, timeout=120, output_hook=lambda _: None)
             assert reply["content"]["status"] == "ok", reply["content"]
-            workers = _workers(manager)
+            workers = processes.workers(manager.provisioner.process.pid, recursive=True)
             assert workers
             busy = "[irwidget.lower(torch.nn.Linear(4, 2), torch.zeros(1, 4), to='amdgpu') for _ in range(99)]"
             channel.execute(busy)
@@ -325,11 +326,6 @@ def kernel_restarts(count: int) -> Counter[str]:
             assert not alive, alive
             outcomes["restarted, workers gone"] += 1
     return outcomes
-
-
-def _workers(manager: object) -> list[psutil.Process]:
-    kernel = psutil.Process(manager.provisioner.process.pid)  # type: ignore[attr-defined]
-    return [child for child in kernel.children(recursive=True) if "irwidget.toolchain.worker" in child.cmdline()]
 
 
 def leftovers(work: Callable[[], object]) -> str:
@@ -344,15 +340,15 @@ def leftovers(work: Callable[[], object]) -> str:
     def look() -> tuple[list[str], int, set[str]]:
         client.shutdown()
         me = psutil.Process()
-        found = [str(child) for child in me.children(recursive=True)]
+        found = [str(child) for child in processes.alive(recursive=True)]
         return found, me.num_fds(), set(os.listdir(tempfile.gettempdir()))
 
     before = look()
     work()
     next_is_right()
     late = company.Held.now()
-    processes, descriptors, made = look()
-    assert len(processes) <= len(before[0]), (before[0], processes)
+    alive, descriptors, made = look()
+    assert len(alive) <= len(before[0]), (before[0], alive)
     assert descriptors <= before[1] + 2, descriptors - before[1]  # not one per worker
     assert made <= before[2], made - before[2]
     nothing = "no process, no file descriptor, no temporary file"

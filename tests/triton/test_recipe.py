@@ -7,7 +7,6 @@ import sys
 import time
 
 import numpy as np
-import psutil
 import pytest
 import torch
 import triton
@@ -19,6 +18,7 @@ from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.configurations import Configurations, numbers
 from irwidget.frontends.triton.recipe import Recipe
 from irwidget.toolchain import triton_archs, triton_facts
+from tests import processes
 from tests.triton.kernels import TUTORIALS
 
 SCALE: tl.constexpr = tl.constexpr(3)
@@ -194,7 +194,7 @@ def test_configurations_compiled_side_by_side_are_those_compiled_one_by_one():
     first = low.results["configurations"]
     launches = first.launches
     together = Configurations(launches, "sm_80", to="triton_nvptx")
-    before = max(1, len(workers_of_this_process()))
+    before = max(1, len(processes.workers()))
     together.compile(workers=2)
     for number in (0, 2, 3):
         (alone,) = Configurations(launches[number : number + 1], "sm_80", to="triton_nvptx")
@@ -203,14 +203,9 @@ def test_configurations_compiled_side_by_side_are_those_compiled_one_by_one():
     with pytest.raises(PassError, match="tuned does not compile"):
         together[1]
     until = time.monotonic() + 90
-    while len(workers_of_this_process()) > before:
+    while len(processes.workers()) > before:
         assert time.monotonic() < until, "the second worker does not end"
         time.sleep(0.05)
-
-
-def workers_of_this_process():
-    children = psutil.Process().children()
-    return {one.pid for one in children if "irwidget.toolchain.worker" in " ".join(one.cmdline())}
 
 
 def test_two_configurations_diverge_at_a_pass():

@@ -1,0 +1,25 @@
+"""The processes that a test looks for: psutil refuses to tell of one that ends meanwhile, or that nobody waited for."""
+
+from __future__ import annotations
+
+import psutil
+
+
+def alive(of: int | None = None, *, recursive: bool = False) -> dict[psutil.Process, list[str]]:
+    """The children of a process (this one, if none is given) that have not ended, with their command lines."""
+    found: dict[psutil.Process, list[str]] = {}
+    try:
+        children = psutil.Process(of).children(recursive=recursive)
+    except psutil.NoSuchProcess:
+        return found
+    for child in children:
+        try:
+            found[child] = child.cmdline()
+        except psutil.NoSuchProcess:  # a zombie, too
+            continue
+    return found
+
+
+def workers(of: int | None = None, *, recursive: bool = False) -> list[psutil.Process]:
+    """The workers among them."""
+    return [one for one, words in alive(of, recursive=recursive).items() if "irwidget.toolchain.worker" in words]
