@@ -28,6 +28,8 @@ MAGIC = b"\x89IRT\r\n\x1a\n"
 """As PNG's: shows what a transfer as text, or to seven bits, did to it."""
 VERSION = 3
 HEAD = MAGIC + struct.pack("<I", VERSION)
+_LARGE = 16_000_000
+"""Bytes of a chunk from which on it is packed fast rather than small: only the heads of very many dumps are as long."""
 
 
 def pack(sections: Mapping[str, bytes]) -> bytes:
@@ -36,13 +38,17 @@ def pack(sections: Mapping[str, bytes]) -> bytes:
     for name, data in sections.items():
         if data:
             parts += [struct.pack("<B", len(name)), name.encode("ascii"), struct.pack("<I", len(data)), data]
-    body = gzip.compress(b"".join(parts), compresslevel=6, mtime=0)
+    whole = b"".join(parts)
+    body = gzip.compress(whole, compresslevel=6 if len(whole) < _LARGE else 1, mtime=0)
     return struct.pack("<I", len(body)) + body
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def to_json(data: Any) -> bytes:
     """JSON in few bytes; a lone surrogate is the three bytes that UTF-8 would have for it."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "surrogatepass")
+    return _JSON.encode(data).encode("utf-8", "surrogatepass")
 
 
 def object_of(members: Mapping[str, bytes]) -> bytes:
@@ -50,9 +56,9 @@ def object_of(members: Mapping[str, bytes]) -> bytes:
     return b"{" + b",".join(to_json(name) + b":" + value for name, value in members.items()) + b"}"
 
 
-def array_of(items: Iterable[Any]) -> bytes:
-    """A JSON array, made item by item."""
-    return b"[" + b",".join(map(to_json, items)) + b"]"
+def array_of(items: Iterable[bytes]) -> bytes:
+    """A JSON array of items that are JSON already."""
+    return b"[" + b",".join(items) + b"]"
 
 
 def from_json(data: bytes, meter: Meter) -> Any:

@@ -287,13 +287,16 @@ class Writer:
 def _beginning(traces: Sequence[Trace], extra: Extra | None) -> dict[str, bytes]:
     """What the first chunk says, as JSON by name: all that is known without texts."""
     sources: defaultdict[tuple[str, str], int] = _counter()
+    dumps_to_json = plain.DumpsToJson()
     described = (
-        {
-            **plain.frame_to_json(trace),
-            "dumps": [plain.dump_to_json(dump) for dump in trace.dumps],
-            "sources": [sources[one] for one in trace.sources.items()],
-            "attachments": [[name, len(data)] for name, data in trace.attachments.items()],
-        }
+        chunks.object_of(
+            {
+                **{name: chunks.to_json(value) for name, value in plain.frame_to_json(trace).items()},
+                "dumps": dumps_to_json(trace.dumps),
+                "sources": chunks.to_json([sources[one] for one in trace.sources.items()]),
+                "attachments": chunks.to_json([[name, len(data)] for name, data in trace.attachments.items()]),
+            }
+        )
         for trace in traces
     )
     found = {"traces": chunks.array_of(described), "sources": chunks.to_json(list(sources))}

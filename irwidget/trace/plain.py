@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
+from irwidget.trace import chunks
 from irwidget.trace.data import Diagnostic, Dump, Failure, Severity, Step, Trace
 from irwidget.trace.decode import damaged
 from irwidget.trace.location import Location, Node
@@ -63,16 +64,46 @@ def _node_of(data: Any) -> Node:
 
 def dump_to_json(dump: Dump) -> dict[str, Any]:
     """What is known of a dump before its text is here."""
-    scope = dump.scope  # of a hundred thousand dumps, `asdict` would take seconds
+    return {**_made_by(dump), "scope": asdict(dump.scope)}
+
+
+def _made_by(dump: Dump) -> dict[str, Any]:
     return {
         "name": dump.name,
         "step": dump.step,
         "language": dump.language,
         "options": dump.options,
         "seconds": exact(dump.seconds),
-        "scope": {"kernel": scope.kernel, "function": scope.function, "loop": scope.loop, "anchor": scope.anchor},
         "pipeline": dump.pipeline,
     }
+
+
+class DumpsToJson:
+    """Gives `dump_to_json` of many dumps as a JSON array; what is the same of several is encoded once."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[Scope, bytes] = {}
+        self._made: dict[tuple[str, ...], bytes] = {}
+
+    def __call__(self, dumps: Iterable[Dump]) -> bytes:
+        scopes: dict[int, bytes] = {}
+        """By identity, which is looked up faster; all live as long as the dumps."""
+        found: list[bytes] = []
+        for dump in dumps:
+            scope = scopes.get(id(dump.scope))
+            if scope is None:
+                scope = scopes[id(dump.scope)] = self._scope(dump.scope)
+            key = (dump.name, str(dump.step), dump.language, dump.options, repr(dump.seconds), dump.pipeline)
+            made = self._made.get(key)
+            if made is None:
+                made = self._made[key] = chunks.to_json(_made_by(dump))[:-1]
+            found.append(made + scope)
+        return chunks.array_of(found)
+
+    def _scope(self, scope: Scope) -> bytes:
+        if scope not in self._scopes:
+            self._scopes[scope] = b',"scope":%b}' % chunks.to_json(asdict(scope))
+        return self._scopes[scope]
 
 
 def dump_of(data: Any, texts: Texts, index: int) -> Dump:

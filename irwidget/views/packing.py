@@ -66,29 +66,36 @@ class _ForView:
         return columns.of_shapes(shapes, self._languages)
 
 
-def _described(trace: Trace) -> dict[str, Any]:
-    """What is known of a trace without the text of its dumps, as it is shown."""
-    before, labels = predecessors(trace.dumps), repeated([dump.name for dump in trace.dumps])
-    checked = {} if trace.check is None else trace.check.by_dump
-    steps = dict(enumerate(map(str, trace.steps)))
-    return {
+def _described(trace: Trace) -> bytes:
+    """What is known of a trace without the text of its dumps, as it is shown; JSON."""
+    known = {
         "facts": _facts(trace),
         "verdict": verdict_of(trace),
         "failure": failure_of(trace),
         "diagnostics": [str(diagnostic) for diagnostic in trace.diagnostics],
-        "stages": [
-            {
-                "label": labels[i],
+    }
+    encoded = {name: chunks.to_json(value) for name, value in known.items()}
+    return chunks.object_of({**encoded, "stages": chunks.array_of(_stages(trace))})
+
+
+def _stages(trace: Trace) -> Iterator[bytes]:
+    """Each dump as a `schema.ViewedStage`, as JSON; what is the same of many is encoded once."""
+    before, labels = predecessors(trace.dumps), repeated([dump.name for dump in trace.dumps])
+    checked = {} if trace.check is None else trace.check.by_dump
+    steps = dict(enumerate(map(str, trace.steps)))
+    seen: dict[tuple[int, int, str, str], bytes] = {}
+    for i, dump in enumerate(trace.dumps):
+        key = (id(dump.scope), dump.step, dump.language, checked.get(i, ""))
+        if key not in seen:
+            same = {
                 "step": steps.get(dump.step, ""),
                 "scope": str(dump.scope),
                 "part": part_of(dump),
                 "syntax": syntax.syntax_of(dump.language) or "",
-                "before": before[i],
-                "check": checked.get(i, ""),
+                "check": key[-1],
             }
-            for i, dump in enumerate(trace.dumps)
-        ],
-    }
+            seen[key] = chunks.to_json(same)[1:]
+        yield b'{"label":%b,"before":%d,%b' % (chunks.to_json(labels[i]), before[i], seen[key])
 
 
 def part_of(dump: Dump) -> str:

@@ -10,6 +10,7 @@ import base64
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irwidget.errors import ToolError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Location, Scope, Step, Trace, Verdict, dump, file
+from irwidget.trace import (
+    Content,
+    Diagnostic,
+    Dump,
+    Failure,
+    Location,
+    Scope,
+    Step,
+    Trace,
+    Verdict,
+    dump,
+    file,
+    reading,
+)
 from irwidget.trace.file import lines_of
+from irwidget.views import packing
 from irwidget.views.packing import Packer, facts_of, last_change, pack, predecessors
 from tests.format import reader
 from tests.late import late_dump
@@ -41,6 +56,32 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[list[list[str]]], list[lis
     lines = [[dump_["lines"] or [] for dump_ in one] for one in dumps]
     places = [[[place[1] if place else 0 for place in dump_.get("at", ())] for dump_ in one] for one in dumps]
     return found, lines, places
+
+
+def test_dumps_that_differ_in_one_thing_keep_it():
+    """What several have in common is encoded once."""
+    steps = (Step("opt", "-O1"), Step("llc", ""))
+    scopes = (Scope(), Scope(function="f"), Scope(function="f"), Scope(loop="l", function="f"), Scope(anchor="m"))
+    said = [("a", 0, "mlir", "", 0.0), ("b", 0, "mlir", "", 0.0), ("a", 1, "mlir", "", 0.0), ("a", 0, "llvm", "", 0.0),
+            ("a", 0, "mlir", "x=1", 0.0), ("a", 0, "mlir", "", 1.0), ("a", 0, "mlir", "", -0.0)]  # fmt: skip
+    dumps = tuple(
+        replace(dump(name, "x", step=step, language=language, options=options, seconds=took), scope=scope, pipeline=at)
+        for at in ("", "p") for scope in scopes for name, step, language, options, took in said
+    )  # fmt: skip
+    states = ["equal" if number % 3 else "differs" for number in range(len(dumps))]
+    each = tuple(Verdict(state, index=number) for number, state in enumerate(states) if number % 2)
+    (seen,) = reading.unpacked(
+        pack([trace := Trace("t", dumps, steps=steps, check=Verdict("equal", each=each))])
+    ).traces
+    assert [replace(one, texts=dumps[0].texts, index=0) for one in seen.dumps] == list(dumps)
+    assert [repr(one.seconds) for one in seen.dumps] == [repr(one.seconds) for one in dumps]
+    stages = unpack(pack([trace]))[0]["traces"][0]["stages"]
+    for number, (stage, one) in enumerate(zip(stages, dumps, strict=True)):
+        part, judged = "" if one.scope.whole else str(one.scope), states[number] if number % 2 else ""
+        assert (stage["step"], stage["scope"], stage["part"]) == (str(steps[one.step]), str(one.scope), part)
+        assert (stage["syntax"], stage["check"]) == (one.language, judged)
+    assert [stage["label"] for stage in stages] == packing.repeated([one.name for one in dumps])
+    assert [stage["before"] for stage in stages] == predecessors(dumps)
 
 
 words = st.sampled_from(["%", " = f ", "é\r\x00", "<script>", "\udcff", "ÿ", "x", "-", "."])
