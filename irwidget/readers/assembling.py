@@ -24,11 +24,9 @@ def assembled(log: Log, found: Iterable[PrintedDump | Said], name: str, tool: st
     """The compilations of a log as traces; `tool` is what printed it, where that is known."""
     groups = Groups(log)
     groups.take(found)
-    return [
-        trace
-        for i, compilation in enumerate(groups.all)
-        if (trace := _trace(log, compilation, name, tool, last=i == len(groups.all) - 1)) is not None
-    ]
+    called = [_called(one, name, several=len(groups.all) > 1) for one in groups.all]
+    made = (_trace(log, one, called[i], tool, last=i == len(groups.all) - 1) for i, one in enumerate(groups.all))
+    return [trace for trace in made if trace is not None]
 
 
 def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, last: bool) -> Trace | None:
@@ -65,12 +63,12 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, la
         tuple(Step(whole, file, "" if one == whole else one) for one in steps),
         diagnostics=(*said, *told.remarks, *plans.remarks),
         failure=failure,
-        name=called(compilation, name),
+        name=name,
     )
 
 
-def called(compilation: LoggedCompilation, otherwise: str) -> str:
-    """What a compilation is of: the module's name, or the one function that it has."""
+def _called(compilation: LoggedCompilation, otherwise: str, *, several: bool) -> str:
+    """What a compilation is of: the module's name, or the one function that it has; of several, has in the end."""
     if group := compilation.pieces[0].printed.group:
         return group
     modules = [piece for piece in compilation.pieces if piece.whole and piece.digest]
@@ -81,6 +79,8 @@ def called(compilation: LoggedCompilation, otherwise: str) -> str:
             return next(iter(piece.defines))
         if piece.module and piece.module not in ("LLVMDialectModule", "<stdin>", "-"):
             return Path(piece.module).name
+    if several and modules and len(left := modules[-1].defines) == 1:
+        return next(iter(left))
     functions = {piece.printed.scope.function for piece in compilation.pieces if not piece.whole}
     return functions.pop() if len(functions) == 1 and not modules else otherwise
 

@@ -1,7 +1,7 @@
 """Which dumps of a log belong together: it may have several compilations, of kernels or modules, one after the other.
 
 Told by what the dumps define, unless the log says it: a module that shares no symbol with the one before it is another;
-so is one with which the passes begin again.
+so is one with which the passes begin again, in a language that had been lowered already.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ _LOOKED_AT = 1 << 23
 """Bytes of a dump that are looked at for what it defines."""
 _STEP = 2
 """Blanks by which what is in a module is indented."""
+_LOWERED = {"mlir": 0, "llvm": 1, "mir": 2}
+"""The languages of logs, numbered in the order in which compilers lower to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def looked_at(log: Log, printed: PrintedDump, sets: _Sets) -> Piece:
             names=names,
         )
     if printed.language == "llvm" and printed.scope.whole:
-        return Piece(printed, digest.digest(), defines=once(llvm.symbols(head)), module=llvm.module_id(head))
+        return Piece(printed, digest.digest(), defines=once(llvm.defined(head)), module=llvm.module_id(head))
     return Piece(printed, digest.digest(), symbol=printed.scope.function)
 
 
@@ -189,6 +191,7 @@ def _begins(current: LoggedCompilation, piece: Piece) -> bool:
         return False
     if piece.digest == first.digest:
         return piece.digest != before.digest
-    if piece.printed.language == "mlir" and current.pieces[-1].printed.language != "mlir":
+    now, last = (_LOWERED.get(one.printed.language, 0) for one in (piece, current.pieces[-1]))
+    if now < last:
         return True
     return bool(first.kinds) and piece.kinds == first.kinds and not piece.kinds & before.kinds

@@ -115,9 +115,9 @@ def module_id(data: bytes) -> str:
     return found[1].decode(errors="replace") if found else ""
 
 
-def symbols(data: bytes) -> list[str]:
-    """The functions that a text defines or declares."""
-    return [_name(found) for found in _FUNCTION.finditer(data)]
+def defined(data: bytes) -> list[str]:
+    """The functions that a text defines."""
+    return [_name(found) for found in _FUNCTION.finditer(data) if found[0].startswith(b"define")]
 
 
 def _name(found: re.Match[bytes]) -> str:

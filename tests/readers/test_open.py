@@ -55,6 +55,28 @@ def test_a_module_without_a_common_symbol_is_another_lowering():
     assert [len(low.dumps) for low in irwidget.open(twice)] == [2, 2]
 
 
+LLVM = "; *** IR Dump After {} on [module] ***\n; ModuleID = 'LLVMDialectModule'\n\n"
+MACHINE = (
+    "# *** IR Dump After I (i) ***:\n# Machine code for function f: x\nbb.0:\n# End machine code for function f.\n"
+)
+
+
+def kernel(name: str, line: str = "ret void") -> str:
+    return f"declare void @assume()\n\ndefine void @{name}() {{\n  {line}\n}}\n"
+
+
+def test_kernels_that_triton_compiles_one_after_the_other_are_lowerings():
+    """Their modules have one name; what they declare says nothing, and many a kernel is compiled twice."""
+    two = [LLVM.format("A") + kernel(name) + LLVM.format("B") + kernel(name, "unreachable") for name in ("f", "g")]
+    assert [(low.name, len(low.dumps)) for low in irwidget.open("".join(two))] == [("f", 2), ("g", 2)]
+    again = irwidget.open((two[0] + MACHINE) * 2)
+    assert [(low.name, [dump.name for dump in low.dumps]) for low in again] == [("f", ["A", "B", "i"])] * 2
+    (still,) = irwidget.open(two[0] + LLVM.format("A") + kernel("f", "ret") + MACHINE)
+    assert [dump.name for dump in still.dumps] == ["A", "B", "A", "i"]  # a pass may run twice
+    inlined = [BANNER.format("A (a)") + module(one, "help") + BANNER.format("B (b)") + module(one) for one in "fg"]
+    assert [low.name for low in irwidget.open("".join(inlined))] == ["f", "g"]
+
+
 def test_what_nothing_is_known_of_is_not_compared():
     (low,) = irwidget.open(BANNER.format("A (a)") + function("f") + BANNER.format("A (a)") + function("g"))
     assert predecessors(low.dumps) == [-1, -1]
