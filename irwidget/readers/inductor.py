@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from irwidget.readers.base import LogReader, ReaderInput
 from irwidget.readers.folders import FolderReader, files
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Joined, Log
-from irwidget.trace import Trace
+from irwidget.trace import Trace, shared_scope
 
 _FILES = {
     "fx_graph_readable": ("fx_graph", "fx"),
@@ -33,7 +34,9 @@ class DebugFolder(FolderReader):
     file = re.compile(rf"(?:(?P<folder>.+)/)?(?P<stage>{'|'.join(_FILES)})\.(?:py|txt)")
 
     def order(self, found: re.Match[str]) -> object:
-        return found["folder"] or "", list(_FILES).index(found["stage"])
+        run, _, graph = (found["folder"] or "").rpartition("/")
+        number = graph.rpartition(".")[2]  # of all graphs that this run has compiled
+        return run, int(number) if number.isdecimal() else -1, graph, list(_FILES).index(found["stage"])
 
     def printed(self, found: re.Match[str], path: Path, start: int, stop: int) -> PrintedDump:
         stage, language = _FILES[found["stage"]]
@@ -65,6 +68,9 @@ _ARTIFACTS = re.compile(
     r"(?:before|after)_\w*graph\w*|inductor_\w*graph\w*|ir_p\w+_fusion\w*|\w*_ir_\w*|cudagraph\w*code"
 )
 _LONGEST = 1 << 22
+_ARGUMENTS = re.compile(rb"def forward\([^\n]*")
+_LOOKED_AT = 1 << 16
+"""Bytes of a graph in which the line with its arguments ends; the backward graph's are the tangents."""
 
 
 class StructuredTrace(LogReader):
@@ -95,6 +101,16 @@ class StructuredTrace(LogReader):
         return found
 
     def scan(self, log: Log, start: int = 0) -> Iterator[PrintedDump | Said]:
+        """The dumps; of a training step, those of the forward and of the backward graph are apart."""
+        part: dict[str, str] = {}
+        for found in self._graphs(log, start):
+            if isinstance(found, PrintedDump) and (which := _part(log, found, part.get(found.group, ""))):
+                if not found.name.startswith("aot_backward"):  # both are made before the forward graph is compiled
+                    part[found.group] = which
+                found = replace(found, scope=shared_scope(which))
+            yield found
+
+    def _graphs(self, log: Log, start: int) -> Iterator[PrintedDump | Said]:
         entry: dict[str, Any] | None = None
         begin = start
         for offset, data in log.windows(start):
@@ -135,6 +151,16 @@ class StructuredTrace(LogReader):
         group = _compilation(entry)
         when = "start" if kind == "dynamo_output_graph" else "after"
         yield PrintedDump(kind, start, stop, when, language, group=group, prefix=b"\t")
+
+
+def _part(log: Log, found: PrintedDump, now: str) -> str:
+    """`forward` or `backward`, of a training step; `now` is that of what was compiled last."""
+    if found.name in ("aot_forward_graph", "aot_backward_graph"):
+        return found.name.removeprefix("aot_").removesuffix("_graph")
+    if not now or found.language != "fx":
+        return now
+    head = _ARGUMENTS.search(log.read(found.start, min(found.stop, found.start + _LOOKED_AT)))
+    return now if head is None else "backward" if b"tangents_" in head[0] else "forward"
 
 
 def _compilation(entry: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import irwidget
-from irwidget.trace import Location
+from irwidget.trace import Location, predecessors
 
 DATA = Path(__file__).parent / "data"
 
@@ -109,6 +109,20 @@ def test_torch_trace(tmp_path):
     assert [dump.language for dump in (low.dumps[0], low.dumps[-1])] == ["fx", "python"]
 
 
+def test_a_training_step_has_two_graphs_which_are_apart():
+    """The backward graph is made of the joint one, and compiled after the forward graph, which it does not follow."""
+    (low,) = irwidget.open(DATA / "torch_trace_training.log.gz")
+    before = predecessors(low.dumps)
+    assert [(dump.name, str(dump.scope), before[i]) for i, dump in enumerate(low.dumps)] == [
+        ("dynamo_output_graph", "module", -1), ("before_pre_grad_graph", "module", 0),
+        ("after_pre_grad_graph", "module", 1), ("aot_joint_graph", "module", 2),
+        ("aot_forward_graph", "forward", 3), ("aot_backward_graph", "backward", 3),
+        ("before_post_grad_graph", "forward", 4), ("inductor_post_grad_graph", "forward", 6),
+        ("inductor_output_code", "forward", 7), ("before_post_grad_graph", "backward", 5),
+        ("inductor_post_grad_graph", "backward", 9), ("inductor_output_code", "backward", 10),
+    ]  # fmt: skip
+
+
 def test_torch_compile_debug(tmp_path):
     found = unpacked("torch_compile_debug.tar.xz", tmp_path)
     assert found.format == "torch-compile-debug"
@@ -117,6 +131,10 @@ def test_torch_compile_debug(tmp_path):
         names = ["fx_graph", "fx_graph_transformed", "ir_pre_fusion", "ir_post_fusion", "output_code"]
         assert [dump.name for dump in low.dumps] == names
         assert "async_compile" in low.text
+    (folder,) = tmp_path.rglob("model__1_inference_1.1")
+    folder.rename(folder.parent / "model__0_backward_10.1")  # compiled tenth, whatever its name begins with
+    (folder.parent / "model__0_inference_0.0").rename(folder.parent / "model__9_forward_9.0")
+    assert [low.name for low in irwidget.open(tmp_path)] == ["model__9_forward_9.0", "model__0_backward_10.1"]
 
 
 def test_clang():
