@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from irwidget.readers.grouping import LoggedCompilation, Piece
+from irwidget.toolchain.llvm_passes import joined
 from irwidget.trace import WHOLE, Diagnostic, Scope, shared_scope
-
-_JOINED = 4
-"""Names of passes that one dump is called by at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ def stages(compilation: LoggedCompilation) -> Told:
             if scope.whole:  # what was known of its functions is older than it
                 last = {one: known for one, known in last.items() if one[0] != key[0] or one == key}
     if pending:
-        names = _joined(pending.values())
+        names = joined(one.printed.name for one in pending.values())
         told.running = names
         said = f"The log has the IR before passes only: what {names} made of it, the last, is not in it"
         told.remarks.append(Diagnostic("remark", said))
@@ -109,7 +107,8 @@ def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
         first = next(iter(pending.values()))
         ran = first.printed.scope if len(pending) == 1 else WHOLE
         options = first.printed.options if len(pending) == 1 else ""
-        told.stages.append(LoggedStage(_joined(pending.values()), piece, ran if ran.whole else WHOLE, 0, options))
+        name = joined(one.printed.name for one in pending.values())
+        told.stages.append(LoggedStage(name, piece, ran if ran.whole else WHOLE, 0, options))
         pending.clear()
     elif scope in pending:
         ran = pending.pop(scope)
@@ -119,11 +118,6 @@ def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
     else:
         told.stages.append(LoggedStage(f"before {piece.printed.name}", piece, _scope(piece), -1))
     pending[scope] = piece
-
-
-def _joined(pieces: Iterable[Piece]) -> str:
-    names = list(dict.fromkeys(piece.printed.name for piece in pieces))
-    return " + ".join(names[:_JOINED]) + (f" and {len(names) - _JOINED} more" if len(names) > _JOINED else "")
 
 
 def _unchanged(

@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irwidget.toolchain import llvm, llvm_debug, processes
@@ -79,9 +79,7 @@ def split(log: str, named: Named | None = None) -> Iterator[Changed]:
         if last.get(shown) != text:
             last[shown] = text
             anchored = Scope(anchor=str(scope)) if module and not scope.whole else scope
-            yield Changed(
-                _joined([*unseen, after[2] or after[1]]), anchored, "mir" if machine else "llvm", text, places
-            )
+            yield Changed(joined([*unseen, after[2] or after[1]]), anchored, "mir" if machine else "llvm", text, places)
             unseen.clear()
 
 
@@ -93,8 +91,8 @@ def _printed(log: str) -> Iterator[tuple[str, str]]:
         yield banner[1], log[banner.end() : end].strip("\n")
 
 
-def _joined(names: Sequence[str]) -> str:
-    """The name of a dump that several passes have made, the last of which always counts."""
+def joined(names: Iterable[str]) -> str:
+    """The name of a dump that several passes have made: the first ones, how many more, and the last."""
     different = list(dict.fromkeys(names))
     left = different[_JOINED - 1 : -1]
     shown = [*different[: _JOINED - 1], *([f"{len(left)} more"] if left else []), *different[_JOINED - 1 :][-1:]]
