@@ -25,7 +25,9 @@ LETTERS = 4_000_000
 _ALL_LETTERS = 4 * LETTERS
 """The same of several lowerings together."""
 MOST_ROWS = 2000
-"""Passes that the list of a lowering names above that."""
+"""Passes that the lists of all lowerings name above that; a lowering without room is its title."""
+MOST_TITLES = 200
+"""Lowerings that are named at most, once there is no room for their passes."""
 TEXT_LINES = 60
 HTML_LINES = 200
 REMARKS = 8
@@ -40,16 +42,18 @@ def is_large(trace: Trace) -> bool:
 
 def text(traces: Sequence[Trace]) -> str:
     """The passes as a table, and the last change as a unified diff of at most 60 lines."""
-    all_large = _too_much(traces)
-    told = zip(traces, _remarks(traces), strict=True)
-    return "\n\n".join(_text(trace, all_large or is_large(trace), remarks) for trace, remarks in told)
+    rooms = _rooms(traces)
+    told = [_text(trace, room, remarks) for trace, room, remarks in zip(traces, rooms, _remarks(traces), strict=False)]
+    left = [f"... {len(traces) - len(told)} more lowerings"] if len(told) < len(traces) else []
+    return "\n\n".join([*told, *left])
 
 
 def html(traces: Sequence[Trace]) -> str:
     """The same as HTML that reads well without styles and scripts; the diff has at most 200 lines."""
-    all_large = _too_much(traces)
-    told = zip(traces, _remarks(traces), strict=True)
-    return "\n".join(_html(trace, all_large or is_large(trace), remarks) for trace, remarks in told)
+    rooms = _rooms(traces)
+    told = [_html(trace, room, remarks) for trace, room, remarks in zip(traces, rooms, _remarks(traces), strict=False)]
+    left = [tag("p", f"... {len(traces) - len(told)} more lowerings")] if len(told) < len(traces) else []
+    return "\n".join([*told, *left])
 
 
 def _remarks(traces: Sequence[Trace]) -> Iterator[list[str]]:
@@ -65,6 +69,28 @@ def _remarks(traces: Sequence[Trace]) -> Iterator[list[str]]:
 def _too_much(traces: Sequence[Trace]) -> bool:
     """Whether all of them together are so much text that none of it is read."""
     return len(traces) > 1 and letters(traces, _ALL_LETTERS) > _ALL_LETTERS
+
+
+def _rooms(traces: Sequence[Trace]) -> list[int | None]:
+    """For each lowering the passes that its list has room for; None where all there is to say is said.
+
+    Those for which there is no more room, not even for titles, are left out.
+    """
+    all_large = _too_much(traces)
+    rooms: list[int | None] = []
+    left, titles = MOST_ROWS, MOST_TITLES
+    for trace in traces:
+        if not (all_large or is_large(trace)):
+            rooms.append(None)
+        elif left:
+            rooms.append(left)
+            left -= min(left, len(trace.dumps))
+        elif titles:
+            rooms.append(0)
+            titles -= 1
+        else:
+            break
+    return rooms
 
 
 def _is_input(dump: Dump) -> bool:
@@ -100,11 +126,11 @@ class _Row(tuple[str, str, str, str]):
     __slots__ = ()
 
 
-def _rows(trace: Trace, large: bool) -> list[_Row]:
-    """The table of passes; a run of passes without a change is one row."""
+def _rows(trace: Trace, room: int | None) -> list[_Row]:
+    """The table of passes; a run of passes without a change is one row. With `room`, only their names."""
     labels = repeated([dump.name for dump in trace.dumps])
-    if large:
-        listed = [_Row((str(i), label, "", "")) for i, label in enumerate(labels[:MOST_ROWS])]
+    if room is not None:
+        listed = [_Row((str(i), label, "", "")) for i, label in enumerate(labels[:room])]
         left = len(labels) - len(listed)
         return [*listed, _Row(("", f"... {left} more passes", "", ""))] if left else listed
     rows: list[_Row] = []
@@ -149,30 +175,32 @@ def _failed(trace: Trace) -> str:
     return f"{failure.pass_name or step_name(trace, failure)} failed: {failure.message}"
 
 
-def _text(trace: Trace, large: bool, remarks: Sequence[str]) -> str:
+def _text(trace: Trace, room: int | None, remarks: Sequence[str]) -> str:
     lines = [_title(trace)]
     if facts := _facts(trace):
         lines.append(facts)
     lines += remarks
-    lines += aligned([("#", "pass", "gone", "new"), *_rows(trace, large)], right=(0, 2, 3))
+    if room != 0:
+        lines += aligned([("#", "pass", "gone", "new"), *_rows(trace, room)], right=(0, 2, 3))
     if failed := _failed(trace):
         lines += ["", f"error: {failed}"]
-    if not large:
+    if room is None:
         lines += ["", *capped(list(_diff(trace)), TEXT_LINES)]
     return "\n\n".join(["\n".join(map(shortened, lines)), *graph_text.graphs(trace.attachments)])
 
 
-def _html(trace: Trace, large: bool, remarks: Sequence[str]) -> str:
+def _html(trace: Trace, room: int | None, remarks: Sequence[str]) -> str:
     facts, failed = _facts(trace), _failed(trace)
-    rows = [(number, tag("code", shortened(name)), gone, new) for number, name, gone, new in _rows(trace, large)]
     parts = [
         tag("p", tag("strong", shortened(_title(trace))), shortened(f". {facts}") if facts else ""),
         *(tag("p", shortened(remark)) for remark in remarks),
-        table(("#", "pass", "gone", "new"), rows),
     ]
+    if room != 0:
+        rows = [(number, tag("code", shortened(name)), gone, new) for number, name, gone, new in _rows(trace, room)]
+        parts.append(table(("#", "pass", "gone", "new"), rows))
     if failed:
         parts.append(tag("p", tag("strong", "Error:"), " ", shortened(failed)))
-    if not large:
+    if room is None:
         lines = list(map(shortened, capped(list(_diff(trace)), HTML_LINES) or [""]))
         summary = lines[1].removeprefix("+++ ") if len(lines) > 1 else lines[0]
         parts.append(folded(joined(["Last change: ", tag("code", summary)]), tag("pre", "\n".join(lines))))

@@ -56,6 +56,22 @@ def test_large_lowerings_are_only_listed():
     assert "<pre>" not in views.html([big])
 
 
+def test_many_large_lowerings_are_listed_together():
+    """A log of a gigabyte has hundreds: their lists would be the largest part of the notebook."""
+    passes = 3 * fallbacks.MOST_ROWS // 4
+    dumps = tuple(dump(f"p{i}", "x\n" * 6000 if i == passes - 1 else "x", step=0) for i in range(passes))
+    many = [Trace("t", dumps, name=f"f{i}") for i in range(fallbacks.MOST_TITLES + 5)]
+    lines = views.text(many).split("\n")
+    assert [line for line in lines if line.startswith("f")] == [f"f{i} -> t: {passes} passes" for i in range(202)]
+    rows = [line.split() for line in lines if re.fullmatch(r" *\d+  p\d+ *", line)]
+    assert len(rows) == fallbacks.MOST_ROWS
+    assert rows[-1] == [str(number := fallbacks.MOST_ROWS - passes - 1), f"p{number}"]
+    assert f"{2 * passes - fallbacks.MOST_ROWS} more passes" in "\n".join(lines)
+    assert lines[-1] == "... 3 more lowerings"
+    assert views.html(many).count("<tr>") == fallbacks.MOST_ROWS + 3  # two heads, and the passes that are left out
+    assert "... 3 more lowerings" in views.html(many)
+
+
 def test_a_failure_is_said(trace):
     failed = Trace("t", trace.dumps[:3], failure=Failure(0, "cse", "because"))
     assert "error: cse failed: because" in views.text([failed])
