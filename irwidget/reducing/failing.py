@@ -18,7 +18,11 @@ _VARIES = re.compile(
 _LISTED = re.compile(r": ((?:[a-z_]\w*(?:\.\w+)+)(?:, [a-z_]\w*(?:\.\w+)+)*)$")
 """Names of operations at the end of a message."""
 _LIMIT = re.compile(r"timed out \(.*")
+_ASKS = "PLEASE submit"
+"""Begins what all crashes of LLVM's programs say."""
 _BROKEN = "input module is broken"
+_RUNNING = re.compile(r"^\d+\.\tRunning pass '([^']+)'", re.M)
+"""What LLVM's programs say, below a crash, that they were at."""
 _SIGNATURE = re.compile(r"in function \S+ [^\n]*\)(?=: )")
 """How LLVM's back ends name a function: with the types of its arguments."""
 
@@ -60,8 +64,11 @@ def kind_of(failure: Failure, name: str = "") -> Kind:
     said = failure.message
     if name and failure.pass_name.startswith(FRONT_END):
         said = re.sub(rf"(?<![\w.'\"]){re.escape(name)}(?![\w.])", "it", said, count=1)
+    below = failure.diagnostics[0].message if failure.diagnostics else ""
     if _BROKEN in said:  # what is broken stands below
-        said = " ".join([said, *(one.message for one in failure.diagnostics[:1])])
+        said = f"{said} {below}"
+    if at := _RUNNING.findall(below):
+        said = f"{said.split(_ASKS)[0]} in {at[-1]}"
     return _kind(failure.kind, failure.pass_name, said)
 
 
