@@ -1,4 +1,4 @@
-"""How small failing programs become, and in what time: a corpus of sixty, and LLVM IR beside `llvm-reduce`, in one run.
+"""How small failing programs become, and in what time: a corpus of 75, and LLVM IR beside `llvm-reduce`, in one run.
 
     python -m benchmarks.reduce [KIND ...]
 
@@ -24,7 +24,7 @@ from irwidget.reducing import llvm, programs
 from irwidget.reducing.report import Reduced
 from tests.reduce.corpus import CASES, LLVM, Case
 
-KINDS = ("mlir", "llvm", "pytorch", "kernel")
+KINDS = ("mlir", "llvm", "pytorch", "triton", "helion")
 SECONDS = 120.0
 
 
@@ -39,7 +39,7 @@ class Row:
 
 def reduce(case: Case, seconds: float = SECONDS) -> Reduced:
     """Make a case of the corpus small."""
-    if case.kind in ("pytorch", "kernel"):
+    if case.kind not in ("mlir", "llvm"):
         return programs.reduce(programs.of_file(case.text), case.how, case.predicate, seconds=seconds)
     try:
         low = irwidget.lower(case.text, to="raw_ir", pipeline=case.how[0])

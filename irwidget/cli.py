@@ -301,7 +301,7 @@ def _lower(words: list[str]) -> None:
 
 def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argparse.Namespace) -> None:
     """Write the files that are asked for; print the fallback, or the IR alone with --no-dumps."""
-    from irwidget.versus import sides
+    from irwidget.versus import sides, with_passes
 
     if not done:
         return
@@ -319,15 +319,20 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
         print(f"wrote {wrote}", file=sys.stderr if parsed.json else sys.stdout)
     if parsed.html:
         display.page(shown, title, parsed.html)
+    begun = with_passes(shown)
     if parsed.json:
-        if parsed.output:
+        if parsed.output and begun:
             _write(results[0].text, parsed.output)
         _print_json(results, parsed, shown)
     elif parsed.html and not parsed.text:
         print(f"wrote {parsed.html}")
-    elif parsed.save and not parsed.text:
-        pass
-    elif parsed.output:
+    elif begun and not (parsed.save and not parsed.text):
+        _print(begun, sides(begun), parsed)
+
+
+def _print(shown: Sequence[Lowering | Comparison], results: Sequence[Lowering], parsed: argparse.Namespace) -> None:
+    """The IR alone, the passes, or the fallback of the views, as is asked for."""
+    if parsed.output:
         _write("\n".join(lowering.text for lowering in results), parsed.output)
     elif parsed.passes or parsed.diff:
         from irwidget.views import terminal as fallbacks

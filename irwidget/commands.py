@@ -123,6 +123,11 @@ def _key(name: str, target: str, candidates: Sequence[Candidate], wanted: Sequen
     return name if len(candidates) > 1 else target
 
 
+def _ran(error: IRWidgetError) -> bool:
+    """Whether passes ran before an error, so that it is none of a guess that does not fit."""
+    return bool(error.lowerings) or (error.lowering is not None and not error.lowering.trace.refused)
+
+
 _Made = TypeVar("_Made")
 
 
@@ -133,7 +138,7 @@ def first_that_fits(candidate: Candidate, make: Callable[..., _Made]) -> _Made:
         try:
             return make(candidate.model, *call.args, kwargs=call.kwargs)
         except (UsageError, ExportError) as error:
-            if call.told or error.lowering or error.lowerings:
+            if call.told or _ran(error):
                 raise
             problem = problem or error
     assert problem

@@ -23,9 +23,10 @@ class IRWidgetError(Exception):
     """Base of every error that irwidget raises on purpose."""
 
     lowering: Any = None
-    """What was done before the error, an `irwidget.Lowering`, when a lowering had begun; None otherwise."""
+    """What was done before the error, an `irwidget.Lowering`, when a lowering had begun; None otherwise. Of an object
+    that a front end refuses, its source."""
     lowerings: Mapping[str, Any] = {}
-    """Of several IR types: every `irwidget.Lowering` that was made, complete or not."""
+    """Of several IR types: every `irwidget.Lowering` of which passes ran, complete or not."""
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the message; the frames of our own code would only hide it.

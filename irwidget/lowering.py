@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +10,9 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, overload
 
-from irwidget import imports, options, pipelines, planning, reduction, routes
+from irwidget import imports, options, pipelines, planning, reduction, refusals, routes
 from irwidget.checking import check as checking
-from irwidget.errors import IRWidgetError, LoweringInterrupted
+from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError
 from irwidget.failures import finished, interrupted, keeping, limited
 from irwidget.frontends import base
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
@@ -59,9 +60,10 @@ def lower(obj: Any, *inputs: Any, to: str | Sequence[str], **given: Any) -> Lowe
     `progress` is called as each pass begins.
 
     Raises UsageError, ExportError, PassError, ToolError, UnsupportedError (all
-    IRWidgetError), and LoweringInterrupted on Ctrl-C. When passes had begun,
-    the error's `lowering` holds every dump before it. Of several IR types all are
-    tried before the first error is raised; its `lowerings` has them by name.
+    IRWidgetError), and LoweringInterrupted on Ctrl-C. The error's `lowering` holds
+    every dump before it, of what a front end refuses the object's source alone; wrong
+    arguments have none. Of several IR types all are tried before the first error is
+    raised; its `lowerings` has those of which passes ran, by name.
     """
     asked, target_options = options.split(given)
     how = asked.run(target_options)
@@ -101,7 +103,7 @@ def _each(wanted: Sequence[Target], make: Callable[[Target], Lowering]) -> dict[
         try:
             made[target.name] = make(target)
         except IRWidgetError as error:
-            if error.lowering:
+            if error.lowering and not error.lowering.trace.refused:
                 made[target.name] = error.lowering
             failed[target.name] = error
         except LoweringInterrupted as stop:
@@ -154,6 +156,8 @@ class Start:
             made = begun.lower(target, extra, how)
         except Interrupted as stop:
             raise interrupted(self._made(Made(stop.trace), begun, target, how)) from None
+        except IRWidgetError as error:
+            raise self._refused(error, begun, target, how) from error.__cause__
         lowering = finished(self._made(made, begun, target, how))
         if self.given.check and lowering.check is None:
             with keeping(lowering):
@@ -186,6 +190,16 @@ class Start:
             of_text=isinstance(self.given.obj, str),
         )
         return lowering
+
+    def _refused(self, error: IRWidgetError, begun: Begun, target: Target, how: Options) -> IRWidgetError:
+        """The error with the lowering that it ended before any pass; wrong arguments, and text, begin none."""
+        if isinstance(error, UsageError) or isinstance(self.given.obj, str):
+            return error
+        if error.lowering is not None:  # of another IR type: what a front end refuses once is not tried again
+            error = copy.copy(error).with_traceback(error.__traceback__)
+        trace = refusals.trace_of(error, begun.front_end, begun.given, target.name)
+        error.lowering = self._made(Made(trace), begun, target, how)
+        return error
 
     def _judge(self, begun: Begun, target: Target, lowering: Lowering, how: Options) -> None:
         try:

@@ -78,6 +78,11 @@ class LowerMagics(Magics):
                 if interrupted:
                     raise LoweringInterrupted(interrupted[0]) from None
                 raise
+            except IRWidgetError as error:
+                if made := rerun.refused(error, self.shell, line, cell, parsed):
+                    with ProgressLine(enabled=False) as progress:
+                        self._show({made.target: made}, parsed, progress)
+                raise
         if parsed.interactive:
             self._edit(candidates, [parsed.model or "", *arguments.split(parsed.inputs)], parsed, options)
         else:
@@ -222,7 +227,8 @@ class LowerMagics(Magics):
         if parsed.save:
             save(versus.sides(results), parsed.save)
         if parsed.text:
-            print(display.text(results))
+            if begun := versus.with_passes(results):
+                print(display.text(begun))
             return None
         if view is None:
             view = display.shown(results, display.cell_id(self.shell))

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from irwidget import files, options
-from irwidget.errors import UsageError
+from irwidget.errors import ExportError, UnsupportedError, UsageError
+from irwidget.frontends import base
 from irwidget.frontends import torch as export
 from irwidget.frontends.base import Given
 from irwidget.options import LowerOptions
@@ -75,20 +76,62 @@ def of_lowering(
     stop: threading.Event | None = None,
 ) -> Reduced:
     """The smallest program that fails as a lowering did. Raises UsageError for an object that no file can say."""
-    text = begun.written(target, low.origin.options) if low.toolchain else ""
-    if "recipe" in low.results:
-        text = low.results["recipe"].reproducer()
-    words = _words(target.name, asked, begun.given.options, of_launch=bool(text))
     failure, verdict = low.trace.failure, low.trace.check
-    wanted = failing.kind_of(failure) if failure else failing.of_verdict(verdict) if verdict else None
+    name = low.trace.name.partition(", ")[0]  # without the toolchain
+    wanted = failing.kind_of(failure, name) if failure else failing.of_verdict(verdict) if verdict else None
     how: dict[str, Any] = {"wanted": wanted, "seconds": seconds, "progress": progress, "stop": stop}
     if asked.timeout:
         how["each"] = asked.timeout
     if low.toolchain:
         how |= _there(low.toolchain, low.origin.options.folders)
-    if text or (target.front_end != "pytorch" and low.source):
-        return programs.reduce(programs.of_file(text or low.source), words, predicate, **how)
-    return programs.reduce(programs.of_graph(_graph(begun.given, target)), words, predicate, **how)
+    launch = _launch(low, begun, target)
+    words = _words(target.name, asked, begun.given.options, of_launch=bool(launch))
+    cell = low.origin.cell.alone() if low.origin.cell else ""
+    if launch or (target.front_end != "pytorch" and cell):
+        return programs.reduce(programs.of_file(launch or cell), words, predicate, **how)
+    try:
+        graph = _graph(begun.given, target)
+    except (UsageError, ExportError) as error:
+        if cell:
+            return programs.reduce(programs.of_file(cell), words, predicate, **how)
+        if isinstance(error, UsageError):
+            raise
+        said = str(error).split("\n")[0]
+        raise UsageError(f"There is no graph to make smaller ({said}): {_IN_A_FILE} {target.name}") from error
+    return programs.reduce(programs.of_graph(graph), words, predicate, **how)
+
+
+def of_cell(
+    low: Lowering,
+    predicate: Predicate | None,
+    *,
+    target: Target,
+    asked: LowerOptions,
+    given: Mapping[str, Any],
+    **how: Any,
+) -> Reduced:
+    """The smallest program that fails as a cell did while it ran; `given` are the options of the IR type."""
+    assert low.origin.cell
+    assert low.trace.failure
+    words, wanted = _words(target.name, asked, given), failing.kind_of(low.trace.failure)
+    return programs.reduce(programs.of_file(low.origin.cell.alone()), words, predicate, wanted=wanted, **how)
+
+
+def _launch(low: Lowering, begun: Begun, target: Target) -> str:
+    """What was lowered as a file that needs no other, where it takes one to say that; empty otherwise.
+
+    Raises UnsupportedError for what no file can say, where there is no cell to say it either.
+    """
+    if "recipe" in low.results:
+        return str(low.results["recipe"].reproducer())
+    if not (low.toolchain or low.trace.refused):
+        return ""
+    try:
+        return begun.written(target, low.origin.options)
+    except UnsupportedError:
+        if low.source and not low.toolchain:
+            return ""
+        raise
 
 
 def _there(toolchain: str, folders: tuple[str, ...]) -> dict[str, Any]:
@@ -100,7 +143,7 @@ def _graph(given: Given, target: Target) -> Program:
     """The object as a graph. Raises UsageError where it is none, and ExportError."""
     if isinstance(given.obj, str):
         raise UsageError("This lowering started from IR: low.reduce() makes that small")
-    if target.front_end != "pytorch":
+    if target.source != "pytorch" or not export.is_model(given.obj) or base.of_kind(given.obj):
         kind = frontends.find(target.front_end, "front end").starts_from
         raise UsageError(f"Of {kind} as an object no file is made here: {_IN_A_FILE} {target.name}")
     if given.dynamic_shapes:

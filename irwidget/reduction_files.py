@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -69,7 +70,8 @@ def outcome(task: FileTask, progress: Progress) -> Outcome:
     if shell.shown:
         return _ITS_OWN
     told = [Outcome.of(trace, wants=task.wanted == "text") for trace in traces]
-    return next((one for one in told if one.kind), told[0] if told else _NOTHING)
+    found = next((one for one in told if one.kind), told[0] if told else _NOTHING)
+    return replace(found, message=found.message.replace(f"{folder}/", ""))
 
 
 _NOTHING = Outcome(Kind("program", "", "", "the program has nothing to lower"))

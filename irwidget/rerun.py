@@ -19,14 +19,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from irwidget import arguments, cells, commands
+from irwidget import arguments, cells, commands, reduction, refusals, routes
 from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError, UsageError, near
 from irwidget.experiments import cell as experiments
 from irwidget.experiments.cell import Cell, Ran
 from irwidget.files import FileRun
 from irwidget.frontends.cell import Candidate, Shell
+from irwidget.options import LowerOptions
 from irwidget.progress import ProgressLine
-from irwidget.result import Lowering
+from irwidget.reducing.earlier import alone
+from irwidget.result import Lowering, Origin
 from irwidget.toolchain import forked
 from irwidget.toolchain.run import Options
 from irwidget.toolchains.inside import Inside
@@ -44,7 +46,26 @@ def attach(done: Mapping[str, Any], shell: Shell, line: str, text: str, parsed: 
         asked = argparse.Namespace(**{**vars(parsed), "to": low.target, "all": False})
         own = f"{_line_of(line)} --to {low.target}".strip()
         again = partial(_again, shell, own, asked, low.name)
-        low.origin = replace(low.origin, cell=Cell(text, own, again, partial(_problems, shell)))
+        earlier = tuple(shell.user_ns.get("In", ()))  # what cells run from now on is not what it was made of
+        by_itself = partial(alone, text, earlier)
+        low.origin = replace(low.origin, cell=Cell(text, own, again, partial(_problems, shell), by_itself))
+
+
+def refused(error: IRWidgetError, shell: Shell, line: str, text: str, parsed: argparse.Namespace) -> Lowering | None:
+    """The lowering of a cell that a front end refused while it ran, as an error holds it from now on; None where there
+    is none to make small: what was asked for is wrong, or there is one already.
+    """
+    names = arguments.split(parsed.to)
+    if isinstance(error, UsageError) or error.lowering is not None or not names:
+        return None
+    asked = LowerOptions(**arguments.lower_options(parsed))
+    target = routes.find(names[0])
+    how = {"target": target, "asked": asked, "given": arguments.target_options(parsed, names[:1])}
+    made = Lowering(refusals.of_cell(error, text, target.name))
+    made.origin = Origin(asked.run({}), program=partial(reduction.of_cell, **how))
+    attach({target.name: made}, shell, line, text, parsed)
+    error.lowering = made
+    return made
 
 
 def _line_of(line: str) -> str:

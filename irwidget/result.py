@@ -164,13 +164,13 @@ class Lowering:
         The same way is the same pass, operation and class of message. Of a complete lowering `predicate`, a function of
         the last text, says what is wrong. `alone` runs just the pass that failed; otherwise all steps run on the input.
         `program` looks for the smallest PyTorch program or Triton launch instead, as a file of Python: there a wrong
-        result (`check=True`) is a failure too.
+        result (`check=True`) is a failure too. What a front end refused is a program in any case.
         Stops after `seconds`, on Ctrl-C and when `stop` is set on another thread, with the best so far; `progress` is
         called with each smaller one.
 
         Raises UsageError when there is nothing to reduce: no failure, one that does not happen again, or no IR.
         """
-        if program:
+        if program or self.trace.refused:
             if self.origin.program is None or self.file:
                 self._needs_object("reduce(program=True)")
                 raise UsageError("Only what was lowered in this process has a program: irwidget.reduce takes a file")

@@ -75,6 +75,11 @@ def sides(shown: Sequence[Lowering | Comparison]) -> list[Lowering]:
     return found
 
 
+def with_passes(shown: Sequence[Lowering | Comparison]) -> list[Lowering | Comparison]:
+    """Those of what is shown that have IR: the error says all there is of what a front end refused."""
+    return [one for one in shown if isinstance(one, Comparison) or not one.trace.refused]
+
+
 def _model(first: Candidate, name: str | None, namespace: Mapping[str, Any]) -> Candidate:
     """What the other side lowers: the same, or the model of that name with the same inputs."""
     if not name or name == first.name:

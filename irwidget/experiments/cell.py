@@ -44,6 +44,8 @@ class Cell:
     ToolError where the copy ends, KeyboardInterrupt where `Options.stop` is set."""
     problems: Callable[[str], tuple[Diagnostic, ...]] = field(repr=False, compare=False)
     """What Python's parser says of another text."""
+    alone: Callable[[], str] = field(repr=False, compare=False)
+    """The text as a file of its own: behind the statements of other cells that it takes names from."""
 
 
 def syntax_errors(python: str) -> tuple[Diagnostic, ...]:

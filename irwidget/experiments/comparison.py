@@ -50,7 +50,15 @@ class Comparison:
     @cached_property
     def passes(self) -> tuple[PassPair, ...]:
         """The input and every pass of both, aligned by name and order. Waits for the texts."""
+        if self._refused:
+            return (*_only(self.left.trace, "only left"), *_only(self.right.trace, "only right"))
         return tuple(_aligned(self.left.trace.dumps[self.start :], self.right.trace.dumps, self.start))
+
+    @property
+    def _refused(self) -> str:
+        """Which of both a front end refused, so that there is no pass of it to compare; empty where none."""
+        sides = (("left", self.left.trace), ("right", self.right.trace))
+        return " and the ".join(f"{side} one" for side, trace in sides if trace.refused)
 
     @cached_property
     def first(self) -> PassPair | None:
@@ -131,6 +139,8 @@ class Comparison:
     @property
     def summary(self) -> str:
         """One sentence: whether and where they differ."""
+        if self._refused:
+            return f"not compared: the {self._refused} was refused before the first pass"
         counts = Counter(pair.state for pair in self.passes if pair.right != 0)
         said = f"the same after the {_passes(counts['same'])} that both run"
         if self.first is not None:
@@ -166,6 +176,13 @@ class Comparison:
 
 def _passes(count: int) -> str:
     return "1 pass" if count == 1 else f"{count} passes"
+
+
+def _only(trace: Trace, state: State) -> Iterator[PassPair]:
+    """What a lowering has beside one that a front end refused."""
+    left = state == "only left"
+    for number, dump in enumerate(() if trace.refused else trace.dumps):
+        yield PassPair(dump.name, number if left else None, None if left else number, state)
 
 
 def _aligned(left: Sequence[Dump], right: Sequence[Dump], start: int) -> Iterator[PassPair]:

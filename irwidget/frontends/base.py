@@ -106,6 +106,10 @@ class FrontEnd:
 
     # Lowering
 
+    def function(self, obj: Any) -> Any:
+        """The function of Python that an object of its kind stands for, whose text tells a reader what it is."""
+        return getattr(obj, "forward", obj)
+
     def recognises(self, obj: Any) -> bool:
         """Whether an object is of its kind. Nothing is imported to find out."""
         return False

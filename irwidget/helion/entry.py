@@ -128,6 +128,9 @@ class Helion(FrontEnd):
     packages = ("torch", "helion")
     needs_torch = True
 
+    def function(self, obj: Any) -> Any:
+        return obj.fn
+
     def recognises(self, obj: Any) -> bool:
         return helion.is_kernel(obj)
 

@@ -162,6 +162,9 @@ class Inductor(FrontEnd):
     packages = ("torch",)
     needs_torch = True
 
+    def function(self, obj: Any) -> Any:
+        return super().function(getattr(obj, "obj", obj))
+
     def recognises(self, obj: Any) -> bool:
         from irwidget.inductor.cells import Compiled
 

@@ -89,9 +89,9 @@ def tools(session: Session) -> list[Callable[..., Answer]]:
         """Open an .irtrace file, a compiler's log of dumps or a folder of them."""
         return session.open(path, format)
 
-    def lowerings() -> Answer:
-        """What is kept so far, by name."""
-        return {name: str(low) for name, low in session.lowerings.items()}
+    def lowerings(first: int = 0, count: int | None = None) -> Answer:
+        """What is kept so far, by name, the oldest first."""
+        return session.kept(first, count)
 
     def targets() -> Answer:
         """The IR types that can be lowered to, and from what."""

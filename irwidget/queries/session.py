@@ -41,6 +41,11 @@ class Session:
         """What is kept, by name."""
         return self._lowerings
 
+    def kept(self, first: int = 0, count: int | None = None) -> Answer:
+        """What is kept, by name, from the `first` on, as many as fit into an answer."""
+        found = bounds.part([(name, str(low)) for name, low in self._lowerings.items()], first, count)
+        return {**found, "items": dict(found["items"])}
+
     def add(self, low: Lowering) -> str:
         """Keep a lowering; its name is that of the model and the IR type, numbered on where it is taken."""
         stem = re.sub(r"[^\w.]+", "-", f"{low.name or 'ir'}-{low.target}").strip("-")

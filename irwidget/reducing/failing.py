@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Literal
 
+from irwidget.errors import IRWidgetError, PassError, ToolError, UsageError
 from irwidget.trace import Failure, Verdict
 
 _OPERATION = re.compile(r"['\"]([a-z_]\w*(?:\.[\w$]+)+)['\"]")
@@ -16,9 +18,17 @@ _VARIES = re.compile(
 _LISTED = re.compile(r": ((?:[a-z_]\w*(?:\.\w+)+)(?:, [a-z_]\w*(?:\.\w+)+)*)$")
 """Names of operations at the end of a message."""
 _LIMIT = re.compile(r"timed out \(.*")
+_ASKS = "PLEASE submit"
+"""Begins what all crashes of LLVM's programs say."""
 _BROKEN = "input module is broken"
+_RUNNING = re.compile(r"^\d+\.\tRunning pass '([^']+)'", re.M)
+"""What LLVM's programs say, below a crash, that they were at."""
 _SIGNATURE = re.compile(r"in function \S+ [^\n]*\)(?=: )")
 """How LLVM's back ends name a function: with the types of its arguments."""
+
+
+FRONT_END = "front end"
+"""Begins what a front end is called among passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +36,7 @@ class Kind:
     """In which way a lowering fails."""
 
     kind: str
-    """`pass`, `tool`, `usage` or `unsupported`; `differs` of a wrong result; before any pass, the error."""
+    """`pass`, `tool`, `usage` or `unsupported`; `differs` of a wrong result; `program` of its own error."""
     pass_name: str
     operation: str
     """The operation that the message names; empty when it names none."""
@@ -49,17 +59,36 @@ class Kind:
         return f"{where or 'the lowering'}: {self.message}"
 
 
-def kind_of(failure: Failure) -> Kind:
-    """In which way a lowering failed."""
+def kind_of(failure: Failure, name: str = "") -> Kind:
+    """In which way a lowering failed; `name` is what was lowered, which the refusal of a front end may name first."""
     said = failure.message
+    if name and failure.pass_name.startswith(FRONT_END):
+        said = re.sub(rf"(?<![\w.'\"]){re.escape(name)}(?![\w.])", "it", said, count=1)
+    below = failure.diagnostics[0].message if failure.diagnostics else ""
     if _BROKEN in said:  # what is broken stands below
-        said = " ".join([said, *(one.message for one in failure.diagnostics[:1])])
+        said = f"{said} {below}"
+    if at := _RUNNING.findall(below):
+        said = f"{said.split(_ASKS)[0]} in {at[-1]}"
     return _kind(failure.kind, failure.pass_name, said)
 
 
 def of_error(error: BaseException) -> Kind:
     """In which way something failed that is no pass: an export, an import, a kernel's front end."""
-    return _kind(type(error).__name__, str(getattr(error, "pass_name", "")), str(error))
+    kind = class_of(error) if isinstance(error, IRWidgetError) else type(error).__name__
+    return _kind(kind, str(getattr(error, "pass_name", "")), str(error))
+
+
+def class_of(error: IRWidgetError) -> Literal["usage", "pass", "tool", "unsupported"]:
+    """The kind of failure that an error is; what a front end does not take is unsupported."""
+    match error:
+        case UsageError():
+            return "usage"
+        case PassError():
+            return "pass"
+        case ToolError():
+            return "tool"
+        case _:
+            return "unsupported"
 
 
 def of_verdict(verdict: Verdict) -> Kind | None:

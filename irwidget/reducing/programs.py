@@ -101,11 +101,16 @@ def reduce(
 
 
 def _failing(first: Outcome, wanted: Kind | None) -> Kind:
+    if first.kind is None and wanted is not None:
+        raise UsageError(
+            "On its own it is lowered without an error, so what fails is not in it: put the program in a file with all "
+            "that it needs, and: python -m irwidget reduce FILE.py --to ..."
+        )
     if first.kind is None:
         raise UsageError("The lowering is complete: say what is wrong with it by a predicate, lambda text: ...")
     if wanted is not None and not _alike(first.kind, wanted):
         raise UsageError(f"On its own it fails in another way: {first.kind}: {first.message}")
-    if first.kind.kind == "UsageError":  # of what is asked for, and not of a program
+    if first.kind.kind == "usage":  # of what is asked for, and not of a program
         raise UsageError(first.message)
     if first.kind.kind == "program":
         raise UsageError("The file itself ends with an error: python FILE shows it")
@@ -115,7 +120,9 @@ def _failing(first: Outcome, wanted: Kind | None) -> Kind:
 def _alike(one: Kind, other: Kind) -> bool:
     """The same pass; of a process that ended, which this and another way of running tell in other words, no more."""
     ended = failing.timed_out(other) or "crashed" in other.message
-    return one == other or (ended and one.pass_name == other.pass_name and one.kind == other.kind)
+    began = other.pass_name.startswith(failing.FRONT_END)  # of which a process that ended says no name
+    same = one.pass_name == other.pass_name or (began and not one.pass_name)
+    return one == other or (ended and same and one.kind == other.kind)
 
 
 def _stock(outcome: Outcome) -> tuple[tuple[Step, ...], str]:

@@ -78,12 +78,21 @@ def _edited(source: str, edit: Callable[[ast.Module], object]) -> str | None:
 @lru_cache(maxsize=16)
 def unbound(source: str) -> frozenset[str]:
     """The names that a file uses, and neither it nor Python defines. Raises SyntaxError."""
-    module = symtable.symtable(source, "program", "exec")
-    if "import *" in source:  # which may be all of them
-        return frozenset()
-    names = list(_of_module(module))
-    bound = {one.get_name() for one in names if one.is_assigned() or one.is_imported()}
-    return frozenset(one.get_name() for one in names if one.is_referenced()) - bound - _BUILT_IN
+    return frozenset() if "import *" in source else used(source) - bound(source)  # a star may be all of them
+
+
+@lru_cache(maxsize=16)
+def used(source: str) -> frozenset[str]:
+    """The names of its own or of others that a file uses, but for Python's. Raises SyntaxError."""
+    names = _of_module(symtable.symtable(source, "program", "exec"))
+    return frozenset(one.get_name() for one in names if one.is_referenced()) - _BUILT_IN
+
+
+@lru_cache(maxsize=16)
+def bound(source: str) -> frozenset[str]:
+    """The names that a file gives a value. Raises SyntaxError."""
+    names = _of_module(symtable.symtable(source, "program", "exec"))
+    return frozenset(one.get_name() for one in names if one.is_assigned() or one.is_imported())
 
 
 def _of_module(scope: symtable.SymbolTable) -> Iterator[symtable.Symbol]:

@@ -71,7 +71,7 @@ def runs(trace: Trace) -> list[tuple[Callable[[], str], tuple[Step, ...]]]:
     pass that failed; none where what failed is no tool that reads text.
     """
     failure = trace.failure
-    if failure is None or not trace.dumps:
+    if failure is None or not trace.dumps or trace.refused:
         return []
     last = trace.steps[failure.step : failure.step + 1] if failure.step >= 0 else ()
     with contextlib.suppress(UsageError):  # of a program with a command line of its own, as ptxas

@@ -64,7 +64,9 @@ class Outcome:
             kind = failing.of_verdict(trace.check) if trace.check else None
             return cls(kind, trace.dumps[-1].text if wants else "", str(trace.check or ""), tools=tools)
         before = trace.dumps[-1].text if wants and trace.dumps else ""
-        return cls(failing.kind_of(failure), "", failure.message, failure.reproducer, before, tools, failure.step)
+        return cls(
+            failing.kind_of(failure, trace.name), "", failure.message, failure.reproducer, before, tools, failure.step
+        )
 
 
 Task = IRTask | FileTask

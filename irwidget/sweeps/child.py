@@ -68,7 +68,7 @@ class _CaseRunner:
             if "timed out" in str(error) and status == "tool":
                 status = "timeout"
             cell = _failed(frame, status, error)
-            return _filled(cell, error.lowering, task.keep_dumps) if error.lowering else cell
+            return _filled(cell, low, task.keep_dumps) if (low := _begun(error)) else cell
         except (KeyboardInterrupt, SystemExit) as error:
             return replace(frame, status="error", error=type(error).__name__, message="the model ended the process")
         except BaseException as error:
@@ -129,9 +129,15 @@ class _CaseRunner:
         return self._exported
 
 
+def _begun(error: Any) -> Any:
+    """The lowering that an error holds, where any of its passes has run."""
+    return None if error.lowering is None or error.lowering.trace.refused else error.lowering
+
+
 def _failed(frame: Cell, status: Status, error: Any) -> Cell:
     message = str(error).strip()
-    failure = error.lowering.failure if error.lowering else None
+    low = _begun(error)
+    failure = low.failure if low else None
     said = [str(diagnostic) for diagnostic in getattr(error, "diagnostics", ())]
     if failure:
         said += [failure.message, *map(str, failure.diagnostics)]
@@ -144,7 +150,7 @@ def _failed(frame: Cell, status: Status, error: Any) -> Cell:
         status=status,
         error=type(error).__name__,
         message=message[:4000],
-        step=_step(error.lowering.trace, failure) if failure else default_step,
+        step=_step(low.trace, failure) if low and failure else default_step,
         pass_name=getattr(error, "pass_name", "") or (failure.pass_name if failure else ""),
         op=failing_op(*said, message),
         place=f"{place.file}:{place.line}" if place else "",

@@ -209,6 +209,11 @@ class Trace:
         """The position of a dump here, though it has another step in what goes on from this; None: it is not here."""
         return self._places.get((id(dump.texts), dump.index))
 
+    @property
+    def refused(self) -> bool:
+        """Whether a front end refused the object: no pass has run, and the one dump is the object's own source."""
+        return self.failure is not None and not self.steps and all(one.language == "python" for one in self.dumps)
+
     def step_of(self, made: Dump | Failure) -> Step | None:
         """The step that a dump or a failure is of; None for the input."""
         return self.steps[made.step] if 0 <= made.step < len(self.steps) else None

@@ -139,4 +139,5 @@ def _has_ir(lowering: Any) -> bool:
 def _has_program(lowering: Any) -> bool:
     origin: Any = getattr(lowering, "origin", None)
     has = origin is not None and origin.program is not None and not origin.of_text
-    return has and bool(lowering.trace.dumps) and lowering.trace.failure.kind in ("pass", "tool") and not lowering.file
+    failed = lowering.trace.refused or lowering.trace.failure.kind in ("pass", "tool")
+    return has and failed and bool(lowering.trace.dumps) and not lowering.file

@@ -113,7 +113,7 @@ def test_failures_are_answers_and_mistakes_are_told(tmp_path):
     assert "--save=x is for the command line" in refused
     assert [one["failure"] for one in llvm["lowerings"].values()] == [None]
     assert "--pipelin" in misspelt["said"]
-    assert list(kept) == ["ir-raw_ir", "ir-raw_ir-2", "bad.mlir-raw_ir", "ir-raw_ir-3"]
+    assert list(kept["items"]) == ["ir-raw_ir", "ir-raw_ir-2", "bad.mlir-raw_ir", "ir-raw_ir-3"]
 
 
 @pytest.mark.parametrize("more", [["--diff", "cse"], ["--text"]])
@@ -160,6 +160,12 @@ def test_a_file_of_many_lowerings_is_told_in_part():
     assert 1 < told < 60
     assert (list(answer["lowerings"]), answer["more"]) == (names[:told], {"items": names[told:], "total": 60})
     assert len(json.dumps(answer)) < 2 * bounds.MOST
+    first = session.kept(1)
+    shown = len(first["items"])
+    assert (list(first["items"]), first["total"]) == (names[1 : shown + 1], 60)
+    assert ("next" in first) == (shown < 59)
+    assert len(json.dumps(first)) < 1.5 * bounds.MOST
+    assert list(session.kept(58)["items"]) == names[58:]
     assert session._made(names[:1], "") == {"lowerings": {names[0]: answer["lowerings"][names[0]]}}
 
 

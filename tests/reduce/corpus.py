@@ -1,4 +1,4 @@
-"""Sixty failures with known causes, fifteen of each kind: MLIR, LLVM IR, PyTorch, kernels of Triton and Helion.
+"""Failures with known causes, fifteen of each kind: MLIR, LLVM IR, PyTorch, kernels of Triton, kernels of Helion.
 
 Each is a small cause among much that has nothing to do with it. `python -m benchmarks.reduce` and
 `pytest tests/reduce --exhaustive` make all of them small.
@@ -17,7 +17,7 @@ class Case:
 
     name: str
     kind: str
-    """`mlir`, `llvm`, `pytorch` or `kernel`."""
+    """`mlir`, `llvm`, `pytorch`, `triton` or `helion`."""
     text: str
     how: tuple[str, ...]
     """A custom pipeline for IR; of Python, what `irwidget lower FILE` has after it."""
@@ -307,6 +307,9 @@ _REFUSED = {
     "a reduction over what is not there": "z = tl.sum(x, axis=3)",
     "an assertion": "tl.static_assert(BLOCK == 64, 'small')",
     "a loop that breaks": "while n > 0:\n                break",
+    "a float that is shifted": "z = 1.0 << 1",
+    "a shape that is no power of two": "z = tl.full((33,), 0, dtype=tl.int64)",
+    "a dimension of nothing": "z = tl.expand_dims(None, -1)",
 }
 _HELION = """\
 import torch
@@ -330,14 +333,32 @@ _REFUSED_HELION = {
     "an operator that Helion lacks": "c = torch.linalg.eigh(a)",
     "a name that Helion does not find": "c = nothing + a",
     "a tile of a tile": "for inner in hl.grid(helion):\n            b = b + 1",
+    "a product of vectors": "c = hl.dot(a, b)",
+    "a view of another size": "c = a.view(5, 7)",
+    "shapes that do not fit": "c = a + y[0:3]",
+    "a size that depends on values": "c = torch.nonzero(a)",
+    "a value as a number": "c = a.sum().item()",
+    "an exception": "try:\n            b = b + 1\n        except ValueError:\n            b = b + 2",
+    "a scan by no function": "c = hl.associative_scan(None, a, dim=0)",
+    "an assertion": "assert tile.begin == 3",
+    "a return from a loop": "return b",
 }
-KERNELS = [
-    *(Case(name, "kernel", _triton(middle), _TTGIR, "") for name, middle in _REFUSED.items()),
-    Case("a loop that is pipelined", "kernel", _triton("x = tl.sqrt(x)"), _TTGIR, "sqrt", _has("math.sqrt")),
-    Case("an atomic", "kernel", _triton("tl.atomic_add(y_ptr + offsets, x)"), _TTGIR, "atomic", _has("tt.atomic_rmw")),
-    *(
-        Case(name, "kernel", _HELION.format(middle=middle), ("--to", "helion_mlir"), "")
-        for name, middle in _REFUSED_HELION.items()
-    ),
+_MODULE_OF = ("--to", "helion_mlir")
+
+
+def _helion(name: str, middle: str, *more: str, left: str = "", predicate: Callable[[str], bool] | None = None) -> Case:
+    return Case(name, "helion", _HELION.format(middle=middle), (*_MODULE_OF, *more), left, predicate)
+
+
+TRITON = [
+    *(Case(name, "triton", _triton(middle), _TTGIR, "") for name, middle in _REFUSED.items()),
+    Case("a loop that is pipelined", "triton", _triton("x = tl.sqrt(x)"), _TTGIR, "sqrt", _has("math.sqrt")),
+    Case("an atomic", "triton", _triton("tl.atomic_add(y_ptr + offsets, x)"), _TTGIR, "atomic", _has("tt.atomic_rmw")),
 ]
-CASES = [*MLIR, *LLVM, *PYTORCH, *KERNELS]
+HELION = [
+    *(_helion(name, middle) for name, middle in _REFUSED_HELION.items()),
+    _helion("no translation of it", "b = torch.erf(a)", "--pipeline", _TRANSLATED),
+    _helion("an error function", "b = torch.erf(a)", left="erf", predicate=_has("math.erf")),
+    _helion("an atomic", "hl.atomic_add(out, [tile], a)", left="atomic", predicate=_has("memref.atomic_rmw")),
+]
+CASES = [*MLIR, *LLVM, *PYTORCH, *TRITON, *HELION]

@@ -3,13 +3,13 @@
 import pytest
 
 from benchmarks.reduce import reduce, same
-from tests.reduce.corpus import CASES, KERNELS, LLVM, MLIR, PYTORCH
+from tests.reduce.corpus import CASES, HELION, LLVM, MLIR, PYTORCH, TRITON
 from tests.sampling import sampled
 
 
 def test_there_are_fifteen_of_each_kind():
-    assert [len(kind) for kind in (MLIR, LLVM, PYTORCH, KERNELS)] == [15] * 4
-    assert len({(case.kind, case.name) for case in CASES}) == 60
+    assert [len(kind) for kind in (MLIR, LLVM, PYTORCH, TRITON, HELION)] == [15] * 5
+    assert len({(case.kind, case.name) for case in CASES}) == 75
 
 
 def named(case):
@@ -20,7 +20,7 @@ IN_EVERY_RUN = sampled([*MLIR, *LLVM], 2, name=named)
 """Of IR; a file of Python becomes small in `test_programs.py`, too, and each takes a worker with PyTorch in it."""
 
 
-@pytest.mark.parametrize("case", [*IN_EVERY_RUN, *sampled([*PYTORCH, *KERNELS], 0, name=named)], ids=named)
+@pytest.mark.parametrize("case", [*IN_EVERY_RUN, *sampled([*PYTORCH, *TRITON, *HELION], 0, name=named)], ids=named)
 def test_it_becomes_small(case):
     reduced = reduce(case)
     assert same(case, reduced), reduced.report

@@ -16,7 +16,7 @@ from irwidget.reducing.operations import ModuleText, result_types, results_of_fu
 from irwidget.reducing.reduce import runs
 from irwidget.toolchain import generic_form
 from irwidget.toolchain.run import Options, Source
-from irwidget.trace import Failure, Step
+from irwidget.trace import Diagnostic, Failure, Step
 from irwidget.views.reducing import Reductions
 
 TO_LLVM = (
@@ -264,6 +264,18 @@ def test_a_kind_of_failure_has_nothing_of_one_program():
     assert kind("no translation: memref.load, math.erf") != kind("no translation: math.erf")
     assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "q", said))
     assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "p", said, kind="tool"))
+
+
+def test_crashes_of_a_program_are_told_apart_by_the_pass_that_it_was_at():
+    said = "llc was killed by signal 5: PLEASE submit a bug report"
+    dump = "PLEASE submit a bug report\nStack dump:\n0.\tProgram arguments: llc {}\n1.\tRunning pass 'CallGraph' on x\n"
+
+    def crashed(name, file="a"):
+        below = f"{dump.format(file)}2.\tRunning pass '{name}' on function '@g'\n#0 0x00007f"
+        return kind_of(Failure(0, "llc", said, (Diagnostic("error", below),), "tool"))
+
+    assert crashed("Selection", "a") == crashed("Selection", "b") != crashed("Allocation")
+    assert str(crashed("Selection")) == "llc: llc was killed by signal : in Selection"
 
 
 def test_of_operations_that_a_message_lists_some_are_the_same_failure_and_others_are_not():

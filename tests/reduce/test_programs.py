@@ -53,9 +53,11 @@ def test_what_is_left_of_a_graph_is_a_graph():
 
 
 def test_a_model_that_cannot_be_lowered_becomes_small():
-    reduced = irwidget.reduce(Eigen().eval(), torch.randn(16, 16), to="linalg_on_tensors_mlir")
+    with pytest.raises(ExportError) as error:
+        irwidget.lower(Eigen().eval(), torch.randn(16, 16), to="linalg_on_tensors_mlir")
+    reduced = error.value.lowering.reduce()
     assert (reduced.operations, reduced.complete, reduced.language) == (2, True, "python")
-    assert reduced.failure.kind == "ExportError"
+    assert (reduced.failure.kind, reduced.failure.pass_name) == ("unsupported", "front end (pytorch)")
     assert "linalg_eigh" in reduced.text
     assert "Linear" not in reduced.text
     assert "--to linalg_on_tensors_mlir" in reduced.report

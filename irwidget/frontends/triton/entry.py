@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -85,8 +86,8 @@ class _TritonKernel(KernelBegun):
         said = {**self.given.kwargs, **self.given.options}
         left_out = {name: said.pop(name, None) for name in ("arch", "llvm_passes", "run", "interpret")}
         arch = left_out["arch"] or triton.default_arch(target.name)
-        launch = self._launch(obj, arch, options, False, said)
-        return triton.Recipe(launch, launch.compiled(arch)[0]).reproducer()
+        launch = self._launch(obj, arch, options, False, {**said, "compiles": False})
+        return triton.Recipe(launch, launch.specialised(arch)).reproducer()
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:
         compared = getattr(self.given.obj, "compared", None)
@@ -113,6 +114,12 @@ class Triton(FrontEnd):
     packages = ("triton",)
     needs_torch = True
 
+    def function(self, obj: Any) -> Any:
+        kernel = obj.kernel if hasattr(obj, "compiled") else obj
+        while not inspect.isfunction(kernel) and hasattr(kernel, "fn"):
+            kernel = kernel.fn
+        return kernel
+
     def recognises(self, obj: Any) -> bool:
         # The module may be half imported, by the thread that does so in the background.
         launch = getattr(sys.modules.get("irwidget.frontends.triton.launch"), "Launch", None)
@@ -134,7 +141,7 @@ class Triton(FrontEnd):
             said.pop(name, None)
         arguments = (*given.inputs, *triton.parse_signature(said.pop("signature", "")))
         arch = kept.get("arch") or triton.default_arch(target.name)
-        launch = triton.launch_of(given.obj, *arguments, arch=arch, run=options, **said)
+        launch = triton.launch_of(given.obj, *arguments, arch=arch, run=options, compiles=False, **said)
         return replace(given, obj=launch, inputs=(), kwargs={}, options=kept)
 
     def begin(self, given: Given) -> Begun:

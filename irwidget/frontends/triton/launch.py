@@ -70,6 +70,11 @@ class Launch:
     def name(self) -> str:
         return str(self.kernel.__name__)
 
+    def specialised(self, arch: str | None = None) -> Specialization:
+        """What Triton compiles the kernel for on an architecture. Raises UsageError for wrong arguments."""
+        with triton_settings.applied(self.settings):
+            return specialize(self.kernel, self.arguments, self.keywords, find(arch or self.arch))
+
     def compiled(
         self, arch: str | None = None, *, seconds: float | None = None, memory: int | None = None
     ) -> tuple[Specialization, Source]:
@@ -80,8 +85,8 @@ class Launch:
         """
         target = find(arch or self.arch)
         if target.name not in self.sources:
+            special = self.specialised(target.name)
             with triton_settings.applied(self.settings):
-                special = specialize(self.kernel, self.arguments, self.keywords, target)
                 text = ttir(special, self.location, seconds=seconds, memory=memory)
             name = "ast-to-ttgir" if special.gluon else "ast-to-ttir"
             self.sources[target.name] = special, Source(text, "triton", name=name)

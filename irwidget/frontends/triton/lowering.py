@@ -66,13 +66,18 @@ def launch_of(
     config: str | int | None = None,
     run: Options | None = None,
     values: bool = False,
+    compiles: bool = True,
     **keywords: Any,
 ) -> Launch:
-    """A launch as it is, or that of a kernel with its arguments; see `lower`. Raises as `recording`."""
+    """A launch as it is, or that of a kernel with its arguments; see `lower`. Raises as `recording`.
+
+    Unless it `compiles`, the kernel may be one that Triton's front end refuses.
+    """
     if isinstance(obj, Launch):
         return obj
     run = run or Options()
     with recording(arch, seconds=run.timeout, memory=run.memory, values=values) as launches:
+        launches.later = not compiles
         obj.run(*args, grid=grid or (1,), warmup=not values, **keywords)
     return select(launches, config)[0]
 
