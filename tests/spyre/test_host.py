@@ -8,7 +8,7 @@ from torch import nn
 
 import irwidget.spyre as spyre
 from irwidget.errors import UnsupportedError
-from irwidget.spyre import compile
+from irwidget.spyre import compile, lowering
 from irwidget.spyre.bundling import HostCall
 
 
@@ -95,6 +95,20 @@ def test_what_is_refused_runs_on_the_host_where_that_is_asked_for():
     assert "the front end refuses it" in note.message
     assert note.location is not None
     assert note.location.file == __file__
+
+
+def test_what_is_refused_in_several_places_is_found_in_one_attempt(monkeypatch):
+    def layers(a, b, w):
+        for _ in range(2):
+            b = (b @ w) * 2
+        return a[1:, 28:92] + 1, a[2:, 28:92].sum(1), b
+
+    attempts = []
+    lower = lowering.lower_graph
+    monkeypatch.setattr(lowering, "lower_graph", lambda *given: attempts.append(dict(given[3])) or lower(*given))
+    program = equal_to_eager(layers, half(5, 100), half(4, 64).float(), half(64, 64).float() / 8, host_for_refused=True)
+    assert on_host(program) == ["matmul", "matmul", "add", "sum"]
+    assert [len(attempt) for attempt in attempts] == [0, 4]
 
 
 def assigned(a, b):
