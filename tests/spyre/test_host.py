@@ -111,6 +111,58 @@ def test_what_is_refused_in_several_places_is_found_in_one_attempt(monkeypatch):
     assert [len(attempt) for attempt in attempts] == [0, 4]
 
 
+def two_dims(x, y):
+    x[1:3, 64:128] = y[1:3, :64] * 2
+
+
+def former_value_is_kept(x, y):
+    former = x * 1
+    z = x + 1
+    x[1:3] = y[1:3]
+    return former + z, x[2:] * 2
+
+
+def from_itself(x, y):
+    x[4:] = x[:4]
+    return y + x
+
+
+def several_parts(x, y):
+    x[:2] = y[:2]
+    x[4:6] = x[:2] * 2
+    x[:, :64].mul_(2)
+    return y + x
+
+
+@pytest.mark.parametrize(
+    ("function", "ops"),
+    [
+        (two_dims, ["mul", "identity", "identity"]),
+        (former_value_is_kept, ["mul", "add", "identity", "add", "mul"]),
+        (from_itself, ["identity", "identity", "add", "identity"]),
+        (several_parts, ["identity", "mul", "identity", "mul", "identity", "add"]),
+    ],
+)
+def test_a_part_of_an_input_is_written_where_it_lies(function, ops):
+    program = equal_to_eager(function, half(8, 128), half(8, 128) * 3)
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs] == ops
+    written = [spec.args[-1] for kernel in program.kernels for spec in kernel.specs if spec.op == "identity"]
+    assert {arg.name for arg in written[-1:]} <= set(program.call_inputs)
+
+
+def test_an_input_that_is_read_and_written_is_an_argument_in_both_places():
+    def add(x, y):
+        x.add_(y)
+        return x * 2
+
+    program = equal_to_eager(add, half(8, 128), half(8, 128))
+    (kernel,) = program.kernels
+    x, y = program.call_inputs
+    assert [kernel.arguments.index(name) for name in kernel.arguments] == [0, 1, 2, 3, 0]
+    assert (kernel.arguments[0], kernel.arguments[1]) == (x, y)
+    assert [spec.args[-1].allocation for spec in kernel.specs] == [("lx", 0), ("hbm", 3 << 34), ("hbm", 0)]
+
+
 def assigned(a, b):
     a = a.clone()
     a[1:3, 28:60] = b
