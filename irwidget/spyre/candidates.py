@@ -52,14 +52,13 @@ def propagate(graph: Graph, refusals: Refusals) -> Propagation:
     for op in graph.ops:
         if op.kind == "fallback":
             continue
-        rule: LayoutRule | None = None
         with refusals.of(op.node):
-            rule = _Rules(op, buffers, layouts).rule()
-        if rule is None:
-            rule = LayoutRule("AnyIn", layouts[op.target] if op.is_mutation else (host_layout(buffers[op.target]),))
-        rules[op.name] = rule
+            rules[op.name] = _Rules(op, buffers, layouts).rule()
+        if op.name not in rules:
+            given = layouts[op.target] if op.is_mutation else (host_layout(buffers[op.target]),)
+            rules[op.name] = LayoutRule("AnyIn", given)
         if not op.is_mutation:
-            layouts[op.target] = rule.candidates
+            layouts[op.target] = rules[op.name].candidates
     return Propagation(layouts, rules, buffers)
 
 
