@@ -134,9 +134,14 @@ def several_parts(x, y):
     return y + x
 
 
+def filled(x, y):
+    x[:3] = torch.ones_like(x[:3])
+
+
 @pytest.mark.parametrize(
     ("function", "ops"),
     [
+        (filled, ["identity", "identity"]),
         (two_dims, ["mul", "identity", "identity"]),
         (former_value_is_kept, ["mul", "add", "identity", "add", "mul"]),
         (from_itself, ["identity", "identity", "add", "identity"]),
