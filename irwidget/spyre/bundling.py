@@ -19,7 +19,7 @@ class KernelBundle:
     name: str
     ops: tuple[Op, ...]
     arguments: tuple[str, ...]
-    """Buffers in launch order: inputs by first use, then outputs."""
+    """Buffers in launch order: what is read before it is written, by first use, then outputs; of both kinds, twice."""
     bases: Mapping[str, int]
     """Buffer -> address of its segment."""
 
@@ -77,12 +77,13 @@ def _tensors(ops: list[Op], in_lx: Mapping[str, int], in_pool: Mapping[str, int]
 
 def _bundle(ops: list[Op], number: int, in_lx: Mapping[str, int], in_pool: Mapping[str, int]) -> KernelBundle:
     local = {*in_lx, *in_pool}
-    written = [op.target for op in ops]
-    reads = [r.buffer for op in ops for r in op.tensor_reads]
-    inputs = [n for n in dict.fromkeys(reads) if n not in local and n not in written]
-    outputs = [n for n in dict.fromkeys(written) if n not in local]
+    inputs, outputs = dict[str, None](), dict[str, None]()
+    for op in ops:
+        inputs.update((r.buffer, None) for r in op.tensor_reads if r.buffer not in local and r.buffer not in outputs)
+        if op.target not in local:
+            outputs[op.target] = None
     arguments = (*inputs, *outputs)
     first = 1 if in_pool else 0
-    bases = {name: (i + first) * SEGMENT_BYTES for i, name in enumerate(arguments)}
+    bases = {name: (arguments.index(name) + first) * SEGMENT_BYTES for name in arguments}
     names = sorted({origin for op in ops for origin in op.origins})
     return KernelBundle("_".join(["sdsc_fused", *names, str(number)]), tuple(ops), arguments, bases)

@@ -14,7 +14,7 @@ from irwidget.errors import UnsupportedError
 from irwidget.spyre.coordinates import Stick, device_coordinates, stick_of
 from irwidget.spyre.expressions import Coordinate
 from irwidget.spyre.formats import device_format
-from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, Refusals
 from irwidget.spyre.layout import DeviceLayout, device_layout, restickified
 
 CostKind = Literal["AllSame", "FixedInOut", "AnyIn"]
@@ -41,8 +41,8 @@ class Propagation:
     buffers: Mapping[str, Buffer] = field(repr=False)
 
 
-def propagate(graph: Graph) -> Propagation:
-    """Forward candidate sets (docs/spyre-rules.md: Layout candidates)."""
+def propagate(graph: Graph, refusals: Refusals) -> Propagation:
+    """Forward candidate sets (docs/spyre-rules.md: Layout candidates); what is refused is taken for a host's result."""
     layouts: dict[str, tuple[DeviceLayout, ...]] = {}
     rules: dict[str, LayoutRule] = {}
     buffers = dict(graph.buffers)
@@ -52,12 +52,19 @@ def propagate(graph: Graph) -> Propagation:
     for op in graph.ops:
         if op.kind == "fallback":
             continue
-        with blaming(op.node):
-            rule = _Rules(op, buffers, layouts).rule()
-        rules[op.name] = rule
+        with refusals.of(op.node):
+            rules[op.name] = _Rules(op, buffers, layouts).rule()
+        if op.name not in rules:
+            given = layouts[op.target] if op.is_mutation else (host_layout(buffers[op.target]),)
+            rules[op.name] = LayoutRule("AnyIn", given)
         if not op.is_mutation:
-            layouts[op.target] = rule.candidates
+            layouts[op.target] = rules[op.name].candidates
     return Propagation(layouts, rules, buffers)
+
+
+def host_layout(buffer: Buffer) -> DeviceLayout:
+    """The layout of a buffer that the host fills, and the default of others."""
+    return device_layout(buffer.size, buffer.dtype, None, buffer.stride)
 
 
 class _Rules:
@@ -72,7 +79,7 @@ class _Rules:
 
     def rule(self) -> LayoutRule:
         op, out = self.op, self.out
-        default = device_layout(out.size, out.dtype, None, out.stride)
+        default = host_layout(out)
         if op.rule == "matmul":
             k, n = op.reduced[0][0], self._last_variable()
             return LayoutRule("FixedInOut", (default,), (k, n))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from irwidget.spyre.coordinates import Index
 from irwidget.spyre.formats import check_format
-from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming, users
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, Refusals, users
 
 _EXPLICIT = {"clip": 2, "softplus": 2, "layernormscale": 1}
 """OpFuncs whose scalars travel beside them; upstream still makes a float32 constant for each, read by nobody."""
@@ -79,13 +79,13 @@ def promote_constants(graph: Graph) -> Graph:
     return replace(graph.with_ops((*constants, *rest)), outputs=outputs)
 
 
-def validate_ops(graph: Graph) -> Graph:
+def validate_ops(graph: Graph, refusals: Refusals) -> Graph:
     """Refuse data formats that an OpFunc does not take."""
     for op in graph.ops:
         if not op.computed:
             continue
         func = "identity" if op.func == "copy" else op.func
-        with blaming(op.node):
+        with refusals.of(op.node):
             for dtype in [read.dtype for read in op.data_reads] + [graph.buffers[op.target].dtype]:
                 check_format(func, dtype, op.where())
     return graph

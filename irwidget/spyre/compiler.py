@@ -16,7 +16,7 @@ from irwidget.spyre.chunking import chunk_large_tensors
 from irwidget.spyre.cleanup import eliminate_dead_code, promote_constants, split_multi_ops, validate_ops
 from irwidget.spyre.division import Division, divide
 from irwidget.spyre.hardware import SEMANTICS
-from irwidget.spyre.ir import Graph
+from irwidget.spyre.ir import Graph, Refusals
 from irwidget.spyre.kernel import SpyreKernel, make_kernel
 from irwidget.spyre.named import (
     check_hint_names,
@@ -112,6 +112,7 @@ class _ProgramCompilation:
 
     def __init__(self, options: SpyreSwitches, label: str) -> None:
         self.options, self.label = options, label
+        self.refusals = Refusals(collected=False)
         self.record = _Recorder()
 
     def run(self, fn: Any, inputs: Any) -> SpyreProgram:
@@ -119,6 +120,7 @@ class _ProgramCompilation:
         before = list(self.record.dumps)
         on_host: dict[str, str] = {}
         while True:
+            self.refusals = Refusals(self.options.host_for_refused)
             try:
                 with uncollected():
                     graph, constants = self._lowered(captured, module, on_host)
@@ -127,9 +129,11 @@ class _ProgramCompilation:
                     pad, pool, made = self._kernels(graph)
                 break
             except UnsupportedError as error:
-                if not self.options.host_for_refused or not error.node or error.node in on_host:
+                found = {node: one for node, one in {**self.refusals.found, error.node: error}.items() if node}
+                if not self.options.host_for_refused or on_host.keys() >= found.keys():
                     raise
-                on_host[error.node] = "the front end refuses it: " + str(error).partition("\n")[0]
+                for node, one in found.items():
+                    on_host.setdefault(node, "the front end refuses it: " + str(one).partition("\n")[0])
                 self.record.dumps[:] = before
         facts = {
             "semantics": SEMANTICS,
@@ -203,15 +207,19 @@ class _ProgramCompilation:
         graph = self._pass("deadcode_elimination", graph, eliminate_dead_code)
         graph = self._pass("split_multi_ops", graph, split_multi_ops)
         found = self.record(
-            "propagate_spyre_tensor_layouts", "loop-ir", "text", lambda: propagate(graph), printing.candidates(graph)
+            "propagate_spyre_tensor_layouts",
+            "loop-ir",
+            "text",
+            lambda: propagate(graph, self.refusals),
+            printing.candidates(graph),
         )
-        graph = self._pass("validate_ops", graph, validate_ops)
+        graph = self._pass("validate_ops", graph, lambda g: validate_ops(g, self.refusals))
         search = f"restickify_solver={options.restickify_solver} beam_width={options.beam_width}"
         choice = self.record(
             "optimize_restickify_locations",
             "loop-ir",
             "text",
-            lambda: choose_layouts(graph, found, options),
+            lambda: choose_layouts(graph, found, options, self.refusals),
             printing.layouts(graph),
             search,
         )

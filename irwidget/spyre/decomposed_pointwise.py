@@ -187,7 +187,8 @@ def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
     if (fx_traceback.current_meta.get("custom") or {}).get("into_clone"):
         return ops().copy_via_cpu(x.expand(into.shape), into.dtype)
     if x.dtype == into.dtype and x.shape == into.shape and x.stride() == into.stride():
-        return x.clone()
+        with fx_traceback.annotate({"in_place": True}):
+            return x.clone()
     return ops().copied((x if x.dtype == into.dtype else x.to(into.dtype)).expand(into.shape))
 
 

@@ -223,6 +223,32 @@ def blaming(node: str) -> Generator[None]:
         raise
 
 
+class Refusals:
+    """What the passes of one attempt refuse, by FX node; `collected`: they go on, so that the next attempt has all of
+    it on the host at once.
+    """
+
+    def __init__(self, collected: bool) -> None:
+        self.collected = collected
+        self.found: dict[str, UnsupportedError] = {}
+
+    @contextmanager
+    def of(self, node: str) -> Generator[None]:
+        """Keep what is refused of a node; without a node, or where nothing is collected, it is raised."""
+        try:
+            with blaming(node):
+                yield
+        except UnsupportedError as error:
+            if not self.collected or not node:
+                raise
+            self.found.setdefault(node, error)
+
+    def raise_first(self) -> None:
+        """Raise what was refused first, if anything was."""
+        for error in self.found.values():
+            raise error
+
+
 def users(graph: Graph) -> dict[str, list[Op]]:
     """Buffer -> ops that read it, in order; a fallback reads what its arguments view."""
     found: dict[str, list[Op]] = {}

@@ -69,16 +69,24 @@ def device_layout(
     the tensor sparse: one element per stick.
     """
     rank = len(size)
-    fmt = device_format(dtype)
-    eps = fmt.elements_per_stick
-    if rank > MAX_RANK:
-        raise UnsupportedError(f"Unsupported tensor rank: {rank} dims, and a Spyre layout has at most {MAX_RANK}.")
     order = tuple(range(rank)) if dim_order is None else tuple(dim_order)
+    if max(rank, len(order)) > MAX_RANK:
+        more = " and one element per stick, which counts as a dim" if len(order) > rank else ""
+        raise UnsupportedError(
+            f"Unsupported tensor rank: {rank} dims{more}, and a Spyre layout has at most {MAX_RANK}."
+        )
     if sorted(d for d in order if d >= 0) != list(range(rank)) or order.count(-1) > 1 or -1 in order[:-1]:
         raise UsageError(f"dim_order {list(order)} is no permutation of the {rank} dims (with -1 only at its end).")
-    if not order:
+    return layout_in_order(size, device_format(dtype), order, row_major(size) if stride is None else stride, tag)
+
+
+def layout_in_order(
+    size: Sequence[int], fmt: DeviceFormat, order: tuple[int, ...], stride: Sequence[int], tag: str = "STANDARD"
+) -> DeviceLayout:
+    """The same for an order that is taken as it is: dims that it leaves out have no place in the layout."""
+    eps = fmt.elements_per_stick
+    if not size:
         return DeviceLayout((1, eps), (-1, -1), fmt, tag)
-    host_stride = row_major(size) if stride is None else tuple(stride)
     dims = _device_dims(order)
     stick = order[-1]
     extents = [_extent(size, d, stick, eps) for d in dims[:-1]] + [eps]
@@ -88,7 +96,7 @@ def device_layout(
         d = dims[i]
         if d == -1 or size[d] == 1:
             continue
-        strides[i] = strides[previous[d]] * extents[previous[d]] if d in previous else host_stride[d]
+        strides[i] = strides[previous[d]] * extents[previous[d]] if d in previous else stride[d]
         previous[d] = i
     return DeviceLayout(tuple(extents), tuple(strides), fmt, tag)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import GraphModule, Node
@@ -14,7 +14,8 @@ from irwidget.private_torch import storage_id
 from irwidget.spyre.coordinates import Gather, Index, index_of, ranges_of
 from irwidget.spyre.emitting import LoopBuilder, TensorValue, cast_rule, node_of, packet, same_view, storage
 from irwidget.spyre.formats import cast_op, device_format, dtype_name
-from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
+from irwidget.spyre.inplace import WrittenPart, written_parts
+from irwidget.spyre.ir import Buffer, BufferView, Graph, Op, Read, blaming
 from irwidget.spyre.layout import device_layout
 from irwidget.spyre.opfuncs import FALLBACKS, POINTWISE, REDUCTIONS
 from irwidget.spyre.rewrites import custom
@@ -41,8 +42,11 @@ class _Lowering(LoopBuilder):
     def __init__(self, module: GraphModule, inputs: Sequence[Input], on_host: Mapping[str, str]) -> None:
         super().__init__(module, inputs)
         self.on_host = on_host
+        self.parts: dict[Node, WrittenPart] = {}
+        """Scatters that write into an input."""
 
     def run(self, mutated: Sequence[str]) -> tuple[Graph, dict[str, torch.Tensor]]:
+        self.parts = written_parts(self.module, mutated)
         outputs: tuple[Any, ...] = ()
         for node in self.module.graph.nodes:
             self.node = node
@@ -69,6 +73,8 @@ class _Lowering(LoopBuilder):
                 operands[i] = self.copied(operand)
         for name, operand in zip(mutated, operands, strict=True):
             buffer = self.buffers[name]
+            if operand.view == BufferView(name, buffer.size, buffer.stride, 0, buffer.dtype):
+                continue  # it has been written there
             if operand.view.dtype != buffer.dtype:
                 operand = self.cast_operand(operand, buffer.dtype)
             self._copy(self.read(operand, buffer.size), buffer.size, name, "copy_", "copy_back", ("copy_",))
@@ -82,9 +88,10 @@ class _Lowering(LoopBuilder):
         rule: str,
         origins: tuple[str, ...],
         offset: int = 0,
+        stride: tuple[int, ...] | None = None,
     ) -> None:
-        """A kernel that copies into a part of a buffer, which begins at an offset in elements."""
-        write = index_of(size, self.buffers[target].stride, offset)
+        """A kernel that copies into a part of a buffer: offset in elements, and the buffer's strides, if no others."""
+        write = index_of(size, self.buffers[target].stride if stride is None else stride, offset)
         name = f"op{len(self.ops)}"
         self.append(
             Op(name, self.next(), "pointwise", "copy", ranges_of(size), reads=(read,), write=write,
@@ -405,31 +412,25 @@ class _Lowering(LoopBuilder):
 
     def _lower_slice_scatter(self, node: Node) -> None:
         base, piece = (self.operand(node_of(a)) for a in node.args[:2])
-        rest: Any = (*node.args[2:], *(0, None, None, 1)[len(node.args) - 2 :])
-        dim, start, _, step = rest
+        part = self.parts.get(node)
+        if part is not None and base.view.buffer in self.inputs:
+            offset = base.view.offset + part.offset
+            self._scatter(self.operand(part.piece), base.view.buffer, "copy_back", offset, part.stride)
+            self.bind(node, base.view.buffer)
+            return
+        dim, start, _, step = cast("Any", (*node.args[2:], *(0, None, None, 1)[len(node.args) - 2 :]))
         value = node.meta["val"]
         dim = int(dim) % value.dim()
         start = min(max((start or 0) + (value.shape[dim] if (start or 0) < 0 else 0), 0), value.shape[dim])
         target = self._empty(node)
         size = tuple(value.shape)
         self._copy_into(node, target, self.read(base, size), size, 0)
-        region = piece.view.size
         stride = tuple(int(s) * (step if i == dim else 1) for i, s in enumerate(value.stride()))
-        self.append(
-            Op(
-                f"op{len(self.ops)}",
-                self.next(),
-                "pointwise",
-                "copy",
-                ranges_of(region),
-                reads=(self.read(piece, region),),
-                write=index_of(region, stride, start * int(value.stride(dim))),
-                target=target,
-                aten="slice_scatter",
-                rule="copy_into",
-                origins=("slice_scatter",),
-            )
-        )
+        self._scatter(piece, target, "copy_into", start * int(value.stride(dim)), stride)
+
+    def _scatter(self, piece: TensorValue, target: str, rule: str, offset: int, stride: tuple[int, ...]) -> None:
+        size, name = piece.view.size, "slice_scatter"
+        self._copy(self.read(piece, size), size, target, name, rule, (name,), offset, stride)
 
     def _lower_fill(self, node: Node) -> None:
         size = tuple(node.meta["val"].shape)
@@ -447,7 +448,7 @@ class _Lowering(LoopBuilder):
     def _lower_copied(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
         size = tuple(node.meta["val"].shape)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], rule="clone", aten="copy")
+        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], aten="copy")
 
     def _lower_index(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from irwidget.errors import UnsupportedError
-from irwidget.spyre.candidates import EdgeCost, LayoutRule, Propagation, edge_cost
+from irwidget.spyre.candidates import EdgeCost, LayoutRule, Propagation, edge_cost, host_layout
 from irwidget.spyre.coordinates import device_coordinates, index_of, ranges_of, stick_of
-from irwidget.spyre.ir import Buffer, Graph, Op, Read, blaming
+from irwidget.spyre.ir import Buffer, Graph, Op, Read, Refusals
 from irwidget.spyre.layout import DeviceLayout
 from irwidget.spyre.options import SpyreSwitches
 
@@ -66,8 +66,11 @@ class _Costs:
         return self.memo[key]
 
 
-def choose_layouts(graph: Graph, found: Propagation, options: SpyreSwitches) -> LayoutChoice:
-    """Beam search over assignments, ops in order, cheapest states kept (greedy keeps one)."""
+def choose_layouts(graph: Graph, found: Propagation, options: SpyreSwitches, refusals: Refusals) -> LayoutChoice:
+    """Beam search over assignments, ops in order, cheapest states kept (greedy keeps one).
+
+    Raises what this pass or one before it has refused.
+    """
     width = 1 if options.restickify_solver == "greedy" else options.beam_width
     costs = _Costs(graph, found)
     fixed = {name: layouts[0] for name, layouts in found.layouts.items() if len(layouts) == 1}
@@ -78,10 +81,15 @@ def choose_layouts(graph: Graph, found: Propagation, options: SpyreSwitches) -> 
             continue
         if rule.kind == "AnyIn" and len(rule.candidates) == 1:
             continue
-        with blaming(op.node):
-            states = _extend(op, rule, states, fixed, costs)[:width]
-            if not states or states[0].cost == inf:
-                raise _stuck(op, rule, found)
+        with refusals.of(op.node):
+            grown = _extend(op, rule, states, fixed, costs)[:width]
+            if grown and grown[0].cost < inf:
+                states = grown
+                continue
+            if not op.is_mutation:
+                fixed[op.target] = host_layout(found.buffers[op.target])
+            raise _stuck(op, rule, found)
+    refusals.raise_first()
     best = states[0]
     layouts = {**fixed, **best.chosen}
     edges, targets = _edges(graph, found, layouts, costs)

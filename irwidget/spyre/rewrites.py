@@ -41,7 +41,7 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
             continue
         source: Any = node.args[0]
         made, given = node.meta["val"], source.meta["val"]
-        if made.shape != given.shape or made.stride() != given.stride():
+        if made.shape != given.shape or (made.stride() != given.stride() and not _is_in_place(node)):
             continue
         if storage_id(given) in moved and node.kwargs.get("memory_format") is torch.contiguous_format:
             continue
@@ -50,6 +50,12 @@ def _drop_copies(graph: GraphModule, mutated: int) -> None:
         graph.meta.setdefault("aliases", {})[storage_id(made)] = source
         node.replace_all_uses_with(source)
         graph.graph.erase_node(node)
+
+
+def _is_in_place(node: Node) -> bool:
+    """Whether a copy that has the strides of its place, as its source does, is only read to be written there."""
+    pieces = all(str(u.target) == "aten.slice_scatter.default" and u.args[0] is not node for u in node.users)
+    return bool(custom(node).get("in_place")) and pieces
 
 
 def _drop_whole_scatters(graph: GraphModule) -> None:

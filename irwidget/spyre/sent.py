@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,11 +32,17 @@ def shared_texts(made: Mapping[str, Any]) -> dict[str, Any]:
     """The texts as they are sent: SuperDSC files in pieces, each of which is there once."""
     table: dict[str, int] = {}
     files = [
-        one | {"text": [table.setdefault(piece, len(table)) for piece in _PIECES.split(one["text"]) if piece]}
-        for one in made["files"]
+        one | {"text": [table.setdefault(piece, len(table)) for piece in _pieces(one["text"])]} for one in made["files"]
     ]
     return {**made, "files": files, "pieces": list(table)}
 
 
-_PIECES = re.compile(r'(?=\{"nodeType_")|(?="labeledDs_")|(?<=": \{)(?="sdscFoldProps_")|(?="N_")')
-"""Where a SuperDSC file may be cut: its tensors, and what is before and after them."""
+_CUTS = (('{"nodeType_"', 0), ('"labeledDs_"', 0), ('": {"sdscFoldProps_"', 4), ('"N_"', 0))
+"""Where a SuperDSC file may be cut, characters into these: its tensors, and what is before and after them."""
+
+
+def _pieces(text: str) -> list[str]:
+    """A text in pieces. JSON has no NUL of its own, and looking for these words is faster than an expression."""
+    for word, at in _CUTS:
+        text = text.replace(word, f"{word[:at]}\0{word[at:]}")
+    return [piece for piece in text.split("\0") if piece]

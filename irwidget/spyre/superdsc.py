@@ -83,9 +83,7 @@ def plan(spec: OpSpec) -> SuperDscPlan:
     order += tuple(d for d in sizes if d not in order)
     cores = prod(splits.values())
     data = next(arg for arg in spec.args if not arg.is_index)
-    data_format = data.device_dtype
-    if spec.op == "identity" and data_format == "IEEE_INT32":
-        data_format = "IEEE_FP32"
+    data_format = _relabelled(spec.op, data.device_dtype)
     return SuperDscPlan(
         spec,
         labels,
@@ -113,6 +111,11 @@ def _labels(spec: OpSpec, symbols: Sequence[str]) -> dict[str, str]:
 def _op_stick(spec: OpSpec) -> str | None:
     """The stick symbol of the op: of the input for reductions, else of the output, else of any tensor."""
     return next((arg.stick for arg in _deciding(spec) if arg.stick is not None), None)
+
+
+def _relabelled(op: str, data_format: str) -> str:
+    """The back end copies integers as what they are as wide as."""
+    return "IEEE_FP32" if op == "identity" and data_format == "IEEE_INT32" else data_format
 
 
 def _deciding(spec: OpSpec) -> list[TensorArg]:
@@ -418,7 +421,7 @@ def _labeled(made: SuperDscPlan, i: int, tensor: LabeledTensor) -> dict[str, Any
         "dsType_": tensor.kind,
         "scale_": [tensor.scale.get(d, -1) for d in order],
         "wordLength": arg.format.bytes,
-        "dataFormat_": "SENUINT32" if arg.is_index else arg.device_dtype,
+        "dataFormat_": "SENUINT32" if arg.is_index else _relabelled(made.spec.op, arg.device_dtype),
         "memOrg_": memory,
     }
 

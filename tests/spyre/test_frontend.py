@@ -10,6 +10,7 @@ import torch
 from irwidget import spyre
 from irwidget.errors import ToolError, UnsupportedError, UsageError
 from irwidget.spyre.picture import picture
+from irwidget.spyre.upstream import stub
 from tests.spyre.tinyfront import HOST, checkout
 
 REAL = os.environ.get("IRWIDGET_TORCH_SPYRE", "")
@@ -134,6 +135,15 @@ def test_one_that_dies_or_takes_too_long_costs_a_compilation(made):
     front.seconds = 0.5
     with pytest.raises(ToolError, match=r"took more than 0\.5 s while compiling"):
         front.compile(add, SPECS, 5)
+
+
+def test_the_extension_lays_out_as_it_is_told_and_refuses_by_its_own_errors():
+    made = stub.SpyreTensorLayout([4, 128], [128, 1], torch.float16, [0, -1])
+    assert (made.device_size, made.stride_map) == ([1, 4, 64], [-1, 128, -1])
+    with pytest.raises(RuntimeError, match="Incompatible host_size and dim_order"):
+        stub.SpyreTensorLayout([4, 128], [128, 1], torch.float16, [1])
+    with pytest.raises(RuntimeError, match="Unsupported tensor rank: 7"):
+        stub.SpyreTensorLayout([2] * 6, [32, 16, 8, 4, 2, 1], torch.float16, [0, 1, 2, 3, 4, 5, -1])
 
 
 def rows_and_columns(x):

@@ -8,7 +8,7 @@ from torch import nn
 
 import irwidget.spyre as spyre
 from irwidget.errors import UnsupportedError
-from irwidget.spyre import compile
+from irwidget.spyre import compile, lowering
 from irwidget.spyre.bundling import HostCall
 
 
@@ -95,6 +95,77 @@ def test_what_is_refused_runs_on_the_host_where_that_is_asked_for():
     assert "the front end refuses it" in note.message
     assert note.location is not None
     assert note.location.file == __file__
+
+
+def test_what_is_refused_in_several_places_is_found_in_one_attempt(monkeypatch):
+    def layers(a, b, w):
+        for _ in range(2):
+            b = (b @ w) * 2
+        return a[1:, 28:92] + 1, a[2:, 28:92].sum(1), b
+
+    attempts = []
+    lower = lowering.lower_graph
+    monkeypatch.setattr(lowering, "lower_graph", lambda *given: attempts.append(dict(given[3])) or lower(*given))
+    program = equal_to_eager(layers, half(5, 100), half(4, 64).float(), half(64, 64).float() / 8, host_for_refused=True)
+    assert on_host(program) == ["matmul", "matmul", "add", "sum"]
+    assert [len(attempt) for attempt in attempts] == [0, 4]
+
+
+def two_dims(x, y):
+    x[1:3, 64:128] = y[1:3, :64] * 2
+
+
+def former_value_is_kept(x, y):
+    former = x * 1
+    z = x + 1
+    x[1:3] = y[1:3]
+    return former + z, x[2:] * 2
+
+
+def from_itself(x, y):
+    x[4:] = x[:4]
+    return y + x
+
+
+def several_parts(x, y):
+    x[:2] = y[:2]
+    x[4:6] = x[:2] * 2
+    x[:, :64].mul_(2)
+    return y + x
+
+
+def filled(x, y):
+    x[:3] = torch.ones_like(x[:3])
+
+
+@pytest.mark.parametrize(
+    ("function", "ops"),
+    [
+        (filled, ["identity", "identity"]),
+        (two_dims, ["mul", "identity", "identity"]),
+        (former_value_is_kept, ["mul", "add", "identity", "add", "mul"]),
+        (from_itself, ["identity", "identity", "add", "identity"]),
+        (several_parts, ["identity", "mul", "identity", "mul", "identity", "add"]),
+    ],
+)
+def test_a_part_of_an_input_is_written_where_it_lies(function, ops):
+    program = equal_to_eager(function, half(8, 128), half(8, 128) * 3)
+    assert [spec.op for kernel in program.kernels for spec in kernel.specs] == ops
+    written = [spec.args[-1] for kernel in program.kernels for spec in kernel.specs if spec.op == "identity"]
+    assert {arg.name for arg in written[-1:]} <= set(program.call_inputs)
+
+
+def test_an_input_that_is_read_and_written_is_an_argument_in_both_places():
+    def add(x, y):
+        x.add_(y)
+        return x * 2
+
+    program = equal_to_eager(add, half(8, 128), half(8, 128))
+    (kernel,) = program.kernels
+    x, y = program.call_inputs
+    assert [kernel.arguments.index(name) for name in kernel.arguments] == [0, 1, 2, 3, 0]
+    assert (kernel.arguments[0], kernel.arguments[1]) == (x, y)
+    assert [spec.args[-1].allocation for spec in kernel.specs] == [("lx", 0), ("hbm", 3 << 34), ("hbm", 0)]
 
 
 def assigned(a, b):

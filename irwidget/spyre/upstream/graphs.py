@@ -69,6 +69,7 @@ def prepared(sent: Mapping[str, Any]) -> tuple[torch.fx.GraphModule, list[torch.
 
     module: torch.fx.GraphModule = sent["graph"]
     for node, hints in zip(module.graph.nodes, sent["hints"], strict=True):
+        node.meta.pop("val", None)  # Dynamo's graphs have none, and a front end may ask whether there is one
         if hints:
             node.meta["custom"] = {private.hint_key(scope): asked for scope, asked in hints}
     for node, (file, line, path) in zip(module.graph.nodes, sent["places"], strict=False):
@@ -118,6 +119,6 @@ def _write_back(module: torch.fx.GraphModule, mutated: list[int]) -> None:
             copied = value.args[:2] if value.target is torch.ops.aten.copy.default else ()
             source = copied[1] if copied and copied[0] is placeholders[i] else value
             graph.call_function(torch.ops.aten.copy_.default, (placeholders[i], source))
-    output.args = (values[: -len(mutated)],)
+    output.args = ([value for value in values[: -len(mutated)] if isinstance(value, torch.fx.Node)],)
     graph.eliminate_dead_code()
     module.recompile()

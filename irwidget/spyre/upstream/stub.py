@@ -16,8 +16,8 @@ import torch
 
 from irwidget.spyre.encoding import encode_constant
 from irwidget.spyre.formats import FORMAT_NUMBERS, device_format, dtype_name
-from irwidget.spyre.hardware import STICK_BYTES
-from irwidget.spyre.layout import device_layout, row_major
+from irwidget.spyre.hardware import MAX_RANK, STICK_BYTES
+from irwidget.spyre.layout import DeviceLayout, layout_in_order, row_major
 
 _WIDTHS = {
     "SEN169_FP16": 2,
@@ -85,9 +85,9 @@ class SpyreTensorLayout:
             return
         size = [int(n) for n in names["host_size"]]
         stride = [int(n) for n in names.get("host_strides") or row_major(size)]
-        order: Any = names.get("dim_order")
-        dtype = dtype_name(names["dtype"])
-        made = device_layout(size, dtype, None if order is None else [int(d) for d in order], stride)
+        given_order: Any = names.get("dim_order")
+        order = range(len(size)) if given_order is None else (int(d) for d in given_order)
+        made = _tiled(size, stride, tuple(order), names["dtype"])
         self.device_size, self.stride_map = list(made.device_size), list(made.stride_map)
         self.device_dtype = get_device_dtype(names["dtype"])
 
@@ -113,6 +113,16 @@ class SpyreTensorLayout:
             f"SpyreTensorLayout(device_size={self.device_size}, stride_map={self.stride_map},"
             f" device_dtype={self.device_dtype}{more})"
         )
+
+
+def _tiled(size: list[int], stride: list[int], order: tuple[int, ...], dtype: torch.dtype) -> DeviceLayout:
+    """What the extension makes of an order of dims; what it refuses, it refuses by an error of its own, as here."""
+    sparse = len(order) == len(size) + 1 and order[-1] == -1
+    if len(order) != len(size) and not sparse:
+        raise RuntimeError("Incompatible host_size and dim_order")
+    if size and len(order) > MAX_RANK:
+        raise RuntimeError(f"Unsupported tensor rank: {len(order)}")
+    return layout_in_order(size, device_format(dtype_name(dtype)), order, stride)
 
 
 def _names(given: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
