@@ -7,6 +7,7 @@ Helion generates differ. Every run asserts that no access leaves its buffer.
 from __future__ import annotations
 
 import itertools
+import mmap
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import helion.language as hl
 import pytest
 import torch
 
+from irwidget.errors import UsageError
 from irwidget.helion import emit_kernel, lower_kernel
 from tests.helion import kernels_access as kernels
 from tests.helion.cases import difference
@@ -173,3 +175,38 @@ def test_what_is_as_expected_is_swapped(dtype: torch.dtype):
     before = lower_kernel(swapped, (x, expected, by), dumps=False).run(found, expected, by, opt_level=0)
     assert torch.equal(before, x)
     assert torch.equal(found, torch.where(x == expected, by, x))
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def read_before(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    after = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        value = x[tile]
+        y[tile] = value * 2
+        after[tile] = value + 1
+    return after
+
+
+def test_what_is_read_is_read_before_memory_that_it_shares_is_written():
+    """Full tiles: nothing is padded, which would copy what is read."""
+    x, memory = torch.arange(12.0), torch.arange(13.0)
+    for given, same in (((x, x), x), ((memory[1:], memory[:-1]), memory[:-1])):
+        before = given[0].clone()
+        after = lower_kernel(read_before, given, dumps=False).run(*given, opt_level=0)
+        assert torch.equal(after, before + 1)
+        assert torch.equal(same, before * 2)
+    apart = lower_kernel(read_before, (x, memory[1:]), dumps=False)
+    with pytest.raises(UsageError, match="x and y share memory, to which the kernel writes"):
+        apart.run(x, x)
+    array = memory.numpy()
+    with pytest.raises(UsageError, match="x and y share memory"):
+        apart.run(memory[1:], torch.from_numpy(array[:12]))
+    apart.run(x, x.new_empty(24)[12:])
+
+
+def test_memory_that_is_only_read_may_be_read_only():
+    """Writing back what was there would end the process."""
+    pages = mmap.mmap(-1, 4096, access=mmap.ACCESS_READ)
+    x, y = torch.frombuffer(pages, dtype=torch.float32, count=12), torch.ones(12)
+    assert torch.equal(lower_kernel(read_before, (x, y), dumps=False).run(x, y, opt_level=0), torch.ones(12))
+    assert torch.equal(y, torch.zeros(12))
