@@ -103,9 +103,13 @@ def _of_helions(error: Exception) -> bool:
 
 
 def host_function(binding: Binding, chosen: Chosen) -> Callable[..., Any]:
-    """Helion's generated host function for a configuration."""
+    """Helion's generated host function for a configuration, generated once."""
+    asked = str(chosen.config)
+    if asked in binding.host_functions:
+        return binding.host_functions[asked]
     try:
-        return private.host_function(binding.bound, chosen.config)
+        made = binding.host_functions[asked] = private.host_function(binding.bound, chosen.config)
+        return made
     except Exception as error:
         raise ExportError(
             f"Helion cannot generate the host function of {binding.name}, in which the module runs: "
