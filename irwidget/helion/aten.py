@@ -243,7 +243,7 @@ def cast(emitter: Emitter, value: ir.Value, source: torch.dtype, target: torch.d
 
 def signed(emitter: Emitter, node: Any) -> ir.Value:
     """A node's tensor, one of integers without sign as a wider one with a sign."""
-    dtype = node.meta["val"].dtype
+    dtype: torch.dtype = node.meta["val"].dtype
     return cast(emitter, emitter.tensor(node), dtype, WIDER.get(dtype, dtype))
 
 

@@ -288,9 +288,9 @@ def as_index(scope: SymbolScope, value: Any, of: Any = None) -> Any:
         value = element(scope, value)
     if is_float(value.type):
         value = scope.builder.convert(value, scope.builder.i64)
-    wide = WIDER.get(getattr(getattr(of, "meta", {}).get("val", of), "dtype", None))
-    if wide is not None:
-        value = scope.builder.convert(value, scope.builder.element(wide), unsigned=True)
+    dtype: Any = getattr(getattr(of, "meta", {}).get("val", of), "dtype", None)
+    if dtype in WIDER:
+        value = scope.builder.convert(value, scope.builder.element(WIDER[dtype]), unsigned=True)
     return scope.builder.to_index(value)
 
 
