@@ -228,6 +228,10 @@ def cast(emitter: Emitter, value: ir.Value, source: torch.dtype, target: torch.d
     """A tensor converted to another dtype; torch-mlir does not know unsigned ones in all output types."""
     if source == target:
         return value
+    if torch.uint64 in (source, target):
+        emitter.remark(
+            "uint64 is computed as int64: from 2 ** 63 on numbers compare, divide and convert as negative ones"
+        )
     if source in WIDER:
         wide = emitter.builder.cast_tensor(value, emitter.builder.element(WIDER[source]), unsigned=True)
         return cast(emitter, wide, WIDER[source], target)
@@ -235,6 +239,12 @@ def cast(emitter: Emitter, value: ir.Value, source: torch.dtype, target: torch.d
         wide = cast(emitter, value, source, WIDER[target])
         return emitter.builder.cast_tensor(wide, emitter.builder.element(target))
     return aten_call(emitter, prims.convert_element_type.default, (value, source), target)[0]
+
+
+def signed(emitter: Emitter, node: Any) -> ir.Value:
+    """A node's tensor, one of integers without sign as a wider one with a sign."""
+    dtype: torch.dtype = node.meta["val"].dtype
+    return cast(emitter, emitter.tensor(node), dtype, WIDER.get(dtype, dtype))
 
 
 # --- ops that need more than their arguments made static ----------------------------

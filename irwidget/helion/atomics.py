@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from irwidget.helion.emitter import Emitter
 
 
-def _kind(name: str, element: ir.Type) -> Any:
+def _kind(name: str, element: ir.Type, dtype: torch.dtype) -> Any:
     """The kind of `memref.atomic_rmw` for one of Helion's atomics; None where there is none."""
     floating, kinds = is_float(element), arith.AtomicRMWKind
+    largest, smallest = (kinds.maxs, kinds.mins) if dtype.is_signed else (kinds.maxu, kinds.minu)
     return {
         "atomic_add": kinds.addf if floating else kinds.addi,
         "atomic_xchg": kinds.assign,
-        "atomic_max": kinds.maximumf if floating else kinds.maxs,
-        "atomic_min": kinds.minimumf if floating else kinds.mins,
+        "atomic_max": kinds.maximumf if floating else largest,
+        "atomic_min": kinds.minimumf if floating else smallest,
         "atomic_and": kinds.andi,
         "atomic_or": kinds.ori,
         "atomic_xor": kinds.xori,
@@ -45,7 +46,7 @@ def _atomic(name: str) -> Callable[[Emitter, Any], Any]:
 
         def write(element: ir.Value, where: list[ir.Value], lane: Callable[[int], ir.Value]) -> None:
             lanes = [lane(d) for d in range(len(subscript.shape))]
-            kind = _kind(name, element.type)
+            kind = _kind(name, element.type, host.dtype)
             if kind is not None:
                 before = memref.atomic_rmw(kind, element, host.value, where)
             else:

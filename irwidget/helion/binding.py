@@ -81,7 +81,9 @@ def check_arguments(kernel: Any, args: tuple[Any, ...]) -> None:
     try:
         given = signature.bind(*args).arguments
     except TypeError as error:
-        raise UsageError(f"{name} does not take these {len(args)} arguments: {error}.") from error
+        one = len(args) == 1 and isinstance(args[0], (tuple, list))
+        hint = f" They are in a {type(args[0]).__name__} of their own: leave that out." if one else ""
+        raise UsageError(f"{name} does not take these {len(args)} arguments: {error}.{hint}") from error
     hints = inspect.get_annotations(kernel.fn, eval_str=False)
     for parameter, value in given.items():
         tensor = hints.get(parameter) in (torch.Tensor, "torch.Tensor", "Tensor")

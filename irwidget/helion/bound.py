@@ -41,6 +41,8 @@ class Binding:
     """All graphs by their ids, with the reduction loops of the configuration; None where it has none."""
     unrolled: bool = False
     """Whether reductions are taken whole though the configuration has loops for them, which are not lowered."""
+    host_functions: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What Helion has generated to call the kernel by, for each configuration that it was run in."""
     whole: dict[int, int] = field(default_factory=dict[int, int])
     """The extents of the blocks that are taken in several turns."""
 

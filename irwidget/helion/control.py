@@ -9,6 +9,7 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import configuration, private, rolling
+from irwidget.helion.aten import signed
 from irwidget.helion.bindings import ir, scf
 from irwidget.helion.builder import Size
 from irwidget.helion.handlers import register_handler
@@ -39,8 +40,8 @@ def _carried(node: Any) -> dict[int, Any]:
 @register_handler("_for_loop_step")
 def _for_loop(emitter: Emitter, node: Any) -> list[Any]:
     info = emitter.binding.infos[node.args[0]]
-    begins = [as_index(emitter, v) for v in emitter.value(list(node.args[1]))]
-    ends = [as_index(emitter, v) for v in emitter.value(list(node.args[2]))]
+    begins = [as_index(emitter, emitter.value(bound), bound) for bound in node.args[1]]
+    ends = [as_index(emitter, emitter.value(bound), bound) for bound in node.args[2]]
     steps = [emitter.tile_step(block) for block in info.block_ids]
     if len(node.args) > 4:
         given = [emitter.value(s) for s in node.args[4]]
@@ -167,7 +168,7 @@ def _loop_nest(
     builder = emitter.builder
     (block_id, begin, end, step), *inner = nest
     parents = private.jagged_parents(emitter.binding.env, block_id)
-    parent = emitter.value(node.args[3][0]) if parents else None
+    parent = signed(emitter, node.args[3][0]) if parents else None
     made = scf.ForOp(builder.size(begin), builder.size(end), builder.size(step), inits)
     for name, value in configuration.loop_attributes(emitter.binding.env, emitter.binding.config, block_id).items():
         made.operation.attributes[name] = builder.attribute(value)

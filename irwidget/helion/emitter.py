@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import IRWidgetError, UnsupportedError
-from irwidget.helion import addresses, grid, private, scalars
+from irwidget.helion import addresses, aliasing, grid, private, scalars
 from irwidget.helion.bindings import arith, func, ir, memref
 from irwidget.helion.bound import Binding
 from irwidget.helion.builder import DYNAMIC, Builder, Size
@@ -462,7 +462,7 @@ class Emitter:
                     target = node.args[0]
                     if isinstance(target, torch.fx.Node) and isinstance(target.meta.get("val"), torch.Tensor):
                         written.add(storage_id(target.meta["val"]))
-        return written
+        return aliasing.with_shared(self.binding, written)
 
     # --- places ---------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from irwidget.errors import ExportError, IRWidgetError, PassError, ToolError, UsageError
-from irwidget.helion import addresses, configuration, private, tools
+from irwidget.helion import addresses, aliasing, configuration, private, tools
 from irwidget.helion.binding import check_arguments, open_sizes
 from irwidget.helion.bound import Binding
 from irwidget.helion.configuration import Chosen
@@ -103,9 +103,13 @@ def _of_helions(error: Exception) -> bool:
 
 
 def host_function(binding: Binding, chosen: Chosen) -> Callable[..., Any]:
-    """Helion's generated host function for a configuration."""
+    """Helion's generated host function for a configuration, generated once."""
+    asked = str(chosen.config)
+    if asked in binding.host_functions:
+        return binding.host_functions[asked]
     try:
-        return private.host_function(binding.bound, chosen.config)
+        made = binding.host_functions[asked] = private.host_function(binding.bound, chosen.config)
+        return made
     except Exception as error:
         raise ExportError(
             f"Helion cannot generate the host function of {binding.name}, in which the module runs: "
@@ -152,6 +156,8 @@ class _Region:
 
     start: int
     storage: Any
+    written: bool = False
+    """Whether the kernel may write to it: what it does not is left as it is, and may be read-only."""
     table: Any = None
     """What the kernel gets in its place, and may not write: addresses in the shared memory."""
 
@@ -160,9 +166,11 @@ def launch_once(
     program: Executable, tensors: Sequence[torch.Tensor | None], numbers: Sequence[Any], timeout: float
 ) -> None:
     """Run the kernel on `tensors`, in place; None stands for all of memory."""
+    aliasing.check(program.tensors, tensors)
     regions: dict[int, _Region] = {}
     size = 64
-    for tensor in tensors:
+    anywhere = any(host.memory and host.written for host in program.tensors)
+    for host, tensor in zip(program.tensors, tensors, strict=True):
         if tensor is None:
             continue
         storage = tensor.untyped_storage()
@@ -170,6 +178,7 @@ def launch_once(
         if key not in regions:
             regions[key] = _Region(size, storage)
             size += (storage.nbytes() + 127) // 64 * 64
+        regions[key].written |= host.written or anywhere
     pointed = _pointed(program, tensors, regions, size)
     size = pointed.size
     arguments: list[Value | MemRef] = []
@@ -183,7 +192,7 @@ def launch_once(
         arguments.append(MemRef(start, tuple(tensor.shape), tensor.stride()))
     for scalar, number in zip(program.scalars, numbers, strict=True):
         arguments.append(float(number) if str(scalar.value.type) == "f64" else int(number))
-    stored = [piece for piece in pointed.copied if any(host.memory and host.written for host in program.tensors)]
+    stored = pointed.copied if anywhere else []
     _in_shared_memory(program, arguments, regions.values(), pointed, stored, timeout)
 
 
@@ -245,7 +254,7 @@ def _in_shared_memory(
                 program, Invocation((tuple(arguments),), (), timeout, -1, program.name, file.name, program.opt_level)
             )
             for region in regions:
-                if region.table is None:
+                if region.written and region.table is None:
                     _bytes_of(region.storage, memory, region.start, write=False)
             for piece in stored:
                 addresses.write(piece, memory)
@@ -289,5 +298,5 @@ def _launch(program: Executable, invocation: Invocation) -> None:
 def _steps(program: Executable) -> tuple[Step, ...]:
     """The way to the LLVM dialect; the last two steps take tensors to buffers and buffers to LLVM."""
     *first, to_buffers, to_llvm = program.steps
-    narrow, products = Step(tools.NARROW_FLOATS, ""), Step(tools.PRODUCTS, "")
-    return (*first, narrow, to_buffers, products, to_llvm, Step("execute", ""))
+    narrow, products, sums = (Step(tool, "") for tool in (tools.NARROW_FLOATS, tools.PRODUCTS, tools.SUMS))
+    return (*first, narrow, to_buffers, products, sums, to_llvm, Step("execute", ""))

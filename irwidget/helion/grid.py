@@ -57,8 +57,8 @@ def tile_loop(emitter: LoopScope, blocks: Sequence[int], ranges: Sequence[LoopRa
     order = configuration.loop_order(binding.env, binding.config, blocks)
     grid = _Grid(
         [blocks[i] for i in order],
-        [as_index(emitter, emitter.value(ranges[i].begin)) for i in order],
-        [as_index(emitter, emitter.value(ranges[i].end)) for i in order],
+        [as_index(emitter, emitter.value(ranges[i].begin), ranges[i].begin) for i in order],
+        [as_index(emitter, emitter.value(ranges[i].end), ranges[i].end) for i in order],
         [emitter.tile_step(blocks[i]) for i in order],
     )
     yield from _persistent(emitter, grid) if configuration.persistent(binding.config) else _flat(emitter, grid)

@@ -10,7 +10,8 @@ import torch
 
 from irwidget.errors import UnsupportedError
 from irwidget.helion import private, scalars
-from irwidget.helion.bindings import arith, ir, memref
+from irwidget.helion.aten import signed
+from irwidget.helion.bindings import ir, memref
 from irwidget.helion.builder import Size
 from irwidget.helion.symbols import expression, padded_size
 from irwidget.helion.values import HostTensor, TileLoop
@@ -63,7 +64,6 @@ class TensorIndex:
     value: ir.Value
     sizes: tuple[Any, ...]
     """Helion's shape of it."""
-    unsigned: bool
     dims: list[int | None] = field(default_factory=list[int | None])
     """For each dim of the tensor, the result dim that walks it; None for a dim of size 1."""
 
@@ -155,18 +155,23 @@ def _of_dim(emitter: Emitter, host: HostTensor, item: Any, dim: int) -> Index:
         return _slice(emitter, host, item, dim)
     symbol = item.meta.get("val") if isinstance(item, torch.fx.Node) else item
     if isinstance(symbol, torch.Tensor):
-        value = emitter.tensor(item)
+        value = signed(emitter, item)
         if symbol.dtype == torch.bool:
             raise UnsupportedError("a boolean mask as an index has a size that is known only at run time")
         if symbol.ndim == 0:
             return ScalarIndex(scalars.as_index(emitter, value))
-        return TensorIndex(value, tuple(symbol.shape), symbol.dtype == torch.uint8)
+        return TensorIndex(value, tuple(symbol.shape))
     block = emitter.block_of(symbol) if _is_block_size(emitter, symbol) else None
     if block is not None:
         return _tile(emitter, block, symbol)
-    position = _from_start(emitter, host, dim, scalars.as_index(emitter, emitter.value(item)))
+    position = _from_start(emitter, host, dim, scalars.as_index(emitter, emitter.value(item), item))
     if isinstance(position, int) and host.shape[dim] >= 0:
-        position = max(0, min(position, host.shape[dim] - 1))  # out of range only in branches that never run
+        inside = max(0, min(position, host.shape[dim] - 1))  # out of range in branches that never run
+        if inside != position:
+            emitter.remark(
+                f"{position} lies outside of dim {dim} of {host.name}, of {host.shape[dim]}: taken for {inside}"
+            )
+        position = inside
     return ScalarIndex(position)
 
 
@@ -201,14 +206,14 @@ def _turn(emitter: Emitter, host: HostTensor, dim: int) -> int | None:
 
 def _slice(emitter: Emitter, host: HostTensor, item: slice, dim: int) -> SliceIndex:
     builder = emitter.builder
-    start = 0 if item.start is None else scalars.as_index(emitter, emitter.value(item.start))
+    start = 0 if item.start is None else scalars.as_index(emitter, emitter.value(item.start), item.start)
     step = 1 if item.step is None else emitter.value(item.step)
     if not isinstance(step, int) or step < 1:
         raise UnsupportedError("a slice needs a positive step that is known in advance")
     start = _from_start(emitter, host, dim, start)
     stop: Any = host.shape[dim]
     if item.stop is not None:
-        stop = _from_start(emitter, host, dim, scalars.as_index(emitter, emitter.value(item.stop)))
+        stop = _from_start(emitter, host, dim, scalars.as_index(emitter, emitter.value(item.stop), item.stop))
     if isinstance(stop, int) and host.shape[dim] >= 0:
         stop = min(stop, host.shape[dim])
     if isinstance(start, int) and isinstance(stop, int) and stop >= 0:
@@ -303,16 +308,14 @@ def positions(
             offset = builder.multiply(lane(subscript.dims[position]), index.step)
             where.append(builder.size(builder.add(offset, index.start)))
         elif isinstance(index, TensorIndex):
-            where.append(_tensor_position(emitter, host, dim, element(index), index.unsigned))
+            where.append(_tensor_position(emitter, host, dim, element(index)))
     return where
 
 
-def _tensor_position(emitter: Emitter, host: HostTensor, dim: int, value: ir.Value, unsigned: bool) -> ir.Value:
+def _tensor_position(emitter: Emitter, host: HostTensor, dim: int, value: ir.Value) -> ir.Value:
     builder = emitter.builder
     if host.shape[dim] == 1:
         return builder.size(0)
-    if unsigned:
-        return arith.index_castui(builder.index, value)
     return builder.to_index(value)
 
 

@@ -11,7 +11,7 @@ from irwidget.helion import private
 from irwidget.helion.bindings import arith, ir, math, tensor
 from irwidget.helion.bound import Binding
 from irwidget.helion.builder import Builder
-from irwidget.helion.dtypes import is_float
+from irwidget.helion.dtypes import WIDER, is_float
 from irwidget.helion.symbols import as_number, expression, symbol_value
 from irwidget.helion.values import TileLoop
 
@@ -273,8 +273,11 @@ def element(scope: SymbolScope, value: ir.Value) -> ir.Value:
     return tensor.extract(value, [zero] * len(value.type.shape))
 
 
-def as_index(scope: SymbolScope, value: Any) -> Any:
-    """An int, or a value of type index, from a number, an SSA scalar or a 0-d tensor."""
+def as_index(scope: SymbolScope, value: Any, of: Any = None) -> Any:
+    """An int, or a value of type index, from a number, an SSA scalar or a 0-d tensor.
+
+    `of` is the node or tensor of the host function that the value is of: its dtype says whether it has a sign.
+    """
     if isinstance(value, (bool, int)):
         return int(value)
     if isinstance(value, float):
@@ -285,6 +288,9 @@ def as_index(scope: SymbolScope, value: Any) -> Any:
         value = element(scope, value)
     if is_float(value.type):
         value = scope.builder.convert(value, scope.builder.i64)
+    dtype: Any = getattr(getattr(of, "meta", {}).get("val", of), "dtype", None)
+    if dtype in WIDER:
+        value = scope.builder.convert(value, scope.builder.element(WIDER[dtype]), unsigned=True)
     return scope.builder.to_index(value)
 
 

@@ -6,6 +6,7 @@ from irwidget.registry import Tool
 
 NARROW_FLOATS = "helion-narrow-floats"
 PRODUCTS = "helion-products"
+SUMS = "helion-sums"
 EXTREMA = "helion-extrema"
 FINISH = "helion-finish"
 WHOLE = "helion-whole"
@@ -16,4 +17,5 @@ TOOLS = (
     Tool(FINISH, "irwidget.helion.finishing:tool", in_pipelines=False, package="torch-mlir"),
     Tool(WHOLE, "irwidget.helion.whole:tool", in_pipelines=False),
     Tool(PRODUCTS, "irwidget.helion.products:tool", in_pipelines=False, package="torch-mlir"),
+    Tool(SUMS, "irwidget.helion.sums:tool", in_pipelines=False, package="torch-mlir"),
 )

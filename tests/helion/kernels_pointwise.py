@@ -462,12 +462,3 @@ def row_product(x: torch.Tensor) -> torch.Tensor:
     for rows in hl.tile(x.size(0)):
         out[rows] = hl.reduce(torch.mul, x[rows, :], dim=1)
     return out
-
-
-@helion.kernel()
-def low_memory_dropout(p: float, x: torch.Tensor, seed: int) -> torch.Tensor:
-    out = torch.empty_like(x)
-    for tile in hl.tile(x.size(0)):
-        keep = hl.rand([tile], seed=seed) > p
-        out[tile] = torch.where(keep, x[tile] / (1 - p), 0.0)
-    return out

@@ -7,6 +7,7 @@ Helion generates differ. Every run asserts that no access leaves its buffer.
 from __future__ import annotations
 
 import itertools
+import mmap
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import helion.language as hl
 import pytest
 import torch
 
+from irwidget.errors import UsageError
 from irwidget.helion import emit_kernel, lower_kernel
 from tests.helion import kernels_access as kernels
 from tests.helion.cases import difference
@@ -173,3 +175,80 @@ def test_what_is_as_expected_is_swapped(dtype: torch.dtype):
     before = lower_kernel(swapped, (x, expected, by), dumps=False).run(found, expected, by, opt_level=0)
     assert torch.equal(before, x)
     assert torch.equal(found, torch.where(x == expected, by, x))
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def read_before(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    after = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        value = x[tile]
+        y[tile] = value * 2
+        after[tile] = value + 1
+    return after
+
+
+def test_what_is_read_is_read_before_memory_that_it_shares_is_written():
+    """Full tiles: nothing is padded, which would copy what is read."""
+    x, memory = torch.arange(12.0), torch.arange(13.0)
+    for given, same in (((x, x), x), ((memory[1:], memory[:-1]), memory[:-1])):
+        before = given[0].clone()
+        after = lower_kernel(read_before, given, dumps=False).run(*given, opt_level=0)
+        assert torch.equal(after, before + 1)
+        assert torch.equal(same, before * 2)
+    apart = lower_kernel(read_before, (x, memory[1:]), dumps=False)
+    with pytest.raises(UsageError, match="x and y share memory, to which the kernel writes"):
+        apart.run(x, x)
+    array = memory.numpy()
+    with pytest.raises(UsageError, match="x and y share memory"):
+        apart.run(memory[1:], torch.from_numpy(array[:12]))
+    apart.run(x, x.new_empty(24)[12:])
+
+
+@pytest.mark.filterwarnings("ignore:The given buffer is not writable")
+def test_memory_that_is_only_read_may_be_read_only():
+    """Writing back what was there would end the process."""
+    pages = mmap.mmap(-1, 4096, access=mmap.ACCESS_READ)
+    x, y = torch.frombuffer(pages, dtype=torch.float32, count=12), torch.ones(12)
+    assert torch.equal(lower_kernel(read_before, (x, y), dumps=False).run(x, y, opt_level=0), torch.ones(12))
+    assert torch.equal(y, torch.zeros(12))
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4, 64]))
+def unsigned(x: torch.Tensor, places: torch.Tensor, ends: torch.Tensor, top: torch.Tensor) -> list[torch.Tensor]:
+    taken, first, sums = (torch.empty([places.size(0)]) for _ in range(3))
+    for tile in hl.tile(places.size(0)):
+        taken[tile] = x[places[tile]]
+        hl.atomic_max(top, [tile], places[tile])
+    for row in hl.grid(ends.size(0)):
+        total = hl.zeros([])
+        for inner in hl.tile(ends[row]):
+            total += x[inner].sum()
+        sums[row] = total
+        first[row] = x[ends[row]]
+    return [taken, first, sums]
+
+
+def test_integers_without_sign_are_none_below_zero():
+    x, top = torch.arange(65536.0), torch.tensor([2, 2, 9]).to(torch.uint16)
+    places, ends = torch.tensor([1, 40000, 3]), torch.tensor([5, 200, 255], dtype=torch.uint8)
+    given = (x, places.to(torch.uint16), ends, top)
+    taken, first, sums = lower_kernel(unsigned, given, dumps=False).run(opt_level=0)
+    assert torch.equal(taken, x[places])
+    assert torch.equal(first, x[ends.long()])
+    assert sums.tolist() == [sum(range(end)) for end in ends.tolist()]
+    assert top.tolist() == [2, 40000, 9]
+
+
+@helion.kernel(config=helion.Config(block_sizes=[4]))
+def beyond(x: torch.Tensor, wide: torch.Tensor) -> torch.Tensor:
+    out = torch.empty([x.size(0)])
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile, 7] + (wide[tile] > 0).to(torch.float32)
+    return out
+
+
+def test_what_a_module_does_in_another_way_is_a_remark():
+    lowering = lower_kernel(beyond, (torch.ones(4, 5), torch.ones(4, dtype=torch.uint64)), dumps=False)
+    said = [remark.message for remark in lowering.diagnostics]
+    assert said[0] == "7 lies outside of dim 1 of x, of 5: taken for 4"
+    assert said[1].startswith("uint64 is computed as int64")

@@ -44,7 +44,9 @@ def test_arguments_that_are_no_tuple_swapped_or_too_few():
         "missing a required argument: 'y'": lambda: lower_kernel(mm.matmul, (X,)),
         "x, y) takes a tensor as y, not 3 (int)": lambda: lower_kernel(mm.matmul, (X, 3)),
         "lowered for (20, 30) torch.float32, not (30, 12) torch.float32 for x.": lambda: lowering.run(Y, X),
-        "does not take these 1 arguments": lambda: lowering.run(X),
+        "does not take these 1 arguments: missing a required argument: 'y'.": lambda: lowering.run(X),
+        "'y'. They are in a tuple of their own: leave that out.": lambda: lowering.run((X, Y)),
+        "'y'. They are in a list of their own: leave that out.": lambda: lower_kernel(mm.matmul, ([X, Y],)),
         "these are meta tensors": lambda: lowering.run(X.to("meta"), Y.to("meta")),
         "these are fake tensors": lambda: lowering.run(*map(FakeTensorMode().from_tensor, (X, Y))),
     }

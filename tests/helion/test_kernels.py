@@ -6,12 +6,10 @@ import functools
 from typing import Any
 
 import pytest
-import torch
 
-from irwidget.helion import emit_kernel, lower_kernel
+from irwidget.helion import emit_kernel
 from irwidget.helion.lowering import EmittedKernel
 from tests.helion.cases import CASES, Case, difference
-from tests.helion.kernels_pointwise import low_memory_dropout
 from tests.sampling import one_of
 
 ATEN = ("linalg-on-tensors", "raw", "tosa", "stablehlo")
@@ -35,10 +33,10 @@ QUICK = {
 
 
 def marks(case: Case, aten: str) -> Any:
-    """Every run has each case in the first output type and in one of the others."""
+    """Every run has each case in one output type: what is emitted is the same for all, and most of the time."""
     if (str(case) in QUICK and aten == ATEN[0]) or str(case) in ("softmax", "matmul"):
         return ()
-    if aten in (ATEN[0], one_of(ATEN[1:], str(case))):
+    if aten == one_of(ATEN[1:] if str(case) in QUICK else ATEN, str(case)):
         return pytest.mark.heavy
     return pytest.mark.exhaustive
 
@@ -62,15 +60,3 @@ def test_all_families_and_output_types_equal_eager(case: Case, aten: str):
     # LLVM's optimiser is not what is tested here, and takes most of the time.
     opt_level = 2 if str(case) in QUICK and aten == ATEN[0] else 0
     assert difference(lowering.run(*case.inputs(), opt_level=opt_level), expected) <= case.tolerance
-
-
-def test_dropout_follows_the_seed():
-    """Helion's random numbers are integer arithmetic on the seed and the position, so that they lower too."""
-    x = torch.arange(1.0, 1001.0)
-    lowering = lower_kernel(low_memory_dropout, (0.3, x, 7), dumps=False)
-    first, again, other = (lowering.run(0.3, x, seed, opt_level=0) for seed in (7, 7, 8))
-    kept = first != 0
-    assert 0.6 < kept.float().mean() < 0.8
-    assert torch.allclose(first[kept], x[kept] / 0.7)
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import re
 import subprocess
@@ -23,7 +24,7 @@ from irwidget.helion.handlers import _handlers
 from tests.helion import kernels_idioms as idioms
 from tests.helion import kernels_matmul as mm
 from tests.helion import kernels_pointwise as pw
-from tests.helion.cases import CASES, difference
+from tests.helion.cases import CASES, Case, difference
 
 X, Y = torch.randn(100, 70), torch.randn(70, 90)
 
@@ -57,11 +58,17 @@ def test_text_has_stable_readable_names(matmul):
     assert len(defined) == len(set(defined))
 
 
+@functools.lru_cache(maxsize=1)
+def emitted(name: str) -> tuple[Case, irhelion.EmittedKernel]:
+    case = next(c for c in CASES if str(c) == name)
+    return case, irhelion.emit_kernel(case.kernel, case.inputs(), case.config)
+
+
 @pytest.mark.parametrize("aten", ["raw", "linalg-on-tensors", "tosa", "stablehlo"])
 @pytest.mark.parametrize("name", ["matmul", "softmax", "jagged_sum", "branches"])
 def test_every_op_comes_from_a_line_of_the_kernel(name: str, aten: str):
-    case = next(c for c in CASES if str(c) == name)
-    low = irhelion.lower_kernel(case.kernel, case.inputs(), aten=aten, config=case.config)
+    case, kernel = emitted(name)
+    low = kernel.lower(aten, dumps=False)
     known = {link.node: link for link in low.links}
     lines = low.mlir.splitlines()
     without = [

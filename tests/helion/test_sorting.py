@@ -24,8 +24,10 @@ def rows(dtype: torch.dtype) -> torch.Tensor:
     return x
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "descending"),
+    [*((dtype, bool(i % 2)) for i, dtype in enumerate([*FLOATS, *INTEGERS])), (FLOATS[0], True), (INTEGERS[0], True)],
+)
 def test_sort_is_that_of_pytorch(dtype, descending):
     x = rows(dtype)
     values, order = lower_kernel(idioms.sort_rows, (x, descending), dumps=False).run(opt_level=0)
@@ -41,7 +43,7 @@ def test_masked_lanes_come_last(form):
     assert torch.equal(values, torch.cat([part.sort(descending=True).values for part in x.split(32)]))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 20), st.data())
 def test_the_least_of_any_shape(m, n, data):
     k = data.draw(st.integers(1, n))
