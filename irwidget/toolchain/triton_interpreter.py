@@ -20,6 +20,10 @@ from irwidget.toolchain import triton_private
 class Watch(Protocol):
     """Is told of each access of an interpreted kernel to memory, before it happens: addresses, and bytes at each."""
 
+    def placed(self, pointers: Any) -> Any:
+        """The addresses that are accessed for those that the kernel names."""
+        ...
+
     def read(self, pointers: Any, width: int) -> None: ...
     def write(self, pointers: Any, width: int) -> None: ...
 
@@ -34,20 +38,24 @@ class _Watched:
         return getattr(self._native, name)
 
     def load(self, pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
+        pointers = self._watch.placed(pointers)
         self._watch.read(_where(pointers, mask), np.dtype(dtype).itemsize)
         return self._native.load(pointers, mask, other, dtype)
 
     def store(self, pointers: Any, values: Any, mask: Any) -> Any:
+        pointers = self._watch.placed(pointers)
         self._watch.write(_where(pointers, mask), values.dtype.itemsize)
         return self._native.store(pointers, values, mask)
 
     def atomic_rmw(self, how: Any, pointers: Any, values: Any, mask: Any, order: Any) -> Any:
+        pointers = self._watch.placed(pointers)
         chosen = _where(pointers, mask)
         self._watch.read(chosen, values.dtype.itemsize)
         self._watch.write(chosen, values.dtype.itemsize)
         return self._native.atomic_rmw(how, pointers, values, mask, order)
 
     def atomic_cas(self, pointers: Any, expected: Any, values: Any, order: Any) -> Any:
+        pointers = self._watch.placed(pointers)
         self._watch.read(pointers, values.dtype.itemsize)
         self._watch.write(pointers, values.dtype.itemsize)
         return self._native.atomic_cas(pointers, expected, values, order)
