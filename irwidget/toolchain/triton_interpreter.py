@@ -133,6 +133,7 @@ def _round_to_nearest(module: Any) -> None:
     for name in COMPUTING:
         setattr(builder, name, _in_single(getattr(builder, name), handle))
     builder.cast_impl = _cast_by_single(builder.cast_impl)
+    builder.get_bf16 = _constant
     builder.create_atomic_rmw = _refusing(builder.create_atomic_rmw)
     builder.create_dot_scaled = _refusing_bfloat16(builder.create_dot_scaled)
     for kind in (module.ReduceOps, module.ScanOps):
@@ -170,6 +171,13 @@ def _in_single(method: Callable[..., Any], handle: Any) -> Callable[..., Any]:
         return builder.cast_impl(made, tl.bfloat16) if made.data.dtype.kind == "f" else handle(made.data, last.dtype)
 
     return computing
+
+
+def _constant(builder: Any, value: float) -> Any:
+    """A number in bfloat16: as Triton's front end makes it, by way of six decimals."""
+    import triton.language as tl
+
+    return builder.cast_impl(builder.get_fp32(float(f"{np.float32(value):f}")), tl.bfloat16)
 
 
 def _cast_by_single(cast: Callable[..., Any]) -> Callable[..., Any]:

@@ -209,8 +209,8 @@ def _empty(n):
 @pytest.mark.parametrize(
     ("cell", "reason"),
     [
-        (lambda: torch.zeros(LIMIT // 4 + 1, device="cuda").sum().item(), "a tensor of 16 MiB goes into it"),
-        (lambda: torch.nn.Linear(1 << 13, 1 << 10).cuda().weight.sum().item(), "a tensor of 32 MiB"),
+        (lambda: torch.zeros(LIMIT // 4 + 1, device="cuda").sum().item(), "a tensor of 64 MiB goes into it"),
+        (lambda: torch.nn.Linear(1 << 13, 1 << 12).cuda().weight.sum().item(), "a tensor of 128 MiB"),
         (lambda: _empty(1 << 38).sum().item(), "a tensor of 1048576 MiB goes into it"),  # of which nothing is allocated
         (lambda: _empty(4).sum().item(), "sum: nothing has written all of the tensor that is read"),
         (lambda: _empty(4)[:2].copy_(torch.zeros(2, device="cuda")).new_empty(3).tolist(), "nothing has written"),

@@ -155,16 +155,12 @@ def _run(
     for one in storages.values():
         one.memory.real = one.storage
     memories = [one.memory for one in storages.values()]
-    incomplete = {address: one.memory for address, one in storages.items() if one.memory.written is not None}
+    incomplete = {address: mask for address, one in storages.items() if (mask := one.memory.written) is not None}
     printed = io.StringIO()
     reached = Reached(kernel.__name__, memories, memories, doubts.setdefault)
     with contextlib.redirect_stdout(printed):
         triton_interpreter.interpret(kernel, arguments, keywords, grid, watch=reached)
     after = {address: _bytes(one.storage) for address, one in storages.items()}
     written = {address: data for address, data in after.items() if data != before[address]}
-    masks = {address: _mask(one) for address, one in incomplete.items()}
+    masks = {address: mask.numpy().tobytes() for address, mask in incomplete.items()}
     return InterpreterRun(written, masks, printed.getvalue(), tuple(doubts))
-
-
-def _mask(memory: Memory) -> bytes:
-    return b"" if memory.written is None else memory.written.numpy().tobytes()

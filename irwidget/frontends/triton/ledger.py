@@ -31,7 +31,9 @@ class Ledger(TorchDispatchMode):
 
     def _note(self, func: Any, args: Any, kwargs: Any, made: Any) -> None:
         for memory, ref in self._known(private_torch.written_arguments(func, args, kwargs)):
-            if (mask := ref.mask()) is not None:
+            if ref.is_whole():
+                memory.written = None
+            elif (mask := ref.mask()) is not None:
                 memory.mark(mask)
         new = [one for one in _plain(made) if self.memories.find(one) is None]
         if not new:

@@ -13,8 +13,10 @@ from irwidget.errors import UnsupportedError
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.private_torch import FakeTensor, FakeTensorMode, StorageWeakRef
 
-LIMIT = 1 << 24
-"""Bytes that memory may have whose values are followed: 4 Mi numbers of 32 bits."""
+LIMIT = 1 << 26
+"""Bytes that memory may have whose values are followed: 16 Mi numbers of 32 bits."""
+GIVEN_LIMIT = 1 << 24
+"""The same, of tensors that have values themselves: they are looked at each time that they are used."""
 FROM_ELSEWHERE = "the tensor comes from where values are not followed"
 _FIRST_ADDRESS = 1 << 44
 """From here on lie tensors without values, for host code that asks: far from all that a process has."""
@@ -34,8 +36,9 @@ class Memory:
         self.nbytes = nbytes
         self.real: torch.UntypedStorage | None = None
         """The values; none where nothing was executed yet that writes it."""
-        self.written: torch.Tensor | None = None
-        """Which of the bytes of `real` anything has written; None where all are."""
+        self._written: torch.Tensor | None = None
+        self._untouched = False
+        """Whether nothing has written any of it."""
         self.failed = ""
         """Why `real` does not have the values that executed operations gave."""
         self.unknown = unknown
@@ -61,10 +64,20 @@ class Memory:
 
     def uninitialized(self) -> None:
         """No byte of it is written; of memory that is too large this is not followed."""
-        if self.nbytes <= LIMIT:
-            self.written = torch.zeros(self.nbytes, dtype=torch.uint8)
-        else:
+        self._untouched = self.nbytes <= LIMIT
+        if not self._untouched:
             self.unknown = too_large(self.nbytes)
+
+    @property
+    def written(self) -> torch.Tensor | None:
+        """Which of the bytes of `real` anything has written, one number a byte; None where all are."""
+        if self._untouched:  # made when somebody looks: of most memory that nothing has written, nobody does
+            self._written, self._untouched = torch.zeros(self.nbytes, dtype=torch.uint8), False
+        return self._written
+
+    @written.setter
+    def written(self, mask: torch.Tensor | None) -> None:
+        self._written, self._untouched = mask, False
 
     def allocated(self) -> torch.UntypedStorage:
         """Where its values are; bytes that nothing has written are zero."""
@@ -157,7 +170,7 @@ class Memories:
         memory = self.find(tensor)
         if memory is None:
             memory = self.new(tensor, FROM_ELSEWHERE)
-        if memory.kept is not None and memory.nbytes <= LIMIT and memory.checksum != _checksum(memory.kept[0]):
+        if memory.kept is not None and memory.nbytes <= GIVEN_LIMIT and memory.checksum != _checksum(memory.kept[0]):
             memory.unknown = "a tensor on the CPU, or an array, was changed after the cell had used it"
         return Ref(memory, tensor.dtype, tuple(tensor.size()), tensor.stride(), int(tensor.storage_offset()))
 
@@ -169,9 +182,9 @@ class Memories:
         if real.layout is not torch.strided:
             return fake
         storage, memory = real.untyped_storage(), self.find(fake)
-        if storage.nbytes() > LIMIT:
+        if storage.nbytes() > GIVEN_LIMIT:
             if memory is None:
-                self.new(fake, too_large(storage.nbytes())).kept = real, fake
+                self.new(fake, too_large(storage.nbytes(), GIVEN_LIMIT)).kept = real, fake
             return fake
         if memory is None:
             memory = self.new(fake)
@@ -227,5 +240,5 @@ def unwritable(memory: Memory) -> str:
     return too_large(memory.nbytes) if memory.nbytes > LIMIT else ""
 
 
-def too_large(nbytes: int) -> str:
-    return f"a tensor of {nbytes >> 20} MiB goes into it, and values are followed up to {LIMIT >> 20} MiB"
+def too_large(nbytes: int, limit: int = LIMIT) -> str:
+    return f"a tensor of {nbytes >> 20} MiB goes into it, and values are followed up to {limit >> 20} MiB"
