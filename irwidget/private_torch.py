@@ -80,6 +80,16 @@ NEEDED_TO_UNPICKLE_GRAPHS = "torch._higher_order_ops.triton_kernel_wrap"
 ASSERT_SIZE_STRIDE = "torch._C._dynamo.guards.assert_size_stride"
 """What Inductor's host modules check their inputs with."""
 
+RAW_STREAM = "_cuda_getCurrentRawStream"
+"""What Inductor's host modules import from `native()`; only there where PyTorch is built for CUDA."""
+
+
+def native() -> Any:
+    """PyTorch's native module."""
+    import torch
+
+    return torch._C
+
 
 def __getattr__(name: str) -> Any:
     if name not in NAMES:

@@ -7,6 +7,7 @@ where a GPU rounds. Here such operations are done in float32 and rounded to near
 from __future__ import annotations
 
 import functools
+import traceback
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -96,7 +97,22 @@ def interpret(
     triton_private.knobs().runtime.interpret = True
     function.__call__ = call
     function.__get__ = bound  # methods of aggregates
-    interpreted(_with_closure(kernel.fn)).run(*arguments, grid=grid, warmup=False, **keywords)
+    try:
+        interpreted(_with_closure(kernel.fn)).run(*arguments, grid=grid, warmup=False, **keywords)
+    except Exception as error:
+        if (name := _outside_of_the_interpreter(error)) is None:
+            raise
+        raise NotImplementedError(f"{name} is not executed by Triton's interpreter: a library's for a GPU") from None
+
+
+def _outside_of_the_interpreter(error: BaseException) -> str | None:
+    """The function of a library (libdevice) that an error is about, for only a compiler calls it; None for another."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not frames or "_semantic" not in str(error):
+        return None
+    return getattr(frames[-1].f_locals.get("fn"), "__name__", None)
 
 
 @functools.cache

@@ -114,3 +114,24 @@ def test_what_a_graph_may_write_is_forgotten():
         graph.replay()
         with pytest.raises(Exception, match="a CUDA graph, which is not replayed"):
             known.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arch", "threads", "block", "whole"),
+    [
+        ("sm_75", 1024, 49152, 65536),
+        ("sm_90", 2048, 49152, 233472),
+        ("sm_120", 1536, 49152, 102400),
+        ("gfx950", 2048, 163840, 163840),
+        ("gfx1100", None, 65536, 65536),
+    ],
+)
+def test_properties_are_the_architectures_and_no_others(arch, threads, block, whole):
+    with pretend(find(arch)):
+        found = torch.cuda.get_device_properties(0)
+        from torch._C import _cuda_getCurrentRawStream as raw  # as Inductor's host modules do
+
+        assert raw(0) == torch.cuda.current_stream().cuda_stream
+    assert getattr(found, "max_threads_per_multi_processor", None) == threads
+    assert (found.shared_memory_per_block, found.shared_memory_per_multiprocessor) == (block, whole)
+    assert not hasattr(found, "L2_cache_size")

@@ -63,6 +63,11 @@ def through_address(addresses):
 
 
 @triton.jit
+def by_libdevice(x, out):
+    tl.store(out, tl.extra.cuda.libdevice.fast_expf(tl.load(x)))
+
+
+@triton.jit
 def address_of(x, out):
     tl.store(out, x.to(tl.int64, bitcast=True))
 
@@ -109,6 +114,8 @@ def test_lengths_and_offsets_are_read():
     found = []
 
     def cell():
+        jagged = torch.nested.nested_tensor([torch.zeros(2, 3), torch.zeros(4, 3)], layout=torch.jagged, device="cuda")
+        assert (jagged.sum(dim=1).shape, jagged.offsets().tolist()) == ((2, 3), [0, 2, 6])
         offsets = torch.tensor([0, 256, 500, 1000], dtype=torch.int32, device="cuda")
         lengths = offsets[1:] - offsets[:-1]
         blocks = triton.cdiv(lengths, 64).tolist()
@@ -227,6 +234,10 @@ def _empty(n):
         (
             lambda: address_of[(1,)](_empty(1), x := torch.zeros(1, device="cuda", dtype=torch.int64)) and x.tolist(),
             "address_of computes with addresses, which are others on a GPU",
+        ),
+        (
+            lambda: by_libdevice[(1,)](x := torch.zeros(1, device="cuda"), x) and x.tolist(),
+            "fast_expf is not executed by Triton's interpreter: a library's for a GPU",
         ),
         (_measured, "a launch that a benchmark measures"),
         (_captured, "a CUDA graph"),

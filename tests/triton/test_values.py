@@ -205,6 +205,7 @@ def test_benchmarks_launch_once_and_measure_nothing():
         x = torch.zeros(1, dtype=torch.int32, device="cuda")
         time = triton.testing.do_bench(lambda: (calls.append(1), counts[(1,)](x, 1)))
         low, high = triton.testing.do_bench(lambda: None, quantiles=[0.2, 0.8])
+        assert len(triton.testing.do_bench(lambda: None, return_mode="all")) == 1
         assert time != time
         assert low != low
         assert int(100 / time) == 1
@@ -365,17 +366,33 @@ def test_an_operator_that_takes_functions_gives_tensors_without_values():
 
 def test_a_graph_is_captured_and_torch_compile_is_left_out_with_a_note():
     def cell():
-        x = torch.rand(64, device="cuda")
-        graph = torch.cuda.CUDAGraph()
+        x, y = torch.zeros(2, 64, device="cuda", dtype=torch.int32).unbind()
+        graph, other = torch.cuda.CUDAGraph(), torch.zeros(1, device="cuda", dtype=torch.int32)
+        x = x.clone()
         with torch.cuda.graph(graph):
             add_kernel[(1,)](x, x, x, 64, BLOCK=64)
-        graph.replay()
+            z = x + 1
         torch.compile(lambda x: x * 2)(x)
+        other += y[0]
+        x.zero_()
+        seen.extend([other.item(), x.sum().item()])
+        graph.replay()
+        seen.append(other.item())
+        (z if launches.values else x).tolist()
 
-    launches = frontend.capture(cell, "sm_90")
+    seen = []
+    with frontend.recording("sm_90") as launches:
+        cell()
     assert len(launches) == 1
-    (note,) = launches.diagnostics
-    assert note.message.startswith("torch.compile is left out")
+    compiled, ended, *_ = launches.diagnostics
+    assert compiled.message.startswith("torch.compile is left out")
+    assert "a CUDA graph, which is not replayed, may write it" in ended.message
+    assert seen == [0, 0, 0]
+    with frontend.recording("sm_90", values=True) as launches:
+        cell()
+    assert [note.message.partition(",")[0] for note in launches.diagnostics] == [
+        "the cell was run up to here: a CUDA graph is captured"
+    ]
 
 
 def test_products_of_cublas_are_the_cpus_and_the_rest_is_left_out_with_a_note():

@@ -38,6 +38,7 @@ def machine(
         for name in ("range_push", "range_pop", "mark"):
             stack.enter_context(replaced(torch.cuda.nvtx, name, gpu.no_op()))
         stack.enter_context(replaced(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, gpu.driver(arch)))
+        stack.enter_context(replaced(private_torch.native(), private_torch.RAW_STREAM, lambda device: 0))
         for owner, name, value in cuda.replacements(arch, tell, seeded):
             stack.enter_context(replaced(owner, name, value))
         stack.enter_context(replaced(torch, "set_default_device", lambda device: None))

@@ -32,7 +32,9 @@ def measuring() -> bool:
     return _measuring > 0
 
 
-def not_measured(call: Callable[[], Any], *args: Any, quantiles: Any = None, **options: Any) -> Any:
+def not_measured(
+    call: Callable[[], Any], *args: Any, quantiles: Any = None, return_mode: str = "mean", **options: Any
+) -> Any:
     """Triton's do_bench without a GPU: calls once, and says no time."""
     global _measuring
     _measuring += 1
@@ -40,4 +42,6 @@ def not_measured(call: Callable[[], Any], *args: Any, quantiles: Any = None, **o
         call()
     finally:
         _measuring -= 1
-    return [Unmeasured() for _ in quantiles] if quantiles and len(quantiles) > 1 else Unmeasured()
+    if quantiles and len(quantiles) > 1:
+        return [Unmeasured() for _ in quantiles]
+    return [Unmeasured()] if return_mode == "all" and not quantiles else Unmeasured()

@@ -96,6 +96,8 @@ class Tape:
         self.mode = mode
         self.memories = Memories()
         self.entries: list[Entry] = []
+        self.watching: list[set[Memory]] = []
+        """Sets into which goes what is written: of CUDA graphs that are captured."""
         self.seeded(None)
 
     # --- operations
@@ -233,6 +235,7 @@ class Tape:
     # --- what is left
 
     def add(self, entry: Entry) -> None:
+        self._note_writes(entry.writes)
         for memory in entry.writes:
             memory.pending += 1
         self.entries.append(entry)
@@ -241,8 +244,14 @@ class Tape:
             if len(self.entries) > ENTRIES // 2:
                 self.forget(f"more than {ENTRIES} operations wait to be computed")
 
+    def _note_writes(self, memories: Iterable[Memory]) -> None:
+        for one in self.watching:
+            one.update(memories)
+
     def unknown(self, memories: Iterable[Memory], reason: str) -> None:
         """Have nothing known of memory any more."""
+        memories = list(memories)
+        self._note_writes(memories)
         for memory in memories:
             memory.unknown = reason
 

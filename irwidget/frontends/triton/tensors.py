@@ -41,7 +41,8 @@ class _FakeMode(FakeTensorMode):
     supports_higher_order_operators = True  # flex_attention and others come by __torch_dispatch__, too
 
     def __init__(self) -> None:
-        super().__init__(allow_non_fake_inputs=True)
+        shapes = private_torch.ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
+        super().__init__(allow_non_fake_inputs=True, shape_env=shapes, static_shapes=True)  # nested tensors want some
         self.reader = Reader(self)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
