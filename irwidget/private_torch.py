@@ -318,13 +318,12 @@ def registered_for_cuda(operator: Any) -> Callable[..., Any] | None:
     if not isinstance(operator, OpOverload):
         return None
     namespace, _, name = operator.name().partition("::")
-    if any(key.startswith(f"_native/{name}_") for key in _impls):
-        return None
     of_torch = namespace in ("aten", "prim", "prims")
-    for key in ("CUDA", *(() if of_torch else ("CompositeExplicitAutograd", "AutogradCUDA"))):
-        if f"{namespace}/{name}/{key}" in _impls:
-            return partial(operator._op_dk, getattr(DispatchKey, key))  # pyright: ignore[reportPrivateUsage]
-    return None
+    keys = ("CUDA", *(() if of_torch else ("CompositeExplicitAutograd", "AutogradCUDA")))
+    key = next((key for key in keys if f"{namespace}/{name}/{key}" in _impls), None)
+    if key is None or any(one.startswith(f"_native/{name}_") for one in _impls):
+        return None
+    return partial(operator._op_dk, getattr(DispatchKey, key))  # pyright: ignore[reportPrivateUsage]
 
 
 def is_operator(function: Any) -> bool:
