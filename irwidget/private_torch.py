@@ -80,15 +80,21 @@ NEEDED_TO_UNPICKLE_GRAPHS = "torch._higher_order_ops.triton_kernel_wrap"
 ASSERT_SIZE_STRIDE = "torch._C._dynamo.guards.assert_size_stride"
 """What Inductor's host modules check their inputs with."""
 
-RAW_STREAM = "_cuda_getCurrentRawStream"
-"""What Inductor's host modules import from `native()`; only there where PyTorch is built for CUDA."""
 
+def of_host_modules(empty_strided: Callable[..., Any]) -> list[tuple[Any, str, Any]]:
+    """Modules, names in them, and what stands there on one GPU that is not there: what Inductor's host modules call.
 
-def native() -> Any:
-    """PyTorch's native module."""
+    `empty_strided(size, stride, dtype)` makes its tensors. Some names are only there where PyTorch is built for CUDA.
+    """
     import torch
 
-    return torch._C
+    c, cuda = torch._C, torch.cuda
+    return [
+        (c, "_cuda_getCurrentRawStream", lambda device: 0),
+        (cuda, "_exchange_device", lambda device: 0),
+        (cuda, "_maybe_exchange_device", lambda device: 0),
+        (c._dynamo.guards, "_empty_strided_cuda", empty_strided),
+    ]
 
 
 def __getattr__(name: str) -> Any:

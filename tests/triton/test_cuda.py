@@ -132,6 +132,9 @@ def test_properties_are_the_architectures_and_no_others(arch, threads, block, wh
         from torch._C import _cuda_getCurrentRawStream as raw  # as Inductor's host modules do
 
         assert raw(0) == torch.cuda.current_stream().cuda_stream
+        with torch.cuda._DeviceGuard(0), torch.cuda.device(0):
+            made = torch._C._dynamo.guards._empty_strided_cuda((2, 3), (1, 2), torch.float16)
+        assert (made.shape, made.stride(), made.dtype, made.is_cuda) == ((2, 3), (1, 2), torch.float16, True)
     assert getattr(found, "max_threads_per_multi_processor", None) == threads
     assert (found.shared_memory_per_block, found.shared_memory_per_multiprocessor) == (block, whole)
     assert not hasattr(found, "L2_cache_size")
