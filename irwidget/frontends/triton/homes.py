@@ -43,6 +43,8 @@ class Homes:
         target = self._target(func, args, kwargs)
         if target and self._follows(made):
             made = self._moved(args[0], made, target)
+        elif target == GPU and made is args[0]:  # a tensor that the cell was given: what it writes is not the user's
+            made = made.clone()
         home = target or self._of(args, kwargs)
         named = _asked(args, kwargs) if func not in _MOVES else ""
         for one in pytree.tree_leaves(made):
