@@ -10,7 +10,7 @@ function are run, `--only` a part of a test's name, as `test_core.py::test_dot`.
 
 The second runs the tutorials, each as one cell, and counts them: *whole* (all that it launches is lowered, and the cell
 came to its end), *partly* (kernels are shown, then something was missing), *refused* (the tutorial says that it is not
-for the architecture), *failed*.
+for the architecture), *launches nothing* (as a script: its tests do), *failed*.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def verdict(found: dict[str, Any]) -> str:
     if found["wrong"]:
         return "failed"
     if not found["reason"]:
-        return "whole" if found["lowered"] else "refused"
+        return "whole" if found["lowered"] else "launches nothing"
     if found["lowered"]:
         return "partly"
     refused = found["kind"] in ("RuntimeError", "AssertionError", "SystemExit", "Skipped")

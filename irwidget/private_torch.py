@@ -81,6 +81,22 @@ ASSERT_SIZE_STRIDE = "torch._C._dynamo.guards.assert_size_stride"
 """What Inductor's host modules check their inputs with."""
 
 
+def of_host_modules(empty_strided: Callable[..., Any]) -> list[tuple[Any, str, Any]]:
+    """Modules, names in them, and what stands there on one GPU that is not there: what Inductor's host modules call.
+
+    `empty_strided(size, stride, dtype)` makes its tensors. Some names are only there where PyTorch is built for CUDA.
+    """
+    import torch
+
+    c, cuda = torch._C, torch.cuda
+    return [
+        (c, "_cuda_getCurrentRawStream", lambda device: 0),
+        (cuda, "_exchange_device", lambda device: 0),
+        (cuda, "_maybe_exchange_device", lambda device: 0),
+        (c._dynamo.guards, "_empty_strided_cuda", empty_strided),
+    ]
+
+
 def __getattr__(name: str) -> Any:
     if name not in NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -308,13 +324,12 @@ def registered_for_cuda(operator: Any) -> Callable[..., Any] | None:
     if not isinstance(operator, OpOverload):
         return None
     namespace, _, name = operator.name().partition("::")
-    if any(key.startswith(f"_native/{name}_") for key in _impls):
-        return None
     of_torch = namespace in ("aten", "prim", "prims")
-    for key in ("CUDA", *(() if of_torch else ("CompositeExplicitAutograd", "AutogradCUDA"))):
-        if f"{namespace}/{name}/{key}" in _impls:
-            return partial(operator._op_dk, getattr(DispatchKey, key))  # pyright: ignore[reportPrivateUsage]
-    return None
+    keys = ("CUDA", *(() if of_torch else ("CompositeExplicitAutograd", "AutogradCUDA")))
+    key = next((key for key in keys if f"{namespace}/{name}/{key}" in _impls), None)
+    if key is None or any(one.startswith(f"_native/{name}_") for one in _impls):
+        return None
+    return partial(operator._op_dk, getattr(DispatchKey, key))  # pyright: ignore[reportPrivateUsage]
 
 
 def is_operator(function: Any) -> bool:

@@ -120,11 +120,18 @@ _PARTITIONS = 4
 """Parts of a multiprocessor, each with its share of the registers."""
 
 
-def occupancy(arch: Arch, *, registers: int, shared_memory: int, num_warps: int) -> float | None:
+_TENSOR_COLUMNS = 512
+"""Columns of tensor memory of a multiprocessor, where it has some."""
+
+
+def occupancy(
+    arch: Arch, *, registers: int, shared_memory: int, num_warps: int, tensor_memory: int = 0
+) -> float | None:
     """How much of a multiprocessor's warps are in use when it is full of such blocks, 0 to 1; 0: none fits.
 
-    `registers` are those of one thread, `shared_memory` is in bytes. By the rules of the CUDA Programming Guide:
-    registers come 256 to a warp, shared memory in 128 bytes. None for architectures of which no such table is known.
+    `registers` are those of one thread, `shared_memory` is in bytes, `tensor_memory` in columns. By the rules of the
+    CUDA Programming Guide: registers come 256 to a warp, shared memory in 128 bytes. None for architectures of which no
+    such table is known.
     """
     if not arch.warps:
         return None
@@ -136,6 +143,8 @@ def occupancy(arch: Arch, *, registers: int, shared_memory: int, num_warps: int)
     fits = [arch.blocks, arch.warps // num_warps, warps // num_warps]
     if of_block:
         fits.append(arch.all_shared_memory // of_block)
+    if tensor_memory:
+        fits.append(_TENSOR_COLUMNS // tensor_memory)
     if shared_memory > arch.shared_memory:
         return 0.0
     return min(fits) * num_warps / arch.warps

@@ -7,6 +7,7 @@ where a GPU rounds. Here such operations are done in float32 and rounded to near
 from __future__ import annotations
 
 import functools
+import traceback
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -19,6 +20,10 @@ from irwidget.toolchain import triton_private
 
 class Watch(Protocol):
     """Is told of each access of an interpreted kernel to memory, before it happens: addresses, and bytes at each."""
+
+    def placed(self, pointers: Any) -> Any:
+        """The addresses that are accessed for those that the kernel names."""
+        ...
 
     def read(self, pointers: Any, width: int) -> None: ...
     def write(self, pointers: Any, width: int) -> None: ...
@@ -34,20 +39,24 @@ class _Watched:
         return getattr(self._native, name)
 
     def load(self, pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
+        pointers = self._watch.placed(pointers)
         self._watch.read(_where(pointers, mask), np.dtype(dtype).itemsize)
         return self._native.load(pointers, mask, other, dtype)
 
     def store(self, pointers: Any, values: Any, mask: Any) -> Any:
+        pointers = self._watch.placed(pointers)
         self._watch.write(_where(pointers, mask), values.dtype.itemsize)
         return self._native.store(pointers, values, mask)
 
     def atomic_rmw(self, how: Any, pointers: Any, values: Any, mask: Any, order: Any) -> Any:
+        pointers = self._watch.placed(pointers)
         chosen = _where(pointers, mask)
         self._watch.read(chosen, values.dtype.itemsize)
         self._watch.write(chosen, values.dtype.itemsize)
         return self._native.atomic_rmw(how, pointers, values, mask, order)
 
     def atomic_cas(self, pointers: Any, expected: Any, values: Any, order: Any) -> Any:
+        pointers = self._watch.placed(pointers)
         self._watch.read(pointers, values.dtype.itemsize)
         self._watch.write(pointers, values.dtype.itemsize)
         return self._native.atomic_cas(pointers, expected, values, order)
@@ -88,7 +97,22 @@ def interpret(
     triton_private.knobs().runtime.interpret = True
     function.__call__ = call
     function.__get__ = bound  # methods of aggregates
-    interpreted(_with_closure(kernel.fn)).run(*arguments, grid=grid, warmup=False, **keywords)
+    try:
+        interpreted(_with_closure(kernel.fn)).run(*arguments, grid=grid, warmup=False, **keywords)
+    except Exception as error:
+        if (name := _outside_of_the_interpreter(error)) is None:
+            raise
+        raise NotImplementedError(f"{name} is not executed by Triton's interpreter: a library's for a GPU") from None
+
+
+def _outside_of_the_interpreter(error: BaseException) -> str | None:
+    """The function of a library (libdevice) that an error is about, for only a compiler calls it; None for another."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not frames or "_semantic" not in str(error):
+        return None
+    return getattr(frames[-1].f_locals.get("fn"), "__name__", None)
 
 
 @functools.cache
@@ -125,6 +149,7 @@ def _round_to_nearest(module: Any) -> None:
     for name in COMPUTING:
         setattr(builder, name, _in_single(getattr(builder, name), handle))
     builder.cast_impl = _cast_by_single(builder.cast_impl)
+    builder.get_bf16 = _constant
     builder.create_atomic_rmw = _refusing(builder.create_atomic_rmw)
     builder.create_dot_scaled = _refusing_bfloat16(builder.create_dot_scaled)
     for kind in (module.ReduceOps, module.ScanOps):
@@ -162,6 +187,13 @@ def _in_single(method: Callable[..., Any], handle: Any) -> Callable[..., Any]:
         return builder.cast_impl(made, tl.bfloat16) if made.data.dtype.kind == "f" else handle(made.data, last.dtype)
 
     return computing
+
+
+def _constant(builder: Any, value: float) -> Any:
+    """A number in bfloat16: as Triton's front end makes it, by way of six decimals."""
+    import triton.language as tl
+
+    return builder.cast_impl(builder.get_fp32(float(f"{np.float32(value):f}")), tl.bfloat16)
 
 
 def _cast_by_single(cast: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -114,3 +115,26 @@ def test_what_a_graph_may_write_is_forgotten():
         graph.replay()
         with pytest.raises(Exception, match="a CUDA graph, which is not replayed"):
             known.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arch", "threads", "block", "whole"),
+    [
+        ("sm_75", 1024, 49152, 65536),
+        ("sm_90", 2048, 49152, 233472),
+        ("sm_120", 1536, 49152, 102400),
+        ("gfx950", 2048, 163840, 163840),
+        ("gfx1100", None, 65536, 65536),
+    ],
+)
+def test_properties_are_the_architectures_and_no_others(arch: str, threads: int | None, block: int, whole: int):
+    given: Any = torch
+    with pretend(find(arch)):
+        found = torch.cuda.get_device_properties(0)
+        with given.cuda._DeviceGuard(0), torch.cuda.device(0):  # as Inductor's host modules do
+            assert given._C._cuda_getCurrentRawStream(0) == torch.cuda.current_stream().cuda_stream
+            made = given._C._dynamo.guards._empty_strided_cuda((2, 3), (1, 2), torch.float16)
+        assert (made.shape, made.stride(), made.dtype, made.is_cuda) == ((2, 3), (1, 2), torch.float16, True)
+    assert getattr(found, "max_threads_per_multi_processor", None) == threads
+    assert (found.shared_memory_per_block, found.shared_memory_per_multiprocessor) == (block, whole)
+    assert not hasattr(found, "L2_cache_size")

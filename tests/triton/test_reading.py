@@ -63,6 +63,16 @@ def through_address(addresses):
 
 
 @triton.jit
+def by_libdevice(x, out):
+    tl.store(out, tl.extra.cuda.libdevice.fast_expf(tl.load(x)))
+
+
+@triton.jit
+def address_of(x, out):
+    tl.store(out, x.to(tl.int64, bitcast=True))
+
+
+@triton.jit
 def reverse(x, N: tl.constexpr):
     o = tl.arange(0, N)
     v = tl.load(x + o)
@@ -104,6 +114,8 @@ def test_lengths_and_offsets_are_read():
     found = []
 
     def cell():
+        jagged = torch.nested.nested_tensor([torch.zeros(2, 3), torch.zeros(4, 3)], layout=torch.jagged, device="cuda")
+        assert (jagged.sum(dim=1).shape, jagged.offsets().tolist()) == ((2, 3), [0, 2, 6])
         offsets = torch.tensor([0, 256, 500, 1000], dtype=torch.int32, device="cuda")
         lengths = offsets[1:] - offsets[:-1]
         blocks = triton.cdiv(lengths, 64).tolist()
@@ -175,11 +187,11 @@ class _Moves(torch.autograd.Function):
     def backward(ctx, dy):
         host = dy.cpu()  # of which nobody has said where it is
         dy.zero_()
-        host.sum().item()
+        assert host.sum().item() == 8
 
 
 def _moved():
-    _Moves.apply(torch.zeros(4, requires_grad=True, device="cuda")).sum().backward()
+    (_Moves.apply(torch.zeros(4, requires_grad=True, device="cuda")) * 2).sum().backward()
 
 
 def _changed():
@@ -204,8 +216,9 @@ def _empty(n):
 @pytest.mark.parametrize(
     ("cell", "reason"),
     [
-        (lambda: torch.zeros(LIMIT // 4 + 1, device="cuda").sum().item(), "a tensor of 16 MiB goes into it"),
-        (lambda: torch.nn.Linear(1 << 13, 1 << 10).cuda().weight.sum().item(), "a tensor of 32 MiB"),
+        (lambda: torch.zeros(LIMIT // 4 + 1, device="cuda").sum().item(), "a tensor of 64 MiB goes into it"),
+        (lambda: torch.nn.Linear(1 << 13, 1 << 12).cuda().weight.sum().item(), "a tensor of 128 MiB"),
+        (lambda: _empty(1 << 38).sum().item(), "a tensor of 1048576 MiB goes into it"),  # of which nothing is allocated
         (lambda: _empty(4).sum().item(), "sum: nothing has written all of the tensor that is read"),
         (lambda: _empty(4)[:2].copy_(torch.zeros(2, device="cuda")).new_empty(3).tolist(), "nothing has written"),
         (lambda: torch.zeros(4, device="cuda").copy_(_empty(4)).tolist(), "copy_: nothing has written"),
@@ -216,7 +229,15 @@ def _empty(n):
         ),
         (
             lambda: through_address[(1,)](x := torch.zeros(1, device="cuda", dtype=torch.int64)) and x.tolist(),
-            "a kernel that computes or loads addresses, may have written it",
+            "through_address reaches outside of its tensors",
+        ),
+        (
+            lambda: address_of[(1,)](_empty(1), x := torch.zeros(1, device="cuda", dtype=torch.int64)) and x.tolist(),
+            "address_of computes with addresses, which are others on a GPU",
+        ),
+        (
+            lambda: by_libdevice[(1,)](x := torch.zeros(1, device="cuda"), x) and x.tolist(),
+            "fast_expf is not executed by Triton's interpreter: a library's for a GPU",
         ),
         (_measured, "a launch that a benchmark measures"),
         (_captured, "a CUDA graph"),
@@ -328,24 +349,45 @@ def test_bfloat16_is_computed_and_rounded_as_on_a_gpu(values):
     assert len(launches) == 1
 
 
-def test_what_is_moved_between_cpu_and_gpu_is_copied():
+@pytest.mark.parametrize("values", [False, True])
+def test_what_is_moved_between_cpu_and_gpu_is_copied(values):
+    older = torch.zeros(64, dtype=torch.int32)  # than the cell, and the CPU's
+
     def cell():
+        moved = older.cuda()
+        moved += 1
+        assert (moved.sum().item(), older.sum().item()) == (64, 0)
+        half = torch.empty(128, dtype=torch.int32, device="cuda")
+        half[:64].zero_()
+        unmasked[(1,)](half, half[64:])  # reads what is written, and no more
         host = torch.zeros(64, dtype=torch.int32)
-        x = host.cuda()
+        pinned = host.pin_memory()
+        x = host.to(0)
         before = x.cpu()
-        same = x.to("cuda")
+        same = torch.as_tensor(x, device="cuda").to(torch.device(torch.cuda.current_device()))
         unmasked[(1,)](torch.ones_like(x), x)
         host[0] = 7
-        assert (before.sum().item(), x.sum().item(), same.sum().item(), host.sum().item()) == (0, 64, 64, 7)
-        layer = torch.nn.Linear(2, 2)
+        assert [one.sum().item() for one in (before, x, same, host, pinned)] == [0, 64, 64, 7, 0]
+        array = np.zeros(4)
+        from_array = torch.as_tensor(array, device="cuda")
+        array[0] = 1
+        assert not values or from_array.sum().item() == 0
+        layer = torch.nn.Linear(2, 2).to("cpu")
         copied = copy.deepcopy(x)
         x.zero_()
         assert copied.sum().item() == 64
         weight = layer.weight.tolist()
-        torch.nn.init.zeros_(copy.copy(layer).cuda().weight)
+        torch.nn.init.zeros_(copy.copy(layer).to(0).weight if not values else copy.deepcopy(layer).to(0).weight)
         assert weight != [[0.0] * 2] * 2
+        if values:
+            assert layer.weight.tolist() == weight
+            _moved()
 
-    assert len(frontend.capture(cell, CAN_READ)) == 1
+    with frontend.recording(CAN_READ, values=values) as launches:
+        cell()
+    assert len(launches) == 1
+    said = [one.message for one in launches.diagnostics if "run up to here" in one.message or "chance" in one.message]
+    assert said == []
 
 
 def test_draws_begin_anew_with_each_seed():

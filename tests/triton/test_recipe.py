@@ -255,8 +255,12 @@ def test_every_call_of_a_tuned_kernel_is_shown():
     ],
 )
 def test_occupancy(arch, registers, shared, warps, expected):
-    found = triton_archs.occupancy(triton_archs.find(arch), registers=registers, shared_memory=shared, num_warps=warps)
+    arch = triton_archs.find(arch)
+    found = triton_archs.occupancy(arch, registers=registers, shared_memory=shared, num_warps=warps)
     assert found == expected
+    if found:  # of 512 columns of tensor memory two blocks have 256, and another has none
+        used = {"registers": registers, "shared_memory": shared, "num_warps": warps}
+        assert triton_archs.occupancy(arch, **used, tensor_memory=256) == min(found, 2 * warps / arch.warps)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Cells whose tensors have values: launches are executed by Triton's interpreter."""
 
+import copy
 import re
 
 import pytest
@@ -142,12 +143,32 @@ def test_only_the_configuration_that_is_shown_is_executed():
     assert tuned.best_config.num_warps == 1
 
 
-def test_addresses_in_a_tensor_lead_to_the_tensors():
-    with frontend.recording("sm_90", values=True):
-        targets = [torch.zeros(1, device="cuda") for _ in range(3)]
-        where = torch.tensor([target.data_ptr() for target in targets], device="cuda")
-        through_pointers[(1,)](where, 3)
-    assert [target.item() for target in targets] == [1.0, 2.0, 3.0]
+@pytest.mark.parametrize("values", [False, True])
+def test_addresses_in_a_tensor_lead_to_the_tensors(values):
+    seen = []
+
+    def cell():
+        targets = [torch.zeros(3, device="cuda") for _ in range(3)]
+        targets.append(torch.zeros(8)[2:])  # of the CPU
+        other, gone = torch.ones(2, device="cuda"), torch.zeros(3, device="cuda").data_ptr()
+        where = torch.tensor([4 + target.data_ptr() for target in targets], device="cuda")
+        through_pointers[(1,)](where, 4)
+        assert torch.empty(0, device="cuda").data_ptr() == 0
+        assert torch.tensor(0, device="cuda").data_ptr() % 16 == 0
+        seen.extend([*(target[:3].tolist() for target in targets), other.tolist()])
+        if not values:  # nothing is there any more; with values, there may be
+            through_pointers[(1,)](torch.tensor([targets[0].data_ptr(), gone], device="cuda"), 2)
+            seen.append(other.tolist())
+            targets[1].tolist()
+
+    with frontend.recording("sm_90", values=values) as launches:
+        cell()
+    assert seen == [[0, number, 0] for number in (1, 2, 3, 4)] + [[1, 1]] * (1 if values else 2)
+    ended = [note.message for note in launches.diagnostics if "the cell was run up to here" in note.message]
+    assert [values, *("through_pointers reaches outside of its tensors" in one for one in ended)] in (
+        [True],
+        [False, True],
+    )
 
 
 def test_a_crash_of_the_interpreter_ends_the_cell_and_keeps_what_was_launched():
@@ -185,9 +206,10 @@ def test_benchmarks_launch_once_and_measure_nothing():
         x = torch.zeros(1, dtype=torch.int32, device="cuda")
         time = triton.testing.do_bench(lambda: (calls.append(1), counts[(1,)](x, 1)))
         low, high = triton.testing.do_bench(lambda: None, quantiles=[0.2, 0.8])
+        assert len(triton.testing.do_bench(lambda: None, return_mode="all")) == 1
         assert time != time
         assert low != low
-        assert int(100 / time) == 1
+        assert int(100 / copy.deepcopy(time)) == 1
         assert f"{2 * high:.1f}" == "nan"
         assert x.item() == 0
 
@@ -294,8 +316,11 @@ def test_operators_of_the_users_own_launch_their_kernels():
             cell()
         assert [launch.name for launch in launches] == ["fused", "add_kernel", "add_kernel"]  # in half only once
         assert [one.equal for launch in launches for one in launch.compared] == [True] * values
-        said = [] if values else ["Triton's interpreter executed 3 launches"]
+        said = ["fused reads memory that nothing" if values else "Triton's interpreter executed 3 launches"]
         assert [one for one, note in zip(said, launches.diagnostics, strict=True) if one not in note.message] == []
+        if values:  # and what is compared after that is not known to be right
+            doubts = [one.doubt for launch in launches for one in launch.compared]
+            assert [one.partition(" (")[0] for one in doubts] == ["fused reads memory that nothing has written"]
 
 
 def test_functions_registered_for_cuda_launch_their_kernels():
@@ -342,17 +367,33 @@ def test_an_operator_that_takes_functions_gives_tensors_without_values():
 
 def test_a_graph_is_captured_and_torch_compile_is_left_out_with_a_note():
     def cell():
-        x = torch.rand(64, device="cuda")
-        graph = torch.cuda.CUDAGraph()
+        x, y = torch.zeros(2, 64, device="cuda", dtype=torch.int32).unbind()
+        graph, other = torch.cuda.CUDAGraph(), torch.zeros(1, device="cuda", dtype=torch.int32)
+        x = x.clone()
         with torch.cuda.graph(graph):
             add_kernel[(1,)](x, x, x, 64, BLOCK=64)
-        graph.replay()
+            z = x + 1
         torch.compile(lambda x: x * 2)(x)
+        other += y[0]
+        x.zero_()
+        seen.extend([other.item(), x.sum().item()])
+        graph.replay()
+        seen.append(other.item())
+        (z if launches.values else x).tolist()
 
-    launches = frontend.capture(cell, "sm_90")
+    seen = []
+    with frontend.recording("sm_90") as launches:
+        cell()
     assert len(launches) == 1
-    (note,) = launches.diagnostics
-    assert note.message.startswith("torch.compile is left out")
+    compiled, ended, *_ = launches.diagnostics
+    assert compiled.message.startswith("torch.compile is left out")
+    assert "a CUDA graph, which is not replayed, may write it" in ended.message
+    assert seen == [0, 0, 0]
+    with frontend.recording("sm_90", values=True) as launches:
+        cell()
+    assert [note.message.partition(",")[0] for note in launches.diagnostics] == [
+        "the cell was run up to here: a CUDA graph is captured"
+    ]
 
 
 def test_products_of_cublas_are_the_cpus_and_the_rest_is_left_out_with_a_note():

@@ -151,6 +151,7 @@ def numbers(trace: Trace) -> dict[str, Any]:
         found["waves"] = facts["occupancy"]
     elif "registers" in facts:
         used = {"registers": facts["registers"], "shared_memory": found["shared_memory"]}
+        used["tensor_memory"] = facts.get("tensor_memory", 0)
         found["occupancy"] = occupancy(find(facts["arch"]), num_warps=facts["num_warps"], **used)
     counts: dict[str, int] = {}
     for language in ("ptx", "amdgcn", "sass"):

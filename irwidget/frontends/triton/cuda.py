@@ -13,8 +13,9 @@ import torch
 from irwidget.errors import UnsupportedError
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.generators import DefaultGenerator, Seeded, random
-from irwidget.frontends.triton.gpu import CUDA, capability, forget_all, no_op
+from irwidget.frontends.triton.gpu import CUDA, capability, followed, no_op
 from irwidget.frontends.triton.measuring import Unmeasured
+from irwidget.frontends.triton.memory import Memory
 from irwidget.toolchain.triton_archs import Arch
 
 
@@ -68,20 +69,39 @@ class _CudaGraph:
     """torch.cuda.CUDAGraph without a GPU: what is launched while it is captured is launched, once."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
+        self._captured: set[Memory] = set()
+        self._forget = True
+        """Whether nobody has said what it captures."""
 
     def replay(self) -> None:
-        """Forgets what is known of tensors. Raises NotExecuted where all have values."""
-        if not forget_all(_GRAPH):
+        """Forgets what it writes. Raises NotExecuted where all tensors have values."""
+        tape = followed()
+        if tape is None:
             raise NotExecuted("a CUDA graph is not replayed without a GPU")
+        if self._forget:
+            tape.forget(_GRAPH)
+        tape.unknown(self._captured, _GRAPH)
 
     def capture_begin(self, *args: Any, **kwargs: Any) -> None:
-        pass
+        self._forget = False
+        if (tape := followed()) is not None:
+            tape.watching.append(self._captured)
 
     def capture_end(self) -> None:
-        forget_all(_GRAPH)
+        """Forgets what was written. Raises NotExecuted where all tensors have values: here it was executed."""
+        tape = followed()
+        if tape is None:
+            raise NotExecuted("a CUDA graph is captured, which writes nothing on a GPU, and here what it captures did")
+        self.leave()
+        tape.unknown(self._captured, _GRAPH)
 
-    reset = capture_begin
+    def leave(self) -> None:
+        """What is written from now on is not captured."""
+        if (tape := followed()) is not None:
+            tape.watching = [one for one in tape.watching if one is not self._captured]
+
+    def reset(self) -> None:
+        pass
 
     def pool(self) -> tuple[int, int]:
         return 0, 0
@@ -96,12 +116,15 @@ class _Captures:
     @contextlib.contextmanager
     def graph(self, cuda_graph: Any = None, *args: Any, **kwargs: Any) -> Generator[Any]:
         """torch.cuda.graph without a GPU."""
+        captured = cuda_graph if isinstance(cuda_graph, _CudaGraph) else _CudaGraph()
+        captured.capture_begin()
         self._depth += 1
         try:
             yield cuda_graph
         finally:
             self._depth -= 1
-            forget_all(_GRAPH)
+            captured.leave()
+        captured.capture_end()
 
     def capturing(self) -> bool:
         return self._depth > 0
@@ -123,24 +146,29 @@ class _Runtime:
         raise NotThere(f"{name} is a function of CUDA's runtime, and there is no GPU")
 
 
+_MEMORY = 80 << 30
+"""Bytes: as much as code without limits of its own needs, of no GPU in particular."""
+
+
 def _properties(arch: Arch) -> _Properties:
+    cdna = arch.name in ("gfx90a", "gfx942", "gfx950")
+    known = {"max_threads_per_multi_processor": 2048 if cdna else arch.warps * arch.warp_size}
     return _Properties(
         name=_name(arch),
         major=capability(arch)[0],
         minor=capability(arch)[1],
         gcnArchName=arch.name,
         multi_processor_count=arch.multiprocessors,
-        total_memory=80 << 30,
+        total_memory=_MEMORY,
         warp_size=arch.warp_size,
-        shared_memory_per_block=48 << 10,
+        shared_memory_per_block=arch.shared_memory if arch.backend == "hip" else 48 << 10,
         shared_memory_per_block_optin=arch.shared_memory,
-        shared_memory_per_multiprocessor=arch.shared_memory,
+        shared_memory_per_multiprocessor=arch.all_shared_memory or arch.shared_memory,
         regs_per_multiprocessor=arch.registers,
-        max_threads_per_multi_processor=2048,
         max_threads_per_block=1024,
         is_integrated=False,
         is_multi_gpu_board=False,
-        L2_cache_size=50 << 20,
+        **{name: value for name, value in known.items() if value},
     )
 
 
@@ -184,7 +212,7 @@ def torch_cuda(
         "get_stream_from_external": lambda data_ptr, device=None: _Stream(),
         "get_sync_debug_mode": lambda: 0,
         "get_allocator_backend": lambda: "native",
-        "mem_get_info": lambda device=None: (80 << 30, 80 << 30),
+        "mem_get_info": lambda device=None: (_MEMORY, _MEMORY),
         "memory_stats": lambda device=None: collections.defaultdict(Unmeasured),
         "device": _nothing(),
         "device_of": _nothing(),

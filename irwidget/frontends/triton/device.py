@@ -9,7 +9,7 @@ Everything is put back at the end.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -38,6 +38,8 @@ def machine(
         for name in ("range_push", "range_pop", "mark"):
             stack.enter_context(replaced(torch.cuda.nvtx, name, gpu.no_op()))
         stack.enter_context(replaced(triton_private.driver_config(), triton_private.ACTIVE_DRIVER, gpu.driver(arch)))
+        for owner, name, value in private_torch.of_host_modules(_empty_strided):
+            stack.enter_context(replaced(owner, name, value))
         for owner, name, value in cuda.replacements(arch, tell, seeded):
             stack.enter_context(replaced(owner, name, value))
         stack.enter_context(replaced(torch, "set_default_device", lambda device: None))
@@ -50,6 +52,10 @@ def machine(
         stack.enter_context(replaced(torch.version, "hip", "6.4" if arch.backend == "hip" else None))
         stack.enter_context(replaced(torch.version, "cuda", None if arch.backend == "hip" else "13.0"))
         yield
+
+
+def _empty_strided(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty_strided(tuple(size), tuple(stride), dtype=dtype, device="cuda")
 
 
 @contextlib.contextmanager

@@ -94,6 +94,8 @@ class _TritonKernel(KernelBegun):
         executed = f"{target.name} is not executed"
         if not compared:
             return not_checked(f"{executed}, and the cell compares nothing with what {trace.name} wrote")
+        if doubt := next((one.doubt for one in compared if one.doubt), ""):
+            return not_checked(f"{executed}, and {doubt}")
         wrong = next((one for one in compared if not one.equal), None)
         if wrong is None:
             lines = ", ".join(dict.fromkeys(f"line {one.place.line}" for one in compared if one.place))

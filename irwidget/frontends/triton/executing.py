@@ -10,13 +10,15 @@ import contextlib
 import gc
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from irwidget.frontends.triton.failures import NotExecuted
+from irwidget.frontends.triton.memory import Memories, Memory
+from irwidget.frontends.triton.reached import Reached
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.frontends.triton.stand_ins import tensors
 from irwidget.toolchain import forked, processes, triton_interpreter
@@ -32,7 +34,11 @@ class InterpreterRun:
 
     written: Mapping[int, bytes]
     """The storages that differ from before, by address."""
+    masks: Mapping[int, bytes]
+    """Which bytes of storages are written now, by address, where not all were."""
     printed: str
+    doubts: tuple[str, ...]
+    """What leaves its results to chance."""
 
 
 def execute(
@@ -44,9 +50,13 @@ def execute(
     *,
     seconds: float | None = None,
     memory: int | None = None,
+    memories: Memories | None = None,
+    doubt: Callable[[str], None] = lambda _: None,
 ) -> list[torch.UntypedStorage]:
     """Run a launch on the values of its tensors and write what it writes into them. Returns the changed storages.
 
+    `memories` knows which of their bytes are written; `doubt` is told what leaves results to chance: that it reads
+    the others, or outside of its tensors.
     `seconds` (60 when None) and `memory` (bytes) limit it. Raises NotExecuted when the interpreter does not know what
     the kernel uses, the copy crashes, or a limit is met; the tensors are then as they were.
     """
@@ -57,7 +67,7 @@ def execute(
         raise NotExecuted(f"{name} is launched without a grid{where}")
     limit = seconds or SECONDS
     with as_it_is():
-        storages = _storages((*arguments, *keywords.values()))
+        storages = _storages((*arguments, *keywords.values()), memories or Memories())
         try:
             ran = forked.call(
                 lambda: _run(kernel, arguments, keywords, tuple(grid), storages),
@@ -78,9 +88,25 @@ def execute(
         except Exception as error:
             raise NotExecuted(f"Triton's interpreter does not execute {name}: {_reason(error)}{where}") from error
         for address, data in ran.written.items():
-            _flat(storages[address]).copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+            _flat(storages[address].storage).copy_(_from_bytes(data))
+        for address, data in ran.masks.items():
+            storages[address].memory.mark_as_written(_from_bytes(data))
     sys.stdout.write(ran.printed)
-    return [storages[address] for address in ran.written]
+    for one in ran.doubts:
+        doubt(f"{one}{where}: its results there are left to chance")
+    return [storages[address].storage for address in ran.written]
+
+
+@dataclass(frozen=True)
+class _Reachable:
+    """Memory that a kernel may reach."""
+
+    storage: torch.UntypedStorage
+    memory: Memory
+
+
+def _from_bytes(data: bytes) -> torch.Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
 
 def _flat(storage: torch.UntypedStorage) -> torch.Tensor:
@@ -98,19 +124,21 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".strip().partition("\n")[0]
 
 
-def _storages(values: Sequence[Any]) -> dict[int, torch.UntypedStorage]:
+def _storages(values: Sequence[Any], memories: Memories) -> dict[int, _Reachable]:
     """The memory that a kernel may reach through its arguments, by address.
 
     Addresses that are numbers, or lie in tensors, may lead to any tensor that there is.
     """
-    found: dict[int, torch.UntypedStorage] = {}
+    found: dict[int, _Reachable] = {}
     given = [tensor for value in values for tensor in tensors(value)]
     wide = any(tensor.dtype in (torch.int64, torch.uint64) for tensor in given)
     if wide or any(isinstance(value, int) and value >= 1 << 32 for value in values):
         given += [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]
     for tensor in given:
         if tensor.layout is torch.strided and tensor.device.type == "cpu" and tensor.untyped_storage().nbytes():
-            found[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage()
+            storage = tensor.untyped_storage()
+            memory = memories.find(tensor) or Memory(None, storage.nbytes())
+            found[storage.data_ptr()] = _Reachable(storage, memory)
     return found
 
 
@@ -119,14 +147,20 @@ def _run(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
     grid: tuple[int, ...],
-    storages: Mapping[int, torch.UntypedStorage],
+    storages: Mapping[int, _Reachable],
 ) -> InterpreterRun:
     """What the copy does."""
-    before = {address: _bytes(storage) for address, storage in storages.items()}
+    before = {address: _bytes(one.storage) for address, one in storages.items()}
+    doubts: dict[str, None] = {}
+    for one in storages.values():
+        one.memory.real = one.storage
+    memories = [one.memory for one in storages.values()]
+    incomplete = {address: mask for address, one in storages.items() if (mask := one.memory.written) is not None}
     printed = io.StringIO()
+    reached = Reached(kernel.__name__, memories, memories, doubts.setdefault)
     with contextlib.redirect_stdout(printed):
-        triton_interpreter.interpret(kernel, arguments, keywords, grid)
-    after = {address: _bytes(storage) for address, storage in storages.items()}
-    return InterpreterRun(
-        {address: data for address, data in after.items() if data != before[address]}, printed.getvalue()
-    )
+        triton_interpreter.interpret(kernel, arguments, keywords, grid, watch=reached)
+    after = {address: _bytes(one.storage) for address, one in storages.items()}
+    written = {address: data for address, data in after.items() if data != before[address]}
+    masks = {address: mask.numpy().tobytes() for address, mask in incomplete.items()}
+    return InterpreterRun(written, masks, printed.getvalue(), tuple(doubts))

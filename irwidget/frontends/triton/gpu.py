@@ -10,6 +10,7 @@ import torch
 
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.measuring import not_measured
+from irwidget.frontends.triton.tape import Tape
 from irwidget.private_torch import FakeTensor
 from irwidget.toolchain import triton_private
 from irwidget.toolchain.triton_archs import Arch
@@ -95,14 +96,19 @@ def capability(arch: Arch) -> tuple[int, int]:
     return int(digits[:-2]), int(digits[-2], 16)
 
 
+def followed() -> Tape | None:
+    """The tape of what happens to tensors without values; None where tensors have values."""
+    tensor = torch.empty(0)
+    mode: Any = tensor.fake_mode if isinstance(tensor, FakeTensor) else None
+    return None if mode is None else mode.reader.tape
+
+
 def forget_all(reason: str) -> bool:
     """Have nothing known of any tensor, where something unseen may have written; False where tensors have values."""
-    tensor = torch.empty(0)
-    if isinstance(tensor, FakeTensor):
-        mode: Any = tensor.fake_mode
-        mode.reader.tape.forget(reason)
-        return True
-    return False
+    tape = followed()
+    if tape is not None:
+        tape.forget(reason)
+    return tape is not None
 
 
 class VendorLibrary:

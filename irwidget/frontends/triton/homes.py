@@ -1,4 +1,4 @@
-"""Which tensors without values a GPU would have and which the CPU: what is moved between them is copied.
+"""Which tensors a GPU would have and which the CPU: what is moved between them is copied.
 
 All of them are on the CPU here, where `x.cuda()` is `x` itself: a kernel that writes to one would write to the other.
 """
@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from irwidget.frontends.triton.memory import Memories
+from irwidget.frontends.triton.ledger import GPU, HOST
+from irwidget.frontends.triton.memory import Memories, Memory
 from irwidget.private_torch import FakeTensor, pytree
 
-GPU, HOST = "cuda", "cpu"
-_MOVES = {torch.Tensor.cuda: GPU, torch.Tensor.cpu: HOST, torch.Tensor.to: ""}
+_MOVES = {torch.Tensor.cuda: GPU, torch.Tensor.cpu: HOST, torch.Tensor.to: "", torch.as_tensor: "", torch.asarray: ""}
 _DEVICE = re.compile(r"(cuda|cpu)(:\d+)?")
 
 
@@ -29,21 +29,28 @@ def _asked(args: Any, kwargs: Mapping[str, Any]) -> str:
 
 
 class Homes:
-    """Where the memory of tensors would be on a machine with a GPU."""
+    """Where the memory of tensors would be on a machine with a GPU.
 
-    def __init__(self, memories: Memories) -> None:
+    Tensors that `memories` follows have no values (`fake`), or all of them; the others are the CPU's.
+    """
+
+    def __init__(self, memories: Memories, *, fake: bool) -> None:
         self._memories = memories
+        self._fake = fake
 
     def settle(self, func: Any, args: Any, kwargs: Mapping[str, Any], made: Any) -> Any:
         """What a call of `func` gives, once it is noted where that is: a copy where the call moves a tensor."""
         target = self._target(func, args, kwargs)
-        if target and isinstance(made, FakeTensor) and isinstance(args[0], torch.Tensor):
+        if target and self._follows(made):
             made = self._moved(args[0], made, target)
+        elif target == GPU and made is args[0]:  # a tensor that the cell was given: what it writes is not the user's
+            made = made.clone()
         home = target or self._of(args, kwargs)
+        named = _asked(args, kwargs) if func not in _MOVES else ""
         for one in pytree.tree_leaves(made):
-            memory = self._memories.find(one) if isinstance(one, FakeTensor) else None
-            if memory is not None and not memory.home:
-                memory.home = home
+            memory = self._memory(one)
+            if memory is not None and (named or not memory.home):
+                memory.home = named or home
         return made
 
     def _target(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> str:
@@ -52,14 +59,25 @@ class Homes:
         like = [one for one in (*args[1:], kwargs.get("other")) if isinstance(one, torch.Tensor)]
         return _MOVES[func] or _asked(args[1:], kwargs) or (self._of(like, {}) if like else "")
 
-    def _moved(self, given: torch.Tensor, made: FakeTensor, target: str) -> torch.Tensor:
+    def _moved(self, given: Any, made: torch.Tensor, target: str) -> torch.Tensor:
         """A tensor on another device: a copy of its own, where it is not known to be there already."""
-        memory, before = self._memories.find(made), self._home(given)
-        copied = isinstance(given, FakeTensor) and self._memories.find(given) is not memory
-        if memory is None or before == target or copied:
+        memory, of_given = self._memory(made), self._memory(given)
+        if memory is None:
+            return made
+        if not isinstance(given, torch.Tensor):  # an array, whose memory it has
+            return made.clone() if target == GPU else made
+        before = self._home(given)
+        if of_given is not None and of_given is not memory:
+            memory.home = target
+            return made
+        if before == target:
             return made
         if before:
-            return made.clone()
+            made = made.clone()
+            memory = self._memory(made)
+            if memory is not None:
+                memory.home = target
+            return made
         memory.moved = True
         return made
 
@@ -72,7 +90,21 @@ class Homes:
         return GPU if GPU in found else "" if "" in found else HOST
 
     def _home(self, tensor: torch.Tensor) -> str:
-        if not isinstance(tensor, FakeTensor):
-            return HOST
-        memory = self._memories.find(tensor)
-        return memory.home if memory is not None else ""
+        memory = self._memory(tensor)
+        home = memory.home if memory is not None else ""
+        return home if self._fake and self._follows(tensor) else home or HOST
+
+    def _follows(self, value: Any) -> bool:
+        if self._fake:
+            return isinstance(value, FakeTensor)
+        return type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided
+
+    def _memory(self, value: Any) -> Memory | None:
+        """What is known of a tensor's memory; one with values that was not met before is the CPU's."""
+        if not self._follows(value):
+            return None
+        found = self._memories.find(value)
+        if found is None and not self._fake:
+            found = self._memories.new(value)
+            found.home = HOST
+        return found

@@ -27,6 +27,8 @@ class LaunchComparison:
     equal: bool
     said: str = ""
     """In what they differ."""
+    doubt: str = ""
+    """Why what launches have written before is left to chance."""
 
 
 @dataclass(frozen=True)

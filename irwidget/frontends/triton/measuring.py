@@ -9,7 +9,7 @@ from typing import Any
 class Unmeasured(float):
     """A time that nobody has measured: not a number, but one where code makes an integer of it, as a count of runs."""
 
-    def __new__(cls) -> Unmeasured:
+    def __new__(cls, *_: object) -> Unmeasured:  # a copy of one, too
         return super().__new__(cls, "nan")
 
     def _with(self, other: Any) -> Unmeasured:
@@ -32,7 +32,9 @@ def measuring() -> bool:
     return _measuring > 0
 
 
-def not_measured(call: Callable[[], Any], *args: Any, quantiles: Any = None, **options: Any) -> Any:
+def not_measured(
+    call: Callable[[], Any], *args: Any, quantiles: Any = None, return_mode: str = "mean", **options: Any
+) -> Any:
     """Triton's do_bench without a GPU: calls once, and says no time."""
     global _measuring
     _measuring += 1
@@ -40,4 +42,6 @@ def not_measured(call: Callable[[], Any], *args: Any, quantiles: Any = None, **o
         call()
     finally:
         _measuring -= 1
-    return [Unmeasured() for _ in quantiles] if quantiles and len(quantiles) > 1 else Unmeasured()
+    if quantiles and len(quantiles) > 1:
+        return [Unmeasured() for _ in quantiles]
+    return [Unmeasured()] if return_mode == "all" and not quantiles else Unmeasured()

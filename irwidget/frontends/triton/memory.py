@@ -13,8 +13,15 @@ from irwidget.errors import UnsupportedError
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.private_torch import FakeTensor, FakeTensorMode, StorageWeakRef
 
-LIMIT = 1 << 24
-"""Bytes that memory may have whose values are followed: 4 Mi numbers of 32 bits."""
+LIMIT = 1 << 26
+"""Bytes that memory may have whose values are followed: 16 Mi numbers of 32 bits."""
+GIVEN_LIMIT = 1 << 24
+"""The same, of tensors that have values themselves: they are looked at each time that they are used."""
+FROM_ELSEWHERE = "the tensor comes from where values are not followed"
+_FIRST_ADDRESS = 1 << 44
+"""From here on lie tensors without values, for host code that asks: far from all that a process has."""
+_ALIGNED = 512
+"""Bytes that CUDA's allocator of torch aligns to."""
 
 
 class NoValue(UnsupportedError):
@@ -29,8 +36,9 @@ class Memory:
         self.nbytes = nbytes
         self.real: torch.UntypedStorage | None = None
         """The values; none where nothing was executed yet that writes it."""
-        self.written: torch.Tensor | None = None
-        """Which of the bytes of `real` anything has written; None where all are."""
+        self._written: torch.Tensor | None = None
+        self._untouched = False
+        """Whether nothing has written any of it."""
         self.failed = ""
         """Why `real` does not have the values that executed operations gave."""
         self.unknown = unknown
@@ -43,6 +51,8 @@ class Memory:
         """Where a machine with a GPU would have it: `cuda`, `cpu`; empty where that is not known."""
         self.moved = False
         """Whether it stands for memory of the GPU and of the CPU at once, so that nothing may write it."""
+        self.address = 0
+        """Where it begins by what host code was told (`data_ptr`); 0 where nobody asked."""
         self.kept: Any = None
         """What has to live as long as the recording."""
         self.checksum = 0
@@ -53,8 +63,21 @@ class Memory:
         return self.weak is None or self.kept is not None or not self.weak.expired()
 
     def uninitialized(self) -> None:
-        """No byte of it is written."""
-        self.written = torch.zeros(self.nbytes, dtype=torch.uint8)
+        """No byte of it is written; of memory that is too large this is not followed."""
+        self._untouched = self.nbytes <= LIMIT
+        if not self._untouched:
+            self.unknown = too_large(self.nbytes)
+
+    @property
+    def written(self) -> torch.Tensor | None:
+        """Which of the bytes of `real` anything has written, one number a byte; None where all are."""
+        if self._untouched:  # made when somebody looks: of most memory that nothing has written, nobody does
+            self._written, self._untouched = torch.zeros(self.nbytes, dtype=torch.uint8), False
+        return self._written
+
+    @written.setter
+    def written(self, mask: torch.Tensor | None) -> None:
+        self._written, self._untouched = mask, False
 
     def allocated(self) -> torch.UntypedStorage:
         """Where its values are; bytes that nothing has written are zero."""
@@ -65,8 +88,11 @@ class Memory:
     def mark(self, written: torch.Tensor) -> None:
         """Note that bytes were written, of which `written`, one of bytes, is a view of the mask."""
         written.fill_(1)
-        if self.written is not None and bool(self.written.all()):
-            self.written = None
+        self.mark_as_written(self.written)
+
+    def mark_as_written(self, mask: torch.Tensor | None) -> None:
+        """Note which bytes are written, one number a byte; None: all."""
+        self.written = None if mask is None or bool(mask.all()) else mask
 
     def take(self, real: torch.UntypedStorage) -> None:
         """Have these values, all of them."""
@@ -117,6 +143,7 @@ class Memories:
     def __init__(self) -> None:
         self._known: dict[int, Memory] = {}
         self._limit = 256
+        self._next_address = _FIRST_ADDRESS
 
     def __iter__(self) -> Any:
         return iter(list(self._known.values()))
@@ -142,8 +169,8 @@ class Memories:
             raise NoValue("sparse, conjugated and negated tensors are not followed")
         memory = self.find(tensor)
         if memory is None:
-            memory = self.new(tensor, "the tensor comes from where values are not followed")
-        if memory.kept is not None and memory.nbytes <= LIMIT and memory.checksum != _checksum(memory.kept[0]):
+            memory = self.new(tensor, FROM_ELSEWHERE)
+        if memory.kept is not None and memory.nbytes <= GIVEN_LIMIT and memory.checksum != _checksum(memory.kept[0]):
             memory.unknown = "a tensor on the CPU, or an array, was changed after the cell had used it"
         return Ref(memory, tensor.dtype, tuple(tensor.size()), tensor.stride(), int(tensor.storage_offset()))
 
@@ -155,9 +182,9 @@ class Memories:
         if real.layout is not torch.strided:
             return fake
         storage, memory = real.untyped_storage(), self.find(fake)
-        if storage.nbytes() > LIMIT:
+        if storage.nbytes() > GIVEN_LIMIT:
             if memory is None:
-                self.new(fake, too_large(storage.nbytes())).kept = real, fake
+                self.new(fake, too_large(storage.nbytes(), GIVEN_LIMIT)).kept = real, fake
             return fake
         if memory is None:
             memory = self.new(fake)
@@ -167,6 +194,21 @@ class Memories:
         memory.kept = real, fake
         return fake
 
+    def address(self, tensor: torch.Tensor, mode: FakeTensorMode) -> int:
+        """Where a tensor begins; launches find its memory by that from now on. Raises NoValue for one of no memory."""
+        followed = tensor if isinstance(tensor, FakeTensor) else self._given(tensor, mode)
+        memory = self.find(followed) or self.new(followed, FROM_ELSEWHERE)
+        if memory.kept is not None:
+            memory.address = int(memory.kept[0].untyped_storage().data_ptr())
+        elif not memory.address and memory.nbytes:  # torch has none for a tensor of no elements
+            memory.address = self._next_address
+            self._next_address += -(-(memory.nbytes + 1) // _ALIGNED) * _ALIGNED
+        return memory.address + int(followed.storage_offset()) * tensor.dtype.itemsize if memory.nbytes else 0
+
+    def with_address(self) -> list[Memory]:
+        """What a kernel may reach that is given addresses as numbers."""
+        return [one for one in self if one.address and one.alive()]
+
     def has_met(self, real: torch.Tensor) -> bool:
         """Whether operations or launches have used the memory of a real tensor."""
         return any(one.kept is not None and one.kept[0].data_ptr() == real.data_ptr() for one in self)
@@ -174,7 +216,8 @@ class Memories:
     def let_go(self) -> None:
         """Keep no tensor of the user's alive any longer."""
         for memory in self:
-            memory.kept = None
+            if memory.kept is not None:  # whose place may be another's soon
+                memory.kept, memory.address = None, 0
         self._known = {key: one for key, one in self._known.items() if one.alive()}
 
 
@@ -197,5 +240,5 @@ def unwritable(memory: Memory) -> str:
     return too_large(memory.nbytes) if memory.nbytes > LIMIT else ""
 
 
-def too_large(nbytes: int) -> str:
-    return f"a tensor of {nbytes >> 20} MiB goes into it, and values are followed up to {LIMIT >> 20} MiB"
+def too_large(nbytes: int, limit: int = LIMIT) -> str:
+    return f"a tensor of {nbytes >> 20} MiB goes into it, and values are followed up to {limit >> 20} MiB"

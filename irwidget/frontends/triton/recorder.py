@@ -16,13 +16,14 @@ from irwidget.frontends.triton.captured import CapturedKernel
 from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.kernels import kernels
 from irwidget.frontends.triton.launch import Launch
+from irwidget.frontends.triton.ledger import LEDGER
 from irwidget.frontends.triton.reading import SECONDS, Reading
 from irwidget.frontends.triton.references import References, left_out
 from irwidget.frontends.triton.scopes import replaced
 from irwidget.frontends.triton.specialization import specialize
-from irwidget.frontends.triton.stand_ins import stand_in
+from irwidget.frontends.triton.stand_ins import is_address, stand_in
 from irwidget.frontends.triton.tensors import fake_mode
-from irwidget.frontends.triton.writes import reaches_anything, written
+from irwidget.frontends.triton.writes import looks_at_addresses, reaches_anything, written
 from irwidget.toolchain import triton_private, triton_settings
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
@@ -82,11 +83,23 @@ class Launches(list[Launch]):
         launch = captured.launch
         began = time.monotonic()
         written = execute(
-            kernel, args, kwargs, self._grid or (), _calling_line(), seconds=self.seconds, memory=self.memory
+            kernel,
+            args,
+            kwargs,
+            self._grid or (),
+            _calling_line(),
+            seconds=self.seconds,
+            memory=self.memory,
+            memories=LEDGER.memories,
+            doubt=self._doubt,
         )
         if self.seconds is not None:
             self.seconds = max(0.1, self.seconds - (time.monotonic() - began))
         self.references.wrote(launch.compared, written)
+
+    def _doubt(self, reason: str) -> None:
+        self.remark(reason)
+        self.references.doubted(reason)
 
     def note(self, kernel: Any, args: tuple[Any, ...], grid: Any, kwargs: Mapping[str, Any]) -> CapturedKernel:
         """Note a launch; compiles it to TTIR, so that an error is raised at the line that launches.
@@ -138,16 +151,19 @@ class Launches(list[Launch]):
     def on_tape(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Note what was launched last where host code may read what it writes."""
         special, source = captured.launch.compiled()
-        tape = fake_mode().reader.tape
         ttir = str(source.data)
-        if special.gluon or reaches_anything(ttir):
-            what = "a Gluon kernel" if special.gluon else "a kernel that computes or loads addresses"
-            tape.forget(f"{kernel.__name__}, {what}, may have written it")
-            return
         problem = "" if self.reading.interpret else "launches are not executed (--no-interpret)"
-        if measuring.measuring():
+        if special.gluon:
+            problem = f"{kernel.__name__}, a Gluon kernel, may have written it"
+        elif looks_at_addresses(ttir):
+            problem = f"{kernel.__name__} computes with addresses, which are others on a GPU"
+        elif measuring.measuring():
             problem = "a launch that a benchmark measures, which is not executed, may have written it"
-        tape.launch(kernel, args, kwargs, self._grid, _calling_line(), written(ttir), problem)
+        by_address = reaches_anything(ttir) or any(map(is_address, (*args, *kwargs.values())))
+        through = None if special.gluon else written(ttir)
+        fake_mode().reader.tape.launch(
+            kernel, args, kwargs, self._grid, _calling_line(), through, problem, by_address=by_address
+        )
 
     def _compile(self, launch: Launch) -> None:
         began = time.monotonic()

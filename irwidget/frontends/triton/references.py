@@ -56,11 +56,16 @@ class References:
 
     def __init__(self) -> None:
         self._written: dict[int, tuple[torch.UntypedStorage, list[LaunchComparison]]] = {}
+        self._doubt = ""
 
     def wrote(self, compared: list[LaunchComparison], storages: Sequence[torch.UntypedStorage]) -> None:
         """A launch has written these; comparisons with them go to its list. The last that wrote is what is compared."""
         for storage in storages:
             self._written[storage.data_ptr()] = storage, compared  # held, so that no other tensor has its address
+
+    def doubted(self, reason: str) -> None:
+        """What launches write from now on may be left to chance."""
+        self._doubt = self._doubt or reason
 
     @contextlib.contextmanager
     def watched(self, place: Callable[[], Location | None]) -> Generator[None]:
@@ -76,10 +81,10 @@ class References:
             try:
                 result = compare(*args, **kwargs)
             except AssertionError as error:
-                self._note(args, kwargs, LaunchComparison(place(), False, " ".join(str(error).split())))
+                self._note(args, kwargs, LaunchComparison(place(), False, " ".join(str(error).split()), self._doubt))
                 raise
             words = "" if result is None or result else f"{compare.__name__} says no"
-            self._note(args, kwargs, LaunchComparison(place(), not words, words))
+            self._note(args, kwargs, LaunchComparison(place(), not words, words, self._doubt))
             return result
 
         return noting

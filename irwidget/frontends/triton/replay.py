@@ -16,6 +16,7 @@ import torch
 
 from irwidget.devices import CPU
 from irwidget.frontends.triton.memory import Memory, NoValue, Ref
+from irwidget.frontends.triton.reached import Reached
 from irwidget.frontends.triton.rebuilding import mapped
 from irwidget.frontends.triton.scopes import as_it_is
 from irwidget.frontends.triton.tape import Entry, Launched, Operation
@@ -222,57 +223,11 @@ def _execute(entry: Launched) -> None:
             raise NoValue(memory.failed)
     args = tuple(mapped(one, Ref.tensor) for one in entry.arguments)
     kwargs: Mapping[str, Any] = {name: mapped(one, Ref.tensor) for name, one in entry.keywords.items()}
-    reached = _Reached(entry)
+    reached = Reached(entry.name, entry.reads, entry.writes, _refuse)
     triton_interpreter.interpret(entry.kernel, args, kwargs, entry.grid, watch=reached)
     reached.settle()
 
 
-class _Reached:
-    """Looks at what a kernel reads and writes: nothing but its tensors, and of these only what was written."""
-
-    def __init__(self, entry: Launched) -> None:
-        import numpy
-
-        self.np: Any = numpy
-        self.name = entry.name
-        self.memories = sorted(dict.fromkeys(entry.reads), key=lambda one: one.allocated().data_ptr())
-        self.memories = [one for one in self.memories if one.nbytes]
-        self.written = set(entry.writes)
-        self.starts = numpy.array([one.allocated().data_ptr() for one in self.memories], dtype=numpy.uint64)
-        self.masks = [None if one.written is None else one.written.numpy() for one in self.memories]
-
-    def read(self, pointers: Any, width: int) -> None:
-        """The addresses that one operation reads, `width` bytes each. Raises NoValue."""
-        for number, offsets in self._places(pointers, width):
-            mask = self.masks[number]
-            if mask is not None and not all(mask[offsets + byte].all() for byte in range(width)):
-                raise NoValue(f"{self.name} reads memory that nothing has written")
-
-    def write(self, pointers: Any, width: int) -> None:
-        """Those that one writes. Raises NoValue."""
-        for number, offsets in self._places(pointers, width):
-            if self.memories[number] not in self.written:
-                raise NoValue(f"{self.name} writes where its TTIR does not")
-            mask = self.masks[number]
-            if mask is not None:
-                for byte in range(width):
-                    mask[offsets + byte] = 1
-
-    def _places(self, pointers: Any, width: int) -> Iterable[tuple[int, Any]]:
-        """The memories that addresses lie in, by number, with the offsets there."""
-        np = self.np
-        flat = np.asarray(pointers, dtype=np.uint64).reshape(-1)
-        if flat.size == 0:
-            return
-        found = np.searchsorted(self.starts, flat, side="right").astype(np.int64) - 1
-        for number in np.unique(found):
-            offsets = (flat[found == number] - self.starts[number]).astype(np.int64) if number >= 0 else None
-            if offsets is None or offsets.max() + width > self.memories[number].nbytes:
-                raise NoValue(f"{self.name} reaches outside of its tensors")
-            yield int(number), offsets
-
-    def settle(self) -> None:
-        """Note what was written."""
-        for memory in self.memories:
-            if memory.written is not None and bool(memory.written.all()):
-                memory.written = None
+def _refuse(reason: str) -> None:
+    """Raises NoValue: what a kernel does in doubt has no values."""
+    raise NoValue(reason)

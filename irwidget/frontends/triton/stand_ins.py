@@ -109,3 +109,12 @@ def tensors(value: Any) -> list[torch.Tensor]:
         return [tensor for one in value for tensor in tensors(one)]  # pyright: ignore[reportUnknownVariableType]
     base = getattr(value, "base", None)
     return [] if base is None else tensors(base)
+
+
+def is_address(value: Any) -> bool:
+    """Whether an argument is, or holds, an object that has an address and is no tensor."""
+    import torch
+
+    if isinstance(value, tuple | list):
+        return any(map(is_address, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return hasattr(value, "data_ptr") and not isinstance(value, torch.Tensor) and not hasattr(value, "base")

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from irwidget import private_torch
+from irwidget.frontends.triton.ledger import EMPTY
 from irwidget.frontends.triton.memory import Memories, Memory, NoValue, Ref, unwritable
 from irwidget.frontends.triton.rebuilding import mapped
 from irwidget.frontends.triton.scopes import as_it_is
@@ -21,7 +22,6 @@ from irwidget.trace import Location
 
 ENTRIES = 20_000
 """How many operations may wait for somebody to read what they compute."""
-_EMPTY = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split())
 _OVERWRITING = frozenset(
     "copy_ zero_ fill_ uniform_ normal_ bernoulli_ random_ exponential_ geometric_ cauchy_ log_normal_".split()
 )
@@ -96,6 +96,8 @@ class Tape:
         self.mode = mode
         self.memories = Memories()
         self.entries: list[Entry] = []
+        self.watching: list[set[Memory]] = []
+        """Sets into which goes what is written: of CUDA graphs that are captured."""
         self.seeded(None)
 
     # --- operations
@@ -134,7 +136,7 @@ class Tape:
             if step.name == "resize_":
                 self.unknown((one.memory for one in step.written), "resize_ is not followed")
             return
-        if step.name in _EMPTY and not step.problem:
+        if step.name in EMPTY and not step.problem:
             for memory in fresh:
                 memory.uninitialized()
             return
@@ -178,10 +180,13 @@ class Tape:
         place: Location | None,
         written: frozenset[str] | None,
         problem: str = "",
+        *,
+        by_address: bool = False,
     ) -> None:
         """Note a launch that writes through the parameters `written`; through any where that is None.
 
-        `problem` says why the interpreter cannot execute it.
+        With `by_address` it may read and write all memory whose address host code was told, too. `problem` says why
+        the interpreter cannot execute it.
         """
         refs: dict[str, list[Ref]] = {}
         names = [*kernel.arg_names, *(f"#{number}" for number in range(len(arguments)))]
@@ -196,8 +201,10 @@ class Tape:
         except NoValue as reason:
             self.forget(str(reason))
             return
-        every = [one.memory for found in refs.values() for one in found]
+        told = self.memories.with_address() if by_address else []
+        every = [one.memory for found in refs.values() for one in found] + told
         writes = [one.memory for name, found in refs.items() for one in found if written is None or name in written]
+        writes += told
         problem = problem or next((one.unknown for one in every if one.unknown), "")
         problem = problem or next(filter(None, map(unwritable, writes)), "")
         if problem:
@@ -228,6 +235,7 @@ class Tape:
     # --- what is left
 
     def add(self, entry: Entry) -> None:
+        self._note_writes(entry.writes)
         for memory in entry.writes:
             memory.pending += 1
         self.entries.append(entry)
@@ -236,8 +244,14 @@ class Tape:
             if len(self.entries) > ENTRIES // 2:
                 self.forget(f"more than {ENTRIES} operations wait to be computed")
 
+    def _note_writes(self, memories: Iterable[Memory]) -> None:
+        for one in self.watching:
+            one.update(memories)
+
     def unknown(self, memories: Iterable[Memory], reason: str) -> None:
         """Have nothing known of memory any more."""
+        memories = list(memories)
+        self._note_writes(memories)
         for memory in memories:
             memory.unknown = reason
 

@@ -22,6 +22,7 @@ from irwidget.frontends.triton.asserted import by_an_assert
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.gpu import CUDA
 from irwidget.frontends.triton.homes import Homes
+from irwidget.frontends.triton.ledger import LEDGER
 from irwidget.frontends.triton.memory import NoValue
 from irwidget.frontends.triton.reading import Reader, Reading
 from irwidget.frontends.triton.references import not_compared
@@ -40,7 +41,8 @@ class _FakeMode(FakeTensorMode):
     supports_higher_order_operators = True  # flex_attention and others come by __torch_dispatch__, too
 
     def __init__(self) -> None:
-        super().__init__(allow_non_fake_inputs=True)
+        shapes = private_torch.ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
+        super().__init__(allow_non_fake_inputs=True, shape_env=shapes, static_shapes=True)  # nested tensors want some
         self.reader = Reader(self)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -115,9 +117,12 @@ class _Pretend(TorchFunctionMode):
     def __init__(self, fake: _FakeMode | _Inside) -> None:
         super().__init__()
         self.fake = fake
-        self.homes = Homes(fake.reader.tape.memories) if isinstance(fake, _FakeMode) else None
+        without_values = isinstance(fake, _FakeMode)
+        self.homes = Homes(fake.reader.tape.memories if without_values else LEDGER.memories, fake=without_values)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.device or (func is torch.Tensor.to and not self.fake.depth):
+            args, kwargs = _by_name(args, kwargs, 0 if func is torch.device else 1)
         if self.fake.depth or func is torch.device:
             return func(*args, **(kwargs or {}))
         answer = _ANSWERS.get(func)
@@ -126,13 +131,15 @@ class _Pretend(TorchFunctionMode):
         if func is torch.Tensor.cuda:
             func, kwargs = torch.Tensor.to, {"device": "cuda"}
             args = args[:1]
+        elif func is torch.Tensor.pin_memory:  # a copy, of the CPU's
+            func, args, kwargs = torch.Tensor.clone, args[:1], {}
         self.fake.depth += 1  # inside torch's Python functions tensors are where they really are
         try:
             args, kwargs = autocast.cast(func, args, kwargs or {})
             redirected = isinstance(self.fake, _Inside) and private_torch.is_operator(func)
             with _OnTheGPU(self) if redirected else contextlib.nullcontext():
                 made = func(*[on_cpu(arg) for arg in args], **on_cpu_kwargs(kwargs))
-                return made if self.homes is None else self.homes.settle(func, args, kwargs, made)
+                return self.homes.settle(func, args, kwargs, made)
         except Exception as error:
             frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
             if func not in _COMPARING or not failures.needs_values(error) or not by_an_assert(frame):
@@ -168,7 +175,6 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.is_cuda.__get__: lambda tensor: True,  # pyright: ignore[reportAttributeAccessIssue]
     torch.Tensor.get_device: lambda tensor: 0,
     torch.Tensor.is_cpu.__get__: lambda tensor: False,  # pyright: ignore[reportAttributeAccessIssue]
-    torch.Tensor.pin_memory: lambda tensor, *args, **kwargs: tensor,
     torch.Tensor.data_ptr: lambda tensor: _address(tensor),
     torch.Tensor.__repr__: lambda tensor, *args, **kwargs: _text(tensor, *args, **kwargs),
     torch.Tensor.__format__: lambda tensor, form: _formatted(tensor, form),
@@ -178,19 +184,41 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def _address(tensor: torch.Tensor) -> int:
-    from irwidget.frontends.triton.stand_ins import stand_in
+def _by_name(args: tuple[Any, ...], kwargs: Any, place: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with `cuda:0` for the number of a device, which there is none of: at a place, or called `device`."""
 
-    if not isinstance(tensor, FakeTensor):
-        with as_it_is():
-            return tensor.data_ptr()
-    with DisableTorchFunction():
-        return stand_in(tensor).address
+    def named(value: Any) -> Any:
+        return torch.device("cuda", value) if type(value) is int else value
+
+    kwargs = {key: named(value) if key == "device" else value for key, value in (kwargs or {}).items()}
+    return (*args[:place], *map(named, args[place : place + 1]), *args[place + 1 :]), kwargs
+
+
+def _moving(to: Callable[..., Any]) -> Callable[..., Any]:
+    """Module.to that takes the number of a device."""
+
+    def moved(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = _by_name(args, kwargs, 0)
+        return to(module, *args, **kwargs)
+
+    return moved
+
+
+def _address(tensor: torch.Tensor) -> int:
+    """Where a tensor is: one without values at an address of its own, by which launches find it."""
+    fake = isinstance(tensor, FakeTensor) or isinstance(torch.empty(0), FakeTensor)
+    with as_it_is():
+        if fake:
+            with contextlib.suppress(NoValue):
+                return fake_mode().reader.tape.memories.address(tensor, fake_mode())
+        LEDGER.all_written(tensor)
+        return tensor.data_ptr()
 
 
 def _array(how: str, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     """A tensor as NumPy's, by its method `how`; what is written into the array is not seen here."""
     tensor = _with_values(tensor)
+    LEDGER.all_written(tensor)
     with as_it_is():
         return getattr(tensor, how)(*args, **kwargs)
 
@@ -281,6 +309,7 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
     with ExitStack() as stack:
         mode = _Pretend(fake)
         stack.enter_context(autocast.as_on_a_gpu())
+        stack.enter_context(replaced(torch.nn.Module, "to", _moving(torch.nn.Module.to)))
         stack.enter_context(replaced(BackwardCFunction, "apply", _outside(mode, BackwardCFunction.apply)))
         if isinstance(fake, _FakeMode):
             stack.enter_context(replaced(torch.nn.Module, "_apply", _apply))
@@ -301,5 +330,8 @@ def on_a_gpu(*, values: bool, reading: Reading | None = None) -> Generator[None]
             for name, getter in shown.items():
                 stack.enter_context(replaced(FakeTensor, name, property(getter)))
             stack.enter_context(fake)
+        else:
+            stack.callback(LEDGER.end)
+            stack.enter_context(LEDGER)
         stack.enter_context(mode)
         yield

@@ -60,6 +60,11 @@ def reaches_anything(ttir: str) -> bool:
     return "tt.int_to_ptr" in ttir or "ptr<!tt.ptr" in ttir
 
 
+def looks_at_addresses(ttir: str) -> bool:
+    """Whether a kernel makes numbers of pointers, so that what it computes may depend on where memory lies."""
+    return "tt.ptr_to_int" in ttir
+
+
 def _functions(ttir: str) -> dict[str, _Function]:
     found: dict[str, _Function] = {}
     current = _Function([])

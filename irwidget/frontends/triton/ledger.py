@@ -1,0 +1,77 @@
+"""What is known of the memory of tensors that have values (`--run`): which bytes are written, which machine has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from irwidget import private_torch
+from irwidget.frontends.triton.memory import Memories, Memory, Ref
+from irwidget.private_torch import DisableTorchFunction, TorchDispatchMode, pytree
+
+EMPTY = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split())
+"""Operators that give memory which nothing has written."""
+GPU, HOST = "cuda", "cpu"
+
+
+class Ledger(TorchDispatchMode):
+    """Sees each operation of PyTorch's, those of gradients too, as a cell runs it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.memories = Memories()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        with DisableTorchFunction():
+            self._note(func, args, kwargs or {}, made)
+        return made
+
+    def _note(self, func: Any, args: Any, kwargs: Any, made: Any) -> None:
+        for memory, ref in self._known(private_torch.written_arguments(func, args, kwargs)):
+            if ref.is_whole():
+                memory.written = None
+            elif (mask := ref.mask()) is not None:
+                memory.mark(mask)
+        new = [one for one in _plain(made) if self.memories.find(one) is None]
+        if not new:
+            return
+        on_gpu = any(memory.home == GPU for memory, _ in self._known((args, kwargs)))
+        for one in new:
+            if self.memories.find(one) is None:  # of two that share one
+                memory = self.memories.new(one)
+                memory.home = GPU if on_gpu else ""
+                if str(func.__name__).partition(".")[0] in EMPTY:
+                    memory.uninitialized()
+
+    def _known(self, values: Any) -> Iterable[tuple[Memory, Ref]]:
+        for one in _plain(values):
+            memory = self.memories.find(one)
+            if memory is not None:
+                yield memory, Ref(memory, one.dtype, tuple(one.shape), one.stride(), int(one.storage_offset()))
+
+    def all_written(self, tensor: torch.Tensor) -> None:
+        """Something that is not seen may write the memory of a tensor, as NumPy does."""
+        for memory, _ in self._known(tensor):
+            memory.written = None
+
+    def end(self) -> None:
+        """The cell has ended: what is done to its tensors now is not seen."""
+        for memory in self.memories:
+            memory.written = None
+
+
+def _plain(values: Any) -> list[torch.Tensor]:
+    """The tensors that are places in memory."""
+    leaves = pytree.tree_leaves(values)
+    return [
+        one
+        for one in leaves
+        if type(one) in (torch.Tensor, torch.nn.Parameter) and one.layout is torch.strided and one.device.type == "cpu"
+    ]
+
+
+LEDGER = Ledger()
+"""One for all cells, which may use each other's tensors."""

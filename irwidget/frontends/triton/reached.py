@@ -1,0 +1,84 @@
+"""What a kernel that the interpreter executes reads and writes: only its tensors, and of these what was written?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from irwidget.frontends.triton.memory import Memory
+
+
+class Reached:
+    """Looks at each access of a kernel to memory; `doubt` is told what leaves its result to chance.
+
+    The kernel, called `name`, may access `memories`, and write `writable` of them.
+    """
+
+    def __init__(
+        self, name: str, memories: Iterable[Memory], writable: Iterable[Memory], doubt: Callable[[str], None]
+    ) -> None:
+        import numpy
+
+        self.np: Any = numpy
+        self.name = name
+        self.doubt = doubt
+        self.memories = sorted(dict.fromkeys(memories), key=lambda one: one.allocated().data_ptr())
+        self.memories = [one for one in self.memories if one.nbytes]
+        self.writable = set(writable)
+        self.starts = self._numbers(one.allocated().data_ptr() for one in self.memories)
+        self.masks = [None if one.written is None else one.written.numpy() for one in self.memories]
+        told = sorted((one for one in self.memories if one.address), key=lambda one: one.address)
+        self.told_starts = self._numbers(one.address for one in told)
+        """Where memory begins by what host code was told."""
+        self.told_ends = self._numbers(one.address + one.nbytes for one in told)
+        self.told_places = self._numbers(one.allocated().data_ptr() for one in told)
+
+    def _numbers(self, values: Iterable[int]) -> Any:
+        return self.np.array([*values], dtype=self.np.uint64)
+
+    def placed(self, pointers: Any) -> Any:
+        """Addresses in this process for those that host code was told; others as they are."""
+        if not self.told_starts.size:
+            return pointers
+        np = self.np
+        given = np.asarray(pointers, dtype=np.uint64)
+        number = np.maximum(np.searchsorted(self.told_starts, given, side="right").astype(np.int64) - 1, 0)
+        inside = (given >= self.told_starts[number]) & (given < self.told_ends[number])
+        return np.where(inside, given - self.told_starts[number] + self.told_places[number], given)
+
+    def read(self, pointers: Any, width: int) -> None:
+        """The addresses that one operation reads, `width` bytes each."""
+        for number, offsets in self._places(pointers, width):
+            mask = self.masks[number]
+            if mask is not None and not all(mask[offsets + byte].all() for byte in range(width)):
+                self.doubt(f"{self.name} reads memory that nothing has written")
+
+    def write(self, pointers: Any, width: int) -> None:
+        """Those that one writes."""
+        for number, offsets in self._places(pointers, width):
+            if self.memories[number] not in self.writable:
+                self.doubt(f"{self.name} writes where its TTIR does not")
+            mask = self.masks[number]
+            if mask is not None:
+                for byte in range(width):
+                    mask[offsets + byte] = 1
+
+    def _places(self, pointers: Any, width: int) -> Iterable[tuple[int, Any]]:
+        """The memories that addresses lie in, by number, with the offsets there."""
+        np = self.np
+        flat = np.asarray(pointers, dtype=np.uint64).reshape(-1)
+        if flat.size == 0:
+            return
+        found = np.searchsorted(self.starts, flat, side="right").astype(np.int64) - 1
+        for number in np.unique(found):
+            offsets = (flat[found == number] - self.starts[number]).astype(np.int64)
+            inside = (offsets + width <= self.memories[number].nbytes) & (number >= 0)
+            if not inside.all():
+                self.doubt(f"{self.name} reaches outside of its tensors")
+            if inside.any():
+                yield int(number), offsets[inside]
+
+    def settle(self) -> None:
+        """Note what was written."""
+        for memory in self.memories:
+            memory.mark_as_written(memory.written)
