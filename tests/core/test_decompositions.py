@@ -10,6 +10,7 @@ import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImpor
 from torch import nn
 
 import irwidget
+from irwidget.frontends import decompositions_integers
 from irwidget.frontends.erfc import erfc
 
 BAGS = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9, 1]), torch.tensor([0, 4, 4, 7])
@@ -84,11 +85,20 @@ def test_windows_reach_stablehlo() -> None:
 
 
 def powers(x: torch.Tensor) -> Any:
-    return x**0, x**1, x**3, x.int() ** 6, x.float() ** 3
+    numbers = x**0, x**1, x**3, x.int() ** 6, x.float() ** 3, x.abs() ** 0.5, (x > 0) ** 2, x.abs() ** x.float()
+    byte = x.to(torch.int8)
+    return *numbers, x << x % 3, byte[:, None] ** byte, 3 ** byte.to(torch.uint8)
+
+
+@pytest.mark.parametrize("kind", [torch.int64, torch.int32, torch.uint8])
+def test_powers_by_tensors_are_those_of_eager(kind: torch.dtype) -> None:
+    x, exponents = torch.arange(-5, 6).to(kind), torch.tensor([0, 1, 2, 7, 63, 64, -1, -2, 2**40 + 1]).to(kind)
+    power = decompositions_integers.TABLE[torch.ops.aten.pow.Tensor_Tensor]
+    assert torch.equal(power(x[:, None], exponents), x[:, None] ** exponents)
 
 
 def test_powers_of_integers() -> None:
-    low = irwidget.lower(powers, torch.arange(-3, 4), to="linalg_on_tensors_mlir", timeout=120, check=True)
+    low = irwidget.lower(powers, torch.arange(-3, 66, 5), to="linalg_on_tensors_mlir", timeout=120, check=True)
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
@@ -213,7 +223,18 @@ def products(x: torch.Tensor, i: torch.Tensor) -> Any:
     )
 
 
-@pytest.mark.parametrize("model", [orders, writes, numbers, products])
+def signs(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """What torch-mlir lowers to something else: true is -1 there, 200 of a byte -56, a mean of integers near zero."""
+    yes, byte = x > 0, (i * 77).to(torch.uint8)
+    ordered = yes.sort(1, descending=True).values, byte.sort(), byte.topk(2), byte.kthvalue(4)
+    added = yes.scatter_add(0, i[None] % 2, ~yes), yes.index_add(0, i[:2] * 0, yes[2:])
+    means = [i.scatter_reduce(0, i // 2, i - 9, "mean", include_self=kept) for kept in (True, False)]
+    bags = nn.functional.embedding_bag(i, x, i[2:3], mode="sum", per_sample_weights=x[0])
+    near = torch.isclose(i, i + yes[0], 0.3), torch.isclose(yes, ~yes), torch.isclose(i, i + yes[0], 0, 0)
+    return *ordered, *added, *means, bags, *near, x[0, 0].nonzero()
+
+
+@pytest.mark.parametrize("model", [orders, writes, numbers, products, signs])
 def test_what_torch_mlir_lacks_below_is_decomposed(model: Any) -> None:
     torch.manual_seed(1)
     inputs = torch.randn(4, 4), torch.tensor([1, 3, 0, 2])

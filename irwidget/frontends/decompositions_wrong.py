@@ -1,0 +1,98 @@
+"""Operators that torch-mlir lowers to something else than PyTorch computes, in terms of others.
+
+Most are of unsigned elements that it takes for signed ones: true is -1 there, and 200 of a byte -56.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from irwidget.frontends.decompositions_bytes import value_of, wide
+
+aten: Any = torch.ops.aten
+
+
+def _is_unsigned(x: Any, *_: Any) -> bool:
+    return value_of(x).dtype in (torch.bool, torch.uint8)
+
+
+def _sort(operator: Any) -> Callable[..., Any]:
+    """As numbers of 32 bits."""
+
+    def made(x: Any, *how: Any, **named: Any) -> Any:
+        if not _is_unsigned(x):
+            return NotImplemented
+        values, places = operator(_as_numbers(x), *how, **named)
+        return values.to(x.dtype), places
+
+    return made
+
+
+def _as_numbers(x: Any) -> Any:
+    return x.to(torch.int32) if x.dtype == torch.bool else wide(x)
+
+
+def _is_truth(x: Any, *_: Any) -> bool:
+    return value_of(x).dtype == torch.bool
+
+
+def _scatter_add(x: Any, dim: int, index: Any, values: Any) -> Any:
+    """Of truths: a count of them."""
+    if not _is_truth(x):
+        return NotImplemented
+    return aten.scatter_add.default(x.to(torch.int32), dim, index, values.to(torch.int32)) != 0
+
+
+def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """Of truths that are added: a count of them."""
+    if not _adds_truths(x, indices, values, accumulate):
+        return NotImplemented
+    return aten.index_put.default(x.to(torch.int32), indices, values.to(torch.int32), accumulate) != 0
+
+
+def _adds_truths(x: Any, _: Any, __: Any, accumulate: bool = False, *___: Any) -> bool:
+    return accumulate and _is_truth(x)
+
+
+def _mean(x: Any, dim: int, index: Any, values: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """Of integers, rounded down; torch-mlir rounds towards zero."""
+    if not _is_mean_of_integers(x, dim, index, values, reduce):
+        return NotImplemented
+    parts = (x, values), (torch.ones_like(x), torch.ones_like(values))
+    total, count = (
+        aten.scatter_reduce.two(old, dim, index, new, "sum", include_self=include_self) for old, new in parts
+    )
+    return torch.div(total, count, rounding_mode="floor")
+
+
+def _is_mean_of_integers(x: Any, _: Any, __: Any, ___: Any, reduce: str, *____: Any) -> bool:
+    return reduce == "mean" and not value_of(x).dtype.is_floating_point
+
+
+def _has_weights(*given: Any) -> bool:
+    """Whether a bag of embeddings has a weight for each of its elements, which torch-mlir leaves out."""
+    return len(given) > _WEIGHTS and given[_WEIGHTS] is not None
+
+
+_WEIGHTS = 6
+"""The place of these among the arguments."""
+_SORTS = (aten.sort.default, aten.sort.stable, aten.topk.default, aten.kthvalue.default)
+_INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
+TABLE: dict[Any, Callable[..., Any]] = {
+    **{operator: _sort(operator) for operator in _SORTS},
+    aten.scatter_add.default: _scatter_add,
+    aten.scatter_reduce.two: _mean,
+    **dict.fromkeys(_INDEX_PUTS, _index_put),
+}
+"""By operator."""
+TAKES: dict[Any, Callable[..., bool]] = {
+    **dict.fromkeys(_SORTS, _is_unsigned),
+    aten.scatter_add.default: _is_truth,
+    aten.scatter_reduce.two: _is_mean_of_integers,
+    **dict.fromkeys(_INDEX_PUTS, _adds_truths),
+    **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
+}
+"""Whether an operator of the table is taken apart for some arguments."""
