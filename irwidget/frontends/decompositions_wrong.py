@@ -5,7 +5,7 @@ Most are of unsigned elements that it takes for signed ones: true is -1 there, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -33,6 +33,71 @@ def _sort(operator: Any) -> Callable[..., Any]:
 
 def _as_numbers(x: Any) -> Any:
     return x.to(torch.int32) if x.dtype == torch.bool else wide(x)
+
+
+_COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+def _overloads(names: Sequence[str]) -> list[Any]:
+    """Of a tensor with another, and with a number."""
+    return [getattr(getattr(aten, name), overload) for name in names for overload in ("Tensor", "Scalar")]
+
+
+def _is_byte(x: Any, *_: Any) -> bool:
+    value = value_of(x)
+    return isinstance(value, torch.Tensor) and value.dtype == torch.uint8
+
+
+def _of_bytes(x: Any, y: Any, *_: Any) -> bool:
+    return _is_byte(x) or _is_byte(y)
+
+
+def _leaves_bytes(x: Any, y: Any, *_: Any) -> bool:
+    """Whether bytes become something else with what they are computed with."""
+    return _of_bytes(x, y) and torch.result_type(value_of(x), value_of(y)) != torch.uint8
+
+
+def _widened(operator: Any, takes: Callable[..., bool], kind: Callable[..., Any]) -> Callable[..., Any]:
+    """Of bytes as numbers of 32 bits, of the dtype that `kind` says it has."""
+
+    def made(*given: Any, **how: Any) -> Any:
+        if not takes(*given):
+            return NotImplemented
+        found = operator(*map(wide, given), **how)
+        return found.to(kind(*given)) if kind(*given) else found
+
+    return made
+
+
+def _kind_of_both(x: Any, y: Any, *_: Any) -> torch.dtype:
+    return torch.result_type(x, y)
+
+
+def _kind_of_quotient(x: Any, y: Any, *_: Any) -> torch.dtype:
+    kind = torch.result_type(x, y)
+    return kind if kind.is_floating_point else torch.get_default_dtype()
+
+
+def _its_own(*_: Any) -> None:
+    return None
+
+
+def _abs(x: Any) -> Any:
+    return x.clone() if _is_byte(x) else NotImplemented
+
+
+def _truth(operator: Any) -> Callable[..., Any]:
+    """Of bytes: of whether they are zero."""
+    return lambda x: operator(x != 0).to(torch.uint8) if _is_byte(x) else NotImplemented
+
+
+_BYTES: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
+    **dict.fromkeys(_overloads(_COMPARED), (_of_bytes, _its_own)),
+    **dict.fromkeys(_overloads(("add", "sub", "mul")), (_leaves_bytes, _kind_of_both)),
+    **dict.fromkeys(_overloads(("div",)), (_of_bytes, _kind_of_quotient)),
+    **dict.fromkeys((aten.sum.default, aten.sum.dim_IntList), (_is_byte, _its_own)),
+}
+"""Operators that see what a byte is, whether they are taken apart, and which dtype they then have."""
 
 
 def _is_truth(x: Any, *_: Any) -> bool:
@@ -86,6 +151,9 @@ TABLE: dict[Any, Callable[..., Any]] = {
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: _mean,
     **dict.fromkeys(_INDEX_PUTS, _index_put),
+    **{operator: _widened(operator, *how) for operator, how in _BYTES.items()},
+    aten.abs.default: _abs,
+    **{operator: _truth(operator) for operator in (aten.any.default, aten.all.default)},
 }
 """By operator."""
 TAKES: dict[Any, Callable[..., bool]] = {
@@ -94,5 +162,7 @@ TAKES: dict[Any, Callable[..., bool]] = {
     aten.scatter_reduce.two: _is_mean_of_integers,
     **dict.fromkeys(_INDEX_PUTS, _adds_truths),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
+    **{operator: takes for operator, (takes, _) in _BYTES.items()},
+    **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), _is_byte),
 }
 """Whether an operator of the table is taken apart for some arguments."""

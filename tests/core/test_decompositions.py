@@ -231,7 +231,9 @@ def signs(x: torch.Tensor, i: torch.Tensor) -> Any:
     means = [i.scatter_reduce(0, i // 2, i - 9, "mean", include_self=kept) for kept in (True, False)]
     bags = nn.functional.embedding_bag(i, x, i[2:3], mode="sum", per_sample_weights=x[0])
     near = torch.isclose(i, i + yes[0], 0.3), torch.isclose(yes, ~yes), torch.isclose(i, i + yes[0], 0, 0)
-    return *ordered, *added, *means, bags, *near, x[0, 0].nonzero()
+    seen = byte > 100, byte >= 200, byte == byte.flip(0), byte.sum(), byte.abs(), byte.any(), (byte - 240).all()
+    made = byte + 0.5, byte - x, i * byte, byte / 3, byte + i.to(torch.int16)
+    return *ordered, *added, *means, bags, *near, x[0, 0].nonzero(), *seen, *made
 
 
 @pytest.mark.parametrize("model", [orders, writes, numbers, products, signs])
