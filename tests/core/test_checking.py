@@ -250,6 +250,21 @@ def test_where_anything_would_be_allowed_only_eagers_own_number_is_equal():
     assert judge("p", 1, [_array(torch.tensor([5.0, 6.0]))], [whole]).state == "not checked"
 
 
+def test_a_remainder_may_lose_a_part_of_a_dividend_that_is_not_much_larger():
+    """As `x - trunc(x / y) * y` does, in which torch-mlir lowers it; not where all of it may be lost."""
+
+    def allowed(function, x):
+        module = as_module(function)
+        exported = ExportedCopy.of(torch.export.export(module, (x, torch.full_like(x, 0.3))))
+        (case, *_) = expect(module, (x, torch.full_like(x, 0.3)), {}, exported, seconds=60).cases
+        return case.results[0].allowed
+
+    for function in (torch.fmod, torch.remainder):
+        one, ten, many = allowed(lambda x, y, called=function: called(x, y), torch.tensor([0.2, 10.0, 1e6])).tolist()
+        assert 0 < one < 1e-6 < ten < 1e-4
+        assert many < 1e-6
+
+
 def test_integers_are_compared_exactly():
     want = torch.tensor([2**62 + 1, 5])
     result = ExpectedResult("result 0", want)
