@@ -190,8 +190,12 @@ class Model(Begun):
     def _first_export(self) -> ExportedProgram:
         self.check_model()
         given, form = self.given, self._form
-        how: dict[str, Any] = {"in_parts": form.in_parts, "more": form.decompositions}
-        return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called, **how)
+        return export.export(
+            *(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called),
+            in_parts=form.in_parts,
+            more=form.decompositions,
+            from_the_front=form.from_the_front,
+        )
 
     @cached_property
     def _expected(self) -> expectations.Expected | str:

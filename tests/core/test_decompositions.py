@@ -57,6 +57,7 @@ def put(x: torch.Tensor) -> Any:
     """Indices of int32 beside a dimension without indices, and tensors of the user's own in lists."""
     y: Any = torch.ops.aten.index_put(x, [None, WHERE.int() * 1], x[:, :2], True)
     y[:, WHERE] = 2 * x[:, WHERE]
+    y[[-1, 0], [1, -3]] = 3 * x[[-2, 1], [-1, 0]]
     return y, torch.cat([x[0], WHERE.float()])
 
 
@@ -75,10 +76,10 @@ def test_roll_reaches_tosa() -> None:
 
 
 def windows(x: torch.Tensor) -> Any:
-    return x.unfold(-1, 4, 3).sum(1), x.unfold(0, 2, 1)
+    return x.unfold(-1, 4, 3).sum(1), x.unfold(0, 2, 1), x[:, [-2, 0]], x[[-1, 0], [1, -2]]
 
 
-def test_windows_reach_stablehlo() -> None:
+def test_windows_and_negative_indices_reach_stablehlo() -> None:
     low = irwidget.lower(windows, torch.randn(3, 11), to="stablehlo_mlir", timeout=120, check=True)
     assert low.check is not None
     assert low.check.state == "equal", low.check
