@@ -112,14 +112,15 @@ def _scatter_add(x: Any, dim: int, index: Any, values: Any) -> Any:
 
 
 def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """Of truths that are added: a count of them."""
-    if not _adds_truths(x, indices, values, accumulate):
+    """Of truths that are added, a count of them; of bytes, on which torch-mlir crashes, the low byte of the sum."""
+    if not _adds_narrow(x, indices, values, accumulate):
         return NotImplemented
-    return aten.index_put.default(x.to(torch.int32), indices, values.to(torch.int32), accumulate) != 0
+    made = aten.index_put.default(_as_numbers(x), indices, _as_numbers(values), accumulate)
+    return made != 0 if _is_truth(x) else made.to(x.dtype)
 
 
-def _adds_truths(x: Any, _: Any, __: Any, accumulate: bool = False, *___: Any) -> bool:
-    return accumulate and _is_truth(x)
+def _adds_narrow(x: Any, _: Any, __: Any, accumulate: bool = False, *___: Any) -> bool:
+    return accumulate and value_of(x).dtype in (torch.bool, torch.uint8, torch.int8)
 
 
 def _mean(x: Any, dim: int, index: Any, values: Any, reduce: str, *, include_self: bool = True) -> Any:
@@ -160,7 +161,7 @@ TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_SORTS, _is_unsigned),
     aten.scatter_add.default: _is_truth,
     aten.scatter_reduce.two: _is_mean_of_integers,
-    **dict.fromkeys(_INDEX_PUTS, _adds_truths),
+    **dict.fromkeys(_INDEX_PUTS, _adds_narrow),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
     **{operator: takes for operator, (takes, _) in _BYTES.items()},
     **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), _is_byte),

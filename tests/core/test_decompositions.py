@@ -62,8 +62,8 @@ def put(x: torch.Tensor) -> Any:
 
 
 def test_indices_and_lists_of_constants() -> None:
-    low = irwidget.lower(put, torch.randn(3, 4), to="llvm_ir", timeout=120, check=True)
-    assert str(low.check).startswith("equal to eager PyTorch after mlir-to-llvmir"), low.check
+    low = irwidget.lower(put, torch.randn(3, 4), to="linalg_on_tensors_mlir", timeout=120, check=True)
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
 def rolled(x: torch.Tensor) -> Any:
@@ -130,7 +130,7 @@ def narrow(x: torch.Tensor) -> Any:
     )
 
 
-@pytest.mark.parametrize("target", ["llvm_ir", "tosa_mlir", "stablehlo_mlir"])
+@pytest.mark.parametrize("target", ["linalg_on_tensors_mlir", "tosa_mlir", "stablehlo_mlir"])
 def test_bytes_and_numbers(target: str) -> None:
     low = irwidget.lower(narrow, torch.randint(0, 256, (3, 8), dtype=torch.uint8), to=target, timeout=120, check=True)
     assert low.check is not None
@@ -159,8 +159,10 @@ def edges(x: torch.Tensor, n: torch.Tensor) -> Any:
 
 
 def test_edges() -> None:
-    low = irwidget.lower(edges, torch.randn(3, 4), torch.arange(-3, 3), to="llvm_ir", timeout=120, check=True)
-    assert str(low.check).startswith("equal to eager PyTorch after mlir-to-llvmir"), low.check
+    low = irwidget.lower(
+        edges, torch.randn(3, 4), torch.arange(-3, 3), to="linalg_on_tensors_mlir", timeout=120, check=True
+    )
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
 def tails(x: torch.Tensor) -> Any:
@@ -168,7 +170,7 @@ def tails(x: torch.Tensor) -> Any:
 
 
 def test_a_tail_stays_what_it_is() -> None:
-    low = irwidget.lower(tails, torch.linspace(-2, 6, 33), to="llvm_ir", timeout=120, check=True)
+    low = irwidget.lower(tails, torch.linspace(-2, 6, 33), to="linalg_on_tensors_mlir", timeout=120, check=True)
     assert low.check is not None
     assert low.check.state == "equal", low.check
 
@@ -179,7 +181,9 @@ def lengths(x: torch.Tensor, y: torch.Tensor) -> Any:
 
 
 def test_lengths_and_distances() -> None:
-    low = irwidget.lower(lengths, torch.randn(3, 4), torch.randn(3, 4), to="llvm_ir", timeout=120, check=True)
+    low = irwidget.lower(
+        lengths, torch.randn(3, 4), torch.randn(3, 4), to="linalg_on_tensors_mlir", timeout=120, check=True
+    )
     assert low.check is not None
     assert low.check.state == "equal", low.check
 
@@ -228,7 +232,7 @@ def signs(x: torch.Tensor, i: torch.Tensor) -> Any:
     """What torch-mlir lowers to something else: true is -1 there, 200 of a byte -56, a mean of integers near zero."""
     yes, byte = x > 0, (i * 77).to(torch.uint8)
     ordered = yes.sort(1, descending=True).values, byte.sort(), byte.topk(2), byte.kthvalue(4)
-    added = yes.scatter_add(0, i[None] % 2, ~yes), yes.index_add(0, i[:2] * 0, yes[2:])
+    added = yes.scatter_add(0, i[None] % 2, ~yes), yes.index_add(0, i[:2] * 0, yes[2:]), byte.index_add(0, i % 2, byte)
     means = [i.scatter_reduce(0, i // 2, i - 9, "mean", include_self=kept) for kept in (True, False)]
     bags = nn.functional.embedding_bag(i, x, i[2:3], mode="sum", per_sample_weights=x[0])
     near = torch.isclose(i, i + yes[0], 0.3), torch.isclose(yes, ~yes), torch.isclose(i, i + yes[0], 0, 0)
