@@ -43,7 +43,8 @@ def _powers(x: Any, exponent: Any) -> Any:
         return NotImplemented
     kind = torch.result_type(x, exponent)
     if kind.is_floating_point:
-        return torch.pow(*(one.to(kind) if isinstance(one, torch.Tensor) else float(one) for one in (x, exponent)))
+        power: Any = torch.pow  # of two tensors, or of one and a number
+        return power(*(one.to(kind) if isinstance(one, torch.Tensor) else float(one) for one in (x, exponent)))
     shaped = exponent if isinstance(exponent, torch.Tensor) else x
     x, left = (
         one.to(kind) if isinstance(one, torch.Tensor) else torch.full_like(shaped, one, dtype=kind)

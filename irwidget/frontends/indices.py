@@ -45,8 +45,9 @@ def _negative(program: ExportedProgram) -> Iterator[tuple[Any, int]]:
         for at, index in enumerate(node.args[1]):
             value = _constant(program, names, index)
             extent = node.args[0].meta["val"].shape[at : at + 1]
-            integer = value is not None and value.dtype in (torch.int64, torch.int32)
-            if integer and all(isinstance(one, int) for one in extent) and bool((value < 0).any()):
+            if value is None or value.dtype not in (torch.int64, torch.int32):
+                continue
+            if all(isinstance(one, int) for one in extent) and bool((value < 0).any()):
                 yield node, at
 
 

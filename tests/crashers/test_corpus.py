@@ -38,8 +38,8 @@ def _allowed(case: Case) -> float:
 
 
 def _marks(case: Case) -> list[pytest.MarkDecorator]:
-    kept = {pytest.mark.heavy: case.heavy, pytest.mark.exhaustive: case.exhaustive}
-    return [mark for mark, given in kept.items() if given]
+    given = (pytest.mark.heavy, case.heavy), (pytest.mark.exhaustive, case.exhaustive)
+    return [mark for mark, holds in given if holds]
 
 
 @pytest.mark.filterwarnings("ignore")
