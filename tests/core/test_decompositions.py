@@ -241,7 +241,12 @@ def signs(x: torch.Tensor, i: torch.Tensor) -> Any:
     return *ordered, *added, *means, bags, *near, x[0, 0].nonzero(), *seen, *made
 
 
-@pytest.mark.parametrize("model", [orders, writes, numbers, products, signs])
+def means(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """Of integers, and comparisons of bytes: torch-mlir lowers all of it, to something else."""
+    return i.scatter_reduce(0, i // 2, i - 9, "mean"), (i * 77).to(torch.uint8) > 100
+
+
+@pytest.mark.parametrize("model", [orders, writes, numbers, products, signs, means])
 def test_what_torch_mlir_lacks_below_is_decomposed(model: Any) -> None:
     torch.manual_seed(1)
     inputs = torch.randn(4, 4), torch.tensor([1, 3, 0, 2])
