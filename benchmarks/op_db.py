@@ -27,7 +27,7 @@ import torch
 
 import irwidget
 from benchmarks import kernels
-from irwidget.errors import ExportError, IRWidgetError, PassError, ToolError
+from irwidget.errors import ExportError, IRWidgetError, PassError, ToolError, UnsupportedError
 from irwidget.private_torch import pytree
 
 PACKAGES = ("expecttest",)
@@ -82,8 +82,10 @@ def outcome(function: Callable[..., Any], tensors: tuple[torch.Tensor, ...], tar
         low = irwidget.lower(function, *inputs, to=target, name="function", timeout=SECONDS, **how)
     except ExportError as error:
         return f"refused: {_one_line(error)}"
+    except UnsupportedError as error:
+        return "no kernel" if "no GPU kernel in it" in str(error) else f"refused: {_one_line(error)}"
     except PassError as error:
-        return "no kernel" if "no GPU kernel in it" in str(error) else f"stops: {_one_line(error)}"
+        return f"stops: {_one_line(error)}"
     except ToolError as error:
         return f"{'out of time' if 'timed out' in str(error) else 'crashes'}: {_one_line(error)}"
     except IRWidgetError as error:

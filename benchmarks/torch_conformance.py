@@ -152,7 +152,9 @@ def main(arguments: list[str]) -> None:
     wanted = parsed.targets.split(",")
     counts: dict[str, Counter[str]] = {target: Counter() for target in wanted}
     programs, only = suite(parsed.checkout), set(filter(None, parsed.only.split(",")))
-    sampled = [one for one in programs if one.unique_name in only] or programs[parsed.first :: parsed.sample]
+    if missing := only - {one.unique_name for one in programs}:
+        raise SystemExit(f"{parsed.checkout} has no program {', '.join(sorted(missing))}")
+    sampled = [one for one in programs if one.unique_name in only] if only else programs[parsed.first :: parsed.sample]
     started, done = time.monotonic(), 0
     for program in sampled:
         if time.monotonic() - started > parsed.seconds:

@@ -38,6 +38,10 @@ _UNIT = frozenset(
     """.split()
 )
 """Functions that are often composed of others of about one, as `exp(x) - 1`: what they lose is a part of one."""
+_REMAINDERS = frozenset("fmod remainder".split())
+"""Exact by themselves, but often composed: `x - trunc(x / y) * y` loses a part of `x`."""
+_QUOTIENT = 1024.0
+"""From this quotient on, a remainder has to be exact: what is composed loses more and more of `y`."""
 EMPTIES = frozenset("empty new_empty empty_strided new_empty_strided empty_like".split())
 """Operations that return memory which is not written."""
 _FEW = 64
@@ -126,12 +130,15 @@ class Wide(Interpreter):
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         if not isinstance(n.target, OpOverload):
             return n.target(*pytree.tree_map(self._inside, args), **kwargs)  # pyright: ignore[reportCallIssue]  # callable
-        noisy = self._random is not None and self._rounds.get(n.name, name_of(n) not in _EXACT)
+        rounds = name_of(n) not in _REMAINDERS and self._rounds.get(n.name, name_of(n) not in _EXACT)
+        noisy = self._random is not None and rounds
         eps = epsilon_of(n)
         more = growth(n, args) if noisy else 0.0
         if noisy and eps:
             args, kwargs = pytree.tree_map(lambda leaf: self._shaken(leaf, eps * more), (args, dict(kwargs)))
         value = self._compute(n, args, dict(kwargs))
+        if self._random is not None and name_of(n) in _REMAINDERS:
+            return self._shaken(value, 2 * eps, _dividend(*args[:2]))
         if not noisy:
             return value
         wanted = [dtype_of(meta) for meta in pytree.tree_leaves(n.meta.get("val"))]
@@ -150,12 +157,14 @@ class Wide(Interpreter):
         inner._random = self._random
         return lambda *operands: inner.run(*operands, enable_io_processing=False)
 
-    def _shaken(self, leaf: Any, amount: float, least: float = 0.0) -> Any:
+    def _shaken(self, leaf: Any, amount: float, least: Any = 0.0) -> Any:
         """Every element off by a random part, up to `amount`, of itself or, if that is more, of `least`."""
         if not isinstance(leaf, torch.Tensor) or not (leaf.is_floating_point() or leaf.is_complex()):
             return leaf
         noise = torch.rand(leaf.shape, generator=self._random, dtype=torch.float64) * (2 * amount) - amount
-        return leaf * (1 + noise) if not least else leaf + noise * leaf.abs().clamp(min=least)
+        if isinstance(least, float) and not least:
+            return leaf * (1 + noise)
+        return leaf + noise * leaf.abs().clamp(min=least)
 
     def _compute(self, node: Node, args: Values, kwargs: dict[str, Any]) -> Any:
         """In float64 where the operation has it and means the same, otherwise in its own dtypes."""
@@ -167,6 +176,12 @@ class Wide(Interpreter):
             pass
         own = pytree.tree_map(lambda leaf: _narrowed(leaf, node), (args, kwargs))
         return _widened(call(node, *own))
+
+
+def _dividend(x: Any, y: Any) -> torch.Tensor:
+    """The size of what is divided; zero where the quotient is large."""
+    x, y = torch.as_tensor(x, dtype=torch.float64).abs(), torch.as_tensor(y, dtype=torch.float64).abs()
+    return torch.where(x < _QUOTIENT * y, x, 0.0)
 
 
 def call(node: Node, args: Values, kwargs: dict[str, Any]) -> Any:

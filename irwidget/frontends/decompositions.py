@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from irwidget.frontends import decompositions_bytes, decompositions_narrow, decompositions_order
+from irwidget.frontends import (
+    decompositions_bytes,
+    decompositions_integers,
+    decompositions_narrow,
+    decompositions_order,
+    decompositions_wrong,
+)
 from irwidget.frontends.decompositions_bytes import value_of, wide
 from irwidget.frontends.erfc import erfc
 from irwidget.private_torch import get_decompositions
@@ -114,22 +121,6 @@ def _is_narrow(index: Any) -> bool:
 
 def _has_narrow(indices: list[Any], *_: Any) -> bool:
     return None in indices and any(map(_is_narrow, indices))
-
-
-def _pow(x: Any, exponent: Any) -> Any:
-    """Of integers: products."""
-    if not _is_integer_power(x, exponent):
-        return NotImplemented
-    made = torch.ones_like(x)
-    for digit in f"{exponent:b}":
-        made = made * made * x if digit == "1" else made * made
-    return made
-
-
-def _is_integer_power(x: Any, exponent: Any, *_: Any) -> bool:
-    value = value_of(x)
-    integer = not (value.dtype.is_floating_point or value.dtype.is_complex or value.dtype == torch.bool)
-    return integer and isinstance(exponent, int) and exponent >= 0
 
 
 def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
@@ -252,6 +243,11 @@ def _only_place(x: Any, *_: Any) -> Any:
     return NotImplemented if x.dim() else torch.zeros_like(x, dtype=torch.int64)
 
 
+def _only_nonzero(x: Any) -> Any:
+    """Of one number: a row without places, or none."""
+    return NotImplemented if x.dim() else aten.nonzero.default(x.reshape(1))[:, :0]
+
+
 def _is_single(x: Any, *_: Any) -> bool:
     return not value_of(x).dim()
 
@@ -311,7 +307,6 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten._embedding_bag.default: _embedding_bag,
     aten._embedding_bag_forward_only.default: _embedding_bag,
     aten._neg_view.default: torch.neg,
-    aten.pow.Tensor_Scalar: _pow,
     aten.roll.default: _roll,
     aten.unfold.default: _unfold,
     aten.erfc.default: decompositions_narrow.in_single(erfc),
@@ -325,6 +320,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     **dict.fromkeys((aten.amax.default, aten.amin.default), _single),
     **dict.fromkeys((aten.any.dim, aten.all.dim), _is_true),
     **dict.fromkeys((aten.argmax.default, aten.argmin.default), _only_place),
+    aten.nonzero.default: _only_nonzero,
     **dict.fromkeys((aten.linalg_norm.default, aten.linalg_norm.ord_str), _norm),
     aten.isfinite.default: _is_finite,
     aten.angle.default: _angle,
@@ -339,6 +335,7 @@ _TABLE: dict[Any, Callable[..., Any]] = {
     aten.bitwise_or.Scalar: _with_tensor(aten.bitwise_or.Tensor),
     aten.bitwise_xor.Scalar: _with_tensor(aten.bitwise_xor.Tensor),
     **decompositions_bytes.TABLE,
+    **decompositions_integers.TABLE,
     **decompositions_order.TABLE,
     **get_decompositions(_OF_PYTORCH),
     **dict.fromkeys(_INDEX_PUTS, _index_put),
@@ -365,16 +362,16 @@ def _quantised() -> dict[Any, Callable[..., Any]]:
 
 _OF_ONE = (
     *(aten.amax.default, aten.amin.default, aten.argmax.default, aten.argmin.default),
-    *(aten.any.dim, aten.all.dim),
+    *(aten.any.dim, aten.all.dim, aten.nonzero.default),
 )
 _SOMETIMES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_INDEX_PUTS, lambda _, indices, *__: _has_narrow(indices)),
-    aten.pow.Tensor_Scalar: _is_integer_power,
     aten.view.default: _has_nothing,
     **dict.fromkeys(_OF_ONE, _is_single),
     aten.max_pool2d_with_indices.default: _is_single_image,
     aten.cat.default: _have_nothing,
     **decompositions_bytes.TAKES,
+    **decompositions_integers.TAKES,
     **decompositions_order.TAKES,
 }
 """Operators that are taken apart for some arguments only, and whether they are for these."""
@@ -390,26 +387,44 @@ def _either(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[.
     return made
 
 
-def of(program: ExportedProgram, language: str) -> tuple[list[Any], dict[Any, Callable[..., Any]]]:
-    """The operators of a program that are taken apart, and the table by which; what these become may be in it, too.
+@dataclass(frozen=True)
+class Chosen:
+    """The operators of a program that are taken apart."""
 
-    `language`, `TOSA` or `StableHLO`, has fewer itself.
-    """
+    refused: tuple[Any, ...]
+    """Those that torch-mlir's passes may refuse."""
+    wrong: tuple[Any, ...]
+    """Those that torch-mlir lowers to something else."""
+    table: Mapping[Any, Callable[..., Any]]
+    """What they become, by operator; what is in that may be in it, too."""
+
+
+def of(program: ExportedProgram, language: str) -> Chosen:
+    """What of a program is taken apart; `language`, `TOSA` or `StableHLO`, has fewer operators itself."""
     modules = [one for one in program.graph_module.modules() if isinstance(one, torch.fx.GraphModule)]
     nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
     narrow, table = decompositions_narrow.table(language), _whole(language, len(_quantised()))
-    chosen = {node.target for node in nodes if _SOMETIMES.get(node.target, _always)(*node.args)}
-    chosen |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
-    return [operator for operator in table if operator in chosen], table
+    takes = {**dict.fromkeys({**_TABLE, **_quantised()}, _always), **_SOMETIMES}
+    refused = {node.target for node in nodes if takes.get(node.target, _never)(*node.args)}
+    refused |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
+    wrong = {node.target for node in nodes if decompositions_wrong.TAKES.get(node.target, _never)(*node.args)}
+    first, second = (tuple(one for one in table if one in chosen) for chosen in (refused - wrong, wrong))
+    return Chosen(first, second, table)
 
 
 def _always(*_: Any) -> bool:
     return True
 
 
+def _never(*_: Any) -> bool:
+    return False
+
+
 @functools.cache
 def _whole(language: str, _: int) -> dict[Any, Callable[..., Any]]:
-    """All tables; of what is in two, the first that takes the arguments. Made once for as many quantised operators."""
-    table, narrow = {**_TABLE, **_quantised()}, decompositions_narrow.table(language)
-    both = {name: _either(table[name], function) for name, function in narrow.items() if name in table}
-    return {**table, **narrow, **both}
+    """All tables; of what is in several, the first that takes the arguments. Made once for as many quantised ones."""
+    table = dict(decompositions_wrong.TABLE)
+    for more in ({**_TABLE, **_quantised()}, decompositions_narrow.table(language)):
+        both = {name: _either(table[name], function) for name, function in more.items() if name in table}
+        table = {**table, **more, **both}
+    return table

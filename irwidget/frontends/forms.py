@@ -24,6 +24,10 @@ class Form:
     """Complex numbers as real and imaginary parts."""
     decompositions: Mapping[Any, Callable[..., Any]] = field(default_factory=dict[Any, Any])
     """Those besides torch-mlir's, by operator."""
+    from_the_front: bool = False
+    """Whether constant indices from the back become those from the front."""
+    instead: bool = False
+    """Whether it is shown where torch-mlir lowers the program as it is, too: to something else."""
     remarks: tuple[Diagnostic, ...] = ()
     """What the user should know of it."""
 
@@ -36,10 +40,19 @@ def other(given: Given, program: ExportedProgram, language: str = "") -> tuple[F
 
     `language` is that of the IR type where it has fewer operators than linalg: `TOSA` or `StableHLO`.
     """
-    from irwidget.frontends import complex_parts, decompositions
+    from irwidget.frontends import complex_parts, decompositions, indices
 
-    chosen, table = decompositions.of(program, language)
-    said = [f"{operator} is decomposed: torch-mlir's passes refuse the program with it" for operator in chosen]
+    chosen = decompositions.of(program, language)
+    said = [f"{operator} is decomposed: torch-mlir's passes refuse the program with it" for operator in chosen.refused]
+    said += [
+        f"{operator} is decomposed: as it is, torch-mlir lowers it to something else, or refuses it"
+        for operator in chosen.wrong
+    ]
+    backwards = indices.wrong(program, language)
+    said += [
+        f"{operator}: torch-mlir lowers negative indices as they are, so they are given from the front"
+        for operator in backwards
+    ]
     in_parts = complex_parts.has_complex(program)
     if in_parts:
         model = complex_parts.RealSignature(given.obj, given.inputs, given.kwargs)
@@ -51,6 +64,7 @@ def other(given: Given, program: ExportedProgram, language: str = "") -> tuple[F
             f"complex numbers of the model{changed} are real and imaginary parts, in a last dimension of two: "
             "torch-mlir's passes refuse the operators of complex numbers"
         )
-    if not (in_parts or chosen):
+    if not said:
         return PLAIN, given
-    return Form(in_parts, table, tuple(Diagnostic("remark", one) for one in said)), given
+    remarks = tuple(Diagnostic("remark", one) for one in said)
+    return Form(in_parts, chosen.table, bool(backwards), bool(chosen.wrong or backwards), remarks), given

@@ -106,7 +106,7 @@ class Model(Begun):
         return Made(refusing.named(base.run(source, (*target.steps, *extra), target.name, options, frame)))
 
     def _suited(self, target: Target, options: Options) -> Model:
-        """This model, or its other form where it has one and torch-mlir refuses this.
+        """This model, or its other form where it has one and torch-mlir refuses this, or lowers it to something else.
 
         Raises ExportError, before any pass is shown, for control flow that TOSA and StableHLO cannot say, and for what
         is doubtful and found to stop in a pass: operators, shapes and dtypes that an IR type has no form of.
@@ -118,6 +118,8 @@ class Model(Begun):
         found_out = self._form is not PLAIN or (language and refusing.is_doubtful(self._program, language))
         if not target.steps or not (other or found_out):
             return self
+        if other and other._form.instead:
+            return other._suited(target, options)
         try:
             source, frame = self._imported
         except ExportError:
@@ -188,8 +190,12 @@ class Model(Begun):
     def _first_export(self) -> ExportedProgram:
         self.check_model()
         given, form = self.given, self._form
-        how: dict[str, Any] = {"in_parts": form.in_parts, "more": form.decompositions}
-        return export.export(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called, **how)
+        return export.export(
+            *(given.obj, given.inputs, given.kwargs, given.dynamic_shapes, given.called),
+            in_parts=form.in_parts,
+            more=form.decompositions,
+            from_the_front=form.from_the_front,
+        )
 
     @cached_property
     def _expected(self) -> expectations.Expected | str:

@@ -12,12 +12,15 @@ from irwidget.toolchain.locations import is_user_file
 from irwidget.trace import Failure, Trace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch.export import ExportedProgram
     from torch.fx import Node
 
-_OPERATION = re.compile(r"'torch\.(aten\.[\w.]+)'")
+_NAMED = re.compile(r"(?<!\w)((?:aten|prims?|torchvision|quantized_decomposed)\.[\w.]+)")
 _CONSTANT = re.compile(r"failed to legalize operation 'torch\.(?:constant|vtensor)\.")
 _LEFT = re.compile(r"(?<!!)torch\.((?:aten|prims?|torchvision|quantized_decomposed)\.[\w.]+)")
+_FEW = 4
 _OTHERS = "compute it of other operators, or lower the rest of the model alone"
 
 
@@ -152,9 +155,13 @@ _DOUBTFUL = {
 """Operators of torch-mlir's that its passes lower not at all, or not for all inputs."""
 
 
+def _doubtful(language: str) -> frozenset[str]:
+    return frozenset(f"aten.{name}" for name in _DOUBTFUL.get(language, "").split())
+
+
 def is_doubtful(program: ExportedProgram, language: str) -> bool:
     """Whether passes to `linalg`, `TOSA` or `StableHLO` may stop: it is found out before they are shown."""
-    names = {f"aten.{name}" for name in _DOUBTFUL[language].split()}
+    names = _doubtful(language)
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     if any(_called(node) in names for node in nodes):
         return True
@@ -169,6 +176,12 @@ def _returns_places(node: Node) -> bool:
 
 def _called(node: Node) -> str:
     return str(node.target).removesuffix(".default")
+
+
+def _one_of(nodes: Sequence[Node]) -> str:
+    """The operators of a line, of which it is not known which one is meant."""
+    *others, last = dict.fromkeys(_called(node) for node in nodes)
+    return " or ".join(filter(None, (", ".join(others), last))) if len(others) < _FEW else "an operator of this line"
 
 
 def _beyond_tosa(node: Node) -> str:
@@ -190,17 +203,17 @@ def stopped(program: ExportedProgram, name: str, failure: Failure, language: str
     advice = "export it without dynamic shapes, or lower it to stablehlo_mlir or linalg_on_tensors_mlir"
     advice = advice if dynamic else _OTHERS
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
-    wanted = [*_OPERATION.findall(failure.message), *_LEFT.findall(f"torch.{failure.message}")]
+    wanted, doubtful = _NAMED.findall(failure.message), _doubtful(language)
     said = failure.message.split(":")[0].split(" that was ")[0]
     names = {node: _called(node).replace("aten.sym_size", "aten.size") if dynamic else _called(node) for node in nodes}
     found = [node for node in nodes if names[node] in wanted]
     beyond = {node: _beyond_tosa(node) for node in found} if language == "TOSA" else {}
-    for node in sorted(found, key=lambda node: not beyond.get(node)):
+    for node in sorted(found, key=lambda node: (not beyond.get(node), _called(node) not in doubtful)):
         what = f"{kind}, which has no {beyond[node]}" if beyond.get(node) else f"{kind} here ({said})"
         sizes = "needs sizes as values, and TOSA's shapes are constants"
         return refusal(name, node, sizes if dynamic else f"has no form in {what}", advice, names[node])
     places = {(one.location.file, one.location.line) for one in failure.diagnostics if one.location}
-    for node in nodes:  # of which a pass has made what it stopped at
-        if places & {(place.file, place.line) for place in node_lines(node)}:
-            return refusal(name, node, f"has no form in {kind} ({said})", advice, _called(node))
+    there = [node for node in nodes if places & {(place.file, place.line) for place in node_lines(node)}]
+    if there:  # of which a pass has made what it stopped at
+        return refusal(name, there[0], f"has no form in {kind} ({said})", advice, _one_of(there))
     return ExportError(f"{name} cannot be lowered to {kind}: {said}\n  Next step: {advice}.")

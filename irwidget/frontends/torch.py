@@ -45,10 +45,12 @@ def export(
     *,
     in_parts: bool = False,
     more: Mapping[Any, Callable[..., Any]] | None = None,
+    from_the_front: bool = False,
 ) -> ExportedProgram:
     """`torch.export` of a module or function, in inference form, decomposed for torch-mlir.
 
-    `in_parts` writes complex numbers as real and imaginary parts; `more` are further decompositions, by operator.
+    `in_parts` writes complex numbers as real and imaginary parts; `more` are further decompositions, by operator;
+    `from_the_front` says that constant indices from the back become others.
 
     Raises ExportError with the user's line, the cause and what to try.
     """
@@ -66,7 +68,12 @@ def export(
             refusing.check_layouts(program, label)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
             if not found:
-                return _decomposed(program, model, args, bool(kwargs or dynamic_shapes), more or {})
+                program = _decomposed(program, model, args, bool(kwargs or dynamic_shapes), more or {})
+                if from_the_front:
+                    from irwidget.frontends import indices
+
+                    indices.from_the_front(program)
+                return program
     except IRWidgetError:
         raise
     except Exception as error:

@@ -300,17 +300,17 @@ def test_bad_calls_are_usage_errors(call, expected):
         call()
 
 
-def places_in_a_scalar(x):
-    """Crashes torch-mlir's decompositions with a segmentation fault."""
-    return torch.nonzero(x * 2)
+def largest_bytes(x):
+    """torch-mlir's passes crash on pools of unsigned integers."""
+    return nn.functional.max_pool3d(x, 2)
 
 
 def test_a_crash_costs_the_lowering_not_the_process(mlp):
-    with pytest.raises(irwidget.ToolError, match="torch-decompose-complex-ops crashed .*SIGSEGV") as caught:
-        irwidget.lower(places_in_a_scalar, torch.tensor(1.0), to="linalg_on_tensors_mlir")
+    with pytest.raises(irwidget.ToolError, match="convert-torch-to-linalg crashed .*SIGSEGV") as caught:
+        irwidget.lower(largest_bytes, torch.ones(1, 2, 4, 4, 4, dtype=torch.uint8), to="linalg_on_tensors_mlir")
     kept = caught.value.lowering.dumps
-    assert "torch.aten.nonzero" in kept[-1].text
-    assert "torch-decompose-complex-ops" in caught.value.reproducer
+    assert "torch.aten.max_pool3d" in kept[-1].text
+    assert "convert-torch-to-linalg" in caught.value.reproducer
     assert "linalg.matmul" in irwidget.lower(mlp, torch.randn(2, 4), to="linalg_on_tensors_mlir").text
 
 

@@ -31,6 +31,8 @@ class Case:
     """What the message must not contain: causes that are not the cause."""
     timeout: float = TIMEOUT
     heavy: bool = False
+    exhaustive: bool = False
+    """One of many of its kind, left to `make exhaustive`."""
 
     def __str__(self) -> str:
         return self.name
@@ -53,6 +55,7 @@ class Corpus:
         fits: bool = False,
         never: tuple[str, ...] = (),
         heavy: bool = False,
+        exhaustive: bool = False,
         **options: Any,
     ) -> None:
         """A call of `irwidget.lower`; what is callable and marked `made` is called for the object."""
@@ -64,7 +67,7 @@ class Corpus:
             return irwidget.lower(thing, *given, **options)
 
         timeout = options["timeout"] if isinstance(options["timeout"], int | float) else TIMEOUT
-        self.add(Case(title, why, run, match, fits, never, timeout, heavy))
+        self.add(Case(title, why, run, match, fits, never, timeout, heavy, exhaustive))
 
     def add(self, case: Case) -> None:
         assert case.name not in {one.name for one in self.cases}, case.name

@@ -37,10 +37,13 @@ def _allowed(case: Case) -> float:
     return (case.timeout + GRACE) * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
+def _marks(case: Case) -> list[pytest.MarkDecorator]:
+    given = (pytest.mark.heavy, case.heavy), (pytest.mark.exhaustive, case.exhaustive)
+    return [mark for mark, holds in given if holds]
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=str(case), marks=pytest.mark.heavy if case.heavy else ()) for case in CASES]
-)
+@pytest.mark.parametrize("case", [pytest.param(case, id=str(case), marks=_marks(case)) for case in CASES])
 def test_it_ends_in_a_result_or_an_error_of_ours(case: Case) -> None:
     began, message = time.monotonic(), ""
     with warnings.catch_warnings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from tests.crashers.cases import Corpus, Made
 
@@ -131,9 +132,10 @@ SHAPES = (
 )
 for kind, why, make in SHAPES:
     for number in range(1, 12):
-        mlir(f"{kind} {number}", why, make(MLIR, number))
-        llvm(f"{kind} {number}", why, make(LLVM, number))
-        ttir(f"{kind} {number}", why, make(TTIR, number), to="triton_gpu_ir")
+        left: Any = {"exhaustive": number % 3 != 0}
+        mlir(f"{kind} {number}", why, make(MLIR, number), **left)
+        llvm(f"{kind} {number}", why, make(LLVM, number), **left)
+        ttir(f"{kind} {number}", why, make(TTIR, number), to="triton_gpu_ir", **left)
 
 # --- MLIR: characters
 

@@ -18,7 +18,7 @@ from tests.sampling import one_of
 TARGETS = ("llvm_mlir", "llvm_ir", "nvptx", "amdgpu", "spirv")
 CHOSEN = {"encoder": ("llvm_ir", "spirv")}
 """Where a GPU's code generation takes ten seconds; tests/crashers has the encoder for AMD."""
-QUICK = ("mlp", "cnn", "gelu", "bfloat16", "trigonometry", "dynamic_batch")
+QUICK = ("mlp", "gelu", "bfloat16", "trigonometry", "dynamic_batch")
 
 
 def lower(program: Program, target: str | tuple[str, ...], **options: object) -> Any:

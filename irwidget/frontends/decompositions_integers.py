@@ -1,0 +1,96 @@
+"""Operators of integers and truths that torch-mlir's passes have for floats only, in terms of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from irwidget.frontends.decompositions_bytes import value_of, wide
+
+aten: Any = torch.ops.aten
+
+
+def _is_whole(x: Any) -> bool:
+    """Whether it is an integer or a truth, or a tensor of such."""
+    value = value_of(x)
+    if isinstance(value, torch.Tensor):
+        return not (value.dtype.is_floating_point or value.dtype.is_complex)
+    return isinstance(value, int)
+
+
+def _power(x: Any, exponent: Any) -> Any:
+    """By a number: products, or the power of a float."""
+    if not _is_power(x, exponent):
+        return NotImplemented
+    x = x.to(torch.result_type(x, exponent))
+    if isinstance(exponent, float):
+        return torch.pow(x, exponent)
+    made = torch.ones_like(x)
+    for digit in f"{exponent:b}":
+        made = made * made * x if digit == "1" else made * made
+    return made
+
+
+def _is_power(x: Any, exponent: Any, *_: Any) -> bool:
+    return _is_whole(x) and (isinstance(exponent, float) or (isinstance(exponent, int) and exponent >= 0))
+
+
+def _powers(x: Any, exponent: Any) -> Any:
+    """By a tensor: a product for each of its bits; by a negative number, zero but of one and of its opposite."""
+    if not _are_powers(x, exponent):
+        return NotImplemented
+    kind = torch.result_type(x, exponent)
+    if kind.is_floating_point:
+        power: Any = torch.pow  # of two tensors, or of one and a number
+        return power(*(one.to(kind) if isinstance(one, torch.Tensor) else float(one) for one in (x, exponent)))
+    shaped = exponent if isinstance(exponent, torch.Tensor) else x
+    x, left = (
+        one.to(kind) if isinstance(one, torch.Tensor) else torch.full_like(shaped, one, dtype=kind)
+        for one in (x, exponent)
+    )
+    x, left = torch.broadcast_tensors(x, left)
+    limits = torch.iinfo(kind)
+    factors = [x]
+    while len(factors) < limits.bits - (1 if limits.min else 0):
+        factors.append(factors[-1] * factors[-1])
+    bit = torch.arange(len(factors), device=x.device).reshape(-1, *[1] * x.dim())
+    chosen = wide(left).to(torch.int64) & torch.bitwise_left_shift(torch.ones_like(bit), bit) != 0
+    made = torch.where(chosen, torch.stack(factors), torch.ones_like(x)).prod(0, dtype=kind)
+    if not limits.min:
+        return made
+    of_one = torch.where(x == 1, x, torch.where(x == -1, torch.where(left & 1 != 0, x, -x), torch.zeros_like(x)))
+    return torch.where(left < 0, of_one, made)
+
+
+def _are_powers(x: Any, exponent: Any, *_: Any) -> bool:
+    """Whether one is an integer."""
+    kind = torch.result_type(value_of(x), value_of(exponent))
+    return (_is_whole(x) or _is_whole(exponent)) and not (kind.is_complex or kind == torch.bool)
+
+
+def _isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """As floats, which is what eager PyTorch takes them for."""
+    if not _is_whole(x):
+        return NotImplemented
+    kind = torch.get_default_dtype()
+    apart = torch.abs(x.to(kind) - y.to(kind))
+    near = apart <= atol + torch.abs(rtol * y.to(kind))
+    return (x == y) | near if rtol or atol else x == y
+
+
+TABLE: dict[Any, Callable[..., Any]] = {
+    aten.pow.Tensor_Scalar: _power,
+    **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _powers),
+    aten.isclose.default: _isclose,
+    aten.__lshift__.Tensor: aten.bitwise_left_shift.Tensor,
+    aten.__rshift__.Tensor: aten.bitwise_right_shift.Tensor,
+}
+"""By operator."""
+TAKES: dict[Any, Callable[..., bool]] = {
+    aten.pow.Tensor_Scalar: _is_power,
+    **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _are_powers),
+    aten.isclose.default: lambda x, *_: _is_whole(x),
+}
+"""Whether an operator of the table is taken apart for some arguments."""
