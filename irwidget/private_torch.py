@@ -88,7 +88,7 @@ def of_host_modules(empty_strided: Callable[..., Any]) -> list[tuple[Any, str, A
     """
     import torch
 
-    c, cuda = torch._C, torch.cuda
+    c, cuda = torch._C, torch.cuda  # pyright: ignore[reportPrivateUsage]
     return [
         (c, "_cuda_getCurrentRawStream", lambda device: 0),
         (cuda, "_exchange_device", lambda device: 0),

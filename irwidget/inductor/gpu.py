@@ -21,40 +21,11 @@ from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.inductor import attention, private
 from irwidget.private_torch import TorchDispatchMode
 from irwidget.toolchain import triton_private
+from irwidget.toolchain.device_properties import capability, device_properties
 from irwidget.toolchain.triton_archs import Arch
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 _DEVICE = torch.ops.prim.device.default
-
-
-def capability(arch: Arch) -> tuple[int, int]:
-    """(9, 0) for sm_90, (9, 4) for gfx942: what torch.cuda.get_device_capability says."""
-    if arch.capability:
-        return divmod(arch.capability, 10)
-    digits = arch.name.removeprefix("gfx")
-    return int(digits[:-2]), int(digits[-2], 16)
-
-
-def properties(arch: Arch) -> Any:
-    """What torch.cuda.get_device_properties says of a device."""
-    major, minor = capability(arch)
-    amd = arch.backend == "hip"
-    return SimpleNamespace(
-        name=f"{arch.name} (irwidget, no GPU)",
-        major=major,
-        minor=minor,
-        gcnArchName=arch.name,
-        multi_processor_count=arch.multiprocessors,
-        total_memory=80 << 30,
-        warp_size=arch.warp_size,
-        shared_memory_per_block=65536 if amd else 49152,
-        shared_memory_per_block_optin=arch.shared_memory,
-        shared_memory_per_multiprocessor=arch.shared_memory + 1024,
-        regs_per_multiprocessor=arch.registers,
-        max_threads_per_multi_processor=2048 if amd or arch.name in ("sm_80", "sm_90", "sm_100", "sm_103") else 1536,
-        max_threads_per_block=1024,
-        L2_cache_size=50 << 20,
-    )
 
 
 class _Device:
@@ -72,7 +43,7 @@ class _Device:
 
 def install(arch: Arch) -> None:
     """Have PyTorch and Triton answer as on a machine with a GPU of this architecture, for the rest of this process."""
-    shown = properties(arch)
+    shown = device_properties(arch)
 
     def there(*_: Any, **__: Any) -> Any:
         return shown

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import contextlib
 from collections.abc import Callable, Generator, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -13,14 +12,11 @@ import torch
 from irwidget.errors import UnsupportedError
 from irwidget.frontends.triton.failures import NotExecuted
 from irwidget.frontends.triton.generators import DefaultGenerator, Seeded, random
-from irwidget.frontends.triton.gpu import CUDA, capability, followed, no_op
+from irwidget.frontends.triton.gpu import CUDA, followed, no_op
 from irwidget.frontends.triton.measuring import Unmeasured
 from irwidget.frontends.triton.memory import Memory
+from irwidget.toolchain.device_properties import MEMORY, NotThere, capability, device_name, device_properties
 from irwidget.toolchain.triton_archs import Arch
-
-
-class NotThere(UnsupportedError, AttributeError):
-    """What only a GPU could say; `hasattr` finds that it is not there."""
 
 
 class _Event:
@@ -130,13 +126,6 @@ class _Captures:
         return self._depth > 0
 
 
-class _Properties(SimpleNamespace):
-    """What torch.cuda.get_device_properties says."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise NotThere(f"Only a GPU could say its {name}, and there is none")
-
-
 class _Runtime:
     """torch.cuda.cudart(): CUDA's runtime, of which only the profiler's switches do nothing."""
 
@@ -144,36 +133,6 @@ class _Runtime:
 
     def __getattr__(self, name: str) -> Any:
         raise NotThere(f"{name} is a function of CUDA's runtime, and there is no GPU")
-
-
-_MEMORY = 80 << 30
-"""Bytes: as much as code without limits of its own needs, of no GPU in particular."""
-
-
-def _properties(arch: Arch) -> _Properties:
-    cdna = arch.name in ("gfx90a", "gfx942", "gfx950")
-    known = {"max_threads_per_multi_processor": 2048 if cdna else arch.warps * arch.warp_size}
-    return _Properties(
-        name=_name(arch),
-        major=capability(arch)[0],
-        minor=capability(arch)[1],
-        gcnArchName=arch.name,
-        multi_processor_count=arch.multiprocessors,
-        total_memory=_MEMORY,
-        warp_size=arch.warp_size,
-        shared_memory_per_block=arch.shared_memory if arch.backend == "hip" else 48 << 10,
-        shared_memory_per_block_optin=arch.shared_memory,
-        shared_memory_per_multiprocessor=arch.all_shared_memory or arch.shared_memory,
-        regs_per_multiprocessor=arch.registers,
-        max_threads_per_block=1024,
-        is_integrated=False,
-        is_multi_gpu_board=False,
-        **{name: value for name, value in known.items() if value},
-    )
-
-
-def _name(arch: Arch) -> str:
-    return f"{arch.name} (irwidget, no GPU)"
 
 
 _QUIET = """synchronize empty_cache set_device init set_stream ipc_collect reset_peak_memory_stats
@@ -201,9 +160,9 @@ def torch_cuda(
         "is_initialized": lambda: True,
         "device_count": lambda: 1,
         "current_device": lambda: 0,
-        "get_device_name": lambda device=None: _name(arch),
+        "get_device_name": lambda device=None: device_name(arch),
         "get_device_capability": lambda device=None: capability(arch),
-        "get_device_properties": lambda device=None: _properties(arch),
+        "get_device_properties": lambda device=None: device_properties(arch),
         "get_arch_list": lambda: [arch.name],
         "is_bf16_supported": lambda *a, **k: True,
         "can_device_access_peer": lambda device, peer_device: False,
@@ -212,7 +171,7 @@ def torch_cuda(
         "get_stream_from_external": lambda data_ptr, device=None: _Stream(),
         "get_sync_debug_mode": lambda: 0,
         "get_allocator_backend": lambda: "native",
-        "mem_get_info": lambda device=None: (_MEMORY, _MEMORY),
+        "mem_get_info": lambda device=None: (MEMORY, MEMORY),
         "memory_stats": lambda device=None: collections.defaultdict(Unmeasured),
         "device": _nothing(),
         "device_of": _nothing(),

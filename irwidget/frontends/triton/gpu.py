@@ -13,6 +13,7 @@ from irwidget.frontends.triton.measuring import not_measured
 from irwidget.frontends.triton.tape import Tape
 from irwidget.private_torch import FakeTensor
 from irwidget.toolchain import triton_private
+from irwidget.toolchain.device_properties import capability
 from irwidget.toolchain.triton_archs import Arch
 
 CUDA = torch.device("cuda", 0)
@@ -86,14 +87,6 @@ def pretending() -> bool:
     """Whether the GPU that Triton sees is one of ours."""
     active = vars(triton_private.driver_config()).get(triton_private.ACTIVE_DRIVER)
     return bool(getattr(active, "pretended", False))
-
-
-def capability(arch: Arch) -> tuple[int, int]:
-    """(9, 0) for sm_90, (9, 4) for gfx942: what torch.cuda.get_device_capability says."""
-    if arch.capability:
-        return divmod(arch.capability, 10)
-    digits = arch.name.removeprefix("gfx")
-    return int(digits[:-2]), int(digits[-2], 16)
 
 
 def followed() -> Tape | None:

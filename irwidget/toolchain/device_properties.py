@@ -1,0 +1,61 @@
+"""What `torch.cuda.get_device_properties` says of a GPU that is not there: what its architecture fixes, no more."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from irwidget.errors import UnsupportedError
+from irwidget.toolchain.triton_archs import Arch
+
+MEMORY = 80 << 30
+"""Bytes: as much as code without limits of its own needs, of no GPU in particular."""
+_CDNA = ("gfx90a", "gfx942", "gfx950")
+_CDNA_THREADS = 2048
+
+
+class NotThere(UnsupportedError, AttributeError):
+    """What only a GPU could say; `hasattr` finds that it is not there."""
+
+
+class DeviceProperties(SimpleNamespace):
+    """What is known; anything else raises NotThere."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotThere(f"Only a GPU could say its {name}, and there is none")
+
+
+def capability(arch: Arch) -> tuple[int, int]:
+    """(9, 0) for sm_90, (9, 4) for gfx942: what torch.cuda.get_device_capability says."""
+    if arch.capability:
+        return divmod(arch.capability, 10)
+    digits = arch.name.removeprefix("gfx")
+    return int(digits[:-2]), int(digits[-2], 16)
+
+
+def device_name(arch: Arch) -> str:
+    """What torch.cuda.get_device_name says."""
+    return f"{arch.name} (irwidget, no GPU)"
+
+
+def device_properties(arch: Arch) -> DeviceProperties:
+    """The properties of an architecture, memory in bytes."""
+    threads = _CDNA_THREADS if arch.name in _CDNA else arch.warps * arch.warp_size
+    major, minor = capability(arch)
+    return DeviceProperties(
+        name=device_name(arch),
+        major=major,
+        minor=minor,
+        gcnArchName=arch.name,
+        multi_processor_count=arch.multiprocessors,
+        total_memory=MEMORY,
+        warp_size=arch.warp_size,
+        shared_memory_per_block=arch.shared_memory if arch.backend == "hip" else 48 << 10,
+        shared_memory_per_block_optin=arch.shared_memory,
+        shared_memory_per_multiprocessor=arch.all_shared_memory or arch.shared_memory,
+        regs_per_multiprocessor=arch.registers,
+        max_threads_per_block=1024,
+        is_integrated=False,
+        is_multi_gpu_board=False,
+        **({"max_threads_per_multi_processor": threads} if threads else {}),
+    )
