@@ -12,8 +12,10 @@ import itertools
 import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
 from irwidget.toolchain import forked
 from irwidget.toolchain.events import Array, Invocation, Value
 
@@ -27,33 +29,6 @@ _MANY = 100_000
 """Elements of inputs above which one other set is enough."""
 SAMPLES = 6
 """Evaluations with rounding noise."""
-_MARGIN = 4.0
-"""The widest of a few samples is exceeded by more samples, but hardly so far."""
-_UNKNOWN = 8.0
-"""Of a float64 program: how much wider than a few samples its rounding, which nothing wider measures, may be."""
-_ULPS = 2.0
-
-
-class Unchecked(Exception):
-    """There is nothing to compare with; the message says why."""
-
-
-@dataclass(frozen=True)
-class ExpectedResult:
-    """One result of a program."""
-
-    label: str
-    """`result 0`, `buffer 'seen'`, `input 'x'`."""
-    want: torch.Tensor | int | float | bool
-    """Eager PyTorch's."""
-    exact: torch.Tensor | None = None
-    """In float64 (or complex128); None for integers, and where float64 does not agree with eager."""
-    allowed: torch.Tensor | None = None
-    """For each element, how far a right result may be from `exact` (from `want` where that is None)."""
-    others: tuple[torch.Tensor, ...] = ()
-    """Values of integers and booleans that another rounding before them gives."""
-    open: torch.Tensor | None = None
-    """Which elements may be anything, because PyTorch does not say what they are."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +69,12 @@ class ExportedCopy:
     """torch's OutputSpecs."""
     state: Mapping[str, torch.Tensor]
     constants: Mapping[str, Any]
+    written: ExportedProgram | None = None
+    """The program before its operators were taken apart."""
 
     @staticmethod
-    def of(program: ExportedProgram) -> ExportedCopy:
-        """Keep the graph of an exported program."""
+    def of(program: ExportedProgram, written: ExportedProgram | None = None) -> ExportedCopy:
+        """Keep the graph of an exported program; `written` is the same before its operators were taken apart."""
         import torch
 
         graph = torch.fx.Graph()
@@ -110,6 +87,7 @@ class ExportedCopy:
             tuple(signature.output_specs),
             program.state_dict,
             program.constants,
+            written,
         )
 
     @property
@@ -281,6 +259,7 @@ def _case(
     before = [_value(leaf) for leaf, name in zip(leaves, names, strict=True) if name is not None]
     with torch.no_grad(), called_as_written(), _default_dtype(torch.get_default_dtype()):
         named = {name: leaf for leaf, name in zip(leaves, names, strict=True) if name is not None}
+        fed_by = {name: _copies([leaf])[0] for name, leaf in named.items()}
         fed = _placeholders(program, named)
         rounding = Rounding(program.module)
         rounding.run(*_copies(fed), enable_io_processing=False)
@@ -294,8 +273,13 @@ def _case(
         returned = call(*args, **kwargs)
         wanted = _wanted(program, returned, call, named)
     _refuse_dtypes(program, wanted)
+    written = _Written(program, fed_by)
     made = [
-        _opened(result_of(label, want, one, [sample[i] for sample in samples]), one, [other[i] for other in others])
+        _opened(
+            result_of(label, want, one, [sample[i] for sample in samples], lambda i=i: written.result(i)),
+            one,
+            [other[i] for other in others],
+        )
         for i, ((label, want), one) in enumerate(zip(wanted, exact, strict=True))
         if not _is_none(label, want, one)
     ]
@@ -402,70 +386,33 @@ def _wanted(program: ExportedCopy, returned: Any, call: Any, named: Mapping[str,
     return wanted
 
 
-def result_of(label: str, want: Any, exact: Any, samples: Sequence[Any]) -> ExpectedResult:
-    """A result with what it may be."""
-    import torch
+class _Written:
+    """The program before its operators were taken apart, in float64; evaluated when somebody asks."""
 
-    if not isinstance(want, torch.Tensor):
-        if not isinstance(want, bool | int | float):
-            raise Unchecked(f"{label} is a {type(want).__name__}, which compiled code cannot return")
-        return _number(label, want, exact, samples)
-    want = want.detach().cpu().contiguous().clone()
-    if not isinstance(exact, torch.Tensor) or exact.shape != want.shape:
-        return ExpectedResult(label, want)
-    if not (want.is_floating_point() or want.is_complex()):
-        others = [sample for sample in (exact, *samples) if not torch.equal(sample, want)]
-        return ExpectedResult(label, want, others=tuple(others))
-    noise = torch.stack([_distance(sample, exact) for sample in samples]).amax(0)
-    if torch.finfo(want.dtype).bits == 64:
-        noise = _UNKNOWN * noise  # the float64 evaluation is no more exact than the result, and its own error unseen
-    floor = _floor(want, exact)
-    own = _distance(want, exact)
-    if not _trusted(own, noise, floor):
-        return ExpectedResult(label, want, None, _MARGIN * noise + floor)
-    return ExpectedResult(label, want, exact, torch.maximum(_MARGIN * noise, 2 * own) + floor)
+    def __init__(self, program: ExportedCopy, named: Mapping[str, Any]) -> None:
+        self._program, self._named = program, named
 
+    def result(self, number: int) -> Any:
+        """One of its results; None where it cannot be had."""
+        return None if self._results is None else self._results[number]
 
-def _number(label: str, want: bool | int | float, exact: Any, samples: Sequence[Any]) -> ExpectedResult:
-    """A number: floats get an allowance as an element of a tensor does."""
-    import torch
+    @cached_property
+    def _results(self) -> Sequence[Any] | None:
+        import torch
 
-    if isinstance(want, float):
-        made = result_of(
-            label,
-            torch.tensor(want, dtype=torch.float64),
-            torch.tensor(float(exact)),
-            [torch.tensor(float(sample)) for sample in samples],
-        )
-        return ExpectedResult(label, want, made.exact, made.allowed)
-    return ExpectedResult(label, want, others=tuple(torch.tensor(s) for s in samples if s != want))
+        from irwidget.checking.evaluate import Wide
 
-
-def _distance(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """Between elements, as float64; 0 where both are the same infinity or NaN, infinite where only one is."""
-    import torch
-
-    one, other = one.to(other.dtype) if one.dtype != other.dtype else one, other
-    same = (one == other) | (one.isnan() & other.isnan())
-    far = (one - other).abs().to(torch.float64)
-    return torch.where(same, 0.0, far.nan_to_num(nan=math.inf, posinf=math.inf))
-
-
-def _floor(want: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    """A few units in the last place, and what underflows."""
-    import torch
-
-    info = torch.finfo(want.dtype)
-    size = exact.abs().to(torch.float64).nan_to_num(nan=0.0, posinf=0.0)
-    return _ULPS * info.eps * size.clamp(max=info.max) + info.smallest_normal
-
-
-def _trusted(own: torch.Tensor, noise: torch.Tensor, floor: torch.Tensor) -> bool:
-    """Whether eager is as close to the float64 evaluation as rounding explains: then both are the same program."""
-    if not own.numel():
-        return True
-    explained = own <= 16 * _MARGIN * noise + 16 * floor
-    return bool(explained.double().mean() >= 0.98)
+        if self._program.written is None:
+            return None
+        try:
+            written = ExportedCopy.of(self._program.written.run_decompositions({}))
+            if [spec.kind for spec in written.outputs] != [spec.kind for spec in self._program.outputs]:
+                return None
+            fed = _copies(_placeholders(written, self._named))
+            with torch.no_grad(), _default_dtype(torch.float64):
+                return Wide(written.module, {}).run(*fed, enable_io_processing=False)
+        except Exception:  # what it is made of cannot be run one by one
+            return None
 
 
 def _value(leaf: Any) -> Value:

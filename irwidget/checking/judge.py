@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from irwidget.checking.expected import ExpectedCall, ExpectedResult
+from irwidget.checking.allowance import ExpectedResult
+from irwidget.checking.expected import ExpectedCall
 from irwidget.toolchain.events import Array, Value
 from irwidget.trace import Element, Verdict
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from irwidget import llvm_routes
 from irwidget.checking import check as checking
 from irwidget.checking import expected as expectations
+from irwidget.checking.allowance import Unchecked
 from irwidget.errors import ExportError, IRWidgetError, ToolError, UsageError
 from irwidget.frontends import base, forms, importing, refusing
 from irwidget.frontends import torch as export
@@ -90,6 +91,8 @@ class Model(Begun):
         self._options = Options()
         self._lowered_by: dict[str, Model] = {}
         self._others: dict[str, Model | None] = {}
+        self._written: ExportedProgram | None = None
+        """What torch.export made before its operators were taken apart."""
 
     def prepare(self, options: Options) -> None:
         """Export it."""
@@ -195,7 +198,13 @@ class Model(Begun):
             in_parts=form.in_parts,
             more=form.decompositions,
             from_the_front=form.from_the_front,
+            heard=self._hear,
         )
+
+    def _hear(self, written: ExportedProgram) -> None:
+        """Keep the program as it was written where a check may ask for it."""
+        if self.given.check:
+            self._written = written
 
     @cached_property
     def _expected(self) -> expectations.Expected | str:
@@ -203,12 +212,12 @@ class Model(Begun):
         given = self.given
         try:
             return expectations.expect(given.obj, given.inputs, given.kwargs, self._exported, seconds=checking.SECONDS)
-        except expectations.Unchecked as error:
+        except Unchecked as error:
             return str(error)
 
     @cached_property
     def _exported(self) -> expectations.ExportedCopy:
-        return expectations.ExportedCopy.of(self._program)
+        return expectations.ExportedCopy.of(self._program, self._written)
 
     @property
     def _imported(self) -> tuple[Source, Trace]:

@@ -46,11 +46,13 @@ def export(
     in_parts: bool = False,
     more: Mapping[Any, Callable[..., Any]] | None = None,
     from_the_front: bool = False,
+    heard: Callable[[ExportedProgram], None] = lambda _: None,
 ) -> ExportedProgram:
     """`torch.export` of a module or function, in inference form, decomposed for torch-mlir.
 
     `in_parts` writes complex numbers as real and imaginary parts; `more` are further decompositions, by operator;
-    `from_the_front` says that constant indices from the back become others.
+    `from_the_front` says that constant indices from the back become others. `heard` is given the program before that,
+    in its own operators; not where it is written in parts.
 
     Raises ExportError with the user's line, the cause and what to try.
     """
@@ -68,6 +70,8 @@ def export(
             refusing.check_layouts(program, label)
             found = mixed.refused(program)  # the decompositions convert what eager PyTorch does not
             if not found:
+                if not in_parts:
+                    heard(program)
                 program = _decomposed(program, model, args, bool(kwargs or dynamic_shapes), more or {})
                 if from_the_front:
                     from irwidget.frontends import indices

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import torch
 
 from irwidget import devices
+from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.check import SECONDS, last, with_verdict
-from irwidget.checking.expected import ExpectedResult, array
+from irwidget.checking.expected import array
 from irwidget.checking.judge import judge
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.helion import eager_mode

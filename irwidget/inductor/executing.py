@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from irwidget.checking.expected import ExpectedResult
+from irwidget.checking.allowance import ExpectedResult
 from irwidget.checking.judge import judge, of_cases
 from irwidget.inductor.data import InductorStage
 from irwidget.inductor.reference import Case, Outcome, Unexecuted, cases_of, first_line, is_tensor, own

@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
+from irwidget.checking.allowance import ExpectedResult, result_of
 from irwidget.checking.evaluate import Rounding, Wide
-from irwidget.checking.expected import ExpectedResult, resampled, result_of
+from irwidget.checking.expected import resampled
 from irwidget.private_torch import is_mutable
 
 _SAMPLES = 6

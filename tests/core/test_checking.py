@@ -8,7 +8,9 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget.checking.expected import ExpectedResult, ExportedCopy, array, expect
+from irwidget import private_torch_mlir
+from irwidget.checking.allowance import ExpectedResult
+from irwidget.checking.expected import ExportedCopy, array, expect
 from irwidget.checking.growth import growth
 from irwidget.checking.judge import judge
 from irwidget.toolchain.events import Array
@@ -469,3 +471,25 @@ TIES = torch.tensor([2.0, 4.0, 1.0, 0.0, 4.0, 4.0, 1.0])
 class Sorted(torch.nn.Module):
     def forward(self, x):
         return torch.sort(x)
+
+
+def test_an_operator_that_was_taken_apart_wrongly_is_not_the_measure(monkeypatch):
+    """The exact values come from what torch-mlir imports: few elements that were wrong there were called right."""
+    aten = torch.ops.aten
+    wrong = {
+        aten.hardsigmoid.default: lambda x: (x / 6 + 0.5).clamp(0, 1) + torch.where(x > 2.9, 0.01, 0.0),
+        aten.sgn.default: lambda x: torch.where(x == 7, 2, x.clamp(-1, 1)),
+        aten.isposinf.default: lambda x: x > 2.9,
+    }
+    table = private_torch_mlir.decompositions()
+
+    def model(x, i):
+        return torch.nn.functional.hardsigmoid(x), torch.sgn(i), torch.isposinf(x)
+
+    inputs = torch.linspace(-3, 3, 200), torch.arange(-40, 40)
+    monkeypatch.setattr(private_torch_mlir, "decompositions", lambda: {**table, **wrong})
+    low = irwidget.lower(model, *inputs, to="linalg_on_tensors_mlir", check=True)
+    assert low.check is not None
+    assert low.check.state == "differs", low.check
+    assert "; so is result 1; so is result 2" in str(low.check)
+    assert "no pass had run yet" in str(low.check)
