@@ -1,8 +1,8 @@
-"""Values that are computed when they are first looked at."""
+"""Values that are computed, and names that are imported, when they are first looked at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, overload
 
 _T = TypeVar("_T")
@@ -32,3 +32,16 @@ class cached_property(Generic[_T]):  # as functools has it
             return self
         value = obj.__dict__[self._name] = self._compute(obj)
         return value
+
+
+def exported(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package whose public names are imported on first use; `homes` has the module of each."""
+
+    def get(name: str) -> Any:
+        if name in homes:
+            from importlib import import_module
+
+            return getattr(import_module(f"{package}.{homes[name]}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return get

@@ -12,10 +12,10 @@ import itertools
 import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from irwidget.checking.allowance import ExpectedResult, Unchecked, result_of
+from irwidget.lazy import cached_property
 from irwidget.toolchain import forked
 from irwidget.toolchain.events import Array, Invocation, Value
 

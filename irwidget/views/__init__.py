@@ -5,7 +5,9 @@ Everything here starts from a `Trace`, plain data; nothing knows how it was made
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from irwidget.lazy import exported
 
 if TYPE_CHECKING:
     from irwidget.views.fallbacks import html, text
@@ -16,21 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelLinks", "KernelView", "PassDiff", "html", "page", "show", "text"]
 
-_HOMES = {
-    "KernelLinks": "helion",
-    "KernelView": "helion",
-    "PassDiff": "widget",
-    "show": "lowerings",
-    "page": "offline",
-    "html": "fallbacks",
-    "text": "fallbacks",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import on first use: the Pygments lexers live here, too, and must not pull in the widgets."""
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"irwidget.views.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = exported(
+    __name__,
+    {
+        "KernelLinks": "helion",
+        "KernelView": "helion",
+        "PassDiff": "widget",
+        "show": "lowerings",
+        "page": "offline",
+        "html": "fallbacks",
+        "text": "fallbacks",
+    },
+)
+"""The Pygments lexers live here, too, and must not pull in the widgets."""
