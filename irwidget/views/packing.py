@@ -158,11 +158,13 @@ def failure_of(trace: Trace) -> dict[str, Any] | None:
     if failure is None:
         return None
     said: Callable[[Diagnostic], str] = str
+    # A refusal says its place in words; a pass says it in its diagnostic alone.
+    new = [one for one in failure.diagnostics if not (trace.refused and one.message in failure.message)]
     return {
         "step": step_name(trace, failure),
         "pass": failure.pass_name,
         "message": failure.message,
-        "diagnostics": [said(diagnostic) for diagnostic in failure.diagnostics],
+        "diagnostics": [said(diagnostic) for diagnostic in new],
         "reproducer": failure.reproducer,
     }
 

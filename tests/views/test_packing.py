@@ -84,6 +84,16 @@ def test_dumps_that_differ_in_one_thing_keep_it():
     assert [stage["before"] for stage in stages] == predecessors(dumps)
 
 
+def test_a_refusal_says_itself_once():
+    """Its message has the place in words; of a pass only the diagnostic has one."""
+    said = Diagnostic("error", "no such op", Location("/tmp/cell.py", 4))
+    failure = Failure(-1, "front end", "no such op\n  at In[3] line 4", (said, Diagnostic("note", "try another")))
+    refused = Trace("t", (dump("source", "x", step=-1, language="python"),), failure=failure)
+    assert packing.failure_of(refused)["diagnostics"] == ["note: try another"]
+    passed = replace(refused, steps=(Step("opt", ""),), failure=replace(failure, step=0))
+    assert packing.failure_of(passed)["diagnostics"] == ["/tmp/cell.py:4: error: no such op", "note: try another"]
+
+
 words = st.sampled_from(["%", " = f ", "é\r\x00", "<script>", "\udcff", "ÿ", "x", "-", "."])
 digits = st.sampled_from(["0", "00", "007", "1", "2", "999999999", "1000000000"])
 pieces = words | digits | st.integers(0, 2**40).map(str)
