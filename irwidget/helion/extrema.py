@@ -12,9 +12,7 @@ from typing import Any
 
 from irwidget.helion.bindings import arith, ir
 from irwidget.helion.builder import Builder, broadcast_dims
-from irwidget.toolchain.mlir_opt import as_mlir
-from irwidget.toolchain.tool import Pass, Run, State
-from irwidget.trace import Step
+from irwidget.toolchain.mlir_opt import in_place
 
 _FLOATS = re.compile(r"!torch\.vtensor<\[([\d,]*)\],((?:bf|f)\d+)>")
 _EXTREMA = {"torch.aten.maximum": arith.maximumf, "torch.aten.minimum": arith.minimumf}
@@ -80,17 +78,6 @@ def _literal(number: str, element: str) -> ir.Value:
     return ir.Operation.create("torch.vtensor.literal", [kind], [], {"value": value}).result
 
 
-def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """The step of a pipeline that begins reductions at infinity."""
-    before = as_mlir(run, state, step)
-
-    def apply(_: State) -> State:
-        begin_at_infinity(before.module.operation)
-        return before
-
-    yield Pass("begin-at-infinity", apply)
-
-
 def begin_at_infinity(module: Any) -> None:
     """Begin the maxima and minima of a module of linalg that begin at the largest finite number at infinity."""
     for _, reduction in _operations(module, ("linalg.reduce", "linalg.generic")):
@@ -133,3 +120,7 @@ def _builtin(builder: Builder, value: ir.Value, shape: tuple[int, ...], element:
 def _replace(operation: Any, by: Any) -> None:
     operation.results[0].replace_all_uses_with(by.result)
     operation.erase()
+
+
+tool = in_place("begin-at-infinity", lambda module: begin_at_infinity(module.operation))
+"""The step of a pipeline that does this."""

@@ -10,28 +10,14 @@ NaN (f8E4M3FN) or infinity (f8E5M2), as in PyTorch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from irwidget.helion.bindings import arith, ir
 from irwidget.helion.builder import Builder
-from irwidget.toolchain.mlir_opt import as_mlir
-from irwidget.toolchain.tool import Pass, Run, State
-from irwidget.trace import Step
+from irwidget.toolchain.mlir_opt import in_place
 
 _FORMATS = {"f8E4M3FN": (3, 7), "f8E5M2": (2, 15)}
 """Mantissa bits and exponent bias."""
-
-
-def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """The step of a pipeline that does this."""
-    before = as_mlir(run, state, step)
-
-    def apply(_: State) -> State:
-        replace_conversions(before.module)
-        return before
-
-    yield Pass("replace-narrow-floats", apply)
 
 
 def replace_conversions(module: Any) -> None:
@@ -123,3 +109,7 @@ def _narrow(builder: Builder, value: ir.Value, small: ir.Type, bits: int, bias: 
     sign = arith.andi(arith.shrui(raw, builder.constant(24, i32)), builder.constant(0x80, i32))
     byte = arith.trunci(i8, arith.ori(rounded, sign))
     return arith.bitcast(small, byte)
+
+
+tool = in_place("replace-narrow-floats", replace_conversions)
+"""The step of a pipeline that does this."""

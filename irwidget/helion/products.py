@@ -8,30 +8,16 @@ LLVM unrolls a short loop k by itself, which is better still.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from irwidget.helion.bindings import ir
-from irwidget.toolchain.mlir_opt import as_mlir
-from irwidget.toolchain.tool import Pass, Run, State
-from irwidget.trace import Step
+from irwidget.toolchain.mlir_opt import in_place
 
 UNROLLED = 16
 """The longest loop that LLVM unrolls."""
 
 _PRODUCTS = {"linalg.matmul": 0, "linalg.batch_matmul": 1}
 """Leading batch dims of each op."""
-
-
-def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """The step of a pipeline that does this."""
-    before = as_mlir(run, state, step)
-
-    def apply(_: State) -> State:
-        reorder(before.module.operation)
-        return before
-
-    yield Pass("reorder-products", apply)
 
 
 def reorder(root: Any) -> None:
@@ -85,3 +71,7 @@ def _replace(operation: Any, batch: int) -> None:
     )
     operation.regions[0].blocks[0].append_to(made.regions[0])
     operation.erase()
+
+
+tool = in_place("reorder-products", lambda module: reorder(module.operation))
+"""The step of a pipeline that does this."""

@@ -14,9 +14,7 @@ from typing import Any
 
 from irwidget.helion.bindings import arith, ir, linalg, memref, scf
 from irwidget.helion.builder import DYNAMIC, Builder
-from irwidget.toolchain.mlir_opt import as_mlir
-from irwidget.toolchain.tool import Pass, Run, State
-from irwidget.trace import Step
+from irwidget.toolchain.mlir_opt import in_place
 
 SHORT = 32
 """The most elements that are summed one after another as they are."""
@@ -32,17 +30,6 @@ class _Sum:
     block: int
     walked: list[list[int]]
     """Of each input, the dims that walk it."""
-
-
-def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
-    """The step of a pipeline that does this."""
-    before = as_mlir(run, state, step)
-
-    def apply(_: State) -> State:
-        in_blocks(before.module)
-        return before
-
-    yield Pass("sum-in-blocks", apply)
 
 
 def in_blocks(module: Any) -> None:
@@ -163,3 +150,7 @@ def _cut(builder: Builder, buffer: ir.Value, dim: int, begin: ir.Value, size: in
     kind = builder.memref_type(sizes, buffer.type.element_type, strides, DYNAMIC)
     offsets = [begin if place == dim else 0 for place in range(len(shape))]
     return builder.subview(buffer, offsets, sizes, [1] * len(shape), kind)
+
+
+tool = in_place("sum-in-blocks", in_blocks)
+"""The step of a pipeline that does this."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any
 
@@ -32,6 +32,21 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
             return module
 
         yield Pass(one.name, apply, one.options, one.scope, f"{step.tool} --pass-pipeline='{one.pipeline}'")
+
+
+def in_place(name: str, change: Callable[[Any], None]) -> Callable[[Run, State, Step], Iterator[Pass]]:
+    """A tool of one pass of our own, which changes a module in place."""
+
+    def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
+        before = as_mlir(run, state, step)
+
+        def apply(_: State) -> State:
+            change(before.module)
+            return before
+
+        yield Pass(name, apply)
+
+    return tool
 
 
 def planned(run: Run, step: Step) -> list[mlir.PlannedPass]:
