@@ -105,8 +105,7 @@ class StructuredTrace(LogReader):
         part: dict[str, str] = {}
         for found in self._graphs(log, start):
             if isinstance(found, PrintedDump) and (which := _part(log, found, part.get(found.group, ""))):
-                if not found.name.startswith("aot_backward"):  # both are made before the forward graph is compiled
-                    part[found.group] = which
+                part[found.group] = which
                 found = replace(found, scope=shared_scope(which))
             yield found
 

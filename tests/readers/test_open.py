@@ -69,7 +69,8 @@ def test_kernels_that_triton_compiles_one_after_the_other_are_lowerings():
     """Their modules have one name; what they declare says nothing, and many a kernel is compiled twice."""
     two = [LLVM.format("A") + kernel(name) + LLVM.format("B") + kernel(name, "unreachable") for name in ("f", "g")]
     assert [(low.name, len(low.dumps)) for low in irwidget.open("".join(two))] == [("f", 2), ("g", 2)]
-    again = irwidget.open((two[0] + MACHINE) * 2)
+    other = LLVM.format("A") + kernel("f", "ret") + LLVM.format("B") + kernel("f", "unreachable")
+    again = irwidget.open(two[0] + MACHINE + other + MACHINE)
     assert [(low.name, [dump.name for dump in low.dumps]) for low in again] == [("f", ["A", "B", "i"])] * 2
     (still,) = irwidget.open(two[0] + LLVM.format("A") + kernel("f", "ret") + MACHINE)
     assert [dump.name for dump in still.dumps] == ["A", "B", "A", "i"]  # a pass may run twice
