@@ -52,6 +52,14 @@ def _of_bytes(x: Any, y: Any, *_: Any) -> bool:
     return _is_byte(x) or _is_byte(y)
 
 
+def _compares_wrongly(x: Any, y: Any, *_: Any) -> bool:
+    """Whether a byte is compared with what is none; with another, or a number that a signed byte holds, it is right."""
+    other = value_of(y)
+    if isinstance(other, torch.Tensor):
+        return _is_byte(x) != _is_byte(y)
+    return _is_byte(x) and not (isinstance(other, int) and -128 <= other < 128)
+
+
 def _leaves_bytes(x: Any, y: Any, *_: Any) -> bool:
     """Whether bytes become something else with what they are computed with."""
     return _of_bytes(x, y) and torch.result_type(value_of(x), value_of(y)) != torch.uint8
@@ -92,7 +100,7 @@ def _truth(operator: Any) -> Callable[..., Any]:
 
 
 _BYTES: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
-    **dict.fromkeys(_overloads(_COMPARED), (_of_bytes, _its_own)),
+    **dict.fromkeys(_overloads(_COMPARED), (_compares_wrongly, _its_own)),
     **dict.fromkeys(_overloads(("add", "sub", "mul")), (_leaves_bytes, _kind_of_both)),
     **dict.fromkeys(_overloads(("div",)), (_of_bytes, _kind_of_quotient)),
     **dict.fromkeys((aten.sum.default, aten.sum.dim_IntList), (_is_byte, _its_own)),

@@ -243,10 +243,26 @@ def signs(x: torch.Tensor, i: torch.Tensor) -> Any:
 
 def means(x: torch.Tensor, i: torch.Tensor) -> Any:
     """Of integers, and comparisons of bytes: torch-mlir lowers all of it, to something else."""
-    return i.scatter_reduce(0, i // 2, i - 9, "mean"), (i * 77).to(torch.uint8) > 100
+    byte = (i * 77).to(torch.uint8)
+    compared = byte > 200, byte < 200, byte <= i * 99, x * 100 > byte, byte == 231, byte != i + 230
+    return i.scatter_reduce(0, i // 2, i - 9, "mean"), *compared
 
 
-@pytest.mark.parametrize("model", [orders, writes, numbers, products, signs, means])
+def bags(x: torch.Tensor, i: torch.Tensor) -> Any:
+    """By itself: one operator that becomes others takes the rest along."""
+    return nn.functional.embedding_bag(i, x, i[2:3], mode="sum", per_sample_weights=x[0])
+
+
+def test_what_torch_mlir_lowers_right_is_left_as_it_is() -> None:
+    def model(x: torch.Tensor) -> Any:
+        return x > x.flip(0), x < 127, x.flip(0) == x, x >= -1
+
+    low = irwidget.lower(model, torch.arange(0, 256, 5, dtype=torch.uint8), to="linalg_on_tensors_mlir", check=True)
+    assert [str(one) for one in low.diagnostics if "decomposed" in str(one)] == []
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+@pytest.mark.parametrize("model", [orders, writes, numbers, products, signs, means, bags])
 def test_what_torch_mlir_lacks_below_is_decomposed(model: Any) -> None:
     torch.manual_seed(1)
     inputs = torch.randn(4, 4), torch.tensor([1, 3, 0, 2])
