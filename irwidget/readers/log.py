@@ -19,7 +19,7 @@ _SUSPECT = 2**26
 """Bytes from which on what is packed better than any log is refused."""
 _BEST = 500
 """How many times smaller gzip makes a log at best; bombs are packed a thousand times."""
-WINDOW = 1 << 20
+WINDOW = 1 << 18
 """Bytes that are read at once."""
 _SMALL = 1 << 14
 _BLOCK = 1 << 14

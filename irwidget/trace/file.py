@@ -11,8 +11,8 @@ import hashlib
 import os
 import tempfile
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -43,10 +43,8 @@ class Extra(Protocol):
         """The JSON of the first chunk's `view`: what is known without texts."""
         ...
 
-    def sections(
-        self, lines: Sequence[str], shapes: bytes, dumps: Sequence[tuple[Place, Content]]
-    ) -> Mapping[str, bytes]:
-        """Sections by name for a chunk that adds these lines to the table, and these dumps."""
+    def sections(self, shapes: bytes) -> Mapping[str, bytes]:
+        """Sections by name for a chunk that adds lines of these shapes to the table; see `codec.lines`."""
         ...
 
 
@@ -151,18 +149,18 @@ class Writer:
     def add(self, wanted: Iterable[Place] | None = None) -> bool:
         """Add a chunk with the dumps that are wanted, or as many as a chunk takes; False when none is ready."""
         asked = self._waiting if wanted is None else [place for place in wanted if place in self._waiting]
-        chosen: dict[Place, Content] = {}
+        return self._put(self._ready(asked, CHUNK if wanted is None else None))
+
+    def _ready(self, asked: Iterable[Place], most: int | None) -> Iterator[tuple[Place, Content]]:
+        """Those of these dumps that are here, one by one; with `most`, no more once they have as many letters."""
         size = 0
         for place in asked:
             if self._waiting[place].ready and self.wait(place):
-                chosen[place] = self._waiting[place].content
-                size += len(chosen[place].text)
-            if wanted is None and size > CHUNK:
-                break
-        if not chosen and len(self._parts) > 1:
-            return False
-        self._put(chosen)
-        return bool(chosen)
+                content = self._waiting[place].content
+                yield place, content
+                size += len(content.text)
+                if most is not None and size > most:
+                    break
 
     def finish(self, *, at_once: bool = False) -> None:
         """Say of the dumps that are not there that they will never come, and why; then the file is whole.
@@ -177,10 +175,9 @@ class Writer:
             if not at_once and (text := _arrived(dump)) is not None:
                 known[place] = Content(text)
         lost = [[*place, *_reason(self._why.get(place))] for place in self._waiting if place not in known]
-        if len(self._parts) == 1 or known:
-            self._put(known)
+        self._put(known.items())
         while self._attachments and not at_once:
-            self._put({})
+            self._put((), empty=True)
         self._waiting.clear()
         self._append({"meta": chunks.to_json({"lost": lost, "end": True})})
         self._ended = True
@@ -190,15 +187,21 @@ class Writer:
         if self.heard:
             self.heard(self._parts[-1])
 
-    def _put(self, chosen: Mapping[Place, Content]) -> None:
-        """Add a chunk with these dumps, and with attachments where there is room.
+    def _put(self, dumps: Iterable[tuple[Place, Content]], *, empty: bool = False) -> bool:
+        """Add a chunk with these dumps, and with attachments where there is room; whether it has dumps.
 
-        It is added whole or not at all: lines that were numbered for one that is never written would be missing.
+        It is added whole or not at all: lines that were numbered for one that is never written would be missing. One
+        without dumps is only added when it is the first, or where it may be `empty`.
         """
+        rest = iter(dumps)
+        first = list(islice(rest, 1))
+        if not (first or empty) and len(self._parts) > 1:
+            return False
         tables: Sequence[dict[Any, Any]] = (self._ids, self._files, self._names, self._places, self._same)
         lengths, attachments = [len(table) for table in tables], self._attachments.copy()
         try:
-            self._append(self._chunk(chosen))
+            chosen, sections = self._chunk(chain(first, rest))
+            self._append(sections)
         except BaseException:
             self._attachments = attachments
             for table, length in zip(tables, lengths, strict=True):
@@ -207,9 +210,10 @@ class Writer:
             raise
         for place in chosen:
             del self._waiting[place]
+        return bool(chosen)
 
-    def _chunk(self, chosen: Mapping[Place, Content]) -> dict[str, bytes]:
-        """The sections of a chunk."""
+    def _chunk(self, dumps: Iterable[tuple[Place, Content]]) -> tuple[list[Place], dict[str, bytes]]:
+        """Which dumps a chunk has, and its sections. No two texts are in memory at once, but for their lines."""
         meta: dict[str, Any] = {}
         head: dict[str, bytes] = {}
         if len(self._parts) == 1:
@@ -220,20 +224,27 @@ class Writer:
         known, files, names, places = map(len, (self._ids, self._files, self._names, self._places))
         numbers: list[Any] = []
         where: list[bytes] = []
-        meta["dumps"] = [self._dump(place, content, numbers, where) for place, content in chosen.items()]
+        chosen: list[Place] = []
+        described: list[dict[str, Any]] = []
+        room = CHUNK
+        for place, content in dumps:
+            chosen.append(place)
+            described.append(self._dump(place, content, numbers, where))
+            room -= len(content.text)
+        meta["dumps"] = described
         meta["files"] = list(islice(self._files, files, None))
         meta["names"] = list(islice(self._names, names, None))
-        meta["pieces"], attached = self._attached(CHUNK - sum(len(content.text) for content in chosen.values()))
+        meta["pieces"], attached = self._attached(room)
         lines = list(islice(self._ids, known, None))
         shapes, shape_of, coded = codec.lines(lines)
-        return {
+        return chosen, {
             "meta": chunks.object_of(head | {name: chunks.to_json(value) for name, value in meta.items()}),
             "shapes": shapes, "shape-of": shape_of, "numbers": coded,
-            "sequence": codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0), known),
+            "sequence": codec.sequence(np.concatenate(numbers) if numbers else np.zeros(0, np.int32), known),
             "places": codec.columns(list(islice(self._places, places, None)), 5),
             "place-of": b"".join(where),
             "attachments": b"".join(attached),
-            **(self._extra.sections(lines, shapes, list(chosen.items())) if self._extra else {}),
+            **(self._extra.sections(shapes) if self._extra else {}),
         }  # fmt: skip
 
     def _attached(self, room: int) -> tuple[list[tuple[int, int, int]], list[bytes]]:
@@ -253,7 +264,7 @@ class Writer:
         lines = lines_of(content.text)
         if like == place:
             ids = self._ids
-            numbers.append(np.fromiter((ids[line] for line in lines), np.int64, len(lines)))
+            numbers.append(np.fromiter((ids[line] for line in lines), np.int32, len(lines)))
         if content.locations:
             where.append(codec.varints(codec.zigzag(np.diff(self._numbered(content.locations), prepend=0))))
         return {

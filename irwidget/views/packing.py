@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irwidget.errors import IRWidgetError
-from irwidget.trace import Content, Diagnostic, Dump, Failure, Trace, chunks, predecessors, syntax
+from irwidget.trace import Diagnostic, Dump, Failure, Trace, chunks, predecessors, syntax
 from irwidget.trace.file import CHUNK, Place, Writer
 from irwidget.views import columns
 from irwidget.views.schema import lowerings as schema
@@ -60,9 +60,7 @@ class _ForView:
         self._languages = frozenset(dump.language for trace in traces for dump in trace.dumps)
         return chunks.object_of({"traces": chunks.array_of(map(_described, traces))})
 
-    def sections(
-        self, lines: Sequence[str], shapes: bytes, dumps: Sequence[tuple[Place, Content]]
-    ) -> Mapping[str, bytes]:
+    def sections(self, shapes: bytes) -> Mapping[str, bytes]:
         return columns.of_shapes(shapes, self._languages)
 
 
