@@ -3,7 +3,7 @@
     python -m benchmarks.open [LOG ...] [--megabytes 200]
 
 Without a log, IREE's of the tests is repeated, each time with other names, up to so many megabytes. Each side runs in a
-process of its own, in turn, on the same file. Prints seconds and the peak of memory above that of a log of two lines for
+process of its own, in turn, on the same file. Prints seconds and the peak of memory, above a log of two lines', for
   list    `irwidget.open`: all dumps with names, scopes, and what changed
   first   the first diff as the browser gets it: the two stages that a view opens with, after `list`
   page    the offline page, and its size; not above 300 MB

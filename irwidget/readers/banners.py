@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from irwidget.readers import llvm, mlir
-from irwidget.readers.found import PrintedDump, Said, When
+from irwidget.readers.found import AS_DIFFERENCE, PrintedDump, Said, When
 from irwidget.readers.log import Log
 from irwidget.trace import WHOLE, shared_scope
 
@@ -103,6 +103,7 @@ def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: 
     length, cut = llvm.end(data, machine)
     length = _trimmed(data, length)
     if not machine and llvm.is_difference(data):
+        yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, AS_DIFFERENCE)
         yield Said(start, stop)
         return
     end = stop if len(data) < stop - start else start + length

@@ -11,6 +11,9 @@ When = Literal["after", "before", "failed", "start", "inside", "same", "output"]
 """What a text is: the IR after a pass, before it, or after a pass that failed; the input of all passes; what a pass
 prints at its own work (`inside`); nothing, because the pass changed nothing (`same`); or the compiler's last word."""
 
+AS_DIFFERENCE = "printed as a difference"
+"""Said, in place of options, of a pass that is `same` only in that the log has no text of what it made."""
+
 
 @dataclass(frozen=True, slots=True)
 class PrintedDump:

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from irwidget.readers import llvm, mlir
 from irwidget.readers.found import PrintedDump, Said
 from irwidget.readers.log import Log
+from irwidget.trace import shared_scope
 
 _LOOKED_AT = 1 << 23
 """Bytes of a dump that are looked at for what it defines."""
@@ -125,6 +126,8 @@ class Groups:
         self.all: list[LoggedCompilation] = []
         self._early: list[Said] = []
         self._sets: _Sets = {}
+        self._function: PrintedDump | None = None
+        """The last that shows one function."""
 
     def take(self, found: Iterable[PrintedDump | Said]) -> None:
         """Add what was found, in order."""
@@ -132,13 +135,23 @@ class Groups:
             if isinstance(one, Said):
                 self._hear(one)
                 continue
-            piece = looked_at(self._log, one, self._sets)
+            piece = looked_at(self._log, self._placed(one), self._sets)
             if self.all and _is_nested(self.all[-1].module, piece):
                 piece = replace(piece, nested=True, child=min(piece.defines))
             group = self._group(piece)
             group.pieces.append(piece)
             if piece.whole and piece.digest:
                 group.module = piece
+
+    def _placed(self, printed: PrintedDump) -> PrintedDump:
+        """A loop that LLVM's code generator prints, with its function: the last printed, where that has its header."""
+        loop, around = printed.scope.loop, self._function
+        if around is None or not loop or printed.scope.function:
+            self._function = printed if printed.scope.function and not loop else around
+            return printed
+        header = f"\n{loop.removeprefix('%')}:".encode()
+        scope = shared_scope(function=around.scope.function, loop=loop)
+        return replace(printed, scope=scope) if header in self._log.read(around.start, around.stop) else printed
 
     def _hear(self, said: Said) -> None:
         """Add what stands between dumps, to what stands right before it where there is some."""

@@ -9,7 +9,10 @@ from irwidget.readers.found import When
 from irwidget.toolchain.llvm_passes import scope_of
 from irwidget.trace import WHOLE, Scope, shared_scope
 
-_BANNER = re.compile(r"(?P<mark>[;#] )?\*\*\* IR (?P<said>Dump|Pass|Deleted) (?P<rest>.*?) \*\*\*:?\s*")
+_BANNER = re.compile(
+    r"(?P<mark>[;#] )?\*\*\* IR (?P<said>Dump|Pass|Deleted) (?P<rest>.*?) \*\*\*:?\s*"
+    r"(?:\((?P<of>function|loop): (?P<unit>.+)\)\s*)?"
+)
 _SAME = re.compile(r"(?P<of>.*) (?:omitted because no change|filtered out|ignored|invalidated|\(invalidated\))")
 _ON = re.compile(r"(?P<pass>\S.*?) on (?P<unit>\[module\]|\(.*\)|loop .*|%.*|\S+)")
 _NAMED = re.compile(r"(?P<title>.+?) ?\((?P<name>[\w-]+)\)")
@@ -44,6 +47,8 @@ def banner(line: bytes) -> LLVMBanner | None:
         return None
     same = _SAME.fullmatch(rest)
     name, scope, told = _parts(same["of"] if same else rest)
+    if unit := found["unit"]:  # The code generator's passes, where a module is printed for a function or a loop.
+        scope, told = scope_of(f"loop {unit}" if found["of"] == "loop" else unit), True
     if found["said"] == "Deleted":
         return LLVMBanner("same", name, scope, told, machine, False, "deleted what it ran on")
     if same and (found["mark"] is None or not rest.endswith("(invalidated)")):  # which the whole module follows
@@ -67,6 +72,7 @@ _LINE = (
 _LINES = re.compile(rb"(?:" + _LINE + rb")*")
 _FUNCTION = re.compile(rb'^(?:define|declare) [^\n]*?@(?:"([^"\n]*)"|([\w$.-]+))\(', re.M)
 _MODULE = re.compile(rb"^(?:; ModuleID|source_filename|target (?:triple|datalayout)) ?=?", re.M)
+_LOOP = re.compile(rb"\s*(?:; Preheader:\n[^;]*(?:;[^\n]*\n[^;]*)*?)?; Loop:\n(?P<label>[\w$.-]+|\"[^\"\n]*\"):")
 _MACHINE = re.compile(rb"^# Machine code for function ([^\n]*?)(?::[^\n]*)?$", re.M)
 _MACHINE_END = re.compile(rb"^# End machine code for function [^\n]*\n?", re.M)
 _DIFFERENCE = re.compile(rb"(?:(?:[ \t\r][^\n]*)?\n)*+(?:\x1b\[[\d;]*m)?(?:[-+]|\*\*\* IR for function )")
@@ -100,7 +106,9 @@ def end(data: bytes, machine: bool) -> tuple[int, bool]:
 
 
 def shows(data: bytes) -> Scope:
-    """What a text shows, where its banner does not say: a module, or one function."""
+    """What a text shows, where its banner does not say: a module, one function, or a loop of who knows which."""
+    if loop := _LOOP.match(data):
+        return shared_scope(loop=f"%{loop['label'].decode(errors='replace')}")
     if machine := _MACHINE.search(data[:4000]):
         return shared_scope(function=machine[1].decode(errors="replace"))
     if _MODULE.search(data[:4000]):

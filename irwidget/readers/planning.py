@@ -91,6 +91,8 @@ class _Planner:
         """The first stage that there was no room for."""
         self._apart = -1
         """The first loop that was not put back."""
+        self._inlined = -1
+        """The first function of LLVM that was put back after other functions were inlined into it."""
 
     def take(self, stage: LoggedStage) -> None:
         """Plan the next stage."""
@@ -107,6 +109,8 @@ class _Planner:
         if target is not None:
             self._room -= self._modules.size
             self._modules.put(target, piece)
+            inlines = language == "llvm" and "Inliner" in stage.name
+            self._inlined = number if inlines and self._inlined < 0 else self._inlined
             self.made.append(TextPlan(stage, shared_scope(anchor=str(target)), base, target, language))
         else:
             self._left = number if base >= 0 and not fits and not piece.whole and self._left < 0 else self._left
@@ -136,6 +140,8 @@ class _Planner:
             found.append(_told_of_room(self.made, self._left))
         if self._apart >= 0:
             found.append(_told_of_loops(self.made, self._apart))
+        if self._inlined >= 0:
+            found.append(_told_of_inlining(self.made, self._inlined))
         return found
 
 
@@ -155,6 +161,16 @@ def _told_of_loops(plans: Sequence[TextPlan], first: int) -> Diagnostic:
         f"From dump {first}, {plans[first].stage.name}, on, there are loops that are shown by themselves, as their log "
         "has them: the next text of their function differs by what passes on them did, too (-print-module-scope has "
         "all of it)",
+    )
+
+
+def _told_of_inlining(plans: Sequence[TextPlan], first: int) -> Diagnostic:
+    """What to know of functions that were inlined everywhere."""
+    return Diagnostic(
+        "remark",
+        f"From dump {first}, {plans[first].stage.name}, on, a function that was inlined wherever it was called may be "
+        "shown as it was printed last, up to the next dump of the module: the log has only what it was inlined into "
+        "(-print-module-scope has all of it)",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from irwidget.readers.found import AS_DIFFERENCE
 from irwidget.readers.grouping import LoggedCompilation, Piece
 from irwidget.toolchain.llvm_passes import joined
 from irwidget.trace import WHOLE, Diagnostic, Scope, shared_scope
@@ -97,7 +98,10 @@ def _bare(scope: Scope) -> Scope:
 
 
 def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
-    """The text before a pass is that after the one before it, of the same function where only that is printed."""
+    """The text before a pass is that after the one before it, of the same function where only that is printed.
+
+    The first of a loop is what a pass on its function left, and that of a function what one on the module did.
+    """
     scope = _bare(_scope(piece))
     if not pending:
         told.stages.append(
@@ -113,8 +117,8 @@ def _before_only(told: Told, piece: Piece, pending: dict[Scope, Piece]) -> None:
     elif scope in pending:
         ran = pending.pop(scope)
         told.stages.append(LoggedStage(ran.printed.name, piece, _scope(piece), 0, ran.printed.options))
-    elif WHOLE in pending:
-        told.stages.append(LoggedStage(pending[WHOLE].printed.name, piece, _scope(piece)))
+    elif (around := next((one for _, one in _around(("", scope)) if one in pending), None)) is not None:
+        told.stages.append(LoggedStage(pending[around].printed.name, piece, _scope(piece)))
     else:
         told.stages.append(LoggedStage(f"before {piece.printed.name}", piece, _scope(piece), -1))
     pending[scope] = piece
@@ -125,6 +129,8 @@ def _unchanged(
 ) -> None:
     """A pass without a text: what it left is known where the log says that nothing changed, and what was before it."""
     if piece.printed.options:
+        if piece.printed.options == AS_DIFFERENCE:
+            told.changes.add(len(told.stages))
         if piece.printed.options in ("deleted what it ran on", "invalidated"):
             said = f"{piece.printed.name} on {piece.printed.scope}: {piece.printed.options}; the log has no text of it"
             told.remarks.append(Diagnostic("remark", said))

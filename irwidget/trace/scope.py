@@ -37,7 +37,7 @@ class Scope:
     def __str__(self) -> str:
         if self.whole:
             return self.anchor or "module"
-        place = f"{self.loop} in function {self.function}" if self.loop else self.function
+        place = " in function ".join(part for part in (self.loop, self.function) if part)
         return ": ".join(part for part in (self.kernel, place) if part)
 
 

@@ -160,6 +160,12 @@ def test_llvm_functions_put_back_are_the_module_but_for_declarations():
         for name in names:  # the inliner empties functions that it does not print
             assert defined(one.text)[name] == defined(other.text)[name], one.name
     assert sum(" in function " in dump.scope.anchor for dump in apart.dumps) > 5  # loops are put back, too
+    stale = next(i for i, (one, other) in enumerate(compared) if defined(one.text) != defined(other.text))
+    (told,) = (one.message for one in apart.diagnostics if "inlined" in one.message)
+    first = next(i for i, dump in enumerate(apart.dumps) if dump.name == "InlinerPass")
+    assert told.startswith(f"From dump {first}, InlinerPass, on, ")
+    assert first <= apart.dumps.index(compared[stale][0])
+    assert not whole.diagnostics
 
 
 def _is_of(one: Any, module: Any) -> bool:
@@ -231,6 +237,27 @@ def test_the_code_generator_prints_two_languages():
 
 
 @pytest.mark.external
+@pytest.mark.parametrize("program", [PROGRAM, NAMED], ids=["pointers", "named"])
+@pytest.mark.parametrize("when", ["after", "before"])
+def test_no_dump_of_the_code_generator_is_lost_with_whole_modules(when, program):
+    """Its banners have the function behind them then; of a loop, they never say which function it is in."""
+    printed = [said("llc", program, f"-print-{when}-all", *more) for more in ((), ("-print-module-scope",))]
+    (low,), (whole,) = map(irwidget.open, printed)
+    count = printed[0].count(f"IR Dump {when.title()}")
+    assert [len(one.dumps) for one in (low, whole)] == [count, count]
+    assert not any("*** IR" in dump.text for one in (low, whole) for dump in one.dumps)
+    loops = {str(dump.scope) for dump in low.dumps if "%" in str(dump.scope)}
+    assert loops == ({"%loop in function f"} if program == PROGRAM else {f"%v{n} in function main" for n in (3, 12)})
+    if when == "after":
+        assert [dump.name for dump in low.dumps] == [dump.name for dump in whole.dumps]
+        for one, other in zip(low.dumps, whole.dumps, strict=True):
+            if one.language == "mir":
+                assert one.text == other.text
+            elif one.scope.whole:
+                assert defined(one.text) == defined(other.text)
+
+
+@pytest.mark.external
 def test_what_the_tool_leaves_is_the_last_dump():
     program = shutil.which("opt-22")
     ran = subprocess.run(
@@ -247,6 +274,11 @@ def test_what_the_tool_leaves_is_the_last_dump():
 def test_differences_are_no_ir():
     (low,) = irwidget.open(said("opt", PROGRAM, "-O1", "-S", "-print-changed=diff"))
     assert [dump.name for dump in low.dumps if dump.changed] == ["input"]
+    (every,) = irwidget.open(said("opt", PROGRAM, "-O1", "-S", "-print-after-all", "-print-module-scope"))
+    for dump, other in zip(low.dumps[1:], every.dumps, strict=False):  # the last are left out: nobody knows their text
+        assert (dump.name, defined(dump.text)) == (other.name, defined(other.text))
+    assert 1 < len(low.dumps) < len(every.dumps)
+    assert any("passes that changed nothing are left out" in one.message for one in low.diagnostics)
     assert any("-  %s = alloca i32" in one.message for one in low.diagnostics)
     with pytest.raises(irwidget.UsageError, match=r"lines that went and came.*-print-changed=quiet"):
         irwidget.open(said("opt", PROGRAM, "-O1", "-S", "-print-changed=diff-quiet"))
