@@ -68,7 +68,7 @@ def _trace(log: Log, compilation: LoggedCompilation, name: str, tool: str, *, la
 
 
 def _called(compilation: LoggedCompilation, otherwise: str, *, several: bool) -> str:
-    """What a compilation is of: the module's name, or the one function that it has; of several, has in the end."""
+    """What a compilation is of: the module's name, or the one function that it has; of several, the one that stays."""
     if group := compilation.pieces[0].printed.group:
         return group
     modules = [piece for piece in compilation.pieces if piece.whole and piece.digest]
@@ -79,8 +79,8 @@ def _called(compilation: LoggedCompilation, otherwise: str, *, several: bool) ->
             return next(iter(piece.defines))
         if piece.module and piece.module not in ("LLVMDialectModule", "<stdin>", "-"):
             return Path(piece.module).name
-    if several and modules and len(left := modules[-1].defines) == 1:
-        return next(iter(left))
+    if several and modules and len(stay := frozenset.intersection(*(piece.defines for piece in modules))) == 1:
+        return next(iter(stay))
     functions = {piece.printed.scope.function for piece in compilation.pieces if not piece.whole}
     return functions.pop() if len(functions) == 1 and not modules else otherwise
 

@@ -109,7 +109,7 @@ class _Planner:
         if target is not None:
             self._room -= self._modules.size
             self._modules.put(target, piece)
-            inlines = language == "llvm" and "Inliner" in stage.name
+            inlines = language == "llvm" and "Inliner" in stage.name and self._modules.several(language)
             self._inlined = number if inlines and self._inlined < 0 else self._inlined
             self.made.append(TextPlan(stage, shared_scope(anchor=str(target)), base, target, language))
         else:
@@ -209,6 +209,10 @@ class _Modules:
         self._defined.pop(language, None)
         self._functions.clear()
         self._known = {target: found for target, found in self._known.items() if target.language != language}
+
+    def several(self, language: str) -> bool:
+        """Whether it has more than one function; asked after `target`."""
+        return self._defined[language].total() > 1
 
     def target(self, piece: Piece) -> PutTarget | None:
         """What of the module a dump is a newer text of; None where it is the module itself, or not to be found."""
