@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from irwidget.readers import llvm, mlir
-from irwidget.readers.found import AS_DIFFERENCE, PrintedDump, Said, When
+from irwidget.readers.found import AS_DIFFERENCE, NO_TEXT, PrintedDump, Said, When
 from irwidget.readers.log import Log
 from irwidget.trace import WHOLE, shared_scope
 
@@ -105,6 +105,12 @@ def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: 
     if not machine and llvm.is_difference(data):
         yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, AS_DIFFERENCE)
         yield Said(start, stop)
+        return
+    if not data[:length].strip() and (
+        not last or data[length:].strip()
+    ):  # "Printing <null> Function": a pass on the call graph, where it leads outside
+        yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, NO_TEXT)
+        yield from _rest(data, start, start, stop, last=last)
         return
     end = stop if len(data) < stop - start else start + length
     scope = banner.scope if banner.told else llvm.shows(data[:length])

@@ -14,6 +14,9 @@ prints at its own work (`inside`); nothing, because the pass changed nothing (`s
 AS_DIFFERENCE = "printed as a difference"
 """Said, in place of options, of a pass that is `same` only in that the log has no text of what it made."""
 
+NO_TEXT = "its name printed alone"
+"""The same of a pass whose name is all that the log has."""
+
 
 @dataclass(frozen=True, slots=True)
 class PrintedDump:

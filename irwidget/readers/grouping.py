@@ -144,14 +144,16 @@ class Groups:
                 group.module = piece
 
     def _placed(self, printed: PrintedDump) -> PrintedDump:
-        """A loop that LLVM's code generator prints, with its function: the last printed, where that has its header."""
+        """A loop or region that LLVM's code generator prints, with its function: the last printed where that has it."""
         loop, around = printed.scope.loop, self._function
         if around is None or not loop or printed.scope.function:
             self._function = printed if printed.scope.function and not loop else around
             return printed
-        header = f"\n{loop.removeprefix('%')}:".encode()
+        block = f"\n{loop.removeprefix('%')}:".encode()
+        if loop.endswith(">"):  # without a label: it begins as it did
+            block = self._log.read(printed.start, printed.stop).lstrip().partition(b"\n")[0].partition(b", !")[0]
         scope = shared_scope(function=around.scope.function, loop=loop)
-        return replace(printed, scope=scope) if header in self._log.read(around.start, around.stop) else printed
+        return replace(printed, scope=scope) if block in self._log.read(around.start, around.stop) else printed
 
     def _hear(self, said: Said) -> None:
         """Add what stands between dumps, to what stands right before it where there is some."""

@@ -72,7 +72,10 @@ _LINE = (
 _LINES = re.compile(rb"(?:" + _LINE + rb")*")
 _FUNCTION = re.compile(rb'^(?:define|declare) [^\n]*?@(?:"([^"\n]*)"|([\w$.-]+))\(', re.M)
 _MODULE = re.compile(rb"^(?:; ModuleID|source_filename|target (?:triple|datalayout)) ?=?", re.M)
-_LOOP = re.compile(rb"\s*(?:; Preheader:\n[^;]*(?:;[^\n]*\n[^;]*)*?)?; Loop:\n(?P<label>[\w$.-]+|\"[^\"\n]*\"):")
+_BLOCKS = re.compile(
+    rb"\s*?(?:; Preheader:\n[^;]*(?:;[^\n]*\n[^;]*)*?)?(?:; Loop:\n)?(?:^(?P<label>[\w$.-]+|\"[^\"\n]*\"):|^  (?=\S))",
+    re.M,
+)
 _MACHINE = re.compile(rb"^# Machine code for function ([^\n]*?)(?::[^\n]*)?$", re.M)
 _MACHINE_END = re.compile(rb"^# End machine code for function [^\n]*\n?", re.M)
 _DIFFERENCE = re.compile(rb"(?:(?:[ \t\r][^\n]*)?\n)*+(?:\x1b\[[\d;]*m)?(?:[-+]|\*\*\* IR for function )")
@@ -106,9 +109,10 @@ def end(data: bytes, machine: bool) -> tuple[int, bool]:
 
 
 def shows(data: bytes) -> Scope:
-    """What a text shows, where its banner does not say: a module, one function, or a loop of who knows which."""
-    if loop := _LOOP.match(data):
-        return shared_scope(loop=f"%{loop['label'].decode(errors='replace')}")
+    """What a text shows, where its banner does not say: a module, a function, a loop or region of who knows which."""
+    if blocks := _BLOCKS.match(data):
+        label = blocks["label"] or b"<unnamed block>"
+        return shared_scope(loop=f"%{label.decode(errors='replace')}")
     if machine := _MACHINE.search(data[:4000]):
         return shared_scope(function=machine[1].decode(errors="replace"))
     if _MODULE.search(data[:4000]):

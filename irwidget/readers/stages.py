@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from irwidget.readers.found import AS_DIFFERENCE
+from irwidget.readers.found import AS_DIFFERENCE, NO_TEXT
 from irwidget.readers.grouping import LoggedCompilation, Piece
 from irwidget.toolchain.llvm_passes import joined
 from irwidget.trace import WHOLE, Diagnostic, Scope, shared_scope
@@ -131,7 +131,7 @@ def _unchanged(
     if piece.printed.options:
         if piece.printed.options == AS_DIFFERENCE:
             told.changes.add(len(told.stages))
-        if piece.printed.options in ("deleted what it ran on", "invalidated"):
+        if piece.printed.options in ("deleted what it ran on", "invalidated", NO_TEXT):
             said = f"{piece.printed.name} on {piece.printed.scope}: {piece.printed.options}; the log has no text of it"
             told.remarks.append(Diagnostic("remark", said))
             told.changes.add(len(told.stages))

@@ -257,6 +257,22 @@ def test_no_dump_of_the_code_generator_is_lost_with_whole_modules(when, program)
                 assert defined(one.text) == defined(other.text)
 
 
+def test_a_region_is_of_the_function_printed_before_and_a_pass_without_a_text_is_said():
+    """As AMDGPU's code generator has them."""
+    function = "define void @f(i32 %x) {\n  %y = add i32 %x, 1, !dbg !3\n  ret void\n}\n"
+    region = "  %y = add i32 %x, 1\n  ret void\n"
+    empty = "\n*** IR Dump After Nothing (nothing) ***\n\nPrinting <null> Function\n"
+    log = f"*** IR Dump After A (a) ***\n{function}*** IR Dump After R (r) ***\n{region}{empty}"
+    for text in (log, f"{log}*** IR Dump After B (b) ***\n{function}"):
+        (low,) = irwidget.open(text)
+        of = [(dump.name, str(dump.scope)) for dump in low.dumps]
+        assert of == [("a", "f"), ("r", "%<unnamed block> in function f"), ("b", "f")][: len(of)]
+        assert len(of) == 1 + text.count("define")
+        assert any("nothing on module: its name printed alone" in one.message for one in low.diagnostics)
+    (alone,) = irwidget.open(f"*** IR Dump After A (a) ***\n{function}*** IR Dump After R (r) ***\n  ret i32 %z\n")
+    assert [str(dump.scope) for dump in alone.dumps] == ["f", "%<unnamed block>"]
+
+
 @pytest.mark.external
 def test_what_the_tool_leaves_is_the_last_dump():
     program = shutil.which("opt-22")
