@@ -10,9 +10,9 @@ from pathlib import Path
 
 from irwidget import output, pipelines
 from irwidget.experiments.passes import Planned, textual
+from irwidget.toolchain.language import suffix
 from irwidget.trace import Trace
 
-_SUFFIXES = {"llvm": "ll", "ptx": "ptx", "amdgcn": "s"}
 PROGRAMS = {"torch-mlir-opt", "mlir-opt", "triton-opt", "mlir-translate", "opt", "llc"}
 """Tools that are programs of the same name, which read a file and take `-o`."""
 _LEAVES = {"mlir-translate": "ll", "opt": "ll", "llc": "s"}
@@ -37,8 +37,7 @@ def save(
     text in place of its own IR. Raises UsageError when they cannot be written.
     """
     folder = output.folder(folder)
-    suffix = _SUFFIXES.get(trace.dumps[index].language, "mlir")
-    text = output.write(folder / f"edited.{suffix}", edited)
+    text = output.write(folder / f"edited{suffix(trace.dumps[index].language)}", edited)
     words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
     words += ["--pipeline", pipeline] if pipeline else []
     words += ["--toolchain", toolchain] if toolchain else []
