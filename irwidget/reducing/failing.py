@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UsageError
+from irwidget.toolchain import crashes
 from irwidget.trace import Failure, Verdict
 
 _OPERATION = re.compile(r"['\"]([a-z_]\w*(?:\.[\w$]+)+)['\"]")
 _VARIES = re.compile(
-    r"%[\w$.#-]+|@[\w$.-]+|0x[0-9a-fA-F]+|\bt\d+\b|\b\d[\w.]*|<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
+    r"%[\w$.#-]+|@[\w$.-]+|(?<!\w\+)0x[0-9a-fA-F]+|\bt\d+\b|\b(?!0x)\d[\w.]*|<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
 )
-"""What a message has of one program rather than of its kind: names, numbers, types, files."""
+"""What a message has of one program rather than of its kind: names, numbers, types, files; a crash keeps its offset."""
 
 _LISTED = re.compile(r": ((?:[a-z_]\w*(?:\.\w+)+)(?:, [a-z_]\w*(?:\.\w+)+)*)$")
 """Names of operations at the end of a message."""
 _LIMIT = re.compile(r"timed out \(.*")
-_ASKS = "PLEASE submit"
-"""Begins what all crashes of LLVM's programs say."""
 _BROKEN = "input module is broken"
 _RUNNING = re.compile(r"^\d+\.\tRunning pass '([^']+)'", re.M)
 """What LLVM's programs say, below a crash, that they were at."""
@@ -68,7 +67,7 @@ def kind_of(failure: Failure, name: str = "") -> Kind:
     if _BROKEN in said:  # what is broken stands below
         said = f"{said} {below}"
     if at := _RUNNING.findall(below):
-        said = f"{said.split(_ASKS)[0]} in {at[-1]}"
+        said = f"{said.split(crashes.ASKS)[0]} in {at[-1]}"
     return _kind(failure.kind, failure.pass_name, said)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from irwidget import private_torch_mlir, registry
 from irwidget.errors import near
-from irwidget.toolchain import events, feeding, graphs, llvm_state, mlir, printed, scratch
+from irwidget.toolchain import crashes, events, feeding, graphs, llvm_state, mlir, printed, scratch
 from irwidget.toolchain.language import detect, suffix
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
@@ -170,8 +170,10 @@ def _problem(fed: feeding.Fed, command: list[str]) -> str:
         return ""
     how = f"was killed by signal {-fed.returncode}" if fed.returncode < 0 else f"exited with {fed.returncode}"
     said = _words(fed.stderr)
-    first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])[:_LINE]
     name = os.path.basename(command[0])
+    if said.startswith(crashes.ASKS) and (where := crashes.place(said)):
+        return f"{name} {how} in {where}"
+    first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])[:_LINE]
     return f"{name} {how}: {first}" if first else f"{name} {how} and said nothing"
 
 
@@ -187,7 +189,7 @@ def _said(run: Run, step: Step, command: list[str], fed: feeding.Fed, text: str,
     if problem:
         if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
             problem += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
-        found = (Diagnostic("error", said[-4000:]),) if said else ()
+        found = (Diagnostic("error", crashes.kept(said)),) if said else ()
         raise StepFailed(events.Failed("tool", problem, name, step.tool, found, pipeline=command_of(step)))
     if said:
         run.diagnostics.append(Diagnostic("remark", f"{name}: {printed.shortened(said)}"))
