@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irwidget import pipelines
-from irwidget.experiments import files
+from irwidget.experiments import files, stock
 from irwidget.reducing.failing import Kind
 from irwidget.toolchain.language import detect, suffix
 from irwidget.trace import Step
@@ -73,7 +73,7 @@ class Reduced:
         if any(step.tool not in files.PROGRAMS for step in self.steps):
             command = ["python", "-m", "irwidget", "lower", file, "--to", "raw_ir", "--pipeline", self.pipeline]
             return shlex.join([*command, *words])
-        first, *others = [pipelines.command(step) for step in self.steps] or ["mlir-opt"]
+        first, *others = [pipelines.command(step) for step in stock.programs(self.steps)] or ["mlir-opt"]
         return " | ".join([f"{first} {file}", *others])
 
     @property
