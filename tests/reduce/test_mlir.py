@@ -350,19 +350,25 @@ def test_a_crash_of_a_real_program_says_where_and_which_version():
     assert str(version).startswith("22.")
 
 
-def test_of_operations_that_a_message_lists_some_are_the_same_failure_and_others_are_not():
-    two, one, other, none = (
+def test_of_operations_that_a_message_lists_the_first_is_the_failure():
+    two, first, one, other, none = (
         kind_of(Failure(0, "p", f"{count} operations have no translation{names}"))
-        for count, names in ((2, ": a.b, c.d"), (1, ": c.d"), (1, ": e.f"), (3, ""))
+        for count, names in ((2, ": a.b, c.d"), (1, ": a.b"), (1, ": c.d"), (1, ": e.f"), (3, ""))
     )
     assert two.includes(two)
-    assert two.includes(one)
+    assert two.includes(first)
+    assert not two.includes(one), "another cause"
     assert not one.includes(two)
     assert not two.includes(other)
     assert not two.includes(none)
     assert not none.includes(two)
     assert not two.includes(None)
-    assert str(two) == "p at a.b, c.d: operations have no translation"
+    assert str(two) == "p at a.b: operations have no translation"
+    cast = "builtin.unrealized_conversion_cast"
+    assert kind_of(Failure(0, "p", f"2 have no translation: {cast}, c.d")).operation == "c.d", (
+        "a cast is left by others"
+    )
+    assert kind_of(Failure(0, "p", f"2 have no translation: {cast}")).operation == cast
 
 
 def test_types_are_read_off_a_line():
