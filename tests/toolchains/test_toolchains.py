@@ -73,6 +73,7 @@ def test_what_this_process_has_is_lowered_here(here):
     low = irwidget.lower(column, X, OUT, 1024, 32, toolchain=spec, **LAUNCH)
     assert (low.toolchain, low.text) == ("", here.text)
     assert environments.cached() == []
+    assert not parse(f"{spec} nothing-of-this-name==1.0").is_here
 
 
 # --- lowering and comparing
