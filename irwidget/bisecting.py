@@ -8,9 +8,10 @@ from typing import Any
 
 from irwidget import phases
 from irwidget.errors import IRWidgetError, LoweringInterrupted, ToolError, UnsupportedError, UsageError
-from irwidget.experiments.comparison import Comparison, compare
+from irwidget.experiments.comparison import NO_VALUES, Comparison, compare
 from irwidget.lowering import lower
 from irwidget.queries import comparing
+from irwidget.reducing.failing import kind_of
 from irwidget.result import Lowering
 from irwidget.toolchains import releases
 
@@ -47,7 +48,9 @@ class Bisection:
     def summary(self) -> str:
         """One sentence."""
         if self.bad is None:
-            return f"No change from {self.package} {self.versions[0]} to {self.versions[-1]}, of those that were tried"
+            values = f"; {NO_VALUES}" if any(said.endswith(NO_VALUES) for said in self.tried.values()) else ""
+            between = f"from {self.package} {self.versions[0]} to {self.versions[-1]}"
+            return f"No change {between}, of those that were tried{values}"
         between = self.versions[self.versions.index(self.good or self.bad) + 1 : self.versions.index(self.bad)]
         untold = f" ({', '.join(between)} cannot be told)" if between else ""
         return (
@@ -91,7 +94,7 @@ def bisect(
     `obj`, `inputs`, `to` and the other options are those of `irwidget.lower`. `versions` are the releases to look at,
     from the oldest, which is good, to the newest, which is not (by default all that pip has and irwidget works with).
     `predicate`, a function of the lowering, complete or failed, says which are bad; without it these are the ones that
-    fail where the oldest is complete, or otherwise those whose result is another than the oldest's, renumbering apart.
+    fail where the oldest does not, or not in its way, or whose result is another than the oldest's, renumbering apart.
     What is halved is taken to change once. A release that cannot be tried is passed over. `known` are lowerings that
     were made already, by version; `progress` is told of each release and what came of it.
 
@@ -190,18 +193,22 @@ class _Search:
             self._note(version, said)
         return bad
 
-    def _judged(self, made: Lowering) -> tuple[bool, str]:
+    def _judged(self, made: Lowering) -> tuple[bool | None, str]:
+        """Whether it is bad, and what came of it; None where that cannot be told."""
         assert self._first is not None
         failure = made.failure
         fails = f"fails: {failure.message.splitlines()[0]}" if failure else ""
         if self.predicate is not None:
             bad = bool(self.predicate(made))
             return bad, f"{'bad' if bad else 'good'}{'; ' if fails else ''}{fails}"
-        if failure or self._first.failure:
-            return bool(failure), fails or "complete"
         if made is self._first:
-            return False, "what the others are compared with"
+            return False, f"what the others are compared with{'; ' if fails else ''}{fails}"
+        first = self._first.failure
+        if failure or first:
+            return not (failure and first and kind_of(failure) == kind_of(first)), fails or "complete"
         compared = compare(self._first, made)
+        if compared.ends_the_same is None and not compared.values_left_out:
+            return None, compared.summary
         return compared.ends_the_same is False, compared.summary
 
     def _note(self, version: str, said: str) -> None:

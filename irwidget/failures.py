@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError
 from irwidget.toolchain import budget
+from irwidget.toolchain.language import suffix
 from irwidget.toolchain.parsing import INPUT
 from irwidget.toolchain.run import Options
 from irwidget.trace import Failure, Trace
@@ -117,8 +118,9 @@ def _message(failure: Failure, trace: Trace) -> str:
         lines.append("  To see it again: error.lowering.save('before.ptx'), then")
         lines.append(f"  {failure.reproducer}")
     elif failure.reproducer:
-        lines.append("  To see it again: error.lowering.save('before.mlir'), then")
-        lines.append(f"  python -m irwidget lower before.mlir --to raw_ir --pipeline {_quoted(failure.reproducer)}")
+        file = f"before{suffix(trace.dumps[-1].language) if trace.dumps else '.mlir'}"
+        lines.append(f"  To see it again: error.lowering.save('{file}'), then")
+        lines.append(f"  python -m irwidget lower {file} --to raw_ir --pipeline {_quoted(failure.reproducer)}")
     return "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ from irwidget.failures import Held
 from irwidget.lazy import cached_property
 from irwidget.trace import Dump, Trace, renaming, syntax
 
+NO_VALUES = "values that texts leave out are not compared"
 State = Literal["same", "differs", "only left", "only right", "not compared"]
 
 
@@ -154,7 +155,7 @@ class Comparison:
         if counts["only left"] or counts["only right"]:
             said += f"; {_passes(counts['only left'])} only left, {counts['only right']} only right"
         end = {True: "the results are the same", False: "the results differ", None: "the results are not compared"}
-        values = "; values that texts leave out are not compared" if self.values_left_out else ""
+        values = f"; {NO_VALUES}" if self.values_left_out else ""
         return f"{said}; {end[self.ends_the_same]}{values}"
 
     def to_html(self, path: Any = None) -> str:

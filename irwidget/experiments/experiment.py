@@ -106,7 +106,7 @@ class Experiment(Generic[_Lowering]):
     def steps(self) -> tuple[Step, ...]:
         """What runs, as a lowering has it. Raises UsageError for passes that no tool runs in that order."""
         whole = passes.after(self.original.trace, self.index, self.options)
-        return passes.steps_of(self.passes, self.original.trace, whole)
+        return passes.steps_of(self.passes, self.original.trace, self.index, whole)
 
     @property
     def pipeline(self) -> str:

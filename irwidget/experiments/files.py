@@ -9,10 +9,11 @@ from itertools import groupby
 from pathlib import Path
 
 from irwidget import output, pipelines
+from irwidget.experiments import stock
 from irwidget.experiments.passes import Planned, textual
-from irwidget.trace import Trace
+from irwidget.toolchain.language import suffix
+from irwidget.trace import Step, Trace
 
-_SUFFIXES = {"llvm": "ll", "ptx": "ptx", "amdgcn": "s"}
 PROGRAMS = {"torch-mlir-opt", "mlir-opt", "triton-opt", "mlir-translate", "opt", "llc"}
 """Tools that are programs of the same name, which read a file and take `-o`."""
 _LEAVES = {"mlir-translate": "ll", "opt": "ll", "llc": "s"}
@@ -37,13 +38,14 @@ def save(
     text in place of its own IR. Raises UsageError when they cannot be written.
     """
     folder = output.folder(folder)
-    suffix = _SUFFIXES.get(trace.dumps[index].language, "mlir")
-    text = output.write(folder / f"edited.{suffix}", edited)
+    text = output.write(folder / f"edited{suffix(trace.dumps[index].language)}", edited)
     words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
     words += ["--pipeline", pipeline] if pipeline else []
     words += ["--toolchain", toolchain] if toolchain else []
     _script(folder / "run.sh", [shlex.join(words)])
-    _script(folder / "tools.sh", ["set -e", *_commands(planned, text.name)])
+    made = ", ".join(f"{name} {version}" for name, version in trace.tools.items())
+    said = f"# What ran was {made}: programs of another release may have other options." if made else "#"
+    _script(folder / "tools.sh", [said, "set -e", *_commands(planned, text.name)])
     if triton := _override(edited, trace, index):
         name, ir = triton
         output.write(folder / name, ir)
@@ -70,27 +72,28 @@ def _script(path: Path, lines: Sequence[str]) -> None:
 
 def _commands(planned: Sequence[Planned], before: str) -> Iterator[str]:
     """The programs in order, each on the file that the one before has left; those that are none, as a comment."""
-    for number, (_, group) in enumerate(groupby(planned, key=_together), 1):
+    steps = stock.programs([one.step for one in planned])
+    for number, (_, group) in enumerate(groupby(steps, key=_together), 1):
         passes = list(group)
-        tool = passes[0].step.tool
+        tool = passes[0].tool
         if tool not in PROGRAMS:
-            yield f"# {pipelines.command(passes[0].step)}: no program does this; run.sh does"
+            yield f"# {pipelines.command(passes[0])}: no program does this; run.sh does"
             yield "exit 1"
             return
         after = f"{number}.{_LEAVES.get(tool, 'mlir')}"
-        bodies = [re.fullmatch(r"builtin\.module\((.*)\)", textual(one.step.arguments), re.DOTALL) for one in passes]
+        bodies = [re.fullmatch(r"builtin\.module\((.*)\)", textual(one.arguments), re.DOTALL) for one in passes]
         if all(bodies):
             inner = ",".join(body[1] for body in bodies if body)
             words = f"{tool} --pass-pipeline={shlex.quote(f'builtin.module({inner})')}"
         else:
-            words = pipelines.command(passes[0].step)
+            words = pipelines.command(passes[0])
         yield f"{words}{' -S' if tool == 'opt' else ''} {before} -o {after}"
         before = after
 
 
-def _together(one: Planned) -> tuple[str, object]:
+def _together(one: Step) -> tuple[str, object]:
     """What passes that one command runs have in common."""
-    return one.step.tool, "" if textual(one.step.arguments).startswith("builtin.module(") else id(one)
+    return one.tool, "" if textual(one.arguments).startswith("builtin.module(") else id(one)
 
 
 def _override(edited: str, trace: Trace, index: int) -> tuple[str, str] | None:

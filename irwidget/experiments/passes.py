@@ -124,20 +124,18 @@ def _not_here(trace: Trace, index: int) -> str:
     )
 
 
-def steps_of(planned: Sequence[Planned], trace: Trace, whole: Sequence[Planned]) -> tuple[Step, ...]:
-    """What to run: a step of the original lowering where all that is left of it stands as it was, else its passes."""
+def steps_of(planned: Sequence[Planned], trace: Trace, index: int, whole: Sequence[Planned]) -> tuple[Step, ...]:
+    """What to run after dump `index`: a step of the original lowering where all of it comes after that and stands as it
+    was, else its passes.
+    """
+    begun = {dump.step for dump in trace.dumps[: index + 1]}
     steps: list[Step] = []
     for of, group in groupby(planned, key=lambda one: one.of):
         parts = list(group)
         original = [one for one in whole if one.of == of]
-        begins = not any(dump.step == of for dump in trace.dumps[: _first(original)]) if original else False
-        steps += [trace.steps[of]] if of >= 0 and parts == original and begins else [one.step for one in parts]
+        complete = of >= 0 and of not in begun and parts == original
+        steps += [trace.steps[of]] if complete else [one.step for one in parts]
     return tuple(steps)
-
-
-def _first(parts: Sequence[Planned]) -> int:
-    """The number of the first dump of some passes; 0 where none of them left one."""
-    return min((one.index for one in parts if one.index >= 0), default=0)
 
 
 def find(planned: Sequence[Planned], which: str | int) -> int:

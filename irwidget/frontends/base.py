@@ -207,7 +207,8 @@ def go_on(trace: Trace, extra: tuple[Step, ...], target: str, options: Options) 
     """Through a custom pipeline, from the text that a front end has given. Raises Interrupted."""
     if trace.failure or not extra:
         return replace(trace, steps=(*trace.steps, *extra))
-    return run(raw_text.source(trace.dumps[-1].text, extra), extra, target, options, trace)
+    last = trace.dumps[-1]
+    return run(raw_text.source(last.text, extra, known=last.language), extra, target, options, trace)
 
 
 class KernelBegun(Begun):

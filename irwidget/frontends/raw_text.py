@@ -16,17 +16,20 @@ _CHECKS = {"llvm": (Step("opt", "", "opt"),), "triton": (Step("triton-opt", "", 
 _UNKNOWN = ("text", "json")
 
 
-def source(text: str, steps: Sequence[Step] = (), like: str = "") -> Source:
+def source(text: str, steps: Sequence[Step] = (), like: str = "", known: str = "") -> Source:
     """IR text to start from, for these steps. Raises UsageError when it is empty, or not Unicode.
 
-    Text that nothing tells the language of is in that of the first step, or, without one, in that of the text `like`.
+    Text that nothing tells the language of is in that which is `known`, in that of the first step, or, without one, in
+    that of the text `like`.
     """
     text = without_mark(text)
     if not text.strip():
         raise UsageError("There is no IR: the text is empty")
     require_unicode(text)
     language = detect(text)
-    if language in _UNKNOWN and steps and (tool := tools.get(steps[0].tool)):
+    if language in _UNKNOWN and known:
+        language = known
+    elif language in _UNKNOWN and steps and (tool := tools.get(steps[0].tool)):
         language = tool.reads or language  # with a typo at its start, most often
     elif language in _UNKNOWN and like:
         language = detect(like)

@@ -30,6 +30,7 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     if not told and not flags:
         yield from external.user_tool(run, state, step)
         return
+    run.tools[words[0]] = path
     printed = _Printed(os.path.basename(words[0]))
     command = [path, *words[1:], *flags]
     failure: StepFailed | None = None
@@ -41,7 +42,6 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
     if failure is not None and flags and _REFUSED.search(str(failure)):  # it has not read its input
         yield from external.user_tool(run, state, step)
         return
-    run.tools[words[0]] = path
     run.diagnostics.extend(said for trace in printed.traces for said in trace.diagnostics)
     pipeline = external.command_of(step)
     last: State | None = None

@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from irwidget.errors import IRWidgetError, PassError, ToolError, UsageError
+from irwidget.toolchain import crashes
 from irwidget.trace import Failure, Verdict
 
 _OPERATION = re.compile(r"['\"]([a-z_]\w*(?:\.[\w$]+)+)['\"]")
 _VARIES = re.compile(
-    r"%[\w$.#-]+|@[\w$.-]+|0x[0-9a-fA-F]+|\bt\d+\b|\b\d[\w.]*|<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
+    r"%[\w$.#-]+|@[\w$.-]+|(?<!\w\+)0x[0-9a-fA-F]+|\bt\d+\b|\b(?!0x)\d[\w.]*|<[^\n]*?>+|\b(?:tensor|memref|vector)\b(?!\.)|\bi\d+\b|/[\w./-]+|\s+"
 )
-"""What a message has of one program rather than of its kind: names, numbers, types, files."""
+"""What a message has of one program rather than of its kind: names, numbers, types, files; a crash keeps its offset."""
 
 _LISTED = re.compile(r": ((?:[a-z_]\w*(?:\.\w+)+)(?:, [a-z_]\w*(?:\.\w+)+)*)$")
 """Names of operations at the end of a message."""
+_LEFT_OVER = "builtin.unrealized_conversion_cast"
+"""What conversions leave around the operations that they did not take: never the cause among these."""
 _LIMIT = re.compile(r"timed out \(.*")
-_ASKS = "PLEASE submit"
-"""Begins what all crashes of LLVM's programs say."""
 _BROKEN = "input module is broken"
 _RUNNING = re.compile(r"^\d+\.\tRunning pass '([^']+)'", re.M)
 """What LLVM's programs say, below a crash, that they were at."""
@@ -39,23 +40,22 @@ class Kind:
     """`pass`, `tool`, `usage` or `unsupported`; `differs` of a wrong result; `program` of its own error."""
     pass_name: str
     operation: str
-    """The operation that the message names; empty when it names none."""
+    """The operation that the message names, of several that it lists the first; empty when it names none."""
     message: str
     """Its first line without what is of this program alone."""
     among: frozenset[str] = frozenset()
-    """The operations that the message lists at its end, each of which alone is this failure."""
+    """The operations that the message lists at its end."""
 
     def includes(self, other: Kind | None) -> bool:
-        """Whether something that fails in the other way fails in this one: where operations are listed, at some of
-        these and at no other.
+        """Whether something that fails in the other way fails in this one: where operations are listed, at the first,
+        perhaps at others of these, and at no other.
         """
         if other is None or replace(other, among=self.among) != self:
             return False
         return other.among <= self.among and bool(other.among) == bool(self.among)
 
     def __str__(self) -> str:
-        operation = self.operation or ", ".join(sorted(self.among))
-        where = f"{self.pass_name} at {operation}" if operation else self.pass_name
+        where = f"{self.pass_name} at {self.operation}" if self.operation else self.pass_name
         return f"{where or 'the lowering'}: {self.message}"
 
 
@@ -68,7 +68,7 @@ def kind_of(failure: Failure, name: str = "") -> Kind:
     if _BROKEN in said:  # what is broken stands below
         said = f"{said} {below}"
     if at := _RUNNING.findall(below):
-        said = f"{said.split(_ASKS)[0]} in {at[-1]}"
+        said = f"{said.split(crashes.ASKS)[0]} in {at[-1]}"
     return _kind(failure.kind, failure.pass_name, said)
 
 
@@ -107,8 +107,9 @@ def _kind(kind: str, pass_name: str, message: str) -> Kind:
     said = _SIGNATURE.sub("in function", message.strip().split("\n")[0])
     said = _LIMIT.sub("timed out", said)
     listed = _LISTED.search(said)
-    among = frozenset(listed[1].split(", ") if listed else ())
+    among = listed[1].split(", ") if listed else []
     said = said[: listed.start()] if listed else said
     named = _OPERATION.search(said)
+    operation = named[1] if named else next((one for one in among if one != _LEFT_OVER), "".join(among[:1]))
     head = said.partition(": %")[0].partition(': "')[0]
-    return Kind(kind, pass_name, named[1] if named else "", " ".join(_VARIES.sub(" ", head).split()), among)
+    return Kind(kind, pass_name, operation, " ".join(_VARIES.sub(" ", head).split()), frozenset(among))

@@ -30,11 +30,11 @@ def count(text: str) -> int:
 
 
 def _functions(text: str, fails: Test[str]) -> Iterator[str]:
-    """Without each function, as long as one is left."""
+    """Without each function and what stands beside them, as long as one is left."""
 
     def changes(text: str) -> list[engine.Change[str]]:
         module = ModuleText.of(text)
-        others = [one.start for one in module.operations if one.parent is module.operations[0]]
+        others = [one.start for one in module.operations if one.parent is not None and one.parent.is_module]
         return [
             partial(module.without, {start}, arguments=arguments)
             for start in (others if len(others) > 1 else [])
@@ -63,7 +63,7 @@ def _results(text: str, fails: Test[str]) -> Iterator[str]:
 
 
 def _inside(module: ModuleText) -> list[OperationText]:
-    return [one for one in reversed(module.removable()) if function_of(one) is not None]
+    return [one for one in reversed(module.removable()) if not one.is_function]
 
 
 def _operations(text: str, fails: Test[str], *, arguments: bool) -> Iterator[str]:

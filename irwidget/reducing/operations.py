@@ -18,7 +18,8 @@ _HEAD = re.compile(r'(\s*)(?:(%[^=]*?) = )?"([\w.$-]+)"\(')
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _NAMED = re.compile(r"(%[\w$.-]+)(?::(\d+))?")
 _TYPE = "function_type = "
-_FUNCTIONS = {"func.func": "func.return", "llvm.func": "llvm.return"}
+_FUNCTIONS = {"func.func": "func.return", "llvm.func": "llvm.return", "gpu.func": "gpu.return"}
+_MODULES = ("builtin.module", "gpu.module")
 _LLVM = "!llvm.func<"
 _OPENING, _CLOSING = frozenset("([{<"), frozenset(")]}>")
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"?|->|[(\[{<>}\]),:]', re.S)
@@ -41,6 +42,16 @@ class OperationText:
     children: list[OperationText] = field(default_factory=list["OperationText"])
     last: bool = False
     """Whether it ends its block."""
+
+    @property
+    def is_function(self) -> bool:
+        """Whether it is one that can have other arguments."""
+        return self.name in _FUNCTIONS
+
+    @property
+    def is_module(self) -> bool:
+        """Whether its region ends without a terminator."""
+        return self.name in _MODULES
 
     @property
     def types(self) -> list[str]:
@@ -92,21 +103,17 @@ class ModuleText:
     @staticmethod
     def _end_block(parent: OperationText) -> None:
         if parent.children:
-            parent.children[-1].last = True
+            parent.children[-1].last = not parent.is_module
 
     # What can be taken out
 
     def removable(self) -> list[OperationText]:
         """The operations that can be taken out, the outermost of nested ones first."""
-        return [one for one in self.operations if one.parent is not None and not one.last and self._has_place(one)]
-
-    def _has_place(self, one: OperationText) -> bool:
-        """Whether its results, if it has any, can become arguments of a function."""
-        return not one.results or function_of(one) is not None
+        return [one for one in self.operations if one.parent is not None and not one.last]
 
     @property
     def functions(self) -> list[OperationText]:
-        return [one for one in self.operations if one.name in _FUNCTIONS]
+        return [one for one in self.operations if one.is_function]
 
     def count(self) -> int:
         """How many operations there are, the module itself not counted."""
@@ -153,10 +160,17 @@ class ModuleText:
             if one.start in unwrapped:
                 named |= dict(argument for number in self._labels(one) for argument in _arguments(self.lines[number]))
         passed = _forwarded(gone) if forward else {}
+        for number in self._outside() & lines.keys() if passed else ():
+            lines[number] = _VALUE.sub(lambda found: passed.get(found[0], found[0]), lines[number])
         for function in self.functions:
             if function.start not in hidden and function.children:
                 self._mend(function, named, passed, lines, (returns or {}).get(function.start), whole=arguments)
         return "\n".join(lines.values()) + "\n"
+
+    def _outside(self) -> set[int]:
+        """The lines that are in no function."""
+        inside = {number for one in self.functions for number in range(one.start, one.stop)}
+        return {*range(len(self.lines))} - inside
 
     def _wrapper(self, one: OperationText) -> list[int]:
         ends = [number for child in one.children if child.last for number in range(child.start, child.stop)]
@@ -213,7 +227,7 @@ def function_of(one: OperationText) -> OperationText | None:
     """The function that an operation is in."""
     while one.parent is not None:
         one = one.parent
-        if one.name in _FUNCTIONS:
+        if one.is_function:
             return one
     return None
 

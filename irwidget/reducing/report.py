@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irwidget import pipelines
-from irwidget.experiments import files
+from irwidget.experiments import files, stock
 from irwidget.reducing.failing import Kind
+from irwidget.toolchain.language import detect, suffix
 from irwidget.trace import Step
 
 
@@ -65,12 +66,15 @@ class Reduced:
         """The command that shows the failure again: of the stock tools for IR, where these are programs."""
         if self.language == "python":
             return shlex.join(["python", "-m", "irwidget", "lower", "program.py", *self.words])
-        first, *others = [pipelines.command(step) for step in self.steps] or ["mlir-opt"]
-        name = {"llvm": "input.ll", "mlir": "input.mlir"}.get(self.language, "input.txt")
+        return self._on(f"input{suffix(self.language)}", self.words)
+
+    def _on(self, file: str, words: Sequence[str] = ()) -> str:
+        """The steps on a file, of the stock tools where these are programs; `words` are ours alone."""
         if any(step.tool not in files.PROGRAMS for step in self.steps):
-            words = ["python", "-m", "irwidget", "lower", name, "--to", "raw_ir", "--pipeline", self.pipeline]
-            return shlex.join([*words, *self.words])
-        return " | ".join([f"{first} {name}", *others])
+            command = ["python", "-m", "irwidget", "lower", file, "--to", "raw_ir", "--pipeline", self.pipeline]
+            return shlex.join([*command, *words])
+        first, *others = [pipelines.command(step) for step in stock.programs(self.steps)] or ["mlir-opt"]
+        return " | ".join([f"{first} {file}", *others])
 
     @property
     def report(self) -> str:
@@ -102,15 +106,9 @@ class Reduced:
         """For a Python file: the IR that the pass fails on, and the stock tool's command."""
         if not self.ir or not self.steps:
             return []
-        command = " | ".join(pipelines.command(step) for step in self.steps)
-        return [
-            "",
-            "The pass that fails, alone:",
-            "",
-            _block("mlir", self.ir),
-            "",
-            _block("sh", f"{command} input.mlir"),
-        ]
+        language = detect(self.ir)
+        shown = _block("mlir" if language == "triton" else language, self.ir)
+        return ["", "The pass that fails, alone:", "", shown, "", _block("sh", self._on(f"input{suffix(language)}"))]
 
     def __str__(self) -> str:
         return self.report

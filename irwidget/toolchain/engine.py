@@ -37,17 +37,21 @@ def execute(request: events.Request, session: WorkerSession) -> Iterator[events.
         yield from _run_steps(run, state, snapshots)
         final = snapshots[-1].render(request.elide)
         snapshots[-1] = TextState(snapshots[-1].language, final.text, final)
-        yield events.Finished(final, tuple(run.diagnostics), run.attachments, run.facts, run.tools)
+        yield events.Finished(final, tuple(run.diagnostics), _found(run))
     except StepFailed as stop:
         diagnostics = (*stop.failure.diagnostics, *run.unsaid())
-        yield replace(stop.failure, step=run.step, diagnostics=diagnostics)
+        yield replace(stop.failure, step=run.step, diagnostics=diagnostics, found=_found(run))
     except TimeIsUp:
         raise  # who asked knows the limit
     except MemoryError:
-        yield events.Failed("tool", "out of memory", step=run.step)
+        yield events.Failed("tool", "out of memory", step=run.step, found=_found(run))
     except Exception as error:  # a defect of ours or of a binding must not cost the dumps
-        yield events.Failed("tool", f"{type(error).__name__}: {error}", step=run.step)
+        yield events.Failed("tool", f"{type(error).__name__}: {error}", step=run.step, found=_found(run))
     yield from _print(snapshots, request)
+
+
+def _found(run: Run) -> events.Found:
+    return events.Found(run.attachments, run.facts, run.tools)
 
 
 def _start(run: Run) -> State | None:

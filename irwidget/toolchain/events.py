@@ -126,6 +126,16 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What passes leave besides IR."""
+
+    attachments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    facts: Mapping[str, object] = field(default_factory=dict[str, object])
+    tools: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The programs that ran, with their versions."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The lowering stopped; what was printed before stays."""
 
@@ -138,6 +148,8 @@ class Failed:
     """What to run on the IR before the pass to see the failure again."""
     step: int | None = None
     """The step that stopped; None where nobody knows better than the pass that began last."""
+    found: Found = Found()
+    """What the passes before it have found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +158,7 @@ class Finished:
 
     content: Content | None
     diagnostics: tuple[Diagnostic, ...] = ()
-    attachments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    facts: Mapping[str, object] = field(default_factory=dict[str, object])
-    tools: Mapping[str, str] = field(default_factory=dict[str, str])
+    found: Found = Found()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ LLVM older than 22 is refused. Arguments go to the program as a list.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import difflib
 import os
@@ -20,8 +21,8 @@ from pathlib import Path
 
 from irwidget import private_torch_mlir, registry
 from irwidget.errors import near
-from irwidget.toolchain import events, feeding, graphs, llvm_state, mlir, printed, scratch
-from irwidget.toolchain.language import detect
+from irwidget.toolchain import crashes, events, feeding, graphs, llvm_state, mlir, printed, scratch
+from irwidget.toolchain.language import detect, suffix
 from irwidget.toolchain.mlir import MlirState
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState
 from irwidget.trace import Diagnostic, Step
@@ -122,7 +123,6 @@ def user_tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
 
 
 Take = Callable[[bytes], bytes]
-_SUFFIXES = {"mlir": ".mlir", "llvm": ".ll", "ptx": ".ptx", "amdgcn": ".s", "x86asm": ".s", "spirv": ".spvasm"}
 
 
 def own(run: Run, before: State, step: Step, command: list[str], take: Take = bytes) -> State:
@@ -131,9 +131,9 @@ def own(run: Run, before: State, step: Step, command: list[str], take: Take = by
     Raises StepFailed when it fails.
     """
     text = _input(run, before)
-    suffix = _SUFFIXES.get(before.language, ".txt")
+    ending = suffix(before.language)
     with scratch.folder() as folder:
-        source, result = (os.path.join(folder, name + suffix) for name in ("in", "out"))
+        source, result = (os.path.join(folder, name + ending) for name in ("in", "out"))
         Path(source).write_text(text, encoding="utf-8")
         placed = [word.replace("{in}", source).replace("{out}", result) for word in command]
         fed = _fed(step, placed, text if placed == command or not _has(command, "{in}") else "", run)
@@ -170,8 +170,10 @@ def _problem(fed: feeding.Fed, command: list[str]) -> str:
         return ""
     how = f"was killed by signal {-fed.returncode}" if fed.returncode < 0 else f"exited with {fed.returncode}"
     said = _words(fed.stderr)
-    first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])[:_LINE]
     name = os.path.basename(command[0])
+    if said.startswith(crashes.ASKS) and (where := crashes.place(said)):
+        return f"{name} {how} in {where}"
+    first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])[:_LINE]
     return f"{name} {how}: {first}" if first else f"{name} {how} and said nothing"
 
 
@@ -187,7 +189,7 @@ def _said(run: Run, step: Step, command: list[str], fed: feeding.Fed, text: str,
     if problem:
         if "dense_resource<" in text and run.request.elide and not run.request.keep_constants:
             problem += "\n  It was given the weights elided; --no-elide (elide=False) gives them in full"
-        found = (Diagnostic("error", said[-4000:]),) if said else ()
+        found = (Diagnostic("error", crashes.kept(said)),) if said else ()
         raise StepFailed(events.Failed("tool", problem, name, step.tool, found, pipeline=command_of(step)))
     if said:
         run.diagnostics.append(Diagnostic("remark", f"{name}: {printed.shortened(said)}"))
@@ -337,6 +339,8 @@ def _state_of(run: Run, before: State, step: Step, output: bytes) -> State:
         run.attachments[name] = output
         return TextState("text", f"{len(output)} bytes, kept as the attachment {name}\n\n{_hex(output)}")
     language = detect(text)
+    if language == "text" and isinstance(before, TextState) and _is_as(before, text):
+        language = before.language
     if language == "mlir":
         if run.request.keep_constants:
             with contextlib.suppress(mlir.PassFailed):
@@ -344,6 +348,16 @@ def _state_of(run: Run, before: State, step: Step, output: bytes) -> State:
                 return MlirState(mlir.parse(text, mlir.new_context()))
         return TextState("mlir", text, mlir.content(text))
     return llvm_state.same_kind(before, language, text) if isinstance(before, TextState) else TextState(language, text)
+
+
+def _is_as(before: TextState, text: str) -> bool:
+    """Whether a text of which no sign tells the language is in that of the text before: unchanged, or Python."""
+    if before.language != "python":
+        return text.strip() == before.text.strip()
+    try:
+        return any(not isinstance(statement, ast.Expr) for statement in ast.parse(text).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def _hex(data: bytes, most: int = 4096) -> str:

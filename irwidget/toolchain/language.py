@@ -9,6 +9,8 @@ from irwidget.errors import UsageError
 _NAME = r'(?:[-\w.$]+|"[^"\n]*")'
 """A name of LLVM IR."""
 _SIGNS = (
+    # First, because its texts may hold IR of any kind; a log may begin with [info], too.
+    ("json", re.compile(r'\A\s*(\{\s*["}]|\[\s*([\[{"]|-?\d[\d.eE+-]*\s*(,|\]\s*\Z)))')),
     ("ptx", re.compile(r"^\s*\.version\s+\d", re.M)),
     ("amdgcn", re.compile(r"^\s*\.amdgcn_target|^\s*\.amdgpu_|s_endpgm", re.M)),
     ("spirv", re.compile(r"^\s*(%\w+ = )?Op(Capability|MemoryModel|EntryPoint)\b", re.M)),
@@ -25,11 +27,29 @@ _SIGNS = (
     ("triton", re.compile(r"\btt\.(func|return|load|store|get_program_id)\b")),
     (
         "mlir",
-        re.compile(r"^\s*(module|builtin\.module|(func|llvm)\.func|(gpu|spirv)\.module|#\w+ = |\"\w+\.)", re.M),
+        re.compile(
+            r"^\s*(module|builtin\.module|(func|llvm)\.func|(gpu|spirv)\.module|#\w+ = |\"\w+\.[^\"\n]*\"\s*\()", re.M
+        ),
     ),
     ("x86asm", re.compile(r"^\s*\.(text|globl|file)\b", re.M)),
-    ("json", re.compile(r"\A\s*[\[{]")),
 )
+
+
+_SUFFIXES = {
+    "mlir": ".mlir",
+    "triton": ".mlir",
+    "llvm": ".ll",
+    "ptx": ".ptx",
+    "amdgcn": ".s",
+    "x86asm": ".s",
+    "spirv": ".spvasm",
+    "json": ".json",
+}
+
+
+def suffix(language: str) -> str:
+    """How files of a language end: `.txt` where no tool asks for an ending of its own."""
+    return _SUFFIXES.get(language, ".txt")
 
 
 def require_unicode(text: str) -> None:

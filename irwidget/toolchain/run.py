@@ -326,6 +326,7 @@ class _Execution:
         dumps = list(self.before) or [self._input(texts)]
         dumps += [self._dump(texts, index, begun.started, begun.ended) for index, begun in enumerate(shown, 1)]
         outcome = self.outcome
+        found = outcome.found if outcome else events.Found()
         finished = outcome if isinstance(outcome, events.Finished) else None
         failed = outcome if isinstance(outcome, events.Failed) else None
         if finished:
@@ -337,10 +338,10 @@ class _Execution:
             tuple(dumps),
             self.steps,
             diagnostics=finished.diagnostics if finished else (*(failed.diagnostics if failed else ()), *self.said),
-            tools={**versions(self.steps, self.options.folders), **(finished.tools if finished else {})},
+            tools={**versions(self.steps, self.options.folders), **found.tools},
             failure=self._failure(failed) if failed else None,
-            attachments=finished.attachments if finished else {},
-            facts=finished.facts if finished else {},
+            attachments=found.attachments,
+            facts=found.facts,
         )
 
     def _input(self, texts: StreamedTexts) -> Dump:

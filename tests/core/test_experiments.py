@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ import torch
 from torch import nn
 
 import irwidget
-from irwidget import PassError, UsageError
+from irwidget import PassError, UsageError, pipelines
+from irwidget.experiments import stock
+from irwidget.trace import Step
 
 LLVM = """\
 define i32 @f(i32 %a, i32 %b) {
@@ -240,6 +243,60 @@ def test_what_is_saved_runs_by_itself(linalg, tmp_path):
         ["sh", tmp_path / "run.sh"], capture_output=True, text=True, check=True, env={**os.environ, "PATH": path}
     )
     assert "torch-finalizing-backend-type-conversion" in ran.stdout
+
+
+def test_from_the_last_dump_before_a_failure_what_would_have_run_goes_on():
+    contract = "torch-verify-linalg-on-tensors-backend-contract"
+    text = "func.func @f(%a: i32) -> i32 {\n  %0 = llvm.add %a, %a : i32\n  return %0 : i32\n}"
+    with pytest.raises(PassError) as raised:
+        irwidget.lower(text, to="raw_ir", pipeline=f"torch-mlir-opt --cse --{contract} --canonicalize")
+    failed = raised.value.lowering
+    assert [dump.name for dump in failed.dumps] == ["input", "cse"]
+    experiment = failed.edit(-1, text.replace("llvm.add", "arith.addi"))
+    assert [dump.name for dump in experiment.run().dumps[1:]] == [contract, "canonicalize"]
+    with pytest.raises(UsageError, match="No pass -1 comes after the edited dump"):
+        experiment.inserted("mlir-opt --cse").without(-1)
+
+
+def test_of_passes_that_one_side_runs_those_right_before_the_difference_are_named():
+    text = (
+        "func.func @f(%a: i32) -> i32 {\n  %c = arith.constant 1 : i32\n  %d = arith.addi %c, %c : i32\n"
+        "  %e = arith.muli %a, %d : i32\n  return %e : i32\n}"
+    )
+    left, right = (
+        irwidget.lower(text, to="raw_ir", pipeline=f"mlir-opt {passes}")
+        for passes in ("--sccp --canonicalize --convert-arith-to-llvm --cse", "--canonicalize --cse")
+    )
+    compared = irwidget.compare(left, right)
+    assert [(pair.name, pair.state) for pair in compared.passes] == [
+        ("input", "same"), ("sccp", "only left"), ("canonicalize", "same"), ("convert-arith-to-llvm", "only left"),
+        ("cse", "differs"),
+    ]  # fmt: skip
+    assert [pair.name for pair in compared.inserted] == ["convert-arith-to-llvm"]
+
+
+def test_passes_of_torch_mlir_are_its_own_programs_to_run(low, tmp_path):
+    (number,) = (i for i, step in enumerate(low.trace.steps) if step.name == "linalg-to-loops")
+    at = min(i for i, dump in enumerate(low.dumps) if dump.step == number) - 1
+    whole = low.trace.steps[number]
+    programs = stock.programs([whole])
+    own = ("torch", "refback", "tm-tensor")
+    for step in programs:
+        names = re.findall(r"(?<=[,(])[\w-]+(?=[,{)])", step.arguments)
+        assert {name.startswith(own) for name in names} == {step.tool == "torch-mlir-opt"}, step
+    assert len(programs) == 6
+    again = irwidget.lower(low.dumps[at].text, to="raw_ir", pipeline=pipelines.text(programs))
+    last = [dump for dump in low.dumps if dump.step == number][-1].text
+    assert again.text.partition("{-#")[0] == last.partition("{-#")[0]  # resources are in any order
+    flags = Step("mlir-opt", "--cse --refback-munge-memref-copy --canonicalize=top-down=false", "x")
+    assert [str(pipelines.command(step)) for step in stock.programs([flags])] == [
+        "mlir-opt --cse", "torch-mlir-opt --refback-munge-memref-copy", "mlir-opt --canonicalize=top-down=false"
+    ]  # fmt: skip
+    assert stock.programs([*(plain := [Step("mlir-opt", "--cse"), Step("opt", "-O2")])]) == tuple(plain)
+    low.edit(at).save(tmp_path)
+    said = (tmp_path / "tools.sh").read_text().splitlines()
+    assert [line.split()[0] for line in said[3:7]] == [step.tool for step in programs[:4]]
+    assert f"torch-mlir {low.tools['torch-mlir']}" in said[1]
 
 
 def test_the_first_diverging_pass_is_found_apart_from_names():

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import irwidget
 from irwidget import pipelines
 from irwidget.toolchain import external
+from irwidget.toolchain.run import Source
+from irwidget.trace import Step
 
 HAVE_LLVM = not isinstance(external.find("mlir-opt"), str) and not isinstance(external.find("opt"), str)
 needs_llvm = [pytest.mark.external, pytest.mark.skipif(not HAVE_LLVM, reason="mlir-22-tools, llvm-22 not installed")]
@@ -225,6 +227,36 @@ def test_arguments_never_meet_a_shell(script, tmp_path, mlp):
     low, _ = lowered(mlp, f"user-tool {tool} '$(touch {tmp_path}/pwned)' ';ls'")
     assert "$(touch" in low.diagnostics[-1].message
     assert not (tmp_path / "pwned").exists()
+
+
+LANGUAGES = [  # before, after, text
+    ("json", "json", '{\n  "0.add": {\n    "text": "tt.load, s_endpgm"\n  }\n}'),
+    ("json", "json", "[[1.5, 2]]"),
+    ("text", "text", "[info] nothing to do"),
+    ("text", "mlir", "[info] done\nmodule {\n}"),
+    ("text", "mlir", '"test.op"() : () -> ()'),
+    ("python", "python", "import torch\nx = 1"),
+    ("python", "text", "three kernels found"),
+    ("python", "text", "done"),
+    ("text", "text", "x = 1"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "text"), LANGUAGES)
+def test_the_language_of_what_a_tool_leaves_is_told_by_its_text(before, after, text, tmp_path):
+    (tmp_path / "left").write_text(text)
+    source = Source("y = 2", before)
+    trace = source.run([Step("user-tool", f"cat {tmp_path}/left"), Step("user-tool", "cat")])
+    assert [(dump.language, dump.text.strip()) for dump in trace.dumps[1:]] == [(after, text)] * 2
+
+
+def test_a_failed_tool_is_seen_again_on_a_file_of_its_language():
+    for text, file in (("define void @f() {\n  ret void\n}", "before.ll"), ('{"a.b": 1}', "before.json")):
+        with pytest.raises(irwidget.ToolError) as caught:
+            irwidget.lower(text, to="raw_ir", pipeline="user-tool cat | user-tool false")
+        said = str(caught.value)
+        assert f"save('{file}')" in said
+        assert f'irwidget lower {file} --to raw_ir --pipeline "user-tool false"' in said
 
 
 def test_binary_output_is_an_attachment_with_a_readable_view(script, mlp):

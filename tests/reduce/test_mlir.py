@@ -14,7 +14,7 @@ from irwidget.reducing.engine import Plain
 from irwidget.reducing.failing import kind_of
 from irwidget.reducing.operations import ModuleText, result_types, results_of_function, split
 from irwidget.reducing.reduce import runs
-from irwidget.toolchain import generic_form
+from irwidget.toolchain import crashes, external, generic_form
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Diagnostic, Failure, Step
 from irwidget.views.reducing import Reductions
@@ -82,7 +82,7 @@ class Transform(nn.Module):
 
 FAILURES = {
     "an op without translation": (lambda: raw(chain(200, "%e = math.erf %x0 : f32"), TRANSLATED), "math.erf", 3),
-    "in a loop": (lambda: raw(NESTED, TRANSLATED), "memref.load", 8),
+    "in a loop": (lambda: raw(NESTED, TRANSLATED), "math.erf", 8),
     "fft": (lambda: transformed(), "torch.constant.int", 5),
 }  # fmt: skip
 
@@ -213,7 +213,8 @@ def test_whatever_is_taken_out_what_is_left_is_well_formed(text):
     assert generic(module.without(())) == whole
     draw = random.Random(0)
     top = [one for one in module.removable() if one.parent in module.functions]
-    places = [one.start for one in (top if "linalg." in text else module.removable())]  # a named op checks its body
+    removable = [one for one in module.removable() if one is not module.operations[0].children[-1]]  # a module has one
+    places = [one.start for one in (top if "linalg." in text else removable)]  # a named op checks its body
     options = Options(dumps=False)
     for _ in range(40):
         taken = draw.sample(places, draw.randint(1, len(places)))
@@ -247,6 +248,33 @@ def test_nothing_more_can_go():
     )
 
 
+ELSEWHERE = {
+    "at the top": (
+        "%c = arith.constant 1.0 : f32\n%d = arith.negf %c : f32\n%e = math.erf %d : f32\n"
+        "%v = vector.broadcast %d : f32 to vector<4xf32>\nmemref.global @g : memref<3xf32>",
+        ["arith.constant", "math.erf"],
+    ),
+    "in a kernel": (
+        "gpu.module @m { gpu.func @k(%a: memref<8xf32>, %n: index) kernel { %t = gpu.thread_id x\n"
+        "scf.for %i = %t to %n step %t { %v = memref.load %a[%i] : memref<8xf32>\n%w = math.erf %v : f32\n"
+        "memref.store %w, %a[%i] : memref<8xf32> }\ngpu.return }\nmemref.global @g : memref<3xf32> }\n"
+        "func.func @h() { return }",
+        ["gpu.module", "gpu.func", "math.erf", "gpu.return"],
+    ),
+}
+
+
+@pytest.mark.parametrize("where", ELSEWHERE)
+def test_operations_outside_of_functions_and_in_kernels_go_too(where):
+    text, left = ELSEWHERE[where]
+
+    def holds(tried):
+        return "math.erf" in tried and Source(tried, "mlir").run(()).failure is None
+
+    last = ModuleText([*mlir.smaller(generic(text), Plain(holds))][-1])
+    assert [one.name for one in last.operations[1:]] == left
+
+
 def test_a_kind_of_failure_has_nothing_of_one_program():
     def kind(message):
         return kind_of(Failure(0, "p", message))
@@ -278,19 +306,69 @@ def test_crashes_of_a_program_are_told_apart_by_the_pass_that_it_was_at():
     assert str(crashed("Selection")) == "llc: llc was killed by signal : in Selection"
 
 
-def test_of_operations_that_a_message_lists_some_are_the_same_failure_and_others_are_not():
-    two, one, other, none = (
+CRASH = """\
+PLEASE submit a bug report to https://github.com/llvm/llvm-project/issues/
+Stack dump:
+0.\tProgram arguments: mlir-opt-22 --convert-vector-to-scf a.mlir
+ #0 0x00007ff6b54b8786 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/usr/lib/libLLVM.so.22.1+0x4eb8786)
+ #1 0x00007ff6b54b5fd3 llvm::sys::RunSignalHandlers() (/usr/lib/libLLVM.so.22.1+0x4eb5fd3)
+ #2 0x00007ff6b54b94f4 (/usr/lib/libLLVM.so.22.1+0x4eb94f4)
+ #3 0x00007ff6b005a050 (/lib/x86_64-linux-gnu/libc.so.6+0x3c050)
+ #4 0x00007ff6b00a8eec __pthread_kill_implementation ./nptl/./nptl/pthread_kill.c:44:76
+ #5 0x00007ff6bf689010 mlir::Block::getParentOp() (/usr/lib/libMLIR.so.22.1+0x6089010)
+ #6 0x00007ff6bc2cedc9 (/usr/lib/libMLIR.so.22.1+0x2ccedc9)
+"""
+
+
+def test_crashes_of_a_program_are_told_apart_by_the_function_that_they_are_in():
+    unnamed = CRASH.replace("mlir::Block::getParentOp() ", "")
+    deep = CRASH + " #7 0x00007ff6bc2cedc9 (/usr/lib/libMLIR.so.22.1+0x2ccedc9)\n" * 250
+    found = [crashes.place(said) for said in (CRASH, unnamed, deep, "Segmentation fault")]
+    assert found == ["mlir::Block::getParentOp", "libMLIR.so.22.1+0x6089010", "", ""]
+    said = "mlir-opt was killed by signal 11 in {}"
+    (named, here, there) = (
+        kind_of(Failure(0, "mlir-opt", said.format(one), kind="tool"))
+        for one in (found[0], found[1], found[1].replace("9010", "9011"))
+    )
+    assert here not in (named, there)
+    words = "remark\n" * 1000
+    assert crashes.kept(words + CRASH).endswith(CRASH)
+    assert crashes.kept(words + deep).count("getParentOp") == 1
+    assert crashes.kept(words) == words[-4000:]
+
+
+@pytest.mark.external
+@pytest.mark.skipif(isinstance(external.find("mlir-opt"), str), reason="mlir-22-tools is not installed")
+def test_a_crash_of_a_real_program_says_where_and_which_version():
+    text = "module { %a = memref.alloc() : memref<4x4xi32>\n%c = arith.constant 0 : index\n"
+    text += "%v = arith.constant dense<0> : vector<4x4xi32>\n"
+    text += "vector.transfer_write %v, %a[%c, %c] {in_bounds = [true, true]} : vector<4x4xi32>, memref<4x4xi32> }"
+    with pytest.raises(irwidget.ToolError, match=r"^mlir-opt was killed by signal 11 in \S+\n") as raised:
+        irwidget.lower(text, to="raw_ir", pipeline="mlir-opt --convert-vector-to-scf", external=True)
+    assert "PLEASE submit" in raised.value.lowering.failure.diagnostics[0].message
+    version = raised.value.lowering.tools["mlir-opt"]
+    assert str(version).startswith("22.")
+
+
+def test_of_operations_that_a_message_lists_the_first_is_the_failure():
+    two, first, one, other, none = (
         kind_of(Failure(0, "p", f"{count} operations have no translation{names}"))
-        for count, names in ((2, ": a.b, c.d"), (1, ": c.d"), (1, ": e.f"), (3, ""))
+        for count, names in ((2, ": a.b, c.d"), (1, ": a.b"), (1, ": c.d"), (1, ": e.f"), (3, ""))
     )
     assert two.includes(two)
-    assert two.includes(one)
+    assert two.includes(first)
+    assert not two.includes(one), "another cause"
     assert not one.includes(two)
     assert not two.includes(other)
     assert not two.includes(none)
     assert not none.includes(two)
     assert not two.includes(None)
-    assert str(two) == "p at a.b, c.d: operations have no translation"
+    assert str(two) == "p at a.b: operations have no translation"
+    cast = "builtin.unrealized_conversion_cast"
+    assert kind_of(Failure(0, "p", f"2 have no translation: {cast}, c.d")).operation == "c.d", (
+        "a cast is left by others"
+    )
+    assert kind_of(Failure(0, "p", f"2 have no translation: {cast}")).operation == cast
 
 
 def test_types_are_read_off_a_line():

@@ -73,6 +73,7 @@ def test_what_this_process_has_is_lowered_here(here):
     low = irwidget.lower(column, X, OUT, 1024, 32, toolchain=spec, **LAUNCH)
     assert (low.toolchain, low.text) == ("", here.text)
     assert environments.cached() == []
+    assert not parse(f"{spec} nothing-of-this-name==1.0").is_here
 
 
 # --- lowering and comparing
@@ -290,6 +291,32 @@ def test_bisect_finds_the_release_that_changed_it(here, there, monkeypatch):
     none = irwidget.bisect(column, to="triton_gpu_ir", package="triton", versions=["3.0", "3.1"])
     assert (none.good, none.bad, none.comparison) == (None, None, None)
     assert none.summary == "No change from triton 3.0 to 3.1, of those that were tried"
+
+
+def test_another_failure_is_a_change_and_what_is_not_compared_is_told(monkeypatch):
+    def failed(operation):
+        with pytest.raises(irwidget.PassError) as raised:
+            irwidget.lower(f"func.func @f() {{\n  {operation}\n  return\n}}", to="raw_ir")
+        return raised.value.lowering
+
+    elided = irwidget.lower(
+        "func.func @f() {\n  %0 = arith.constant dense_resource<__elided__> : tensor<4xf32>\n  return\n}", to="raw_ir"
+    )
+    made = {"1": failed("a.b"), "2": failed("arith.x"), "3": failed("arith.x"), "4": elided, "5": elided}
+    monkeypatch.setattr(bisecting, "lower", lambda *_, toolchain, **__: made[toolchain.partition("==")[2]])
+
+    def found(*versions):
+        return irwidget.bisect(column, to="raw_ir", package="x", versions=versions)
+
+    assert [found("1", last).bad for last in "24"] == ["2", "4"]
+    assert found("1", "2").tried["1"].startswith("what the others are compared with; fails: the IR does not parse")
+    made["5"] = irwidget.lower(elided.text, to="raw_ir")
+    summaries = [
+        "No change from x 2 to 3, of those that were tried",
+        "No change from x 4 to 5, of those that were tried",
+    ]
+    summaries[1] += "; values that texts leave out are not compared"
+    assert [found("2", "3").summary, found("4", "5").summary] == summaries
 
 
 def test_an_interrupted_search_keeps_what_it_found(here, there, monkeypatch):
