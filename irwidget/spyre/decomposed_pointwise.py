@@ -223,8 +223,18 @@ def _power(x: Tensor, n: int) -> Tensor:
     return square * x if n % 2 else square
 
 
-@decomposes("native_dropout", "dropout")
-def _dropout(x: Tensor, p: float, train: bool) -> Any:
+@decomposes("dropout")
+def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
+    _refuse_training(p, train)
+    return x.clone()
+
+
+@decomposes("native_dropout")
+def _native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    _refuse_training(p, train is not False)
+    return x.clone(), torch.ones_like(x, dtype=torch.bool)
+
+
+def _refuse_training(p: float, train: bool) -> None:
     if train and p:
         raise UnsupportedError("Spyre backend does not support: dropout in training. Call model.eval() first.")
-    return x

@@ -240,8 +240,8 @@ class _Lowering(LoopBuilder):
         reduced = tuple((names[i], view.size[i]) for i in dims if i in names)
         steps = tuple((names[i], view.stride[i]) for i in order if view.stride[i])
         read = Read(view.buffer, Index(steps, view.offset), dtype=view.dtype, direct=x.direct)
-        if not reduced and func in ("sum", "max", "min", "mean"):
-            self.emit(node, "pointwise", "copy", ranges, [read], rule="clone")
+        if not reduced and func in ("sum", "max", "min"):
+            self.emit(node, "pointwise", "copy", ranges, [read])
             return
         value = node.meta["val"]
         out = list(range(len(view.size))) if len(value.shape) == len(view.size) else kept
