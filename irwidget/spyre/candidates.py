@@ -144,8 +144,8 @@ class _Rules:
             raise self._refused("a product of one row by one column")
         if len(added) > 1:
             raise self._refused(
-                f"a product whose {'second' if swapped else 'first'} operand is the same for all of a batch, which the other"
-                " one's is not. Copy it for each, with expand() and contiguous()"
+                f"a product whose {'second' if swapped else 'first'} operand is the same for all of a batch, which the"
+                " other one's is not. Copy it for each, with expand() and contiguous()"
             )
         (new,), k, dims = added, self.op.reduced[0][0], list(range(len(self.out.size)))
         required = (new, k) if swapped else (k, new)
