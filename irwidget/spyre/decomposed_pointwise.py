@@ -115,6 +115,8 @@ TABLE["ones"] = lambda size, dtype=None, **_: torch.full(size, 1.0, dtype=dtype 
 TABLE["zeros"] = lambda size, dtype=None, **_: torch.full(size, 0.0, dtype=dtype or torch.get_default_dtype())
 TABLE["ones_like"] = lambda x, **kw: _filled(x, 1.0, **kw)
 TABLE["zeros_like"] = lambda x, **kw: _filled(x, 0.0, **kw)
+TABLE["zero"] = lambda x: _filled(x, 0.0)
+TABLE["fill.Scalar"] = _filled
 TABLE["full_like"] = lambda x, value, **kw: _filled(x, value, **kw)
 TABLE["new_ones"] = lambda x, size, dtype=None, **_: torch.full(size, 1.0, dtype=dtype or x.dtype)
 TABLE["new_zeros"] = lambda x, size, dtype=None, **_: torch.full(size, 0.0, dtype=dtype or x.dtype)

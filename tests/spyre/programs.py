@@ -48,6 +48,14 @@ def named(shape: tuple[int, ...], *dims: str) -> TensorSpec:
     return TensorSpec(shape, "float16", dims=dims)
 
 
+def written_at_once(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    """Two inputs that nobody reads as they were, one whose new value is read, and one that is read before."""
+    a.copy_(torch.softmax(b, -1))
+    c.copy_(b.amax(0))
+    b.mul_(2)
+    return a + 1
+
+
 def tiled(function: Callable[..., Any], *counts: tuple[str, int]) -> Callable[..., Any]:
     """The function inside nested counted loops."""
 
@@ -206,6 +214,8 @@ MATMULS = {
 }
 MOVES = {
     "dropout of nothing": of(lambda a: F.dropout(a, 0.5, False), (3, 64)),
+    "inputs written by their ops": of(written_at_once, (8, 128), (8, 128), (128,)),
+    "inputs filled": of(lambda a, b: (a.zero_(), b.fill_(3), a[0:1] + 1)[2], (8, 128), ints(8, 128)),
     "transposed copy": of(lambda a: a.t().contiguous(), (100, 150)),
     "3-D transposed copy": of(lambda a: a.transpose(0, 2).contiguous(), (8, 16, 64)),
     "add a transposed": of(lambda a, b: a + b.t(), (256, 512), (512, 256)),

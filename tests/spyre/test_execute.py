@@ -13,6 +13,7 @@ from irwidget import IRWidgetError, UnsupportedError, UsageError
 from irwidget.spyre import TensorSpec, compile
 from irwidget.spyre.memory import Region, Space, TileError
 from tests.spyre import models
+from tests.spyre.programs import written_at_once
 
 
 def half(*shape):
@@ -283,6 +284,7 @@ def test_offsets_in_rows_of_no_whole_sticks():
         (lambda a, b: a @ b, [(3, 8, 64), (1, 64, 1)], "second operand is the same for all of a batch"),
         (lambda a, b: a @ b, [(1, 64), (64, 1)], "one row by one column"),
         (lambda a: F.layer_norm(a, (1,)), [(64, 1)], "layer norm of single elements"),
+        (lambda a: a[0].fill_(1.0), [(8, 64)], r"x\[0:1\] for x\[0\]"),
         (lambda a: F.layer_norm((a + 2).expand(4, 64), (64,)), [(4, 1)], "no mechanism to resolve stick"),
     ],
 )
@@ -300,6 +302,18 @@ def test_integers_and_floats():
 def test_a_norm_of_no_dims():
     x = torch.tensor(-2.0).half()
     check(lambda a: (a.norm(), torch.linalg.vector_norm(a, 0), torch.linalg.vector_norm(a, dim=0, keepdim=True)), x)
+
+
+def test_inputs_are_written_by_the_op_that_computes_them():
+    given = [half(8, 128), half(8, 128), half(128)]
+    wanted = [tensor.clone() for tensor in given]
+    program = compile(written_at_once, given)
+    torch.testing.assert_close(program.run(*given), written_at_once(*wanted), atol=4e-3, rtol=0)
+    for got, want in zip(given, wanted, strict=True):
+        torch.testing.assert_close(got, want, atol=4e-3, rtol=0)
+    ops = [spec for kernel in program.kernels for spec in kernel.specs]
+    written = [spec.op for spec in ops if spec.args[-1].name.startswith("arg")]
+    assert written == ["realdiv", "max", "identity"]
 
 
 def test_assignment_inside_the_function():
