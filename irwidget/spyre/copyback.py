@@ -1,4 +1,4 @@
-"""Copies back into inputs, which the op that computes what is copied makes unnecessary (docs/spyre-rules.md: Op selection)."""
+"""Copies back into inputs that the op which computes the value spares (docs/spyre-rules.md: Op selection)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ def write_at_once(graph: Graph, found: Propagation, chunked: bool) -> tuple[Grap
     `chunked` says that large tensors are cut, which keeps the copies of elementwise ops.
     """
     moved = {
-        maker.name: op for op in graph.ops if op.aten == "copy_" and (maker := _maker(graph, found, op, chunked)) is not None
+        maker.name: op
+        for op in graph.ops
+        if op.aten == "copy_" and (maker := _maker(graph, found, op, chunked)) is not None
     }
     copies = {op.name for op in moved.values()}
     places = {op.reads[0].buffer: op.target for op in moved.values()}
@@ -44,6 +46,10 @@ def _maker(graph: Graph, found: Propagation, copy: Op, chunked: bool) -> Op | No
     kept = {source.buffer, target} & graph.output_buffers
     read = any(r.buffer == target for op in graph.ops for r in op.tensor_reads)
     mine, given = graph.buffers[source.buffer], graph.buffers[target]
-    alike = source.index == copy.write and (mine.size, mine.stride, mine.dtype) == (given.size, given.stride, given.dtype)
+    alike = source.index == copy.write and (mine.size, mine.stride, mine.dtype) == (
+        given.size,
+        given.stride,
+        given.dtype,
+    )
     fits = found.layouts[target][0] in found.layouts[source.buffer]
     return maker if alone and not kept and not read and alike and fits else None
