@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ def packed(captured: CapturedGraph, options: Mapping[str, Any]) -> bytes:
             "options": dict(options),
         },
         out,
+        pickle_protocol=pickle.HIGHEST_PROTOCOL,  # of what an older one takes, modules are none
     )
     return out.getvalue()
 
