@@ -81,8 +81,9 @@ class _Rules:
         op, out = self.op, self.out
         default = host_layout(out)
         if op.rule == "matmul":
-            k, n = op.reduced[0][0], self._last_variable()
-            return LayoutRule("FixedInOut", (default,), (k, n))
+            return self._matmul(default)
+        if op.rule in ("exx2", "layernormnorm") and not (op.reduced or self._last_variable()):
+            raise self._refused("layer norm of single elements")
         if op.rule == "exx2":
             tagged = device_layout(out.size, out.dtype, (*range(len(out.size)), -1), out.stride, "EXX2")
             return LayoutRule("FixedInOut", (tagged,), (op.reduced[0][0],))
@@ -130,6 +131,33 @@ class _Rules:
 
     def _last_variable(self) -> str | None:
         return self.op.ranges[-1][0] if self.op.ranges and self.out.size[-1] != 1 else None
+
+    def _matmul(self, default: DeviceLayout) -> LayoutRule:
+        """Sticks along K in the operand of the rows, and along what the other operand adds in it and in the result.
+
+        The second operand adds something, or else the first one does.
+        """
+        kept = dict(self.op.ranges)
+        first, second = ({v for v, _ in r.index.steps if v in kept} for r in self.op.data_reads[:2])
+        swapped, added = not second - first, second - first or first - second
+        if not added:
+            raise self._refused("a product of one row by one column")
+        if len(added) > 1:
+            raise self._refused(
+                f"a product whose {'second' if swapped else 'first'} operand is the same for all of a batch, which the"
+                " other one's is not. Copy it for each, with expand() and contiguous()"
+            )
+        (new,), k, dims = added, self.op.reduced[0][0], list(range(len(self.out.size)))
+        required = (new, k) if swapped else (k, new)
+        if self._dims().get(dims[-1]) == new:
+            return LayoutRule("FixedInOut", (default,), required)
+        order = (*dims[:-2], dims[-1], dims[-2])
+        return LayoutRule(
+            "FixedInOut", (device_layout(self.out.size, self.out.dtype, order, self.out.stride),), required
+        )
+
+    def _refused(self, what: str) -> UnsupportedError:
+        return UnsupportedError(f"Spyre backend does not support: {what}.{self.op.where()}")
 
     def _clone(self, default: DeviceLayout) -> LayoutRule:
         sticks = [self._stick(read, layout) for read in self.reads for layout in self.layouts[read.buffer]]

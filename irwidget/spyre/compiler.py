@@ -14,6 +14,7 @@ from irwidget.spyre.bundling import HostCall, bundle
 from irwidget.spyre.candidates import propagate
 from irwidget.spyre.chunking import chunk_large_tensors
 from irwidget.spyre.cleanup import eliminate_dead_code, promote_constants, split_multi_ops, validate_ops
+from irwidget.spyre.copyback import write_at_once
 from irwidget.spyre.division import Division, divide
 from irwidget.spyre.hardware import SEMANTICS
 from irwidget.spyre.ir import Graph, Refusals
@@ -206,12 +207,12 @@ class _ProgramCompilation:
         options = self.options
         graph = self._pass("deadcode_elimination", graph, eliminate_dead_code)
         graph = self._pass("split_multi_ops", graph, split_multi_ops)
-        found = self.record(
+        graph, found = self.record(
             "propagate_spyre_tensor_layouts",
             "loop-ir",
             "text",
-            lambda: propagate(graph, self.refusals),
-            printing.candidates(graph),
+            lambda: write_at_once(graph, propagate(graph, self.refusals), options.chunk_large_tensors),
+            printing.candidates,
         )
         graph = self._pass("validate_ops", graph, lambda g: validate_ops(g, self.refusals))
         search = f"restickify_solver={options.restickify_solver} beam_width={options.beam_width}"

@@ -115,6 +115,8 @@ TABLE["ones"] = lambda size, dtype=None, **_: torch.full(size, 1.0, dtype=dtype 
 TABLE["zeros"] = lambda size, dtype=None, **_: torch.full(size, 0.0, dtype=dtype or torch.get_default_dtype())
 TABLE["ones_like"] = lambda x, **kw: _filled(x, 1.0, **kw)
 TABLE["zeros_like"] = lambda x, **kw: _filled(x, 0.0, **kw)
+TABLE["zero"] = lambda x: _filled(x, 0.0)
+TABLE["fill.Scalar"] = _filled
 TABLE["full_like"] = lambda x, value, **kw: _filled(x, value, **kw)
 TABLE["new_ones"] = lambda x, size, dtype=None, **_: torch.full(size, 1.0, dtype=dtype or x.dtype)
 TABLE["new_zeros"] = lambda x, size, dtype=None, **_: torch.full(size, 0.0, dtype=dtype or x.dtype)
@@ -223,8 +225,18 @@ def _power(x: Tensor, n: int) -> Tensor:
     return square * x if n % 2 else square
 
 
-@decomposes("native_dropout", "dropout")
-def _dropout(x: Tensor, p: float, train: bool) -> Any:
+@decomposes("dropout")
+def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
+    _refuse_training(p, train)
+    return x.clone()
+
+
+@decomposes("native_dropout")
+def _native_dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    _refuse_training(p, train is not False)
+    return x.clone(), torch.ones_like(x, dtype=torch.bool)
+
+
+def _refuse_training(p: float, train: bool) -> None:
     if train and p:
         raise UnsupportedError("Spyre backend does not support: dropout in training. Call model.eval() first.")
-    return x

@@ -45,7 +45,8 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
     a = a.unsqueeze(0) if row else a
     b = b.unsqueeze(-1) if column else b
     if max(a.dim(), b.dim()) > 3 and min(a.dim(), b.dim()) > 2:
-        a, b = _collapsible(a), _collapsible(b)
+        batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = (_collapsible(x.expand(*batch, *x.shape[-2:])) for x in (a, b))
     y = ops().matmul(a, b)
     if row:
         y = y.squeeze(-2)
@@ -154,16 +155,14 @@ def _convolution(
             f"Spyre backend does not support: convolution of a {x.dim()}-D tensor with transposed={transposed},"
             f" output_padding={list(output_padding)}: only plain conv2d of 4-D tensors."
         )
-    out, kernel = weight.shape[0], [weight.shape[2], weight.shape[3]]
+    batch, out, kernel = x.shape[0], weight.shape[0], [weight.shape[2], weight.shape[3]]
     window = weight.shape[1] * kernel[0] * kernel[1]
     rows = ops().reshape_via_cpu(weight, [out, window] if groups == 1 else [groups, out // groups, window])
+    rows = rows.unsqueeze(0).expand(batch, *rows.shape).clone()
     columns = ops().unfold(x, kernel, dilation, padding, stride)
-    if groups == 1:
-        y = ops().matmul(rows, columns)
-    else:
-        y = ops().matmul(rows, columns.view(x.shape[0], groups, window, columns.shape[-1]))
-        y = y.view(x.shape[0], out, columns.shape[-1])
-    if bias is not None:
-        y = y + bias.view(1, out, 1)
+    if groups > 1:
+        columns = ops().reshape_via_cpu(columns, [batch, groups, window, columns.shape[-1]])
+    y = ops().matmul(rows, columns)
     size = [(x.shape[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
-    return y.view(x.shape[0], out, *size)
+    y = y.reshape(batch, out, *size)
+    return y if bias is None else y + ops().reshape_via_cpu(bias, [1, out, 1, 1])

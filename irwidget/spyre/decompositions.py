@@ -21,7 +21,7 @@ aten = torch.ops.aten
 _OURS = {**decomposed_products.TABLE, **decomposed_reductions.TABLE, **decomposed_pointwise.TABLE}
 _OF_PYTORCH = """
     stack t rsub addcmul addcdiv native_group_norm hardtanh hardsigmoid hardswish log_sigmoid_forward
-    roll glu narrow unsafe_chunk lerp logaddexp select_scatter select_backward dot vdot
+    roll glu narrow unsafe_chunk lerp logaddexp select_backward dot vdot
 """
 
 

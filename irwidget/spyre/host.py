@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from irwidget.private_torch import ASSERT_SIZE_STRIDE
 from irwidget.spyre.bundling import HostCall
@@ -20,9 +20,10 @@ def host_module(graph: Graph, steps: Sequence[Step], pool_bytes: int) -> str:
     lines = [
         f"# Spyre host module, {SEMANTICS}",
         "import torch",
-        "from torch_spyre._inductor.runtime.async_compile import SpyreAsyncCompile",
-        "from torch_spyre._inductor.codegen.ops import LoopSpec, OpSpec, TensorArg, UnimplementedOp",
-        "from torch_spyre._C import DataFormats, SpyreTensorLayout, spyre_constant_tensor, spyre_empty_with_layout",
+        "from sympy import sympify",
+        "from torch_spyre._C import DataFormats, SpyreTensorLayout, spyre_empty_with_layout",
+        "from torch_spyre._inductor.op_spec import IndirectAccess, LoopSpec, OpSpec, TensorArg, spyre_constant_tensor",
+        "from torch_spyre.execution.async_compile import SpyreAsyncCompile",
         "",
         f"assert_size_stride = {ASSERT_SIZE_STRIDE}",
         "async_compile = SpyreAsyncCompile()",
@@ -54,23 +55,32 @@ def _kernel_body(kernel: SpyreKernel) -> list[str]:
 
 def _spec_lines(spec: OpSpec | LoopSpec, indent: str) -> list[str]:
     if isinstance(spec, LoopSpec):
-        lines = [f"{indent}LoopSpec(count={spec.count}, tiled_symbols={list(spec.tiled_symbols)}, body=["]
+        tiled = _symbols(spec.tiled_symbols)
+        lines = [f"{indent}LoopSpec(count=sympify('{spec.count}'), tiled_symbols={tiled}, body=["]
         for inner in spec.body:
             lines += _spec_lines(inner, indent + "    ")
         return [*lines, f"{indent}]),"]
-    space = {v: list(p) for v, p in spec.iteration_space.items()}
+    sizes = (f"sympify('{v}'): (sympify('{n}'), {split})" for v, (n, split) in spec.iteration_space.items())
+    space = f"{{{', '.join(sizes)}}}"
     lines = [
         f"{indent}OpSpec(op={spec.op!r}, is_reduction={spec.is_reduction}, iteration_space={space},",
-        f"{indent}    op_info={_plain(spec.op_info)}, tiled_symbols={list(spec.tiled_symbols)}, args=[",
+        f"{indent}    op_info={_plain(spec.op_info)}, tiled_symbols={_symbols(spec.tiled_symbols)}, args=[",
     ]
     for arg in spec.args:
-        coordinates = [str(c) for c in arg.device_coordinates]
+        coordinates = _symbols(arg.device_coordinates)
         lines.append(
             f"{indent}        TensorArg(is_input={arg.is_input}, arg_index={arg.arg_index},"
             f" device_dtype=DataFormats.{arg.device_dtype}, device_size={list(arg.device_size)},"
             f" device_coordinates={coordinates}, allocation={{{arg.allocation[0]!r}: {arg.allocation[1]}}}),"
         )
     return [*lines, f"{indent}    ]),"]
+
+
+def _symbols(expressions: Iterable[object]) -> str:
+    """Expressions as SymPy reads them; the one function that it does not know is given to it."""
+    known = ", locals={'IndirectAccess': IndirectAccess}"
+    found = (f"sympify({one!r}{known if 'IndirectAccess' in one else ''})" for one in map(str, expressions))
+    return f"[{', '.join(found)}]"
 
 
 def _plain(info: Mapping[str, object]) -> str:

@@ -240,8 +240,8 @@ class _Lowering(LoopBuilder):
         reduced = tuple((names[i], view.size[i]) for i in dims if i in names)
         steps = tuple((names[i], view.stride[i]) for i in order if view.stride[i])
         read = Read(view.buffer, Index(steps, view.offset), dtype=view.dtype, direct=x.direct)
-        if not reduced and func in ("sum", "max", "min", "mean"):
-            self.emit(node, "pointwise", "copy", ranges, [read], rule="clone")
+        if not reduced and func in ("sum", "max", "min"):
+            self.emit(node, "pointwise", "copy", ranges, [read])
             return
         value = node.meta["val"]
         out = list(range(len(view.size))) if len(value.shape) == len(view.size) else kept
@@ -428,22 +428,21 @@ class _Lowering(LoopBuilder):
         stride = tuple(int(s) * (step if i == dim else 1) for i, s in enumerate(value.stride()))
         self._scatter(piece, target, "copy_into", start * int(value.stride(dim)), stride)
 
+    def _lower_select_scatter(self, node: Node) -> None:
+        what = f"writing index {node.args[3]} of dim {node.args[2]}: write a slice of one element, x[0:1] for x[0]"
+        raise UnsupportedError(f"Spyre backend does not support: {what}.{self.place()}")
+
     def _scatter(self, piece: TensorValue, target: str, rule: str, offset: int, stride: tuple[int, ...]) -> None:
         size, name = piece.view.size, "slice_scatter"
         self._copy(self.read(piece, size), size, target, name, rule, (name,), offset, stride)
 
     def _lower_fill(self, node: Node) -> None:
         size = tuple(node.meta["val"].shape)
-        source: Any = node.args[1]
         dtype = dtype_name(node.meta["val"].dtype)
-        if isinstance(source, Node):
-            operand = self.operand(source)
-            if operand.view.dtype != dtype:
-                operand = self.cast_operand(operand, dtype)
-            read = self.read(operand, size)
-        else:
-            read = Read(self.constant(None, source, dtype), Index(), dtype=dtype)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [read], rule="constant")
+        operand = self.operand(node_of(node.args[1]))
+        if operand.view.dtype != dtype:
+            operand = self.cast_operand(operand, dtype)
+        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(operand, size)], rule="constant")
 
     def _lower_copied(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))

@@ -183,7 +183,7 @@ def make_opspec(
     info: dict[str, Any] = {"constants": dict(op.constants)} if op.constants else {}
     spec = OpSpec(
         opfunc(op, raw),
-        bool(op.reduced),
+        bool(op.reduced) or op.kind == "reduction",
         extent,
         tuple(args),
         info,

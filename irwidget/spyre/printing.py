@@ -144,20 +144,18 @@ def _op(value: Graph, op: Op) -> str:
     return f"{loops}{indent}{made} = {op.func}({body}{constants}){over}{layout}"
 
 
-def candidates(value: Graph) -> Callable[[Propagation], Printed]:
-    def show(found: Propagation) -> Printed:
-        out = _Lines()
-        for op in value.ops:
-            rule = found.rules.get(op.name)
-            if rule is None:
-                continue
-            required = f" required {list(rule.required)}" if rule.required else ""
-            out.add(f"{op.target} = {op.func}: {rule.kind}{required}", op.line)
-            for layout in rule.candidates:
-                out.add(f"    {layout}", op.line)
-        return out.shown()
-
-    return show
+def candidates(made: tuple[Graph, Propagation]) -> Printed:
+    out = _Lines()
+    graph, found = made
+    for op in graph.ops:
+        rule = found.rules.get(op.name)
+        if rule is None:
+            continue
+        required = f" required {list(rule.required)}" if rule.required else ""
+        out.add(f"{op.target} = {op.func}: {rule.kind}{required}", op.line)
+        for layout in rule.candidates:
+            out.add(f"    {layout}", op.line)
+    return out.shown()
 
 
 def layouts(value: Graph) -> Callable[[LayoutChoice], Printed]:

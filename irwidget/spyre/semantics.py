@@ -69,7 +69,7 @@ def pointwise(op: str, inputs: Sequence[Tensor], constants: Constants) -> Tensor
 def partial_reduction(op: str, x: Tensor, axes: list[int], constants: Constants) -> Tensor:
     """One core's share of a reduction."""
     if op in ("sum", "mean"):
-        total = x.sum(axes, keepdim=True)
+        total = x.sum(axes, keepdim=True) if axes else x  # without axes, torch sums over all
         return total * constants["scaling_factor"] if op == "mean" else total
     if op == "max":
         return x.amax(axes, keepdim=True)

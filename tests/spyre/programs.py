@@ -48,6 +48,14 @@ def named(shape: tuple[int, ...], *dims: str) -> TensorSpec:
     return TensorSpec(shape, "float16", dims=dims)
 
 
+def written_at_once(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    """Two inputs that nobody reads as they were, one whose new value is read, and one that is read before."""
+    a.copy_(torch.softmax(b, -1))
+    c.copy_(b.amax(0))
+    b.mul_(2)
+    return a + 1
+
+
 def tiled(function: Callable[..., Any], *counts: tuple[str, int]) -> Callable[..., Any]:
     """The function inside nested counted loops."""
 
@@ -165,6 +173,7 @@ REDUCTIONS = {
     "sum of outer and stick": of(lambda a: a.sum((0, 2)), (4, 32, 128)),
     "sum of all": of(lambda a: a.sum() + 1, (64, 256)),
     "mean kept": of(lambda a: a.mean((0, 1), keepdim=True), (4, 64, 256)),
+    "reductions of one": of(lambda a: (a[1:2].sum(0, keepdim=True), a[1:2].mean(0), a[:, 1:2].amax(1)), (3, 5, 192)),
     "masked extremes": of(lambda a: (a.amax(1), a.amin(-1)), (64, 1000)),
     "extremes of rows": of(lambda a: (a.amin(0), a.amax()), (32, 128)),
     "sum of float32": of(lambda a: a.sum(0), floats(96, 96)),
@@ -185,7 +194,7 @@ MATMULS = {
     "mm with K split, K slow": of(torch.matmul, (256, 8192), (8192, 256), core_id_k_fast_emission=False),
     "mm of a 512 MiB operand": of(torch.matmul, (8192, 32768), (32768, 4096)),
     "mm of one row": of(torch.matmul, (1, 256), (256, 512)),
-    "mm of one column": of(torch.matmul, (64, 128), (128, 1)),
+    "linear to one column": of(F.linear, (64, 128), (1, 128)),
     "mm of a transposed": of(lambda a, b: a.t() @ b, (128, 64), (128, 256)),
     "bmm": of(torch.matmul, (8, 30, 50), (8, 50, 100)),
     "bmm of broadcast batches": of(torch.matmul, (4, 1, 32, 64), (1, 2, 64, 64)),
@@ -200,8 +209,13 @@ MATMULS = {
     "attention": of(attention, *[(1, 4, 64, 64)] * 3),
     "grouped causal attention": of(grouped, (1, 4, 64, 64), (1, 2, 64, 64), (1, 2, 64, 64)),
     "conv2d": of(F.conv2d, (1, 16, 10, 10), (32, 16, 3, 3)),
+    "conv2d of a batch": of(lambda a, w: F.conv2d(a, w, None, 2), (2, 32, 16, 16), (16, 32, 1, 1)),
+    "grouped conv2d of a batch": of(lambda a, w: F.conv2d(a, w, padding=1, groups=4), (2, 16, 16, 16), (32, 4, 3, 3)),
 }
 MOVES = {
+    "dropout of nothing": of(lambda a: F.dropout(a, 0.5, False), (3, 64)),
+    "inputs written by their ops": of(written_at_once, (8, 128), (8, 128), (128,)),
+    "inputs filled": of(lambda a, b: (a.zero_(), b.fill_(3), a[0:1] + 1)[2], (8, 128), ints(8, 128)),
     "transposed copy": of(lambda a: a.t().contiguous(), (100, 150)),
     "3-D transposed copy": of(lambda a: a.transpose(0, 2).contiguous(), (8, 16, 64)),
     "add a transposed": of(lambda a, b: a + b.t(), (256, 512), (512, 256)),

@@ -13,6 +13,7 @@ from irwidget import IRWidgetError, UnsupportedError, UsageError
 from irwidget.spyre import TensorSpec, compile
 from irwidget.spyre.memory import Region, Space, TileError
 from tests.spyre import models
+from tests.spyre.programs import written_at_once
 
 
 def half(*shape):
@@ -106,7 +107,12 @@ def check(function, *tensors, cores=32, orders=None, tolerance=2e-3, **options):
             id="rms norm in float32",
         ),
         pytest.param(torch.matmul, [(4, 1, 32, 64), (1, 2, 64, 64)], id="matmul of broadcast batches"),
-        pytest.param(lambda a, b: a @ b, [(64, 128), (128, 1)], id="matmul of one column"),
+        pytest.param(F.linear, [(64, 128), (1, 128)], id="linear to one column"),
+        pytest.param(lambda a: (a[1:2].mean(0, keepdim=True), a[1:2].sum(0)), [(3, 5, 192)], id="means of one"),
+        pytest.param(
+            lambda a, w: F.conv2d(a, w, padding=1, groups=4), [(2, 16, 16, 16), (32, 4, 3, 3)], id="conv2d of a batch"
+        ),
+        pytest.param(lambda a: torch.ops.aten.native_dropout(a, 0.5, False), [(3, 64)], id="dropout's mask"),
         pytest.param(lambda a: a.sum((0, 2)), [(4, 32, 128)], id="sum of outer and stick"),
         pytest.param(lambda a: a.transpose(0, 2).contiguous(), [(8, 16, 64)], id="3-D transposed copy"),
     ],
@@ -273,6 +279,12 @@ def test_offsets_in_rows_of_no_whole_sticks():
         (lambda a: torch.stack([a.flatten()[2240:3391]] * 2, 1), [(130, 32, 1)], "c0 of 1151 elements is cut at 32"),
         (lambda a, b: a.expand(63, 2) @ b, [(63, 1), (2, 1)], "cannot be restickified"),
         (lambda a, b: a @ b.expand(64, 128), [(63, 64), (64, 1)], "cannot be restickified"),
+        (lambda a, b: a @ b, [(64, 128), (128, 1)], "cannot be restickified"),
+        (lambda a, b: a @ b, [(1, 8, 64), (3, 64, 128)], "first operand is the same for all of a batch"),
+        (lambda a, b: a @ b, [(3, 8, 64), (1, 64, 1)], "second operand is the same for all of a batch"),
+        (lambda a, b: a @ b, [(1, 64), (64, 1)], "one row by one column"),
+        (lambda a: F.layer_norm(a, (1,)), [(64, 1)], "layer norm of single elements"),
+        (lambda a: a[0].fill_(1.0), [(8, 64)], r"x\[0:1\] for x\[0\]"),
         (lambda a: F.layer_norm((a + 2).expand(4, 64), (64,)), [(4, 1)], "no mechanism to resolve stick"),
     ],
 )
@@ -290,6 +302,18 @@ def test_integers_and_floats():
 def test_a_norm_of_no_dims():
     x = torch.tensor(-2.0).half()
     check(lambda a: (a.norm(), torch.linalg.vector_norm(a, 0), torch.linalg.vector_norm(a, dim=0, keepdim=True)), x)
+
+
+def test_inputs_are_written_by_the_op_that_computes_them():
+    given = [half(8, 128), half(8, 128), half(128)]
+    wanted = [tensor.clone() for tensor in given]
+    program = compile(written_at_once, given)
+    torch.testing.assert_close(program.run(*given), written_at_once(*wanted), atol=4e-3, rtol=0)
+    for got, want in zip(given, wanted, strict=True):
+        torch.testing.assert_close(got, want, atol=4e-3, rtol=0)
+    ops = [spec for kernel in program.kernels for spec in kernel.specs]
+    written = [spec.op for spec in ops if spec.args[-1].name.startswith("arg")]
+    assert written == ["realdiv", "max", "identity"]
 
 
 def test_assignment_inside_the_function():

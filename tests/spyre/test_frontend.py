@@ -9,8 +9,10 @@ import torch
 
 from irwidget import spyre
 from irwidget.errors import ToolError, UnsupportedError, UsageError
+from irwidget.spyre.capture import capture
+from irwidget.spyre.options import make_options
 from irwidget.spyre.picture import picture
-from irwidget.spyre.upstream import stub
+from irwidget.spyre.upstream import graphs, stub
 from tests.spyre.tinyfront import HOST, checkout
 
 REAL = os.environ.get("IRWIDGET_TORCH_SPYRE", "")
@@ -144,6 +146,20 @@ def test_the_extension_lays_out_as_it_is_told_and_refuses_by_its_own_errors():
         stub.SpyreTensorLayout([4, 128], [128, 1], torch.float16, [1])
     with pytest.raises(RuntimeError, match="Unsupported tensor rank: 7"):
         stub.SpyreTensorLayout([2] * 6, [32, 16, 8, 4, 2, 1], torch.float16, [0, 1, 2, 3, 4, 5, -1])
+
+
+def test_graphs_arrive_node_by_node_also_what_reads_no_input():
+    def filled(x):
+        x[0:1] = torch.arange(128).half() + torch.tensor(2.0)
+        return x + torch.ones(128)
+
+    captured = capture(filled, SPECS, make_options(32, {}))
+    sent = graphs.unpacked(graphs.packed(captured, {}))
+    module = graphs.rebuilt(sent)
+    assert str(module.graph) == str(captured.graph.graph)
+    x = torch.randn(4, 128).half()
+    for got, want in zip(module(x.clone()), captured.graph(x.clone()), strict=True):
+        assert torch.equal(got, want)
 
 
 def rows_and_columns(x):

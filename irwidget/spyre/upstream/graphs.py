@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import pickle
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,7 +29,8 @@ def packed(captured: CapturedGraph, options: Mapping[str, Any]) -> bytes:
     out = io.BytesIO()
     torch.save(
         {
-            "graph": captured.graph,
+            "nodes": [_plain(node) for node in nodes],
+            "constants": {n.target: getattr(captured.graph, str(n.target)) for n in nodes if n.op == "get_attr"},
             "inputs": [
                 {
                     "size": i.size,
@@ -44,6 +47,7 @@ def packed(captured: CapturedGraph, options: Mapping[str, Any]) -> bytes:
             "options": dict(options),
         },
         out,
+        pickle_protocol=pickle.HIGHEST_PROTOCOL,  # of what an older one takes, modules are none
     )
     return out.getvalue()
 
@@ -51,6 +55,32 @@ def packed(captured: CapturedGraph, options: Mapping[str, Any]) -> bytes:
 def _hint(one: Hint) -> tuple[int, dict[str, dict[str, int]]]:
     """The number of a scope, and what is asked for in it, as it is called there."""
     return one.scope, {k: dict(v) for k, v in (("work_div", one.work_div), ("slices", one.slices)) if v}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ref:
+    """A node among the arguments of another one."""
+
+    name: str
+
+
+def _plain(node: torch.fx.Node) -> tuple[Any, ...]:
+    """A node without its graph. (A GraphModule that is unpickled is traced anew: what reads no input is gone.)"""
+    of = private_torch.pytree.tree_map_only(torch.fx.Node, lambda n: _Ref(n.name), (node.args, node.kwargs))
+    target = str(node.target) if isinstance(node.target, private_torch.OpOverload) else node.target
+    return node.op, node.name, target, *of
+
+
+def rebuilt(sent: Mapping[str, Any]) -> torch.fx.GraphModule:
+    """The graph that `packed` has taken apart, node by node, by their names."""
+    graph, made = torch.fx.Graph(), dict[str, torch.fx.Node]()
+    for op, name, target, args, kwargs in sent["nodes"]:
+        if op == "call_function" and isinstance(target, str):
+            namespace, packet, overload = target.split(".")
+            target = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+        args, kwargs = private_torch.pytree.tree_map_only(_Ref, lambda ref: made[ref.name], (args, kwargs))
+        made[name] = graph.create_node(op, target, args, kwargs, name)
+    return torch.fx.GraphModule(sent["constants"], graph)
 
 
 def unpacked(data: bytes) -> dict[str, Any]:
@@ -67,12 +97,10 @@ def prepared(sent: Mapping[str, Any]) -> tuple[torch.fx.GraphModule, list[torch.
     """
     from irwidget.spyre.upstream import private, stub
 
-    module: torch.fx.GraphModule = sent["graph"]
-    for node, hints in zip(module.graph.nodes, sent["hints"], strict=True):
-        node.meta.pop("val", None)  # Dynamo's graphs have none, and a front end may ask whether there is one
+    module = rebuilt(sent)
+    for node, hints, (file, line, path) in zip(module.graph.nodes, sent["hints"], sent["places"], strict=True):
         if hints:
             node.meta["custom"] = {private.hint_key(scope): asked for scope, asked in hints}
-    for node, (file, line, path) in zip(module.graph.nodes, sent["places"], strict=False):
         if file:
             node.meta["stack_trace"] = f'  File "{file}", line {line}, in {path or "forward"}\n'
     _on_device(module)
