@@ -161,7 +161,7 @@ def _loop(
     loop = Programs(name, begins, ends, tuple(int(size or 1) for size in sizes), (0,), {})
     order = configuration.grid_order(binding.env, binding.config, blocks)
     if configuration.flattened(binding.env, binding.config, blocks):
-        extents = [end - begin for begin, end in bounds]
+        extents = [end - begin for begin, end in zip(begins, ends, strict=True)]
         loop = Programs(name, (0,), (math.prod(extents),), (math.prod(loop.sizes),), (0,), {}, tuple(order))
         order = [0]
     counts = [loop.tiles[dim] for dim in order]  # the dim that runs fastest first
