@@ -118,6 +118,12 @@ def loop_order(env: Any, config: Any, blocks: Sequence[int]) -> list[int]:
     return list(order) if order and len(order) == len(blocks) else list(range(len(blocks)))
 
 
+def grid_order(env: Any, config: Any, blocks: Sequence[int]) -> list[int]:
+    """The positions of a top-level loop's blocks, the one that runs fastest first."""
+    order = loop_order(env, config, blocks)
+    return order[::-1] if flattened(env, config, blocks) else order
+
+
 _OF_LOOPS = (
     *("range_unroll_factors", "range_num_stages", "range_multi_buffers", "range_flattens", "range_warp_specializes"),
     "static_ranges",
@@ -133,8 +139,14 @@ def loop_attributes(env: Any, config: Any, block: int) -> dict[str, Any]:
 
 def l2_grouping(env: Any, config: Any, blocks: Sequence[int]) -> int:
     """How many programs along the first dim follow one another before the second dim goes on; 1 for no groups."""
-    grouping = private.config_value(env.config_spec, config, "l2_groupings", blocks[0]) if len(blocks) > 1 else None
-    return int(grouping or 1)
+    if len(blocks) < 2 or flattened(env, config, blocks):
+        return 1
+    return int(private.config_value(env.config_spec, config, "l2_groupings", blocks[0]) or 1)
+
+
+def flattened(env: Any, config: Any, blocks: Sequence[int]) -> bool:
+    """Whether Helion tiles one row of all elements of a loop; it then has no groups for the L2 cache."""
+    return len(blocks) > 1 and bool(private.config_value(env.config_spec, config, "flatten_loops", blocks[0]))
 
 
 def persistent(config: Any) -> str:

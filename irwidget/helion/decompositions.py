@@ -70,9 +70,38 @@ def _short_by_a_number(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> boo
 
 
 @_decomposes(aten.mul.Tensor, when=_short_by_a_number)
-def _times(x: torch.Tensor, factor: torch.Tensor | int) -> torch.Tensor:
+def _times(x: torch.Tensor, factor: torch.Tensor | float) -> torch.Tensor:
     """Torch-mlir has no tosa form of a product of 16-bit integers with a number."""
-    return x * (factor if isinstance(factor, torch.Tensor) else torch.full((), factor, dtype=x.dtype))
+    if isinstance(factor, torch.Tensor):
+        return x * factor
+    dtype = torch.result_type(x, factor)
+    return x.to(dtype) * torch.full((), factor, dtype=dtype)
+
+
+def _truths(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return all(value.dtype == torch.bool for value in inputs)
+
+
+@_decomposes(aten.add.Tensor, when=_truths)
+def _either(x: torch.Tensor, y: torch.Tensor | float) -> torch.Tensor:
+    """Torch-mlir adds truths modulo 2."""
+    dtype = torch.result_type(x, y)
+    if dtype != torch.bool:
+        return torch.add(x.to(dtype), y)
+    return torch.logical_or(x, y if isinstance(y, torch.Tensor) else torch.full((), bool(y), dtype=dtype))
+
+
+_OF_TRUTHS: dict[Any, Decomposition] = {
+    aten.maximum.default: torch.logical_or,
+    aten.minimum.default: torch.logical_and,
+    aten.lt.Tensor: lambda x, y: torch.logical_and(torch.logical_not(x), y),
+    aten.le.Tensor: lambda x, y: torch.logical_or(torch.logical_not(x), y),
+    aten.gt.Tensor: lambda x, y: torch.logical_and(x, torch.logical_not(y)),
+    aten.ge.Tensor: lambda x, y: torch.logical_or(x, torch.logical_not(y)),
+}
+"""What compares truths, which torch-mlir's tosa form takes for numbers with a sign."""
+for _target, _form in _OF_TRUTHS.items():
+    _decomposes(_target, when=_truths)(_form)
 
 
 def _floats(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
@@ -132,10 +161,17 @@ def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.where((long == 0) | torch.isinf(long), long, scaled)
 
 
-@_decomposes(aten.gelu.default, when=lambda kwargs, _: kwargs.get("approximate") == "tanh")
-def _gelu(x: torch.Tensor, *, approximate: str) -> torch.Tensor:
-    """Torch-mlir's is off by 4e-5."""
-    return 0.5 * x * (1 + torch.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+def _tanh_or_half(kwargs: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return kwargs.get("approximate") == "tanh" or inputs[0].dtype.itemsize == 2
+
+
+@_decomposes(aten.gelu.default, when=_tanh_or_half)
+def _gelu(x: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
+    """Torch-mlir's with tanh is off by 4e-5, and it computes that of 16-bit floats in as many."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    if approximate == "none":
+        return torch.nn.functional.gelu(wide).to(x.dtype)
+    return (0.5 * wide * (1 + torch.tanh(0.7978845608028654 * (wide + 0.044715 * wide * wide * wide)))).to(x.dtype)
 
 
 @_decomposes(aten.pow.Tensor_Scalar, when=_integers)
@@ -172,15 +208,24 @@ def _not_zero(divisor: Any) -> Any:
     return torch.where(divisor == 0, torch.ones_like(divisor), divisor)
 
 
-@_decomposes(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
+def _divisible(divisor: Any) -> Any:
+    """Without -1, by which the processor cannot divide the least integer; what is left is none by 1, either."""
+    if not isinstance(divisor, torch.Tensor):
+        return 1 if divisor in (0, -1) else divisor
+    return torch.where((divisor == 0) | (divisor == -1), torch.ones_like(divisor), divisor)
+
+
+@_decomposes(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor, when=_integers)
 def _remainder(x: Any, divisor: Any) -> torch.Tensor:
     """With the divisor's sign, which stablehlo's remainder does not have."""
     dtype = torch.result_type(x, divisor)
     shape = (x if isinstance(x, torch.Tensor) else divisor).shape
-    x, divisor = (v if isinstance(v, torch.Tensor) else torch.full(shape, v, dtype=dtype) for v in (x, divisor))
-    left = torch.fmod(x, divisor if dtype.is_floating_point else _not_zero(divisor))
-    zero = 0.0 if dtype.is_floating_point else 0  # torch-mlir folds 0.3 > 0 as integers
-    return torch.where(torch.where(divisor > zero, left < zero, left > zero), left + divisor, left)
+    x, divisor, safe = (
+        v if isinstance(v, torch.Tensor) else torch.full(shape, v, dtype=dtype)
+        for v in (x, divisor, _divisible(divisor))
+    )
+    left = torch.fmod(x, safe)
+    return torch.where(torch.where(divisor > 0, left < 0, left > 0), left + divisor, left)
 
 
 @_decomposes(aten.neg.default, when=_integers)
@@ -191,7 +236,7 @@ def _negative(x: torch.Tensor) -> torch.Tensor:
 
 @_decomposes(aten.fmod.Tensor, when=_integers)
 def _fmod(x: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
-    return torch.fmod(x, _not_zero(divisor))
+    return torch.fmod(x, _divisible(divisor))
 
 
 @_decomposes(aten.div.Tensor_mode, when=_integers)

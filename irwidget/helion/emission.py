@@ -15,6 +15,7 @@ from irwidget.helion import (
     memory,
     quantized,
     reductions,
+    remainders,
     scans,
     sorting,
     tiles,
@@ -26,7 +27,10 @@ from irwidget.helion.passes import shared_context
 from irwidget.helion.values import Emission
 from irwidget.trace import Diagnostic
 
-RULES = (aten, atomics, control, dot_scaled, helion_mlir_ops, memory, quantized, reductions, scans, sorting, tiles)
+RULES = (
+    *(aten, atomics, control, dot_scaled, helion_mlir_ops, memory, quantized, reductions, remainders, scans, sorting),
+    tiles,
+)
 """The modules that say how ops become MLIR: each registers its handlers when it is imported."""
 
 

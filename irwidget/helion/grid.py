@@ -54,7 +54,7 @@ class _Grid:
 def tile_loop(emitter: LoopScope, blocks: Sequence[int], ranges: Sequence[LoopRange]) -> Generator[None]:
     """A top-level loop over the tiles of blocks; what is emitted meanwhile is its body."""
     binding, outer = emitter.binding, dict(emitter.loops)
-    order = configuration.loop_order(binding.env, binding.config, blocks)
+    order = configuration.grid_order(binding.env, binding.config, blocks)
     grid = _Grid(
         [blocks[i] for i in order],
         [as_index(emitter, emitter.value(ranges[i].begin), ranges[i].begin) for i in order],

@@ -5,7 +5,7 @@ as two by way of f32, and `arith.extf` and `arith.truncf` between f32 and f8E4M3
 or f8E5M2 as integer arithmetic. Widening moves the bits of the small number to those of
 an f32 and scales by a power of two, which is exact for subnormals too; narrowing
 does the reverse and rounds to nearest, ties to even. What does not fit becomes
-NaN (f8E4M3FN) or infinity (f8E5M2), as in PyTorch.
+the largest number (f8E4M3FN, which has no infinity) or infinity (f8E5M2), as in PyTorch.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _narrow(builder: Builder, value: ir.Value, small: ir.Type, bits: int, bias: 
     odd = arith.andi(arith.shrui(body, shift), builder.constant(1, i32))
     rounded = arith.addi(body, arith.addi(odd, builder.constant((1 << (22 - bits)) - 1, i32)))
     rounded = arith.shrui(rounded, shift)
-    limit, beyond = (0x7E, 0x7F) if bits == 3 else (0x7B, 0x7C)
+    limit, beyond = (0x7E, 0x7E) if bits == 3 else (0x7B, 0x7C)
     fits = builder.compare("le", rounded, builder.constant(limit, i32))
     rounded = arith.select(fits, rounded, builder.constant(beyond, i32))
     large = builder.compare("ge", magnitude, builder.constant(0x7F800000, i32))

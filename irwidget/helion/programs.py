@@ -6,9 +6,10 @@ groups for the L2 cache.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,10 +36,19 @@ class Programs:
     ends: tuple[int, ...]
     sizes: tuple[int, ...]
     """Lanes of a tile along each dim, in the order of the kernel's loop."""
-    count: int
-    """How many programs run it."""
+    grid: tuple[int, ...]
+    """How many programs run it, along each axis of the launch; more than one axis has `pid_type="xyz"` alone."""
     of_tile: Mapping[tuple[int, ...], int]
-    """Where a tile stands along each dim -> its program; empty for more than `MOST` tiles."""
+    """Where a tile stands along each dim -> its program, the first axis of the grid counted first; empty for more than
+    `MOST` tiles."""
+    row: tuple[int, ...] = ()
+    """The dims of the kernel's loop, the fastest first, where `flatten_loops` makes one row of all its elements:
+    `begins`, `ends` and `sizes` are then of that row."""
+
+    @property
+    def count(self) -> int:
+        """How many programs run it."""
+        return math.prod(self.grid)
 
     @property
     def tiles(self) -> tuple[int, ...]:
@@ -50,7 +60,12 @@ class Programs:
     def summary(self) -> str:
         """In a line: `3 x 2 tiles of 16 x 16, 6 programs`."""
         tiles, sizes = (" x ".join(map(str, numbers)) for numbers in (self.tiles, self.sizes))
-        return f"{tiles} tiles of {sizes}, {self.count} program{'s' * (self.count != 1)}"
+        found = f"{tiles} tiles of {sizes}, {self.count} program{'s' * (self.count != 1)}"
+        if len(self.grid) > 1:
+            found += f" in a grid of {' x '.join(map(str, self.grid))}, x counted first"
+        if self.row:
+            found += f", of the elements in one row, dim {', then '.join(map(str, self.row))} first"
+        return found
 
     @property
     def text(self) -> str:
@@ -143,21 +158,32 @@ def _loop(
     if not all(isinstance(number, int) for number in numbers):
         return None
     begins, ends = zip(*bounds, strict=True)
-    loop = Programs(name, begins, ends, tuple(int(size or 1) for size in sizes), 0, {})
-    order = configuration.loop_order(binding.env, binding.config, blocks)
+    loop = Programs(name, begins, ends, tuple(int(size or 1) for size in sizes), (0,), {})
+    order = configuration.grid_order(binding.env, binding.config, blocks)
+    if configuration.flattened(binding.env, binding.config, blocks):
+        extents = [end - begin for begin, end in zip(begins, ends, strict=True)]
+        loop = Programs(name, (0,), (math.prod(extents),), (math.prod(loop.sizes),), (0,), {}, tuple(order))
+        order = [0]
     counts = [loop.tiles[dim] for dim in order]  # the dim that runs fastest first
-    total = math.prod(counts)
     group = configuration.l2_grouping(binding.env, binding.config, sorted(blocks))
-    count, program = total, functools.partial(int.__add__, before)
-    if kind := configuration.persistent(binding.config):
-        count = private.PROCESSORS * int(binding.config.config.get("num_sm_multiplier") or 1)
-        share = -(-total // count)
-        program = (lambda tile: tile % count) if kind == "interleaved" else (lambda tile: tile // share)
+    grid, program = _numbering(binding.config, counts, before)
     of_tile: dict[tuple[int, ...], int] = {}
+    total = math.prod(counts)
     for number in range(total if total <= most else 0):
         place = _place(number, counts, group)
         of_tile[tuple(place[order.index(dim)] for dim in range(len(order)))] = program(number)
-    return Programs(name, loop.begins, loop.ends, loop.sizes, count, of_tile)
+    return dataclasses.replace(loop, grid=grid, of_tile=of_tile)
+
+
+def _numbering(config: Any, counts: Sequence[int], before: int) -> tuple[tuple[int, ...], Callable[[int], int]]:
+    """The grid of a launch that runs so many tiles along each dim, and the program of the tile of a number."""
+    kind, total = configuration.persistent(config), math.prod(counts)
+    if kind:
+        count = private.PROCESSORS * int(config.config.get("num_sm_multiplier") or 1)
+        share = -(-total // count)
+        return (count,), (lambda tile: tile % count) if kind == "interleaved" else (lambda tile: tile // share)
+    axes = tuple(counts) if config.config.get("pid_type") == "xyz" else (total,)
+    return axes, functools.partial(int.__add__, before)
 
 
 def _place(number: int, counts: Sequence[int], group: int) -> list[int]:

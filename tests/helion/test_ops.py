@@ -60,8 +60,11 @@ FLOAT_OPS: dict[str, Callable[..., Any]] = {
     "erfc": lambda x, y: torch.erfc(x),
     "gelu tanh": lambda x, y: torch.nn.functional.gelu(x, approximate="tanh"),
     "softshrink": lambda x, y: torch.nn.functional.softshrink(x),
-    "remainder": lambda x, y: x % y,
-    "remainder of a number": lambda x, y: x % 0.7 + x % -0.7,
+    "fmod": lambda x, y: torch.fmod(x * 1e7, y) + torch.fmod(y, float("inf")),
+    "remainder": lambda x, y: (x * 1e7) % y,
+    "remainder of a number": lambda x, y: x % 0.7 + x % -0.7 + (x.bfloat16() % 0.7).float(),
+    "inverse hyperbolic": lambda x, y: torch.asinh(x * 1e5) + torch.acosh(y * 1e5) + torch.asinh(y),
+    "gelu of halves": lambda x, y: torch.round(torch.nn.functional.gelu(x.half()).float() * 4000),
     "isclose": lambda x, y: torch.isclose(x, y, atol=1.0),
     "to bytes": lambda x, y: (x * 40 + 128).to(torch.uint8),
     "doubles to halves": lambda x, y: (x.double() / 3).half(),
@@ -72,7 +75,15 @@ INTEGER_OPS: dict[str, Callable[..., Any]] = {
     "trunc": lambda i, j: torch.div(i, j, rounding_mode="trunc"),
     "remainder": lambda i, j: i % j,
     "remainder of a number": lambda i, j: i % 4 - i % -4,
-    "fmod": lambda i, j: torch.fmod(i, j),
+    "fmod": lambda i, j: torch.fmod(i, j) + torch.fmod(i * -(2**31), torch.where(j > 0, j, -1)),
+    "sum of truths": lambda i, j: ((i > 0) + (j > 0)).to(i.dtype) + ((i > 0) + True).to(i.dtype),
+    "order of truths": lambda i, j: (
+        torch.maximum(i > 0, j > 0).int()
+        + ((i > 0) < (j > 0)).int() * 2
+        + torch.minimum(i > 0, j > 0).int() * 4
+        + ((i > 0) >= (j > 0)).int() * 8
+    ),
+    "short by a float": lambda i, j: i.to(torch.int16) * 1.5,
     "power": lambda i, j: i**5,
     "relu": lambda i, j: torch.relu(i),
     "negative": lambda i, j: -i,

@@ -19,34 +19,64 @@ from tests.helion import kernels_pointwise as pw
 X, Y = torch.empty(70, 20), torch.empty(20, 50)
 
 
-def places_of(text: str, number: int) -> list[int]:
-    """`pid_0`, `pid_1`, ... of program `number`, computed by the lines of the program that assign them."""
+@helion.kernel
+def increased(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for rows, columns in hl.tile(x.size()):
+        out[rows, columns] = x[rows, columns] + 1
+    return out
+
+
+def places_of(text: str, place: list[int]) -> dict[str, Any]:
+    """What program `place` of the launch's grid assigns to `pid_0`, `pid_1`, ... and `offsets`, by its own lines."""
     lines = [line.strip() for line in text.splitlines()]
-    kept = [line for line in lines if re.match(r"(pid_\d+|num_\w+|group_\w+|\w*pid\w*|inner_\w+|first_\w+) = ", line)]
+    names = r"(pid_\d+|pid_flat|num_\w+|group_\w+|\w*pid\w*|inner_\w+|first_\w+|offsets_\w+|indices_\d) = "
     scope: dict[str, Any] = {
-        f"_BLOCK_SIZE_{i}": int(n) for i, n in re.findall(r"_BLOCK_SIZE_(\d+) = tl.constexpr\((\d+)\)", text)
+        f"_BLOCK_SIZE_{i}": int(n) for i, n in re.findall(r"_BLOCK_SIZE_(\w+) = tl.constexpr\((\d+)\)", text)
     }
 
     class Language:
-        program_id = staticmethod(lambda _axis: number)
+        program_id = staticmethod(lambda axis: place[axis])
         cdiv = staticmethod(lambda a, b: -(-a // b))
-        minimum = staticmethod(min)
+        arange = staticmethod(torch.arange)
 
-    code = "\n".join(kept).replace(".to(tl.int64)", "")
+    code = re.sub(r"\.to\(tl\.\w+\)", "", "\n".join(line for line in lines if re.match(names, line)))
+    code = "\n".join(line for line in code.splitlines() if "offset_" not in line)
     exec(code, {"tl": Language, "triton": Language, "min": min}, scope)
-    return [scope[f"pid_{dim}"] for dim in range(sum(f"pid_{d}" in scope for d in range(3)))]
+    return scope
 
 
-@pytest.mark.parametrize(("order", "group"), [([0, 1], 1), ([1, 0], 1), ([0, 1], 2), ([1, 0], 4)])
-def test_programs_are_those_of_the_generated_triton(order: list[int], group: int):
-    config = {"block_sizes": [16, 16, 16], "loop_orders": [order], "l2_groupings": [group]}
-    binding = bind(mm.matmul, (X, Y), config)
+@pytest.mark.parametrize(
+    ("order", "group", "kind"),
+    [([0, 1], 1, "flat"), ([1, 0], 1, "flat"), ([0, 1], 2, "flat"), ([1, 0], 4, "xyz"), ([1, 0], 1, "xyz")],
+)
+def test_programs_are_those_of_the_generated_triton(order: list[int], group: int, kind: str):
+    config = {"block_sizes": [16, 16], "loop_orders": [order], "l2_groupings": [group], "pid_type": kind}
+    binding = bind(increased, (torch.empty(70, 50),), config)
     (loop,) = programs.programs(binding)
     assert loop.tiles == (5, 4)
     assert loop.count == len(loop.of_tile) == 20
+    assert loop.grid == ((4, 5) if kind == "xyz" else (20,))
+    assert loop.summary.endswith("in a grid of 4 x 5, x counted first" if kind == "xyz" else "20 programs")
     text = source(binding)
     for tile, number in loop.of_tile.items():
-        assert places_of(text, number) == [tile[dim] for dim in order], (tile, number)
+        place = [number % loop.grid[0], number // loop.grid[0]]
+        scope = places_of(text, place)
+        assert [scope["pid_0"], scope["pid_1"]] == [tile[dim] for dim in order], (tile, number)
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_a_flattened_loop_is_one_row_of_its_elements(order: list[int]):
+    config = {"block_sizes": [4, 2], "flatten_loops": [True], "l2_groupings": [4], "loop_orders": [order]}
+    binding = bind(increased, (torch.empty(7, 5),), config)
+    (loop,) = programs.programs(binding)
+    assert loop.row == tuple(order[::-1])
+    row = f"dim {loop.row[0]}, then {loop.row[1]} first"
+    assert loop.summary == f"5 tiles of 8, 5 programs, of the elements in one row, {row}"
+    for (tile,), number in loop.of_tile.items():
+        scope, fastest = places_of(source(binding), [number]), loop.row[0]
+        for lane, (i, j) in enumerate(zip(scope["indices_0"].tolist(), scope["indices_1"].tolist(), strict=True)):
+            assert tile * 8 + lane == (i + 7 * j if fastest == 0 else j + 5 * i)
 
 
 def test_the_drawing_says_the_number_of_each_tile():
