@@ -8,8 +8,6 @@ from typing import Any
 from irwidget.errors import UnsupportedError
 from irwidget.toolchain.triton_archs import Arch
 
-MEMORY = 80 << 30
-"""Bytes: as much as code without limits of its own needs, of no GPU in particular."""
 _CDNA = ("gfx90a", "gfx942", "gfx950")
 _CDNA_THREADS = 2048
 
@@ -38,8 +36,13 @@ def device_name(arch: Arch) -> str:
     return f"{arch.name} (irwidget, no GPU)"
 
 
-def device_properties(arch: Arch) -> DeviceProperties:
-    """The properties of an architecture, memory in bytes."""
+def native_bfloat16(arch: Arch) -> bool:
+    """What torch.cuda.is_bf16_supported(including_emulation=False) says."""
+    return arch.backend == "hip" or arch.capability >= 80
+
+
+def device_properties(arch: Arch, **more: Any) -> DeviceProperties:
+    """The properties of an architecture, shared memory in bytes, and what else is given."""
     threads = _CDNA_THREADS if arch.name in _CDNA else arch.warps * arch.warp_size
     major, minor = capability(arch)
     return DeviceProperties(
@@ -48,7 +51,6 @@ def device_properties(arch: Arch) -> DeviceProperties:
         minor=minor,
         gcnArchName=arch.name,
         multi_processor_count=arch.multiprocessors,
-        total_memory=MEMORY,
         warp_size=arch.warp_size,
         shared_memory_per_block=arch.shared_memory if arch.backend == "hip" else 48 << 10,
         shared_memory_per_block_optin=arch.shared_memory,
@@ -57,5 +59,6 @@ def device_properties(arch: Arch) -> DeviceProperties:
         max_threads_per_block=1024,
         is_integrated=False,
         is_multi_gpu_board=False,
+        **more,
         **({"max_threads_per_multi_processor": threads} if threads else {}),
     )

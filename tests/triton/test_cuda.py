@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import triton
 
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.frontends.triton.device import pretend
@@ -96,6 +97,8 @@ def test_no_number_is_made_up():
     with pretend(SM90):
         assert math.isnan(torch.cuda.max_memory_allocated() / 2**20)
         assert math.isnan(torch.cuda.memory_stats()["allocated_bytes.all.peak"])
+        sizes = (*torch.cuda.mem_get_info(), torch.cuda.get_device_properties().total_memory)
+        assert all(map(math.isnan, (*sizes, triton.testing.get_dram_gbps())))
         properties = torch.cuda.get_device_properties(0)
         assert not hasattr(properties, "uuid")
         with pytest.raises(UnsupportedError, match="uuid"):
@@ -135,6 +138,8 @@ def test_properties_are_the_architectures_and_no_others(arch: str, threads: int 
             assert given._C._cuda_getCurrentRawStream(0) == torch.cuda.current_stream().cuda_stream
             made = given._C._dynamo.guards._empty_strided_cuda((2, 3), (1, 2), torch.float16)
         assert (made.shape, made.stride(), made.dtype, made.is_cuda) == ((2, 3), (1, 2), torch.float16, True)
+        native = arch != "sm_75"
+        assert (torch.cuda.is_bf16_supported(), torch.cuda.is_bf16_supported(False)) == (True, native)
     assert getattr(found, "max_threads_per_multi_processor", None) == threads
     assert (found.shared_memory_per_block, found.shared_memory_per_multiprocessor) == (block, whole)
     assert not hasattr(found, "L2_cache_size")

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import time
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -54,16 +55,21 @@ class Side(enum.StrEnum):
     LEFT = "left"
 
 
-@triton.jit
-def various(pair, nothing, scale, mode: tl.constexpr, side: tl.constexpr, rate: tl.constexpr):
+class Pair(NamedTuple):
+    to: Any
+    others: Any
+
+
+@triton.jit(do_not_specialize=["count"], repr=lambda given: f"various_{given.constants['side']}")
+def various(pair, nothing, scale, count, mode: tl.constexpr, side: tl.constexpr, rate: tl.constexpr):
     if nothing is None and side == "left":
-        tl.store(pair[0], tl.load(pair[1]) * scale + mode + rate)
+        tl.store(pair.to, tl.load(pair.others[0]) * scale + mode + rate + count)
 
 
 def various_cell():
-    pair = torch.rand(4, device="cuda"), torch.rand(6, 2, device="cuda")[1:]
+    pair = Pair(torch.rand(4, device="cuda"), (torch.rand(6, 2, device="cuda")[1:],))
     options = {"num_warps": np.int64(2)}
-    various[(np.int64(3), True)](pair, None, float("inf"), Mode.FAST, Side.LEFT, np.float64(0.5), **options)
+    various[(np.int64(3), True)](pair, None, float("inf"), 16, Mode.FAST, Side.LEFT, np.float64(0.5), **options)
 
 
 def cell():

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from irwidget.frontends.triton.failures import NotExecuted
-from irwidget.frontends.triton.measuring import not_measured
+from irwidget.frontends.triton.measuring import Unmeasured, not_measured
 from irwidget.frontends.triton.tape import Tape
 from irwidget.private_torch import FakeTensor
 from irwidget.toolchain import triton_private
@@ -19,6 +19,10 @@ from irwidget.toolchain.triton_archs import Arch
 CUDA = torch.device("cuda", 0)
 
 
+_OF_A_BOARD = ("sm_clock_rate", "mem_clock_rate", "mem_bus_width")
+"""What no architecture fixes."""
+
+
 def properties(arch: Arch) -> dict[str, Any]:
     """What Triton's driver says of a device."""
     return {
@@ -26,9 +30,7 @@ def properties(arch: Arch) -> dict[str, Any]:
         "multiprocessor_count": arch.multiprocessors,
         "max_num_regs": arch.registers,
         "warpSize": arch.warp_size,
-        "sm_clock_rate": 1_500_000,
-        "mem_clock_rate": 1_500_000,
-        "mem_bus_width": 5120,
+        **dict.fromkeys(_OF_A_BOARD, Unmeasured()),
         "arch": arch.name,
     }
 
