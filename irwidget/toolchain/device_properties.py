@@ -41,9 +41,14 @@ def native_bfloat16(arch: Arch) -> bool:
     return arch.backend == "hip" or arch.capability >= 80
 
 
+def threads_of_a_multiprocessor(arch: Arch) -> int:
+    """That it holds at most; 0 where it is not known."""
+    return _CDNA_THREADS if arch.name in _CDNA else arch.warps * arch.warp_size
+
+
 def device_properties(arch: Arch, **more: Any) -> DeviceProperties:
     """The properties of an architecture, shared memory in bytes, and what else is given."""
-    threads = _CDNA_THREADS if arch.name in _CDNA else arch.warps * arch.warp_size
+    threads = threads_of_a_multiprocessor(arch)
     major, minor = capability(arch)
     return DeviceProperties(
         name=device_name(arch),

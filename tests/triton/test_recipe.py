@@ -16,6 +16,7 @@ import triton.language as tl
 import irwidget
 from irwidget.errors import PassError, UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
+from irwidget.frontends.triton.compiling import too_much
 from irwidget.frontends.triton.configurations import Configurations, numbers
 from irwidget.frontends.triton.recipe import Recipe
 from irwidget.toolchain import triton_archs, triton_facts
@@ -255,6 +256,7 @@ def test_every_call_of_a_tuned_kernel_is_shown():
         ("sm_90", 168, 100 * 1024, 8, 8 / 64),
         ("sm_90", 255, 0, 4, 8 / 64),
         ("sm_90", 32, 228 * 1024, 4, 0.0),
+        ("sm_90", 16, 0, 64, 0.0),
         ("sm_75", 64, 0, 4, 1.0),
         ("sm_86", 40, 0, 1, 16 / 48),
         ("gfx942", 32, 0, 4, None),
@@ -329,3 +331,39 @@ def test_an_assembler_refuses_at_the_users_line(kernel, to, said):
     assert (first.location.file, first.location.line) == (__file__, kernel.def_file_line_number + 3)
     assert len(caught.value.lowering.dumps) > 60
     assert "inline_asm_elementwise" in str(caught.value)
+
+
+@triton.jit
+def odd_asm(x_ptr):
+    i = tl.arange(0, 64)
+    x = tl.load(x_ptr + i)
+    y = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=q,zz", [x], dtype=tl.float32, is_pure=True, pack=1)
+    tl.store(x_ptr + i, y)
+
+
+def test_what_is_compiled_and_would_not_run_is_warned_of():
+    launch = frontend.capture(lambda: odd_asm[(1,)](torch.rand(64, device="cuda"), num_warps=64), "sm_90")[0]
+    trace = frontend.lower(launch, to="triton_nvptx")
+    assert "mov.b32 %r" not in trace.dumps[-1].text.split("inline asm")[-1]  # LLVM left it out
+    assert [one.message for one in trace.diagnostics] == [
+        "unknown asm constraint 'z' (translate-to-asm went on after it)",
+        "odd_asm needs 2048 threads in a block and sm_90 has 1024: a launch would fail",
+    ]
+    asked = {"num_warps": 8, "registers": 255, "shared_memory": 0, "tensor_memory": 600}
+    assert list(too_much(triton_archs.find("sm_100"), asked | {"num_warps": 16})) == [
+        "needs 600 columns of tensor memory and sm_100 has 512",
+        "needs 131072 registers in a block and sm_100 has 65536",
+    ]
+    assert list(too_much(triton_archs.find("sm_90"), asked | {"tensor_memory": 0})) == []
+
+
+def test_what_ptxas_remarks_is_told():
+    log = """ptxas info    : 0 bytes gmem
+ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized in function 'f'
+ptxas warning : Registers are spilled to local memory in function 'f'
+ptxas info    : Used 40 registers, used 1 barriers
+"""
+    assert triton_facts.ptxas_warnings(log) == (
+        "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized in function 'f'",
+        "Registers are spilled to local memory in function 'f'",
+    )
