@@ -257,6 +257,9 @@ def test_every_call_of_a_tuned_kernel_is_shown():
         ("sm_90", 255, 0, 4, 8 / 64),
         ("sm_90", 32, 228 * 1024, 4, 0.0),
         ("sm_90", 16, 0, 64, 0.0),
+        ("sm_90", 32, 57 * 1024, 4, 3 * 4 / 64),  # of each block the system takes 1 KiB
+        ("sm_90", 32, 24832, 4, 9 * 4 / 64),  # which with it is a multiple of 128, and not of 256
+        ("sm_80", 96, 0, 1, 20 / 64),  # 5 warps in each of four parts
         ("sm_75", 64, 0, 4, 1.0),
         ("sm_86", 40, 0, 1, 16 / 48),
         ("gfx942", 32, 0, 4, None),
