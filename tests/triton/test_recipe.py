@@ -2,6 +2,7 @@
 
 import enum
 import json
+import os
 import subprocess
 import sys
 import time
@@ -19,7 +20,8 @@ from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.compiling import too_much
 from irwidget.frontends.triton.configurations import Configurations, numbers
 from irwidget.frontends.triton.recipe import Recipe
-from irwidget.toolchain import triton_archs, triton_facts
+from irwidget.toolchain import triton_archs, triton_facts, triton_glue
+from irwidget.trace import WHOLE
 from tests import processes
 from tests.triton.kernels import TUTORIALS
 
@@ -360,7 +362,11 @@ def test_what_is_compiled_and_would_not_run_is_warned_of():
     assert list(too_much(triton_archs.find("sm_90"), asked | {"tensor_memory": 0})) == []
 
 
-def test_what_ptxas_remarks_is_told():
+def test_what_passes_and_ptxas_remark_is_told():
+    call = triton_glue.PendingPass("inline", "", WHOLE, "", lambda: None)
+    with triton_glue.heard(call):
+        os.write(2, b"error: odd\nerror: odd\n")
+    assert [one.message for one in call.said] == ["odd (inline went on after it)"]
     log = """ptxas info    : 0 bytes gmem
 ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized in function 'f'
 ptxas warning : Registers are spilled to local memory in function 'f'
