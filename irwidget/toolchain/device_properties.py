@@ -8,8 +8,6 @@ from typing import Any
 from irwidget.errors import UnsupportedError
 from irwidget.toolchain.triton_archs import Arch
 
-MEMORY = 80 << 30
-"""Bytes: as much as code without limits of its own needs, of no GPU in particular."""
 _CDNA = ("gfx90a", "gfx942", "gfx950")
 _CDNA_THREADS = 2048
 
@@ -38,9 +36,19 @@ def device_name(arch: Arch) -> str:
     return f"{arch.name} (irwidget, no GPU)"
 
 
-def device_properties(arch: Arch) -> DeviceProperties:
-    """The properties of an architecture, memory in bytes."""
-    threads = _CDNA_THREADS if arch.name in _CDNA else arch.warps * arch.warp_size
+def native_bfloat16(arch: Arch) -> bool:
+    """What torch.cuda.is_bf16_supported(including_emulation=False) says."""
+    return arch.backend == "hip" or arch.capability >= 80
+
+
+def threads_of_a_multiprocessor(arch: Arch) -> int:
+    """That it holds at most; 0 where it is not known."""
+    return _CDNA_THREADS if arch.name in _CDNA else arch.warps * arch.warp_size
+
+
+def device_properties(arch: Arch, **more: Any) -> DeviceProperties:
+    """The properties of an architecture, shared memory in bytes, and what else is given."""
+    threads = threads_of_a_multiprocessor(arch)
     major, minor = capability(arch)
     return DeviceProperties(
         name=device_name(arch),
@@ -48,7 +56,6 @@ def device_properties(arch: Arch) -> DeviceProperties:
         minor=minor,
         gcnArchName=arch.name,
         multi_processor_count=arch.multiprocessors,
-        total_memory=MEMORY,
         warp_size=arch.warp_size,
         shared_memory_per_block=arch.shared_memory if arch.backend == "hip" else 48 << 10,
         shared_memory_per_block_optin=arch.shared_memory,
@@ -57,5 +64,6 @@ def device_properties(arch: Arch) -> DeviceProperties:
         max_threads_per_block=1024,
         is_integrated=False,
         is_multi_gpu_board=False,
+        **more,
         **({"max_threads_per_multi_processor": threads} if threads else {}),
     )

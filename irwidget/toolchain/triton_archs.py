@@ -120,8 +120,15 @@ _PARTITIONS = 4
 """Parts of a multiprocessor, each with its share of the registers."""
 
 
-_TENSOR_COLUMNS = 512
+TENSOR_COLUMNS = 512
 """Columns of tensor memory of a multiprocessor, where it has some."""
+THREADS = 1024
+"""That a block may have."""
+
+
+def registers_of_a_warp(registers: int) -> int:
+    """32-bit registers that a warp takes of NVIDIA's GPUs, with so many for each thread: they come 256 to a warp."""
+    return -(-registers * 32 // 256) * 256
 
 
 def occupancy(
@@ -135,7 +142,7 @@ def occupancy(
     """
     if not arch.warps:
         return None
-    of_warp = -(-registers * 32 // 256) * 256
+    of_warp = registers_of_a_warp(registers)
     warps = arch.registers // _PARTITIONS // of_warp * _PARTITIONS if of_warp else arch.warps
     reserved = _RESERVED if arch.capability >= 80 else 0
     unit = 128 if arch.capability >= 80 else 256
@@ -144,7 +151,7 @@ def occupancy(
     if of_block:
         fits.append(arch.all_shared_memory // of_block)
     if tensor_memory:
-        fits.append(_TENSOR_COLUMNS // tensor_memory)
-    if shared_memory > arch.shared_memory:
+        fits.append(TENSOR_COLUMNS // tensor_memory)
+    if shared_memory > arch.shared_memory or num_warps * 32 > THREADS:
         return 0.0
     return min(fits) * num_warps / arch.warps

@@ -64,6 +64,14 @@ def ptxas(log: str) -> dict[str, int]:
     return _search(_PTXAS, log)
 
 
+_PTXAS_WARNING = re.compile(r"^ptxas (?:warning\s*: |info\s*: (?=\())(.*)$", re.M)
+
+
+def ptxas_warnings(log: str) -> tuple[str, ...]:
+    """What ptxas warns of, and its numbered remarks: `(C7510) Potential Performance Loss: ...`."""
+    return tuple(dict.fromkeys(_PTXAS_WARNING.findall(log)))
+
+
 def amdgcn(text: str) -> dict[str, int]:
     """Registers per lane, spilled registers, bytes of scratch, from the metadata at the end of AMDGCN text."""
     return _search(_AMDHSA, text)

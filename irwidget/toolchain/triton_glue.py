@@ -19,7 +19,7 @@ import tempfile
 import threading
 import types
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ class PendingPass:
     result: Any = None
     printed: str = ""
     """The IR between its steps, as the library printed it, where that was asked for."""
+    said: tuple[Diagnostic, ...] = ()
+    """Of what it came to its end with: LLVM goes on after some errors."""
 
 
 class _Abandoned(BaseException):
@@ -205,12 +207,9 @@ def _printing(call: PendingPass, manager: Any, module: Any, name: str) -> Callab
     """What runs a pass that prints the IR between its steps, and keeps that."""
 
     def run() -> Any:
-        with triton_inside.printing(), captured_stderr() as said:
+        with triton_inside.printing(), heard(call) as said:
             manager.enable_debug()
-            try:
-                triton_private.run_passes(manager, module, name)
-            except RuntimeError as error:
-                raise failure(str(error), said()) from None
+            triton_private.run_passes(manager, module, name)
             call.printed = said()
         return module
 
@@ -234,11 +233,8 @@ def pass_call(manager: Any, module: Any, name: str) -> PendingPass:
     options = " ".join((leaf[2] or "").split()) if leaf else ""
 
     def run() -> Any:
-        with captured_stderr() as said:
-            try:
-                triton_private.run_passes(manager, module, name)
-            except RuntimeError as error:
-                raise failure(str(error), said()) from None
+        with heard(call):
+            triton_private.run_passes(manager, module, name)
         return module
 
     call = PendingPass(
@@ -314,7 +310,8 @@ def diagnostics(text: str) -> tuple[Diagnostic, ...]:
             last = found.pop()
             one = Diagnostic(last.severity, last.message, last.location, (*last.notes, one))
         found.append(one)
-    return tuple(found) or tuple(Diagnostic(severity, message) for severity, message in _PLACELESS.findall(text))
+    placed = tuple(found) or tuple(Diagnostic(severity, message) for severity, message in _PLACELESS.findall(text))
+    return tuple(dict.fromkeys(placed))
 
 
 _PTXAS = re.compile(r"^ptxas [^\n]*?, line (\d+); (?:error|fatal)\s*: (.*)$", re.M)
@@ -340,6 +337,25 @@ def failure(error: str, said: str) -> PassFailed:
     return PassFailed(errors[0] if errors else error, found)
 
 
+def went_on(name: str, said: str) -> tuple[Diagnostic, ...]:
+    """What a pass that came to its end has said: after some errors LLVM writes code that lacks something."""
+    return tuple(
+        replace(one, message=f"{one.message} ({name} went on after it)") if one.severity == "error" else one
+        for one in diagnostics(said)
+    )
+
+
+@contextlib.contextmanager
+def heard(call: PendingPass) -> Generator[Callable[[], str]]:
+    """Keep what is said in the body, by a pass that comes to its end. Raises PassFailed for one that does not."""
+    with captured_stderr() as said:
+        try:
+            yield said
+        except RuntimeError as error:
+            raise failure(str(error), said()) from None
+        call.said = went_on(call.name, said())
+
+
 def unparsed(text: str, error: str, said: str) -> PassFailed:
     """The failure to read a text, with its line."""
     found = tuple(parsing.placed(text, one, _TEXT) for one in diagnostics(said))
@@ -356,13 +372,11 @@ class _Llvm(_Proxy):
 
     def to_module(self, module: Any, context: Any) -> Any:
         def run() -> Any:
-            with captured_stderr() as said:
-                try:
-                    return self._real.to_module(module, context)
-                except RuntimeError as error:
-                    raise failure(str(error), said()) from None
+            with heard(call):
+                return self._real.to_module(module, context)
 
-        return self._stage.pause(PendingPass("translate-to-llvm-ir", "", WHOLE, "", run, "llvm"))
+        call = PendingPass("translate-to-llvm-ir", "", WHOLE, "", run, "llvm")
+        return self._stage.pause(call)
 
     def link_extern_libs(self, module: Any, paths: list[str]) -> Any:
         names = " ".join(os.path.basename(path) for path in paths)
@@ -378,10 +392,12 @@ class _Llvm(_Proxy):
         shown = " ".join([level_name, *(f"{name}={str(value).lower()}" for name, value in options.items())])
 
         def run() -> Any:
-            self._real.optimize_module(module, level, *arguments, **options)
+            with heard(call):
+                self._real.optimize_module(module, level, *arguments, **options)
             return module
 
-        return self._stage.pause(PendingPass("optimize-module", shown, WHOLE, f"opt -{level_name}", run, "llvm"))
+        call = PendingPass("optimize-module", shown, WHOLE, f"opt -{level_name}", run, "llvm")
+        return self._stage.pause(call)
 
 
 class _Subprocess(_Proxy):

@@ -97,7 +97,7 @@ def _layout(question: Question) -> Answer:
         layout = builder.get_gluon_layout_from_memdesc(value)
         if layout is None:
             return Answer(why="Triton's bindings give no layout of such a description")
-        shape = question.shape[-int(getattr(layout, "rank", 2)) :]
+        shape = question.shape[-_rank(layout) :]
     if math.prod(shape) == 1 and not question.type.startswith("tensor<"):
         return Answer({"offset": []}, tuple(shape))  # which the library does not make a layout of
     if pairs := getattr(layout, "interval_padding_pairs", None):
@@ -110,6 +110,12 @@ def _layout(question: Question) -> Answer:
     }  # fmt: skip
     bases = {name: getattr(found, attribute) for name, attribute in names.items() if hasattr(found, attribute)}
     return Answer(_listed(bases), tuple(shape))
+
+
+def _rank(layout: Any) -> int:
+    """The number of axes that a layout of shared memory is of; a ring of buffers has one more."""
+    axes = getattr(layout, "order", None) or getattr(layout, "offset_bases", [[0, 0]])[0]
+    return int(getattr(layout, "rank", len(axes)))
 
 
 def _asked(text: str) -> str:

@@ -157,7 +157,7 @@ def tool(run: Run, state: State, step: Step) -> Iterator[Pass]:
         return _external(program, state, step)
     if step.tool == "triton-llvm-opt":
         return triton_llvm_opt.tool(state, step)
-    return _embedded(state, step)
+    return _embedded(run, state, step)
 
 
 def parse(arguments: str) -> list[tuple[str, dict[str, str]]]:
@@ -206,7 +206,7 @@ def _checked(step: Step) -> list[tuple[str, dict[str, str]]]:
     return asked
 
 
-def _embedded(state: State, step: Step) -> Iterator[Pass]:
+def _embedded(run: Run, state: State, step: Step) -> Iterator[Pass]:
     if not isinstance(state, TritonState) or state.language != "mlir":
         message = f"triton-opt reads TTIR or TTGIR, not {state.language}"
         raise StepFailed(events.Failed("usage", message, tool=step.tool))
@@ -227,7 +227,9 @@ def _embedded(state: State, step: Step) -> Iterator[Pass]:
         call = triton_glue.pass_call(manager, module, "triton-opt")
 
         def apply(_: State, call: triton_glue.PendingPass = call) -> State:
-            return TritonState("mlir", module=call.run(), metadata=state.metadata, facts=state.facts)
+            after = TritonState("mlir", module=call.run(), metadata=state.metadata, facts=state.facts)
+            run.diagnostics.extend(call.said)
+            return after
 
         yield Pass(call.name, apply, call.options, call.scope, call.pipeline)
 

@@ -227,6 +227,7 @@ def _by_pass(plan: _Plan, state: TritonState) -> Passes:
         def apply(_: State, call: triton_glue.PendingPass = call) -> State:
             nonlocal latest
             call.result = call.run()
+            plan.remarks.extend(call.said)
             text = str(call.result) if call.language == "llvm" else ""
             module = call.result if call.language == "mlir" else None
             latest = replace(state, language=call.language, text=text, arguments=(), module=module)
@@ -265,6 +266,7 @@ def _whole_stage(plan: _Plan, state: TritonState) -> Passes:
                 after.text = compile_stage(_source(plan, state))
             except RuntimeError as error:
                 raise triton_glue.failure(str(error), said()) from None
+            plan.remarks.extend(triton_glue.went_on("translate-to-asm", said()))
         return after
 
     target = f"-mcpu={plan.arch.name}"
@@ -302,6 +304,7 @@ def _binary(plan: _Plan, state: TritonState) -> Passes:
     yield Pass(tool, apply, flags, WHOLE, f"{tool} {flags}")
     for _, log in stage.commands:
         after.facts.update(triton_facts.ptxas(log))
+        plan.remarks.extend(Diagnostic("warning", f"ptxas: {message}") for message in triton_facts.ptxas_warnings(log))
     return after
 
 

@@ -196,8 +196,7 @@ def carried(obj: object) -> tuple[Any, ...] | None:
         function: Any = obj
         if str(function.fn.__module__).startswith("triton."):
             return _of_module, (function.fn.__module__, function.fn.__qualname__)
-        given = {name: getattr(function, name, None) for name in _OF_JIT}
-        return _decorated, (decorator(function), function.fn, {name: value for name, value in given.items() if value})
+        return _decorated, (decorator(function), function.fn, jit_arguments(function))
     if isinstance(obj, getattr(language, "constexpr", ())):
         return _of_language, ("constexpr", getattr(obj, "value", None))
     if type(obj) is getattr(language, "dtype", None):
@@ -207,6 +206,17 @@ def carried(obj: object) -> tuple[Any, ...] | None:
 
 _OF_JIT = ("do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
 """The arguments of `triton.jit` that a function keeps."""
+
+
+def jit_arguments(function: Any) -> dict[str, Any]:
+    """What `triton.jit` was given beside the function, where it is no function itself."""
+    given = {name: getattr(function, name, None) for name in _OF_JIT}
+    return {name: value for name, value in given.items() if value}
+
+
+def names_itself(function: Any) -> bool:
+    """Whether the user's own function (`repr=` of `triton.jit`) names what is compiled."""
+    return getattr(function, "_repr", None) is not None
 
 
 def _of_module(module: str, name: str) -> Any:

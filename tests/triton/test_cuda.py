@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import triton
 
 from irwidget.errors import IRWidgetError, UnsupportedError
 from irwidget.frontends.triton.device import pretend
@@ -96,6 +97,8 @@ def test_no_number_is_made_up():
     with pretend(SM90):
         assert math.isnan(torch.cuda.max_memory_allocated() / 2**20)
         assert math.isnan(torch.cuda.memory_stats()["allocated_bytes.all.peak"])
+        sizes = (*torch.cuda.mem_get_info(), torch.cuda.get_device_properties().total_memory)
+        assert all(map(math.isnan, (*sizes, triton.testing.get_dram_gbps())))
         properties = torch.cuda.get_device_properties(0)
         assert not hasattr(properties, "uuid")
         with pytest.raises(UnsupportedError, match="uuid"):
@@ -118,16 +121,18 @@ def test_what_a_graph_may_write_is_forgotten():
 
 
 @pytest.mark.parametrize(
-    ("arch", "threads", "block", "whole"),
+    ("arch", "threads", "of_sm", "block", "whole"),
     [
-        ("sm_75", 1024, 49152, 65536),
-        ("sm_90", 2048, 49152, 233472),
-        ("sm_120", 1536, 49152, 102400),
-        ("gfx950", 2048, 163840, 163840),
-        ("gfx1100", None, 65536, 65536),
+        ("sm_75", 1024, None, 49152, 65536),
+        ("sm_90", 2048, None, 49152, 233472),
+        ("sm_120", 1536, None, 49152, 102400),
+        ("gfx950", 2048, 2048, 163840, 163840),
+        ("gfx1100", None, None, 65536, 65536),
     ],
 )
-def test_properties_are_the_architectures_and_no_others(arch: str, threads: int | None, block: int, whole: int):
+def test_properties_are_the_architectures_and_no_others(
+    arch: str, threads: int | None, of_sm: int | None, block: int, whole: int
+):
     given: Any = torch
     with pretend(find(arch)):
         found = torch.cuda.get_device_properties(0)
@@ -135,6 +140,9 @@ def test_properties_are_the_architectures_and_no_others(arch: str, threads: int 
             assert given._C._cuda_getCurrentRawStream(0) == torch.cuda.current_stream().cuda_stream
             made = given._C._dynamo.guards._empty_strided_cuda((2, 3), (1, 2), torch.float16)
         assert (made.shape, made.stride(), made.dtype, made.is_cuda) == ((2, 3), (1, 2), torch.float16, True)
+        native = arch != "sm_75"
+        assert triton.runtime.driver.active.utils.get_device_properties(0).get("max_threads_per_sm") == of_sm
+        assert (torch.cuda.is_bf16_supported(), torch.cuda.is_bf16_supported(False)) == (True, native)
     assert getattr(found, "max_threads_per_multi_processor", None) == threads
     assert (found.shared_memory_per_block, found.shared_memory_per_multiprocessor) == (block, whole)
     assert not hasattr(found, "L2_cache_size")

@@ -64,11 +64,14 @@ def cases():
         yield tensor((64, 64), WMMA % (version, transposed), "f32"), 32
     for vec, per, most, order in itertools.product((1, 4, 8), (1, 2), (1, 4, 8), ORDERS[2]):
         yield memory((32, 64), SWIZZLED.format(vec, per, most, order)), 32
+    for axes in ORDERS[3]:
+        yield memory((4, 16, 8), SWIZZLED.format(2, 2, 4, axes)), 32
     for width, transposed, bits in itertools.product((0, 32, 64, 128), ("true", "false"), (8, 16, 32)):
         yield memory((128, 128), NVMMA.format(width, transposed, bits), f"i{bits}"), 32
 
 
 CASES = list(cases())
+THREE_AXES = memory((4, 16, 8), SWIZZLED.format(2, 2, 4, "1, 2, 0")), 32
 
 
 def printed(kind, threads):
@@ -87,7 +90,9 @@ def printed(kind, threads):
     return forked.call(ask, cuda=False)
 
 
-@pytest.mark.parametrize("case", sampled(CASES, 18), ids=lambda case: "-".join(re.findall(r"\w+", case[0]))[:80])
+@pytest.mark.parametrize(
+    "case", [*sampled(CASES, 18), THREE_AXES], ids=lambda case: "-".join(re.findall(r"\w+", case[0]))[:80]
+)
 def test_owners_are_those_that_triton_prints(case):
     kind, threads = types.tensor_type(case[0]), case[1]
     layout = layouts.layout(case[0], threads_per_warp=threads)

@@ -2,9 +2,11 @@
 
 import enum
 import json
+import os
 import subprocess
 import sys
 import time
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,9 +17,11 @@ import triton.language as tl
 import irwidget
 from irwidget.errors import PassError, UnsupportedError, UsageError
 from irwidget.frontends import triton as frontend
+from irwidget.frontends.triton.compiling import too_much
 from irwidget.frontends.triton.configurations import Configurations, numbers
 from irwidget.frontends.triton.recipe import Recipe
-from irwidget.toolchain import triton_archs, triton_facts
+from irwidget.toolchain import triton_archs, triton_facts, triton_glue
+from irwidget.trace import WHOLE
 from tests import processes
 from tests.triton.kernels import TUTORIALS
 
@@ -54,16 +58,21 @@ class Side(enum.StrEnum):
     LEFT = "left"
 
 
-@triton.jit
-def various(pair, nothing, scale, mode: tl.constexpr, side: tl.constexpr, rate: tl.constexpr):
+class Pair(NamedTuple):
+    to: Any
+    others: Any
+
+
+@triton.jit(do_not_specialize=["count"], repr=lambda given: f"various_{given.constants['side']}")
+def various(pair, nothing, scale, count, mode: tl.constexpr, side: tl.constexpr, rate: tl.constexpr):
     if nothing is None and side == "left":
-        tl.store(pair[0], tl.load(pair[1]) * scale + mode + rate)
+        tl.store(pair.to, tl.load(pair.others[0]) * scale + mode + rate + count)
 
 
 def various_cell():
-    pair = torch.rand(4, device="cuda"), torch.rand(6, 2, device="cuda")[1:]
+    pair = Pair(torch.rand(4, device="cuda"), (torch.rand(6, 2, device="cuda")[1:],))
     options = {"num_warps": np.int64(2)}
-    various[(np.int64(3), True)](pair, None, float("inf"), Mode.FAST, Side.LEFT, np.float64(0.5), **options)
+    various[(np.int64(3), True)](pair, None, float("inf"), 16, Mode.FAST, Side.LEFT, np.float64(0.5), **options)
 
 
 def cell():
@@ -249,6 +258,10 @@ def test_every_call_of_a_tuned_kernel_is_shown():
         ("sm_90", 168, 100 * 1024, 8, 8 / 64),
         ("sm_90", 255, 0, 4, 8 / 64),
         ("sm_90", 32, 228 * 1024, 4, 0.0),
+        ("sm_90", 16, 0, 64, 0.0),
+        ("sm_90", 32, 57 * 1024, 4, 3 * 4 / 64),  # of each block the system takes 1 KiB
+        ("sm_90", 32, 24832, 4, 9 * 4 / 64),  # which with it is a multiple of 128, and not of 256
+        ("sm_80", 96, 0, 1, 20 / 64),  # 5 warps in each of four parts
         ("sm_75", 64, 0, 4, 1.0),
         ("sm_86", 40, 0, 1, 16 / 48),
         ("gfx942", 32, 0, 4, None),
@@ -323,3 +336,43 @@ def test_an_assembler_refuses_at_the_users_line(kernel, to, said):
     assert (first.location.file, first.location.line) == (__file__, kernel.def_file_line_number + 3)
     assert len(caught.value.lowering.dumps) > 60
     assert "inline_asm_elementwise" in str(caught.value)
+
+
+@triton.jit
+def odd_asm(x_ptr):
+    i = tl.arange(0, 64)
+    x = tl.load(x_ptr + i)
+    y = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=q,zz", [x], dtype=tl.float32, is_pure=True, pack=1)
+    tl.store(x_ptr + i, y)
+
+
+def test_what_is_compiled_and_would_not_run_is_warned_of():
+    launch = frontend.capture(lambda: odd_asm[(1,)](torch.rand(64, device="cuda"), num_warps=64), "sm_90")[0]
+    trace = frontend.lower(launch, to="triton_nvptx")
+    assert "mov.b32 %r" not in trace.dumps[-1].text.split("inline asm")[-1]  # LLVM left it out
+    assert [one.message for one in trace.diagnostics] == [
+        "unknown asm constraint 'z' (translate-to-asm went on after it)",
+        "odd_asm needs 2048 threads in a block and sm_90 has 1024: a launch would fail",
+    ]
+    asked = {"num_warps": 8, "registers": 255, "shared_memory": 0, "tensor_memory": 600}
+    assert list(too_much(triton_archs.find("sm_100"), asked | {"num_warps": 16})) == [
+        "needs 600 columns of tensor memory and sm_100 has 512",
+        "needs 131072 registers in a block and sm_100 has 65536",
+    ]
+    assert list(too_much(triton_archs.find("sm_90"), asked | {"tensor_memory": 0})) == []
+
+
+def test_what_passes_and_ptxas_remark_is_told():
+    call = triton_glue.PendingPass("inline", "", WHOLE, "", lambda: None)
+    with triton_glue.heard(call):
+        os.write(2, b"error: odd\nerror: odd\n")
+    assert [one.message for one in call.said] == ["odd (inline went on after it)"]
+    log = """ptxas info    : 0 bytes gmem
+ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized in function 'f'
+ptxas warning : Registers are spilled to local memory in function 'f'
+ptxas info    : Used 40 registers, used 1 barriers
+"""
+    assert triton_facts.ptxas_warnings(log) == (
+        "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized in function 'f'",
+        "Registers are spilled to local memory in function 'f'",
+    )

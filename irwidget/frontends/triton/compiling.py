@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import Any
@@ -15,7 +15,7 @@ from irwidget.frontends.triton import failures
 from irwidget.frontends.triton.inside import BigPasses
 from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.specialization import Specialization
-from irwidget.toolchain import triton_passes, triton_private
+from irwidget.toolchain import triton_archs, triton_passes, triton_private
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.run import Options, Source
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
@@ -110,26 +110,33 @@ def _told(trace: Trace, launch: Launch, special: Specialization, source: Source)
         "launched_at": f"line {launch.location.line}" if launch.location else None,
         "signature": {name: str(kind) for name, kind in special.signature.items()},
     }
-    diagnostics = (*launch.notes, *trace.diagnostics)
-    shared = trace.facts.get("shared_memory", 0)
-    if shared > special.arch.shared_memory:
-        diagnostics = (
-            *diagnostics,
-            Diagnostic(
-                "warning",
-                f"{launch.name} needs {shared} bytes of shared memory and {special.arch.name} has "
-                f"{special.arch.shared_memory}: a launch would fail",
-                launch.location,
-            ),
-        )
+    missing = [
+        Diagnostic("warning", f"{launch.name} {one}: a launch would fail", launch.location)
+        for one in too_much(special.arch, trace.facts)
+    ]
     return replace(
         trace,
         name=launch.name,
-        diagnostics=diagnostics,
+        diagnostics=(*launch.notes, *trace.diagnostics, *missing),
         sources=sources(str(source.data)),
         facts={**{name: value for name, value in facts.items() if value is not None}, **trace.facts},
         tools={**trace.tools, **tools(special.arch, trace.steps)},
     )
+
+
+def too_much(arch: Arch, facts: Mapping[str, Any]) -> Iterator[str]:
+    """What a kernel needs more of than a GPU has."""
+    warps, registers = facts.get("num_warps", 0), facts.get("registers", 0)
+    asked = [
+        ("bytes of shared memory", facts.get("shared_memory", 0), arch.shared_memory),
+        ("threads in a block", warps * arch.warp_size, triton_archs.THREADS),
+        ("columns of tensor memory", facts.get("tensor_memory", 0), triton_archs.TENSOR_COLUMNS),
+    ]
+    if arch.backend == "cuda":
+        asked.append(("registers in a block", warps * triton_archs.registers_of_a_warp(registers), arch.registers))
+    for what, needs, has in asked:
+        if needs > has:
+            yield f"needs {needs} {what} and {arch.name} has {has}"
 
 
 _FILE = re.compile(r'loc\("([^"]+)":\d+')

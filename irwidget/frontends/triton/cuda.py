@@ -15,7 +15,13 @@ from irwidget.frontends.triton.generators import DefaultGenerator, Seeded, rando
 from irwidget.frontends.triton.gpu import CUDA, followed, no_op
 from irwidget.frontends.triton.measuring import Unmeasured
 from irwidget.frontends.triton.memory import Memory
-from irwidget.toolchain.device_properties import MEMORY, NotThere, capability, device_name, device_properties
+from irwidget.toolchain.device_properties import (
+    NotThere,
+    capability,
+    device_name,
+    device_properties,
+    native_bfloat16,
+)
 from irwidget.toolchain.triton_archs import Arch
 
 
@@ -162,16 +168,16 @@ def torch_cuda(
         "current_device": lambda: 0,
         "get_device_name": lambda device=None: device_name(arch),
         "get_device_capability": lambda device=None: capability(arch),
-        "get_device_properties": lambda device=None: device_properties(arch),
+        "get_device_properties": lambda device=None: device_properties(arch, total_memory=Unmeasured()),
         "get_arch_list": lambda: [arch.name],
-        "is_bf16_supported": lambda *a, **k: True,
+        "is_bf16_supported": lambda including_emulation=True: including_emulation or native_bfloat16(arch),
         "can_device_access_peer": lambda device, peer_device: False,
         "current_stream": lambda device=None: _Stream(),
         "default_stream": lambda device=None: _Stream(),
         "get_stream_from_external": lambda data_ptr, device=None: _Stream(),
         "get_sync_debug_mode": lambda: 0,
         "get_allocator_backend": lambda: "native",
-        "mem_get_info": lambda device=None: (MEMORY, MEMORY),
+        "mem_get_info": lambda device=None: (Unmeasured(), Unmeasured()),
         "memory_stats": lambda device=None: collections.defaultdict(Unmeasured),
         "device": _nothing(),
         "device_of": _nothing(),

@@ -9,14 +9,26 @@ from typing import Any
 import torch
 
 from irwidget.frontends.triton.failures import NotExecuted
-from irwidget.frontends.triton.measuring import not_measured
+from irwidget.frontends.triton.measuring import Unmeasured, not_measured
 from irwidget.frontends.triton.tape import Tape
 from irwidget.private_torch import FakeTensor
 from irwidget.toolchain import triton_private
-from irwidget.toolchain.device_properties import capability
+from irwidget.toolchain.device_properties import capability, threads_of_a_multiprocessor
 from irwidget.toolchain.triton_archs import Arch
 
 CUDA = torch.device("cuda", 0)
+
+
+def _of_hip(arch: Arch) -> dict[str, Any]:
+    """What only AMD's driver says."""
+    if arch.backend == "cuda":
+        return {}
+    threads = threads_of_a_multiprocessor(arch)
+    return {"arch": arch.name, **({"max_threads_per_sm": threads} if threads else {})}
+
+
+_OF_A_BOARD = ("sm_clock_rate", "mem_clock_rate", "mem_bus_width")
+"""What no architecture fixes."""
 
 
 def properties(arch: Arch) -> dict[str, Any]:
@@ -26,10 +38,8 @@ def properties(arch: Arch) -> dict[str, Any]:
         "multiprocessor_count": arch.multiprocessors,
         "max_num_regs": arch.registers,
         "warpSize": arch.warp_size,
-        "sm_clock_rate": 1_500_000,
-        "mem_clock_rate": 1_500_000,
-        "mem_bus_width": 5120,
-        "arch": arch.name,
+        **_of_hip(arch),
+        **dict.fromkeys(_OF_A_BOARD, Unmeasured()),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Unmeasured(float):
-    """A time that nobody has measured: not a number, but one where code makes an integer of it, as a count of runs."""
+    """A time or a size that nobody has measured: not a number, but 1 where code makes an integer of it."""
 
     def __new__(cls, *_: object) -> Unmeasured:  # a copy of one, too
         return super().__new__(cls, "nan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import math
+import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from irwidget.frontends.triton.launch import Launch
 from irwidget.frontends.triton.specialization import Specialization
 from irwidget.frontends.triton.stand_ins import Pointer, TypeName
 from irwidget.toolchain import triton_private
+
+_SYMBOL = re.compile(r"func public @\"?([^\"(]+)\"?\(")
+"""The kernel that a module of TTIR, or of Gluon's TTGIR, has."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +149,17 @@ class _File:
             self.define(used, value)
         decorator = triton_private.decorator(function)
         self.imports[f"import {decorator.rpartition('.')[0]}"] = None
-        if function.fn.__name__ != name:
-            return f"@{decorator}\n{function.src.rstrip()}\n\n{name} = {function.fn.__name__}\n"
-        return f"@{decorator}\n{function.src.rstrip()}\n"
+        given = [f"{key}={self.written(value, key)}" for key, value in triton_private.jit_arguments(function).items()]
+        if function is self.launch.kernel and triton_private.names_itself(function):
+            given.append(f"repr=lambda _: {self.symbol()!r}")
+        called = f"({', '.join(given)})" if given else ""
+        alias = f"\n{name} = {function.fn.__name__}\n" if function.fn.__name__ != name else ""
+        return f"@{decorator}{called}\n{function.src.rstrip()}\n{alias}"
+
+    def symbol(self) -> str:
+        """What the launched kernel is called in its TTIR."""
+        found = _SYMBOL.search(str(self.launch.compiled()[1].data))
+        return found[1] if found else self.launch.name
 
     def refused(self, name: str, value: Any) -> UnsupportedError:
         kind = type(value).__name__
@@ -156,6 +168,16 @@ class _File:
         )
 
     # Values
+
+    def named_tuple(self, value: Any) -> str:
+        """The class of a named tuple, which the file defines; of another tuple nothing."""
+        fields = getattr(value, "_fields", None)
+        if fields is None:
+            return ""
+        kind = type(value).__name__
+        self.imports["import collections"] = None
+        self.definitions[kind] = f"{kind} = collections.namedtuple({kind!r}, {tuple(fields)!r})\n"
+        return kind
 
     def argument(self, name: str, value: Any) -> str:
         """An argument of the launch as an expression; a tensor is made before it."""
@@ -173,9 +195,9 @@ class _File:
             return f"{home}.{type(value).__name__}({', '.join(words)})"
         if isinstance(value, TypeName):
             raise self.refused(name, value)
-        if isinstance(value, tuple) and not hasattr(value, "_fields"):
-            items = [self.argument(f"{name}_{i}", one) + ", " for i, one in enumerate(value)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-            return f"({''.join(items)})"
+        if isinstance(value, tuple):
+            items = "".join([self.argument(f"{name}_{i}", one) + ", " for i, one in enumerate(value)])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            return f"{self.named_tuple(value)}({items})"
         return self.written(value, name)
 
     def tensor(self, pointer: Pointer) -> str:
@@ -197,9 +219,11 @@ class _File:
         if isinstance(value, int | float):  # of NumPy's and of an enum, too
             plain = int(value) if isinstance(value, int) else float(value)
             return repr(plain) if math.isfinite(plain) else f"float({str(plain)!r})"
-        if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
-            inner = ", ".join(self.written(one, name) for one in value)  # pyright: ignore[reportUnknownVariableType]
-            return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(value, list):
+            return f"[{', '.join(self.written(one, name) for one in value)}]"  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, tuple):
+            inner = "".join(self.written(one, name) + ", " for one in value)  # pyright: ignore[reportUnknownVariableType]
+            return f"{self.named_tuple(value)}({inner.removesuffix(' ')})"
         if isinstance(value, Mapping):
             pairs = ", ".join(f"{key!r}: {self.written(one, name)}" for key, one in value.items())  # pyright: ignore[reportUnknownVariableType]
             return f"{{{pairs}}}"
