@@ -262,6 +262,16 @@ def test_what_torch_mlir_lowers_right_is_left_as_it_is() -> None:
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
+def test_what_is_lowered_to_something_else_takes_nothing_else_along() -> None:
+    def model(x: torch.Tensor) -> Any:
+        return (x > 0).sort(1).values, x.roll(1, 0)
+
+    low = irwidget.lower(model, torch.randn(3, 4), to="linalg_on_tensors_mlir", check=True)
+    said = "aten.sort.default is decomposed: as it is, torch-mlir lowers it to something else, or refuses it"
+    assert [one.message for one in low.diagnostics if "decomposed" in one.message] == [said]
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
 @pytest.mark.parametrize("model", [orders, writes, numbers, products, signs, means, bags])
 def test_what_torch_mlir_lacks_below_is_decomposed(model: Any) -> None:
     torch.manual_seed(1)
