@@ -38,7 +38,7 @@ PLAIN = Form()
 def others(given: Given, program: ExportedProgram, language: str = "") -> list[tuple[Form, Given]]:
     """The other forms of a model, each with what is then exported in its place; each is for what the one before is not.
 
-    The first is in place of what torch-mlir lowers to something else, where it does; the last of what its passes refuse.
+    The first is in place of what torch-mlir lowers to something else, where it does, the last of what is refused.
     `language` is that of the IR type where it has fewer operators than linalg: `TOSA` or `StableHLO`.
     """
     from irwidget.frontends import complex_parts, decompositions, indices

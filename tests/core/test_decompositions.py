@@ -253,12 +253,59 @@ def bags(x: torch.Tensor, i: torch.Tensor) -> Any:
     return nn.functional.embedding_bag(i, x, i[2:3], mode="sum", per_sample_weights=x[0])
 
 
-def test_what_torch_mlir_lowers_right_is_left_as_it_is() -> None:
-    def model(x: torch.Tensor) -> Any:
-        return x > x.flip(0), x < 127, x.flip(0) == x, x >= -1
+BYTES = torch.arange(0, 256, 5, dtype=torch.uint8)
 
-    low = irwidget.lower(model, torch.arange(0, 256, 5, dtype=torch.uint8), to="linalg_on_tensors_mlir", check=True)
+
+def right_in_linalg(x: torch.Tensor) -> Any:
+    compared = x > x.flip(0), x < 128, x.flip(0) == x, x >= -1, x <= -129, x == 0.5, x != 100.0, x == 256.0
+    return (
+        *compared,
+        x + x.int(),
+        x.float() - x,
+        x.sum(0, dtype=torch.uint8),
+        x.cumsum(0),
+        x.index_add(0, x.long() % 3, x),
+    )
+
+
+def right_in_stablehlo(x: torch.Tensor) -> Any:
+    return x < x.flip(0), x < 200, x == x.int(), x / 2.5, x * x.float(), x.sum(), x + 2.5
+
+
+@pytest.mark.parametrize(
+    ("model", "target"), [(right_in_linalg, "linalg_on_tensors_mlir"), (right_in_stablehlo, "stablehlo_mlir")]
+)
+def test_what_torch_mlir_lowers_right_is_left_as_it_is(model: Any, target: str) -> None:
+    low = irwidget.lower(model, BYTES, to=target, check=True)
     assert [str(one) for one in low.diagnostics if "decomposed" in str(one)] == []
+    assert str(low.check).startswith("equal to eager PyTorch"), low.check
+
+
+def unsigned(x: torch.Tensor, i: torch.Tensor, f: torch.Tensor) -> Any:
+    """Numbers that are no bytes, of which eager PyTorch takes the low one, floats, and what has another dtype."""
+    orders = torch.lt, torch.le, torch.gt, torch.ge
+    compared = [compare(x, y) for compare in orders for y in (-1000, -129, 129, 256, 0.5, i, x.flip(0))]
+    equal = [compare(x, y) for compare in (torch.eq, torch.ne) for y in (-129, 255, -1.0, 255.0, i)]
+    pairs = [pair(x, i) for pair in (torch.maximum, torch.bitwise_or, torch.fmod)]
+    computed = x + 2.5, x - f, x * i, x / 2.5, i / 2.5, x.sum(), x[30:35].prod(), x.sum(0, dtype=torch.uint8)
+    pooled = nn.functional.max_pool2d(x.reshape(1, 1, 4, 13), 2), nn.functional.max_pool3d(x.reshape(1, 1, 4, 1, 13), 1)
+    moved = torch.where(x > 9, x, i), torch.cat([x, f]), x.reshape(4, 13).mean(1, dtype=torch.float32)
+    return *compared, *equal, *pairs, *computed, *pooled, *moved
+
+
+def crashing(x: torch.Tensor, *_: torch.Tensor) -> Any:
+    """Also of numbers that are no bytes."""
+    made = x + torch.arange(52, dtype=torch.uint8), torch.full_like(x, 200) * x
+    return x * -1, x * (x > 9), x // -1, x % 1000, *made
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [(unsigned, "linalg_on_tensors_mlir"), (unsigned, "tosa_mlir"), (crashing, "linalg_on_tensors_mlir")],
+)
+def test_bytes_have_no_sign(model: Any, target: str) -> None:
+    inputs = BYTES, torch.arange(-100, 420, 10, dtype=torch.int32) | 1, torch.linspace(-20, 300, 52)
+    low = irwidget.lower(model, *inputs, to=target, timeout=120, check=True)
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
