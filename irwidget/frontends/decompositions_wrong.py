@@ -68,12 +68,17 @@ def _orders_wrongly(least: int, largest: int) -> Callable[..., bool]:
     return takes
 
 
-def _equals_wrongly(x: Any, y: Any) -> bool:
-    if isinstance(value_of(y), torch.Tensor):
-        return _of_byte_and_other(x, y)
-    if isinstance(y, float):
-        return _is_byte(x) and y.is_integer() and (-128 <= y < 0 or 128 <= y < 256)
-    return _is_byte(x) and not -128 <= y < 128
+def _equals_wrongly(*right: torch.dtype) -> Callable[..., bool]:
+    """Of bytes; tensors of the dtypes are compared right with them."""
+
+    def takes(x: Any, y: Any) -> bool:
+        if isinstance(value_of(y), torch.Tensor):
+            return _of_byte_and_other(x, y) and not {value_of(x).dtype, value_of(y).dtype} & {*right}
+        if isinstance(y, float):
+            return _is_byte(x) and y.is_integer() and (-128 <= y < 0 or 128 <= y < 256)
+        return _is_byte(x) and not -128 <= y < 128
+
+    return takes
 
 
 def _leaves_bytes(x: Any, y: Any, *_: Any, **__: Any) -> bool:
@@ -307,11 +312,10 @@ _TAKES: dict[Any, Callable[..., bool]] = {
 
 
 def _signed(
-    orders: Mapping[str, Callable[..., bool]], sums: Callable[..., bool], quotients: Callable[..., bool]
+    comparisons: Mapping[str, Callable[..., bool]], sums: Callable[..., bool], quotients: Callable[..., bool]
 ) -> dict[Any, tuple[Callable[..., bool], Callable[..., Any]]]:
     """What sees that a byte has no sign, by operator: whether it is taken apart, and how."""
-    compared = {operator: takes for name, takes in orders.items() for operator in _overloads(name)}
-    compared |= dict.fromkeys(_overloads("eq", "ne"), _equals_wrongly)
+    compared = {operator: takes for name, takes in comparisons.items() for operator in _overloads(name)}
     computed = {
         **dict.fromkeys(_overloads("add", "sub"), (sums, _kind_of_both)),
         **dict.fromkeys(_overloads("mul"), (_leaves_bytes, _kind_of_both)),
@@ -325,10 +329,15 @@ def _signed(
     }
 
 
+_ORDERS = {name: _orders_wrongly(*right) for name, right in _RIGHT.items()}
 _SIGNED = {
-    "": _signed({name: _orders_wrongly(*right) for name, right in _RIGHT.items()}, _leaves_by_number, _of_bytes),
+    "": _signed({**_ORDERS, **dict.fromkeys(("eq", "ne"), _equals_wrongly())}, _leaves_by_number, _of_bytes),
     "TOSA": {
-        **_signed(dict.fromkeys(_RIGHT, _of_bytes), _leaves_bytes, _divides_wrongly),
+        **_signed(
+            {**dict.fromkeys(_RIGHT, _of_bytes), **dict.fromkeys(("eq", "ne"), _equals_wrongly(torch.bool))},
+            _leaves_bytes,
+            _divides_wrongly,
+        ),
         **dict.fromkeys(_INDEX_PUTS, (_adds_narrow, _index_put(_adds_narrow))),
     },
 }

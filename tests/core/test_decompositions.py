@@ -138,7 +138,9 @@ def test_bytes_and_numbers(target: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "most", "error"), [(torch.float64, 26, 1e-14), (torch.float32, 9, 1e-6)])
-def test_the_complement_of_the_error_function_is_right_where_it_is_next_to_nothing(kind, most, error):
+def test_the_complement_of_the_error_function_is_right_where_it_is_next_to_nothing(
+    kind: torch.dtype, most: int, error: float
+) -> None:
     x = torch.cat([torch.linspace(-most, most, 4001, dtype=kind), torch.tensor([0.5, 4, 40, torch.inf, -torch.inf])])
     torch.testing.assert_close(erfc(x), torch.erfc(x.double()).to(kind), rtol=error, atol=0)
 
@@ -236,16 +238,13 @@ def signs(x: torch.Tensor, i: torch.Tensor) -> Any:
     means = [i.scatter_reduce(0, i // 2, i - 9, "mean", include_self=kept) for kept in (True, False)]
     bags = nn.functional.embedding_bag(i, x, i[2:3], mode="sum", per_sample_weights=x[0])
     near = torch.isclose(i, i + yes[0], 0.3), torch.isclose(yes, ~yes), torch.isclose(i, i + yes[0], 0, 0)
-    seen = byte > 100, byte >= 200, byte == byte.flip(0), byte.sum(), byte.abs(), byte.any(), (byte - 240).all()
-    made = byte + 0.5, byte - x, i * byte, byte / 3, byte + i.to(torch.int16)
-    return *ordered, *added, *means, bags, *near, x[0, 0].nonzero(), *seen, *made
+    seen = byte.abs(), byte.any(), (byte - 240).all()
+    return *ordered, *added, *means, bags, *near, x[0, 0].nonzero(), *seen
 
 
 def means(x: torch.Tensor, i: torch.Tensor) -> Any:
-    """Of integers, and comparisons of bytes: torch-mlir lowers all of it, to something else."""
-    byte = (i * 77).to(torch.uint8)
-    compared = byte > 200, byte < 200, byte <= i * 99, x * 100 > byte, byte == 231, byte != i + 230
-    return i.scatter_reduce(0, i // 2, i - 9, "mean"), *compared
+    """Of integers: torch-mlir lowers it, to something else."""
+    return i.scatter_reduce(0, i // 2, i - 9, "mean")
 
 
 def bags(x: torch.Tensor, i: torch.Tensor) -> Any:
