@@ -315,6 +315,7 @@ def test_what_is_lowered_to_something_else_takes_nothing_else_along() -> None:
     low = irwidget.lower(model, torch.randn(3, 4), to="linalg_on_tensors_mlir", check=True)
     said = "aten.sort.default is decomposed: as it is, torch-mlir lowers it to something else, or refuses it"
     assert [one.message for one in low.diagnostics if "decomposed" in one.message] == [said]
+    assert "torch.aten.roll" in low.dumps[0].text
     assert str(low.check).startswith("equal to eager PyTorch"), low.check
 
 
