@@ -119,7 +119,7 @@ def _is_narrow(index: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.int32
 
 
-def _has_narrow(indices: list[Any], *_: Any) -> bool:
+def _has_narrow(indices: list[Any], *_: Any, **__: Any) -> bool:
     return None in indices and any(map(_is_narrow, indices))
 
 
@@ -177,7 +177,7 @@ def _empty_view(x: Any, size: Any) -> Any:
     return torch.zeros(size, dtype=x.dtype, device=x.device) if _has_nothing(x) else NotImplemented
 
 
-def _has_nothing(x: Any, *_: Any) -> bool:
+def _has_nothing(x: Any, *_: Any, **__: Any) -> bool:
     sizes: Any = getattr(value_of(x), "shape", ())
     return any(isinstance(size, int) and size == 0 for size in sizes)  # one that is a symbol is not asked
 
@@ -192,7 +192,7 @@ def _empty_cat(tensors: Any, dim: int = 0) -> Any:
     return torch.zeros(shape, dtype=whole[0].dtype, device=whole[0].device)
 
 
-def _have_nothing(tensors: Any, *_: Any) -> bool:
+def _have_nothing(tensors: Any, *_: Any, **__: Any) -> bool:
     return all(_has_nothing(one) for one in tensors)
 
 
@@ -225,7 +225,7 @@ def _max_pool(x: Any, *how: Any) -> Any:
     return values.squeeze(0), places.squeeze(0)
 
 
-def _is_single_image(x: Any, *_: Any) -> bool:
+def _is_single_image(x: Any, *_: Any, **__: Any) -> bool:
     return value_of(x).dim() == 3
 
 
@@ -248,7 +248,7 @@ def _only_nonzero(x: Any) -> Any:
     return NotImplemented if x.dim() else aten.nonzero.default(x.reshape(1))[:, :0]
 
 
-def _is_single(x: Any, *_: Any) -> bool:
+def _is_single(x: Any, *_: Any, **__: Any) -> bool:
     return not value_of(x).dim()
 
 
@@ -365,7 +365,7 @@ _OF_ONE = (
     *(aten.any.dim, aten.all.dim, aten.nonzero.default),
 )
 _SOMETIMES: dict[Any, Callable[..., bool]] = {
-    **dict.fromkeys(_INDEX_PUTS, lambda _, indices, *__: _has_narrow(indices)),
+    **dict.fromkeys(_INDEX_PUTS, lambda _, indices, *__, **___: _has_narrow(indices)),
     aten.view.default: _has_nothing,
     **dict.fromkeys(_OF_ONE, _is_single),
     aten.max_pool2d_with_indices.default: _is_single_image,
@@ -405,25 +405,25 @@ def of(program: ExportedProgram, language: str) -> Chosen:
     nodes = [node for module in modules for node in module.graph.nodes if node.op == "call_function"]
     narrow, table = decompositions_narrow.table(language), _whole(language, len(_quantised()))
     takes = {**dict.fromkeys({**_TABLE, **_quantised()}, _always), **_SOMETIMES}
-    refused = {node.target for node in nodes if takes.get(node.target, _never)(*node.args)}
+    refused = {node.target for node in nodes if takes.get(node.target, _never)(*node.args, **node.kwargs)}
     refused |= {node.target for node in nodes if node.target in narrow and decompositions_narrow.takes(node)}
-    wrong = {node.target for node in nodes if decompositions_wrong.TAKES.get(node.target, _never)(*node.args)}
+    wrong = {node.target for node in nodes if decompositions_wrong.takes(node, language)}
     first, second = (tuple(one for one in table if one in chosen) for chosen in (refused - wrong, wrong))
     return Chosen(first, second, table)
 
 
-def _always(*_: Any) -> bool:
+def _always(*_: Any, **__: Any) -> bool:
     return True
 
 
-def _never(*_: Any) -> bool:
+def _never(*_: Any, **__: Any) -> bool:
     return False
 
 
 @functools.cache
 def _whole(language: str, _: int) -> dict[Any, Callable[..., Any]]:
     """All tables; of what is in several, the first that takes the arguments. Made once for as many quantised ones."""
-    table = dict(decompositions_wrong.TABLE)
+    table = decompositions_wrong.table(language)
     for more in ({**_TABLE, **_quantised()}, decompositions_narrow.table(language)):
         both = {name: _either(table[name], function) for name, function in more.items() if name in table}
         table = {**table, **more, **both}

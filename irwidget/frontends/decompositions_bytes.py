@@ -21,15 +21,29 @@ def _is_bytes(x: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype in _BYTES
 
 
-def _is_number(x: Any, kind: torch.dtype) -> bool:
-    """Whether it is an integer that the dtype holds."""
-    limits = torch.iinfo(kind)
-    return isinstance(x, int) and not isinstance(x, bool) and limits.min <= x <= limits.max
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool)
 
 
-def _of_bytes(x: Any, *others: Any) -> bool:
+def _of_bytes(x: Any, *others: Any, **_: Any) -> bool:
     """Whether an operator computes with bytes alone: tensors of them, or one and a number."""
-    return _is_bytes(x) and all(_is_bytes(one) or _is_number(one, value_of(x).dtype) for one in others[:1])
+    return _is_bytes(x) and all(_is_bytes(one) or _is_number(one) for one in others[:1])
+
+
+def _low(number: Any, kind: torch.dtype) -> Any:
+    """The byte that eager PyTorch takes for a number."""
+    if not _is_number(number):
+        return number
+    low = number & 255
+    return low - 256 if kind == torch.int8 and low > 127 else low
+
+
+def _are_factors(x: Any, y: Any, **_: Any) -> bool:
+    """Of which the product is a byte; one may be truths."""
+    other = value_of(y)
+    if isinstance(other, torch.Tensor) and torch.bool in (other.dtype, value_of(x).dtype):
+        return _is_bytes(x) or _is_bytes(y)
+    return _of_bytes(x, y)
 
 
 def wide(x: Any) -> Any:
@@ -39,22 +53,42 @@ def wide(x: Any) -> Any:
     return x.to(torch.int32) & 255 if x.dtype == torch.uint8 else x.to(torch.int32)
 
 
-def _in_32_bits(operator: Any) -> Callable[..., Any]:
+def _in_32_bits(operator: Any, takes: Callable[..., bool] = _of_bytes) -> Callable[..., Any]:
     """Computed as int32, of which the result is the low byte."""
 
     def made(x: Any, *others: Any, **how: Any) -> Any:
-        if not _of_bytes(x, *others):
+        if not takes(x, *others):
             return NotImplemented
         if how.get("rounding_mode", "floor") is None:  # a quotient that is a float
             return aten.div.Tensor(*map(wide, (x, *others)))
         kind = torch.result_type(x, others[0]) if others else x.dtype
-        return operator(*map(wide, (x, *others)), **how).to(kind)
+        second = [wide(_low(one, kind)) for one in others[:1]]
+        return operator(wide(x), *second, *map(wide, others[1:]), **how).to(kind)
 
     return made
 
 
 def _by_tensor(operator: Any) -> Callable[..., Any]:
     return lambda x, number: operator(x, number if isinstance(number, torch.Tensor) else torch.full_like(x, number))
+
+
+def _filled(x: Any, number: Any, **how: Any) -> Any:
+    """With a number that a signed byte does not hold."""
+    if not _is_large_byte(x, number, **how):
+        return NotImplemented
+    return ((wide(x) & 0) + number).to(torch.uint8)  # a constant would be folded into what it comes from
+
+
+def _is_large_byte(x: Any, number: Any, *, dtype: Any = None, **_: Any) -> bool:
+    return _is_bytes(x) and (dtype or value_of(x).dtype) == torch.uint8 and _is_number(number) and number > 127
+
+
+def _arange(*limits: Any, dtype: Any = None, **how: Any) -> Any:
+    return aten.arange.start_step(*limits, dtype=torch.int32, **how).to(dtype) if dtype in _BYTES else NotImplemented
+
+
+def _makes_bytes(*_: Any, dtype: Any = None, **__: Any) -> bool:
+    return dtype in _BYTES
 
 
 SHIFTS = {
@@ -77,7 +111,7 @@ def _shift(operator: Any) -> Callable[..., Any]:
     return made
 
 
-def _is_shift_of_bytes(x: Any, count: Any, *_: Any) -> bool:
+def _is_shift_of_bytes(x: Any, count: Any, *_: Any, **__: Any) -> bool:
     return _is_bytes(x) and value_of(x).dtype == torch.uint8 and isinstance(count, int)
 
 
@@ -86,7 +120,7 @@ def _sub(x: Any, number: Any, *, alpha: Any = 1) -> Any:
     return aten.add.Tensor(x, -number * alpha) if _is_difference(x, number) else NotImplemented
 
 
-def _is_difference(x: Any, number: Any, *_: Any) -> bool:
+def _is_difference(x: Any, number: Any, *_: Any, **__: Any) -> bool:
     value = value_of(x)
     narrow = isinstance(value, torch.Tensor) and value.dtype in (*_BYTES, torch.int16)
     return narrow and isinstance(number, int)
@@ -103,7 +137,7 @@ def _sum_of_product(product: Any) -> Callable[..., Any]:
     return made
 
 
-def _is_integer(x: Any, *_: Any) -> bool:
+def _is_integer(x: Any, *_: Any, **__: Any) -> bool:
     kind = value_of(x).dtype
     return not (kind.is_floating_point or kind.is_complex or kind == torch.bool)
 
@@ -116,18 +150,23 @@ _SAME = (
     *(aten.div.Tensor_mode, aten.remainder.Scalar, aten.remainder.Tensor, aten.max.default, aten.min.default),
     *(aten.mm.default, aten.bmm.default, aten.convolution.default),
 )
-_IN_32_BITS = {aten.mul.Tensor: _by_tensor(aten.mul.Tensor), **{operator: operator for operator in _SAME}}
 TABLE: dict[Any, Callable[..., Any]] = {
-    **{name: _in_32_bits(operator) for name, operator in _IN_32_BITS.items()},
+    aten.mul.Tensor: _in_32_bits(_by_tensor(aten.mul.Tensor), _are_factors),
+    **{operator: _in_32_bits(operator) for operator in _SAME},
     **{name: _shift(operator) for name, operator in SHIFTS.items()},
     aten.sub.Tensor: _sub,
+    aten.full_like.default: _filled,
+    aten.arange.start_step: _arange,
     **_SUMS,
 }
 """By operator."""
 TAKES: dict[Any, Callable[..., bool]] = {
-    **dict.fromkeys(_IN_32_BITS, _of_bytes),
+    aten.mul.Tensor: _are_factors,
+    **dict.fromkeys(_SAME, _of_bytes),
     **dict.fromkeys(SHIFTS, _is_shift_of_bytes),
     aten.sub.Tensor: _is_difference,
+    aten.full_like.default: _is_large_byte,
+    aten.arange.start_step: _makes_bytes,
     **dict.fromkeys(_SUMS, _is_integer),
 }
 """Whether an operator of the table is taken apart for some arguments."""

@@ -33,7 +33,7 @@ def _power(x: Any, exponent: Any) -> Any:
     return made
 
 
-def _is_power(x: Any, exponent: Any, *_: Any) -> bool:
+def _is_power(x: Any, exponent: Any, *_: Any, **__: Any) -> bool:
     return _is_whole(x) and (isinstance(exponent, float) or (isinstance(exponent, int) and exponent >= 0))
 
 
@@ -64,7 +64,7 @@ def _powers(x: Any, exponent: Any) -> Any:
     return torch.where(left < 0, of_one, made)
 
 
-def _are_powers(x: Any, exponent: Any, *_: Any) -> bool:
+def _are_powers(x: Any, exponent: Any, *_: Any, **__: Any) -> bool:
     """Whether one is an integer."""
     kind = torch.result_type(value_of(x), value_of(exponent))
     return (_is_whole(x) or _is_whole(exponent)) and not (kind.is_complex or kind == torch.bool)
@@ -91,6 +91,6 @@ TABLE: dict[Any, Callable[..., Any]] = {
 TAKES: dict[Any, Callable[..., bool]] = {
     aten.pow.Tensor_Scalar: _is_power,
     **dict.fromkeys((aten.pow.Tensor_Tensor, aten.pow.Scalar), _are_powers),
-    aten.isclose.default: lambda x, *_: _is_whole(x),
+    aten.isclose.default: lambda x, *_, **__: _is_whole(x),
 }
 """Whether an operator of the table is taken apart for some arguments."""

@@ -141,7 +141,7 @@ def _strided_places(x: Any, size: Sequence[Any], stride: Sequence[Any], offset: 
     return places.reshape(-1)
 
 
-def _lies_in_order(x: Any, *_: Any) -> bool:
+def _lies_in_order(x: Any, *_: Any, **__: Any) -> bool:
     value = value_of(x)
     return value.is_contiguous() and value.storage_offset() == 0
 

@@ -5,7 +5,8 @@ Most are of unsigned elements that it takes for signed ones: true is -1 there, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from irwidget.frontends.decompositions_bytes import value_of, wide
 aten: Any = torch.ops.aten
 
 
-def _is_unsigned(x: Any, *_: Any) -> bool:
+def _is_unsigned(x: Any, *_: Any, **__: Any) -> bool:
     return value_of(x).dtype in (torch.bool, torch.uint8)
 
 
@@ -35,41 +36,82 @@ def _as_numbers(x: Any) -> Any:
     return x.to(torch.int32) if x.dtype == torch.bool else wide(x)
 
 
-_COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
+_RIGHT = {**dict.fromkeys(("lt", "ge"), (-128, 128)), **dict.fromkeys(("le", "gt"), (-129, 127))}
+"""Comparisons that order, and the least and the largest number with which torch-mlir compares bytes right in linalg."""
 
 
-def _overloads(names: Sequence[str]) -> list[Any]:
+def _overloads(*names: str) -> list[Any]:
     """Of a tensor with another, and with a number."""
     return [getattr(getattr(aten, name), overload) for name in names for overload in ("Tensor", "Scalar")]
 
 
-def _is_byte(x: Any, *_: Any) -> bool:
+def _is_byte(x: Any, *_: Any, **__: Any) -> bool:
     value = value_of(x)
     return isinstance(value, torch.Tensor) and value.dtype == torch.uint8
 
 
-def _of_bytes(x: Any, y: Any, *_: Any) -> bool:
+def _of_bytes(x: Any, y: Any, *_: Any, **__: Any) -> bool:
     return _is_byte(x) or _is_byte(y)
 
 
-def _compares_wrongly(x: Any, y: Any, *_: Any) -> bool:
-    """Whether a byte is compared with what is none; with another, or a number that a signed byte holds, it is right."""
-    other = value_of(y)
-    if isinstance(other, torch.Tensor):
-        return _is_byte(x) != _is_byte(y)
-    return _is_byte(x) and not (isinstance(other, int) and -128 <= other < 128)
+def _of_byte_and_other(x: Any, y: Any) -> bool:
+    """Whether two tensors are compared of which one has bytes."""
+    return isinstance(value_of(y), torch.Tensor) and _is_byte(x) != _is_byte(y)
 
 
-def _leaves_bytes(x: Any, y: Any, *_: Any) -> bool:
+def _orders_wrongly(least: int, largest: int) -> Callable[..., bool]:
+    def takes(x: Any, y: Any) -> bool:
+        if isinstance(value_of(y), torch.Tensor):
+            return _of_byte_and_other(x, y)
+        return _is_byte(x) and not (isinstance(y, int) and least <= y <= largest)
+
+    return takes
+
+
+def _equals_wrongly(*right: torch.dtype) -> Callable[..., bool]:
+    """Of bytes; tensors of the dtypes are compared right with them."""
+
+    def takes(x: Any, y: Any) -> bool:
+        if isinstance(value_of(y), torch.Tensor):
+            return _of_byte_and_other(x, y) and not {value_of(x).dtype, value_of(y).dtype} & {*right}
+        if isinstance(y, float):
+            return _is_byte(x) and y.is_integer() and (-128 <= y < 0 or 128 <= y < 256)
+        return _is_byte(x) and not -128 <= y < 128
+
+    return takes
+
+
+def _leaves_bytes(x: Any, y: Any, *_: Any, **__: Any) -> bool:
     """Whether bytes become something else with what they are computed with."""
     return _of_bytes(x, y) and torch.result_type(value_of(x), value_of(y)) != torch.uint8
+
+
+def _leaves_by_number(x: Any, y: Any, *_: Any, **__: Any) -> bool:
+    return not isinstance(value_of(y), torch.Tensor) and _leaves_bytes(x, y)
+
+
+def _is_widening(x: Any, *_: Any, dtype: Any = None, **__: Any) -> bool:
+    return _is_byte(x) and dtype != torch.uint8
+
+
+def _compared(operator: Any, takes: Callable[..., bool]) -> Callable[..., Any]:
+    """As numbers of 32 bits; of an integer that is no byte eager PyTorch takes the low one."""
+
+    def made(x: Any, y: Any) -> Any:
+        if not takes(x, y):
+            return NotImplemented
+        if isinstance(y, torch.Tensor):
+            return operator(wide(x), wide(y))
+        return operator(wide(x).to(torch.result_type(x, y)), y) if isinstance(y, float) else operator(wide(x), y & 255)
+
+    return made
 
 
 def _widened(operator: Any, takes: Callable[..., bool], kind: Callable[..., Any]) -> Callable[..., Any]:
     """Of bytes as numbers of 32 bits, of the dtype that `kind` says it has."""
 
     def made(*given: Any, **how: Any) -> Any:
-        if not takes(*given):
+        if not takes(*given, **how):
             return NotImplemented
         found = operator(*map(wide, given), **how)
         return found.to(kind(*given)) if kind(*given) else found
@@ -81,9 +123,22 @@ def _kind_of_both(x: Any, y: Any, *_: Any) -> torch.dtype:
     return torch.result_type(x, y)
 
 
-def _kind_of_quotient(x: Any, y: Any, *_: Any) -> torch.dtype:
-    kind = torch.result_type(x, y)
-    return kind if kind.is_floating_point else torch.get_default_dtype()
+def _quotient(takes: Callable[..., bool]) -> Callable[..., Any]:
+    """Of bytes, or of integers by a float: as floats."""
+
+    def made(x: Any, y: Any) -> Any:
+        if not takes(x, y):
+            return NotImplemented
+        kind = torch.result_type(x, y)
+        kind = kind if kind.is_floating_point else torch.get_default_dtype()
+        return aten.div.Tensor(*(wide(one).to(kind) if isinstance(one, torch.Tensor) else one for one in (x, y)))
+
+    return made
+
+
+def _divides_wrongly(x: Any, y: Any) -> bool:
+    """In TOSA, where the float that integers are divided by becomes one, too."""
+    return _of_bytes(x, y) or (isinstance(y, float) and not value_of(x).dtype.is_floating_point)
 
 
 def _its_own(*_: Any) -> None:
@@ -99,16 +154,11 @@ def _truth(operator: Any) -> Callable[..., Any]:
     return lambda x: operator(x != 0).to(torch.uint8) if _is_byte(x) else NotImplemented
 
 
-_BYTES: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
-    **dict.fromkeys(_overloads(_COMPARED), (_compares_wrongly, _its_own)),
-    **dict.fromkeys(_overloads(("add", "sub", "mul")), (_leaves_bytes, _kind_of_both)),
-    **dict.fromkeys(_overloads(("div",)), (_of_bytes, _kind_of_quotient)),
-    **dict.fromkeys((aten.sum.default, aten.sum.dim_IntList), (_is_byte, _its_own)),
-}
-"""Operators that see what a byte is, whether they are taken apart, and which dtype they then have."""
+_PRODUCTS = (aten.prod.default, aten.prod.dim_int)
+_SUMS = (aten.sum.default, aten.sum.dim_IntList)
 
 
-def _is_truth(x: Any, *_: Any) -> bool:
+def _is_truth(x: Any, *_: Any, **__: Any) -> bool:
     return value_of(x).dtype == torch.bool
 
 
@@ -119,16 +169,24 @@ def _scatter_add(x: Any, dim: int, index: Any, values: Any) -> Any:
     return aten.scatter_add.default(x.to(torch.int32), dim, index, values.to(torch.int32)) != 0
 
 
-def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """Of truths that are added, a count of them; of bytes, on which torch-mlir crashes, the low byte of the sum."""
-    if not _adds_narrow(x, indices, values, accumulate):
-        return NotImplemented
-    made = aten.index_put.default(_as_numbers(x), indices, _as_numbers(values), accumulate)
-    return made != 0 if _is_truth(x) else made.to(x.dtype)
+def _index_put(takes: Callable[..., bool]) -> Callable[..., Any]:
+    """Of truths that are added, a count of them; of bytes the low byte of the sum."""
+
+    def made(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+        if not takes(x, indices, values, accumulate):
+            return NotImplemented
+        made = aten.index_put.default(_as_numbers(x), indices, _as_numbers(values), accumulate)
+        return made != 0 if _is_truth(x) else made.to(x.dtype)
+
+    return made
 
 
-def _adds_narrow(x: Any, _: Any, __: Any, accumulate: bool = False, *___: Any) -> bool:
-    return accumulate and value_of(x).dtype in (torch.bool, torch.uint8, torch.int8)
+def _adds(*kinds: torch.dtype) -> Callable[..., bool]:
+    return lambda x, _, __, accumulate=False, **___: accumulate and value_of(x).dtype in kinds
+
+
+_adds_truths, _adds_narrow = _adds(torch.bool), _adds(torch.bool, torch.uint8, torch.int8)
+"""Whether an `index_put` adds truths; these or bytes, which torch-mlir refuses to TOSA."""
 
 
 def _mean(x: Any, dim: int, index: Any, values: Any, reduce: str, *, include_self: bool = True) -> Any:
@@ -142,36 +200,156 @@ def _mean(x: Any, dim: int, index: Any, values: Any, reduce: str, *, include_sel
     return torch.div(total, count, rounding_mode="floor")
 
 
-def _is_mean_of_integers(x: Any, _: Any, __: Any, ___: Any, reduce: str, *____: Any) -> bool:
+def _is_mean_of_integers(x: Any, _: Any, __: Any, ___: Any, reduce: str, **____: Any) -> bool:
     return reduce == "mean" and not value_of(x).dtype.is_floating_point
 
 
-def _has_weights(*given: Any) -> bool:
+def _has_weights(*given: Any, **_: Any) -> bool:
     """Whether a bag of embeddings has a weight for each of its elements, which torch-mlir leaves out."""
     return len(given) > _WEIGHTS and given[_WEIGHTS] is not None
 
 
 _WEIGHTS = 6
 """The place of these among the arguments."""
+
+
+def _mixes_bytes(*given: Any) -> bool:
+    """Whether bytes are put beside what is none, and become what it is."""
+    kinds = {value_of(one).dtype for one in given}
+    return torch.uint8 in kinds and len(kinds) > 1
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    if not _mixes_bytes(x, y):
+        return NotImplemented
+    kind = torch.result_type(x, y)
+    return aten.where.self(condition, *(wide(one).to(kind) for one in (x, y)))
+
+
+def _cat(tensors: Any, dim: int = 0) -> Any:
+    if not _mixes_bytes(*tensors):
+        return NotImplemented
+    kind = functools.reduce(torch.promote_types, (one.dtype for one in tensors))
+    return aten.cat.default([wide(one).to(kind) for one in tensors], dim)
+
+
+def _of_mixed(tensors: Any, *_: Any, **__: Any) -> bool:
+    return _mixes_bytes(*tensors)
+
+
+def _of_mixed_choice(_: Any, x: Any, y: Any) -> bool:
+    return _mixes_bytes(x, y)
+
+
+def _joined(operator: Any) -> Callable[..., Any]:
+    """Of bytes and what is none: both as what they become."""
+
+    def made(x: Any, y: Any, **how: Any) -> Any:
+        if not _of_mixed_pair(x, y):
+            return NotImplemented
+        kind = torch.result_type(x, y)
+        return operator(wide(x).to(kind), wide(y).to(kind), **how)
+
+    return made
+
+
+def _of_mixed_pair(x: Any, y: Any, **_: Any) -> bool:
+    return isinstance(value_of(y), torch.Tensor) and _mixes_bytes(x, y)
+
+
+def _average(operator: Any) -> Callable[..., Any]:
+    return lambda x, *how, dtype=None: operator(wide(x).to(dtype), *how) if _is_byte(x) and dtype else NotImplemented
+
+
+def _max_pool(operator: Any, kind: torch.dtype) -> Callable[..., Any]:
+    """Of bytes: as numbers that have a sign, too."""
+
+    def made(x: Any, *how: Any) -> Any:
+        if not _is_byte(x):
+            return NotImplemented
+        values, places = operator(wide(x).to(kind), *how)
+        return values.to(torch.int32).to(x.dtype), places
+
+    return made
+
+
+_POOLS = {
+    aten.max_pool2d_with_indices.default: torch.int32,
+    aten.max_pool3d_with_indices.default: torch.float32,  # torch-mlir crashes on all integers
+}
+_PAIRS = (
+    *(aten.maximum.default, aten.minimum.default, aten.bitwise_and.Tensor, aten.bitwise_or.Tensor),
+    *(aten.bitwise_xor.Tensor, aten.pow.Tensor_Tensor, aten.atan2.default, aten.remainder.Tensor),
+    *(aten.fmod.Tensor, aten.div.Tensor_mode),
+)
+_MEANS = (aten.mean.default, aten.mean.dim)
+_MOVED: dict[Any, tuple[Callable[..., bool], Callable[..., Any]]] = {
+    **{operator: (_is_byte, _max_pool(operator, kind)) for operator, kind in _POOLS.items()},
+    aten.where.self: (_of_mixed_choice, _where),
+    aten.cat.default: (_of_mixed, _cat),
+    **{operator: (_of_mixed_pair, _joined(operator)) for operator in _PAIRS},
+    **{operator: (_is_byte, _average(operator)) for operator in _MEANS},
+}
+"""What sees it in all languages that have signed integers only."""
 _SORTS = (aten.sort.default, aten.sort.stable, aten.topk.default, aten.kthvalue.default)
 _INDEX_PUTS = (aten.index_put.default, aten._unsafe_index_put.default)
-TABLE: dict[Any, Callable[..., Any]] = {
+_TABLE: dict[Any, Callable[..., Any]] = {
     **{operator: _sort(operator) for operator in _SORTS},
     aten.scatter_add.default: _scatter_add,
     aten.scatter_reduce.two: _mean,
-    **dict.fromkeys(_INDEX_PUTS, _index_put),
-    **{operator: _widened(operator, *how) for operator, how in _BYTES.items()},
+    **dict.fromkeys(_INDEX_PUTS, _index_put(_adds_truths)),
     aten.abs.default: _abs,
     **{operator: _truth(operator) for operator in (aten.any.default, aten.all.default)},
 }
-"""By operator."""
-TAKES: dict[Any, Callable[..., bool]] = {
+_TAKES: dict[Any, Callable[..., bool]] = {
     **dict.fromkeys(_SORTS, _is_unsigned),
     aten.scatter_add.default: _is_truth,
     aten.scatter_reduce.two: _is_mean_of_integers,
-    **dict.fromkeys(_INDEX_PUTS, _adds_narrow),
+    **dict.fromkeys(_INDEX_PUTS, _adds_truths),
     **dict.fromkeys((aten._embedding_bag.default, aten._embedding_bag_forward_only.default), _has_weights),
-    **{operator: takes for operator, (takes, _) in _BYTES.items()},
     **dict.fromkeys((aten.abs.default, aten.any.default, aten.all.default), _is_byte),
 }
-"""Whether an operator of the table is taken apart for some arguments."""
+
+
+def _signed(
+    comparisons: Mapping[str, Callable[..., bool]], sums: Callable[..., bool], quotients: Callable[..., bool]
+) -> dict[Any, tuple[Callable[..., bool], Callable[..., Any]]]:
+    """What sees that a byte has no sign, by operator: whether it is taken apart, and how."""
+    compared = {operator: takes for name, takes in comparisons.items() for operator in _overloads(name)}
+    computed = {
+        **dict.fromkeys(_overloads("add", "sub"), (sums, _kind_of_both)),
+        **dict.fromkeys(_overloads("mul"), (_leaves_bytes, _kind_of_both)),
+        **dict.fromkeys((*_SUMS, *_PRODUCTS), (_is_widening, _its_own)),
+    }
+    return {
+        **{operator: (takes, _compared(operator, takes)) for operator, takes in compared.items()},
+        **{operator: (takes, _widened(operator, takes, kind)) for operator, (takes, kind) in computed.items()},
+        **{operator: (quotients, _quotient(quotients)) for operator in _overloads("div")},
+        **_MOVED,
+    }
+
+
+_ORDERS = {name: _orders_wrongly(*right) for name, right in _RIGHT.items()}
+_SIGNED = {
+    "": _signed({**_ORDERS, **dict.fromkeys(("eq", "ne"), _equals_wrongly())}, _leaves_by_number, _of_bytes),
+    "TOSA": {
+        **_signed(
+            {**dict.fromkeys(_RIGHT, _of_bytes), **dict.fromkeys(("eq", "ne"), _equals_wrongly(torch.bool))},
+            _leaves_bytes,
+            _divides_wrongly,
+        ),
+        **dict.fromkeys(_INDEX_PUTS, (_adds_narrow, _index_put(_adds_narrow))),
+    },
+}
+"""By language; StableHLO has unsigned integers."""
+
+
+def table(language: str) -> dict[Any, Callable[..., Any]]:
+    """By operator, for `TOSA`, `StableHLO` or, where it is empty, linalg."""
+    return {**_TABLE, **{operator: made for operator, (_, made) in _SIGNED.get(language, {}).items()}}
+
+
+def takes(node: torch.fx.Node, language: str) -> bool:
+    """Whether a node is lowered to something else, or refused, and taken apart in the language."""
+    found, _ = _SIGNED.get(language, {}).get(node.target) or (_TAKES.get(node.target), None)
+    return bool(found) and found(*node.args, **node.kwargs)

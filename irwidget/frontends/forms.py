@@ -35,36 +35,51 @@ class Form:
 PLAIN = Form()
 
 
-def other(given: Given, program: ExportedProgram, language: str = "") -> tuple[Form, Given]:
-    """The other form of a model, and what is then exported in its place; PLAIN where there is none.
+def others(given: Given, program: ExportedProgram, language: str = "") -> list[tuple[Form, Given]]:
+    """The other forms of a model, each with what is then exported in its place; each is for what the one before is not.
 
+    The first is in place of what torch-mlir lowers to something else, where it does, the last of what is refused.
     `language` is that of the IR type where it has fewer operators than linalg: `TOSA` or `StableHLO`.
     """
     from irwidget.frontends import complex_parts, decompositions, indices
 
     chosen = decompositions.of(program, language)
-    said = [f"{operator} is decomposed: torch-mlir's passes refuse the program with it" for operator in chosen.refused]
-    said += [
+    backwards = indices.wrong(program, language)
+    wrong = [
         f"{operator} is decomposed: as it is, torch-mlir lowers it to something else, or refuses it"
         for operator in chosen.wrong
     ]
-    backwards = indices.wrong(program, language)
-    said += [
+    wrong += [
         f"{operator}: torch-mlir lowers negative indices as they are, so they are given from the front"
         for operator in backwards
     ]
+    said = [f"{operator} is decomposed: torch-mlir's passes refuse the program with it" for operator in chosen.refused]
+    found: list[tuple[Form, Given]] = []
+    if wrong:
+        table = {operator: chosen.table[operator] for operator in chosen.wrong}
+        found.append((Form(False, table, bool(backwards), True, _remarks(wrong)), given))
     in_parts = complex_parts.has_complex(program)
     if in_parts:
-        model = complex_parts.RealSignature(given.obj, given.inputs, given.kwargs)
-        shapes = complex_parts.with_pairs(given.dynamic_shapes, given.inputs)
-        inputs, kwargs = complex_parts.as_real((given.inputs, dict(given.kwargs)))
-        given = replace(given, obj=model, inputs=inputs, kwargs=kwargs, dynamic_shapes=shapes, name=given.called)
+        given = _in_parts(given)
         changed = " and of its inputs and results" if complex_parts.in_signature(program) else ""
         said.append(
             f"complex numbers of the model{changed} are real and imaginary parts, in a last dimension of two: "
             "torch-mlir's passes refuse the operators of complex numbers"
         )
-    if not said:
-        return PLAIN, given
-    remarks = tuple(Diagnostic("remark", one) for one in said)
-    return Form(in_parts, chosen.table, bool(backwards), bool(chosen.wrong or backwards), remarks), given
+    if wrong or said:
+        found.append((Form(in_parts, chosen.table, bool(backwards), False, _remarks(said + wrong)), given))
+    return found
+
+
+def _in_parts(given: Given) -> Given:
+    """The model that takes and returns pairs of real numbers, and these."""
+    from irwidget.frontends import complex_parts
+
+    model = complex_parts.RealSignature(given.obj, given.inputs, given.kwargs)
+    shapes = complex_parts.with_pairs(given.dynamic_shapes, given.inputs)
+    inputs, kwargs = complex_parts.as_real((given.inputs, dict(given.kwargs)))
+    return replace(given, obj=model, inputs=inputs, kwargs=kwargs, dynamic_shapes=shapes, name=given.called)
+
+
+def _remarks(said: list[str]) -> tuple[Diagnostic, ...]:
+    return tuple(Diagnostic("remark", one) for one in said)

@@ -83,9 +83,13 @@ def value_independent_steps() -> frozenset[Step]:
 class Model(Begun):
     """A model, exported at most once; one that cannot be exported is not exported again either."""
 
-    def __init__(self, front_end: FrontEnd, given: Given, form: Form = PLAIN) -> None:
+    def __init__(
+        self, front_end: FrontEnd, given: Given, form: Form = PLAIN, then: Sequence[tuple[Form, Given]] = ()
+    ) -> None:
         super().__init__(front_end, given)
         self._form = form
+        self._then = then
+        """The forms for what torch-mlir refuses of this one, which is none of the model as it is."""
         self._export_error: IRWidgetError | None = None
         self._import_error: IRWidgetError | None = None
         self._options = Options()
@@ -138,16 +142,13 @@ class Model(Begun):
         return other._suited(target, options)
 
     def _other(self, language: str) -> Model | None:
-        """The same model in operators that more of torch-mlir's passes know; None where this is all there is.
+        """The same model in other operators, of which torch-mlir's passes know more; None where this is all there is.
 
         `language` is `TOSA` or `StableHLO`, or empty for IR types by way of linalg.
         """
-        if self._form is not PLAIN:
-            return None
         if language not in self._others:
-            form, given = forms.other(self.given, self._program, language)
-            same = (one for one in self._others.values() if one and one._form == form)  # exported once
-            self._others[language] = None if form is PLAIN else next(same, None) or Model(self.front_end, given, form)
+            found = forms.others(self.given, self._program, language) if self._form is PLAIN else self._then
+            self._others[language] = Model(self.front_end, found[0][1], found[0][0], found[1:]) if found else None
         return self._others[language]
 
     def verdict(self, target: Target, trace: Trace, options: Options, source: Source | None = None) -> Verdict:

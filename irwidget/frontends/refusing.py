@@ -141,8 +141,15 @@ def check_control_flow(program: ExportedProgram, name: str, language: str) -> No
 
 
 def is_dynamic(program: ExportedProgram) -> bool:
-    """Whether a size of an input is not a number; sizes that depend on values do not count."""
-    return any(str(symbol).startswith("s") for symbol in program.range_constraints)
+    """Whether a size of an input is not a number; sizes that depend on values do not count.
+
+    Ranges do not say it: a view of another tensor, as `reshape` gives, leaves those of that one's sizes there.
+    """
+    import torch
+
+    inputs = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]
+    sizes = [size for value in inputs for size in getattr(value, "shape", (value,))]
+    return any(isinstance(size, torch.SymInt) for size in sizes)
 
 
 _NOWHERE = "multinomial unique_consecutive nonzero_static resize linalg_qr view.dtype stft cumprod"
