@@ -225,10 +225,9 @@ def _failed(low: Lowering, name: str, ended: str) -> Trace:
 
 def _nothing(command: Command, name: str, ended: str, printed: IO[bytes]) -> str:
     """Why there is nothing to show."""
-    size = os.fstat(printed.fileno()).st_size
     said = logs.decoded(os.pread(printed.fileno(), 4000, 0)).replace("\0", "").strip()
     first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])[:500]
     told = f" with {shlex.join(command.added)}" if command.added else ""
     lacks = "" if command.added else ". Its --help names no flag that prints passes: add your tool's own to the command"
-    how = ended or f"printed no pass{told}"
-    return f"{name} {how}" + (f": {first}" if first else "") + (lacks if not ended and size >= 0 else "")
+    files = f"{lacks}. What it wrote to files, %lower --open FOLDER shows"
+    return f"{name} {ended or f'printed no pass{told}'}" + (f": {first}" if first else "") + ("" if ended else files)
