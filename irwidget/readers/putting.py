@@ -10,10 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 
-from irwidget.readers import mlir
+from irwidget.readers import aliases, mlir
 from irwidget.readers.loops import put_loop
 from irwidget.trace import Location, Scope
 
@@ -66,9 +65,9 @@ def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | 
     start, stop, indent = found
     if target.loop:
         part = PlacedText(put_loop(whole.text[start:stop], part.text) or whole.text[start:stop])
-    aliases, body = _apart(part.text) if target.language == "mlir" else ("", part.text)
-    kept = part.places[aliases.count("\n") :][: body.count("\n")] if part.places else ()
-    added, renamed = _aliases(whole.text, aliases, body)
+    names, body = aliases.apart(part.text) if target.language == "mlir" else ("", part.text)
+    kept = part.places[names.count("\n") :][: body.count("\n")] if part.places else ()
+    added, renamed = aliases.shared(whole.text, names, body)
     if target.operation in _MODULE:  # as the whole spells it
         word = whole.text[start : whole.text.find("module", start)].strip() + "module"
         renamed = re.sub(r"^(?:builtin\.)?module", word, renamed, count=1)
@@ -77,13 +76,17 @@ def put(whole: PlacedText, part: PlacedText, target: PutTarget) -> PlacedText | 
     if not renamed.endswith("\n"):
         renamed += "\n"
     text = f"{added}{whole.text[:start]}{renamed}{whole.text[stop:]}"
-    if not whole.places and not kept:
-        return PlacedText(text)
-    lines = whole.text.count("\n", 0, start)
-    gone = whole.text.count("\n", start, stop)
-    before = whole.places or (None,) * (whole.text.count("\n") + 1)
-    new = (*kept, *(None,) * (renamed.count("\n") - len(kept)))[: renamed.count("\n")]
-    return PlacedText(text, ((None,) * added.count("\n") + before[:lines] + new + before[lines + gone :]))
+    places: Places = ()
+    if whole.places or kept:
+        lines = whole.text.count("\n", 0, start)
+        gone = whole.text.count("\n", start, stop)
+        before = whole.places or (None,) * (whole.text.count("\n") + 1)
+        new = (*kept, *(None,) * (renamed.count("\n") - len(kept)))[: renamed.count("\n")]
+        places = (None,) * added.count("\n") + before[:lines] + new + before[lines + gone :]
+    if target.language != "mlir" or aliases.used(whole.text[start:stop]) == aliases.used(renamed):
+        return PlacedText(text, places)
+    tidy = aliases.arranged(text)
+    return PlacedText(tidy, places[text.count("\n") - tidy.count("\n") :])  # names have no places
 
 
 _Span = tuple[int, int, str]
@@ -218,81 +221,3 @@ def kind(operation: str) -> str:
 def _opens(line: str) -> bool:
     bare = re.sub(r'"(?:[^"\\\n]|\\.)*+(?:"|$)', "", line)
     return bare.count("{") > bare.count("}")
-
-
-_ALIAS = re.compile(r"^([#!][\w.$-]+) = (.*)$", re.M)
-_KIND = re.compile(r"[#!][\w$.-]+(?=<)")
-_BEGINNING = 24
-"""Letters by which what aliases stand for is looked for first."""
-_PRELUDE = re.compile(r"(?:[ \t]*\n|[#!][\w.$-]+ = [^\n]*\n)*")
-_USE = re.compile(r'"(?:[^"\\\n]|\\.)*+(?:"|$)|(?<![\w#!])([#!][A-Za-z_][\w$-]*)', re.M)
-
-
-def _apart(text: str) -> tuple[str, str]:
-    """The aliases before an operation, and the operation."""
-    found = _PRELUDE.match(text)
-    at = found.end() if found else 0
-    return text[:at], text[at:].rstrip("\n") + "\n"
-
-
-def _aliases(whole: str, aliases: str, body: str) -> tuple[str, str]:
-    """The part with the whole's names for what both have an alias for, and the aliases that the whole lacks."""
-    head = _PRELUDE.match(whole)
-    known, spelt = _known(whole[: head.end() if head else 0])
-    for start, meanings in spelt:  # spelt out where a function has it once
-        if start in body:
-            for meaning, name in meanings:
-                body = (
-                    re.sub(rf"(?<![\w$.]){re.escape(meaning)}", name, body)
-                    if meaning[0] == "<"
-                    else body.replace(meaning, name)
-                )
-    if not aliases.strip():
-        return "", body
-    taken = set(known.values())
-    names: dict[str, str] = {}
-    added: list[str] = []
-
-    def renamed(text: str) -> str:
-        return _USE.sub(lambda found: names.get(found[1], found[0]) if found[1] else found[0], text)
-
-    for found in _ALIAS.finditer(aliases):
-        meaning = renamed(found[2])
-        name = known.get(meaning)
-        if name is None:
-            name = _free(found[1], taken)
-            taken.add(name)
-            added.append(f"{name} = {meaning}\n")
-        names[found[1]] = name
-    return "".join(added), renamed(body)
-
-
-@lru_cache(4)
-def _known(aliases: str) -> tuple[dict[str, str], list[tuple[str, list[tuple[str, str]]]]]:
-    """The aliases that a text begins with, by what they mean; and what may be spelt out, by how it begins.
-
-    Where an operation's syntax says the kind of an attribute, it is spelt without: `layout(<bindings = [...]>)`.
-    """
-    known = {found[2]: found[1] for found in _ALIAS.finditer(aliases)}
-    spellings: dict[str, str] = {}
-    twice: set[str] = set()
-    whole: dict[str, str] = {}
-    for meaning, name in known.items():
-        whole[name] = meaning = _USE.sub(lambda found: whole.get(found[1], found[0]) if found[1] else found[0], meaning)
-        found = _KIND.match(meaning)
-        bare = meaning[found.end() :] if found else ""
-        for one in (meaning, bare if len(bare) >= _BEGINNING else ""):
-            if spellings.setdefault(one, name) != name:
-                twice.add(one)
-    spelt: dict[str, list[tuple[str, str]]] = {}
-    for meaning in sorted(spellings, key=len, reverse=True):
-        if meaning.endswith((">", "}", ")")) and meaning not in twice:
-            spelt.setdefault(meaning[:_BEGINNING], []).append((meaning, spellings[meaning]))
-    return known, list(spelt.items())
-
-
-def _free(name: str, taken: set[str]) -> str:
-    if name not in taken:
-        return name
-    stem = name.rstrip("0123456789")
-    return next(one for i in range(1, len(taken) + 2) if (one := f"{stem}{i}") not in taken)

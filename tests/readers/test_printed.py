@@ -106,6 +106,52 @@ def test_functions_put_back_are_what_mlir_prints_of_the_module(extra):
     assert {one.scope.anchor for one, _ in known} >= {"func.func @f", "func.func @g"}
 
 
+MAPS = """
+#spare = affine_map<(d0, d1) -> (d1, d0)>
+module {
+  func.func @f(%a: memref<4x4xf32>, %b: memref<4x4xf32>) attributes {x = "#map <affine_map<() -> ()>"} {
+    linalg.generic
+        {indexing_maps = [#spare, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<4x4xf32>) outs(%b : memref<4x4xf32>) {
+    ^bb0(%x: f32, %y: f32):
+      linalg.yield %x : f32
+    }
+    linalg.matmul ins(%a, %b : memref<4x4xf32>, memref<4x4xf32>) outs(%a : memref<4x4xf32>)
+    return
+  }
+  func.func @g(%a: memref<8xf32>, %i: index) -> f32 {
+    %j = affine.apply affine_map<(d0) -> ((d0 floordiv 2) * 3)>(%i)
+    %z = arith.constant 0.0 : f32
+    affine.if affine_set<(d0) : (d0 - 1 >= 0, d0 == 5)>(%i) {
+      memref.store %z, %a[%j] : memref<8xf32>
+    }
+    linalg.add ins(%a, %a : memref<8xf32>, memref<8xf32>) outs(%a : memref<8xf32>)
+    %v = memref.load %a[%j] : memref<8xf32>
+    return %v : f32
+  }
+}
+"""
+
+
+@pytest.mark.external
+@pytest.mark.parametrize("extra", [(), ("--mlir-print-local-scope",), ("--mlir-print-debuginfo",)])
+def test_maps_are_named_and_numbered_as_in_the_whole_module(extra):
+    """A function by itself is printed without names for them; those that it has no more are gone, the rest numbered."""
+    pipeline = (
+        "builtin.module(canonicalize,func.func(linalg-generalize-named-ops),func.func(convert-linalg-to-loops),"
+        "func.func(lower-affine),canonicalize)"
+    )
+    apart, whole = (
+        mlir("--mlir-print-ir-after-all", *scope, *extra, text=MAPS, pipeline=pipeline)
+        for scope in ((), ("--mlir-print-ir-module-scope",))
+    )
+    assert len(apart.dumps) == 8
+    assert [dump.text for dump in apart.dumps] == [dump.text for dump in whole.dumps]
+    assert [dump.locations for dump in apart.dumps] == [dump.locations for dump in whole.dumps]
+    maps = [len(re.findall("^#(?:map|set)", dump.text, re.M)) for dump in whole.dumps]
+    assert maps[:6] == ([0] * 6 if "--mlir-print-local-scope" in extra else [4, 7, 2, 2, 3, 2])
+
+
 @pytest.mark.external
 def test_functions_before_the_first_module_stay_by_themselves():
     low = mlir("--mlir-print-ir-after-all")
