@@ -1,8 +1,8 @@
 """Quotients that are rounded, and remainders, exact as PyTorch's are, in every output type.
 
-Torch-mlir rounds the quotient of floats and of wide integers first: digits are lost where it is large, and an infinite
-divisor makes NaN of what it leaves as it is. The masked lanes of a tile read zero, and the processor divides neither by
-zero nor the least integer by -1: there it divides by 1.
+Torch-mlir rounds the quotient of floats first, which loses digits where it is large, and makes NaN of what an infinite
+divisor leaves as it is; its floors of the extreme integers are others. The masked lanes of a tile read zero, and the
+processor divides neither by zero nor the least integer by -1: there it divides by 1.
 """
 
 from __future__ import annotations
