@@ -13,7 +13,7 @@ A test that launches no kernel is not counted. Of the others:
 * *equal*: the test passes, what the kernel computes and all that it says of it;
 * *wrong*: its values differ from those that the test expects, or an access lies outside of a buffer;
 * *refused*: the kernel is not lowered, with the reason;
-* *failed*: a pass or the run failed; *too slow*: over the limit;
+* *failed*: a pass or the run failed, or the process that the test runs in ended; *too slow*: over the limit;
 * *other*: the values were equal where they were compared, and the test asks for something else, as a line of Triton.
 """
 
@@ -23,6 +23,7 @@ import argparse
 import collections
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,6 +39,8 @@ _ELSEWHERE = (
     *("benchmark", "cache.py", "compile_time", "search_space", "best_available", "triton_overrides", "aot"),
 )
 """Words in the names of files about other backends, or about tuning and timing."""
+_OUT, _BEGUN, _LAUNCHED = "outcomes.json", "begun.txt", "launched"
+"""Files of a pytest, and the line that the latter has for a launch, beside those for tests."""
 OUTCOMES = ("equal", "refused", "wrong", "failed", "too slow", "other")
 
 
@@ -65,6 +68,7 @@ class _Plugin:
         from irwidget.helion import emit_kernel
 
         self.launches += 1
+        self._begun(_LAUNCHED)
         try:
             asked = (id(bound), str(config), str([*map(_kind, arguments)]))
             if asked not in self.lowered:
@@ -79,9 +83,17 @@ class _Plugin:
             self.kind = "refused" if isinstance(error, UnsupportedError) else "wrong" if outside else "failed"
             raise
 
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = [item for item in items if item.nodeid not in self.settings["done"]]
+
     def pytest_runtest_protocol(self, item: Any) -> None:
         self.launches, self.error, self.kind, self.prints = 0, "", "", False
         self.lowered.clear()
+        self._begun(item.nodeid)
+
+    def _begun(self, what: str) -> None:
+        with Path(self.settings["begun"]).open("a") as file:
+            file.write(what + "\n")
 
     def pytest_runtest_call(self, item: Any) -> None:
         signal.setitimer(signal.ITIMER_REAL, self.settings["limit"])
@@ -101,6 +113,7 @@ class _Plugin:
             kind, why = self._kind(error.typename, text)
         taken = round(call.stop - call.start, 2)
         self.outcomes.append({"test": item.nodeid, "outcome": kind, "why": why, "seconds": taken})
+        self._write()
         if shown := self.settings["progress"]:
             with Path(shown).open("a") as file:
                 file.write(json.dumps(self.outcomes[-1]) + "\n")
@@ -115,6 +128,9 @@ class _Plugin:
         return ("wrong" if values and not source and not self.prints else "other"), text
 
     def pytest_sessionfinish(self) -> None:
+        self._write()
+
+    def _write(self) -> None:
         Path(self.settings["out"]).write_text(json.dumps(self.outcomes))
 
 
@@ -178,36 +194,46 @@ def _too_slow(*_: Any) -> None:
 
 
 def run_file(checkout: Path, file: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The outcomes of one file of Helion's tests, in a pytest of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "outcomes.json"
-        settings = {"checkout": str(checkout), "aten": options.aten, "limit": options.limit, "out": str(out)}
-        settings["progress"] = str(options.progress.resolve()) if options.progress else ""
-        paths = os.pathsep.join([str(ROOT), str(checkout), os.environ.get("PYTHONPATH", "")])
-        environment = {
-            **os.environ, _SETTINGS: json.dumps(settings), "PYTHONPATH": paths, "HELION_AUTOTUNE_EFFORT": "none",
-            "TORCHINDUCTOR_CACHE_DIR": folder,
-        }  # fmt: skip
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "benchmarks.helion_conformance",
-            "-p",
-            "no:cacheprovider",
-            "--tb=short",  # arguments of frames are not printed: PyTorch ends the process over some of its tensors
-        ]
-        command += ["-p", "no:xdist", "--rootdir", str(checkout), str(file)]
-        command += ["-k", options.select] if options.select else []
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if not out.exists() or done.returncode not in (0, 1, 5):
-            print(f"{file.name}: {done.stdout[-400:]} {done.stderr[-400:]}")
-            return []
-        if options.verbose:
-            print(done.stdout[-20000:])
-        return json.loads(out.read_text())
+    """The outcomes of one file of Helion's tests, in a pytest of its own, and one more after each that a test ends."""
+    outcomes: list[dict[str, Any]] = []
+    done: list[str] = []
+    while True:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            ended = _run_pytest(checkout, file, options, folder, done)
+            outcomes += json.loads((folder / _OUT).read_text()) if (folder / _OUT).exists() else []
+            begun = (folder / _BEGUN).read_text().splitlines() if (folder / _BEGUN).exists() else []
+        tests = [line for line in begun if line != _LAUNCHED]
+        if not ended or not tests:
+            if ended:
+                print(f"{file.name}: {ended}")
+            return outcomes
+        done += tests
+        if begun[-1] == _LAUNCHED:
+            outcomes.append({"test": tests[-1], "outcome": "failed", "why": f"process ended: {ended}", "seconds": 0.0})
+
+
+def _run_pytest(checkout: Path, file: Path, options: argparse.Namespace, folder: Path, done: list[str]) -> str:
+    """Run what is not done of a file; what its process said last where it did not come to its end."""
+    settings = {"checkout": str(checkout), "aten": options.aten, "limit": options.limit, "done": done}
+    settings |= {"out": str(folder / _OUT), "begun": str(folder / _BEGUN)}
+    settings["progress"] = str(options.progress.resolve()) if options.progress else ""
+    paths = os.pathsep.join([str(ROOT), str(checkout), os.environ.get("PYTHONPATH", "")])
+    environment = {
+        **os.environ, _SETTINGS: json.dumps(settings), "PYTHONPATH": paths, "HELION_AUTOTUNE_EFFORT": "none",
+        "TORCHINDUCTOR_CACHE_DIR": str(folder),
+    }  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "benchmarks.helion_conformance"]
+    # arguments of frames are not printed: PyTorch ends the process over some of its tensors
+    command += ["-p", "no:cacheprovider", "--tb=short", "-p", "no:xdist", "--rootdir", str(checkout), str(file)]
+    command += ["-k", options.select] if options.select else []
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if options.verbose:
+        print(finished.stdout[-20000:])
+    if finished.returncode in (0, 1, 5):
+        return ""
+    said = re.search(r"^ *what\(\): *(.*)|^Fatal Python error: (.*)", finished.stderr, re.MULTILINE)
+    return next(filter(None, said.groups())) if said else f"{finished.stdout[-400:]} {finished.stderr[-400:]}"
 
 
 def main() -> None:

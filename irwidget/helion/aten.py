@@ -150,6 +150,8 @@ def normalise(emitter: Emitter, node: Any) -> AtenCall:
         emitter.remark(
             f"{private.target_name(node.target)} takes a tile of fewer dims for the last ones, as Triton does"
         )
+    if private.target_name(node.target) in _OF_ALIKE:
+        args = tuple(_wrapped(argument, _own_dtype(args)) for argument in args)
     arguments = _Arguments(emitter, sizes)
     converted = tuple(arguments.convert(argument) for argument in args)
     converted_kwargs = {name: arguments.convert(value) for name, value in kwargs.items()}
@@ -157,6 +159,34 @@ def normalise(emitter: Emitter, node: Any) -> AtenCall:
     call = AtenCall(target, converted, converted_kwargs, tuple(arguments.operands))
     emitter.normalised.append(f"{node.name} = {call}")
     return call
+
+
+_OF_ALIKE = frozenset(
+    f"aten.{name}.{overload}"
+    for names, overloads in (
+        ("lt le gt ge eq ne add sub mul fmod remainder floor_divide", ("Scalar", "Scalar_Tensor", "Tensor", "default")),
+        ("div", ("Scalar_mode", "Tensor_mode")),
+        ("clamp clamp_min clamp_max", ("default",)),
+    )
+    for name in names.split()
+    for overload in overloads
+)
+"""What computes or compares: a number beside a tensor of integers has its dtype, where one that does not fit wraps."""
+
+
+def _own_dtype(arguments: Sequence[Any]) -> torch.dtype | None:
+    """The dtype of the one tensor among a call's arguments; None where there are several."""
+    fakes = [a.meta.get("val") for a in arguments if isinstance(a, torch.fx.Node)]
+    dtypes = [fake.dtype for fake in fakes if isinstance(fake, torch.Tensor)]
+    return dtypes[0] if len(dtypes) == 1 else None
+
+
+def _wrapped(argument: Any, dtype: torch.dtype | None) -> Any:
+    """A number that an integer dtype has no place for, as PyTorch takes it."""
+    if dtype is None or dtype.is_floating_point or dtype == torch.bool or type(argument) is not int:
+        return argument
+    known = torch.iinfo(dtype)
+    return (argument - known.min) % (known.max - known.min + 1) + known.min
 
 
 def _tensor_overload(target: Any) -> Any:
@@ -361,7 +391,7 @@ def _binary(target: Any, *, alike: bool = False) -> Callable[[Emitter, Any], Any
 for _overload in ("Scalar", "Tensor"):
     register_handler(f"aten.__rshift__.{_overload}", _binary(aten.bitwise_right_shift.Tensor, alike=True))
     register_handler(f"aten.__lshift__.{_overload}", _binary(aten.bitwise_left_shift.Tensor, alike=True))
-for _name in ("fmod", "bitwise_or", "bitwise_xor"):
+for _name in ("bitwise_or", "bitwise_xor"):
     register_handler(f"aten.{_name}.Scalar", _binary(getattr(aten, _name).Tensor))
 register_handler("aten.clamp_min.Tensor", _binary(aten.maximum.default))
 register_handler("aten.clamp_max.Tensor", _binary(aten.minimum.default))

@@ -405,7 +405,10 @@ class Builder:
 def _attribute(value: float | bool, element: ir.Type) -> ir.Attribute:
     """The value of a constant; integers that a type has no sign for wrap around."""
     if is_float(element):
-        return ir.FloatAttr.get(element, float(value))
+        made = ir.FloatAttr.get(element, float(value))
+        if element.width == 8 and math.isfinite(value) and not math.isfinite(made.value):
+            raise UnsupportedError(f"the number {value} does not fit a {element}; PyTorch refuses it, too")
+        return made
     width = element.width if isinstance(element, ir.IntegerType) else 64
     bits = int(value) & ((1 << width) - 1)
     return ir.IntegerAttr.get(element, bits - (1 << width) if width > 1 and bits >> (width - 1) else bits)

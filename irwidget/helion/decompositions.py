@@ -1,12 +1,11 @@
 """ATen calls that torch-mlir lowers wrongly or not at all, in terms of calls that it lowers well.
 
-The masked lanes of a tile read zero, so a division must take zeros: integer
-division by zero ends the process, and torch-mlir's reciprocal asserts that
-there are none.
+The masked lanes of a tile read zero, of which torch-mlir's reciprocal asserts that there are none.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,12 +18,13 @@ prims: Any = torch.ops.prims
 Decomposition = Callable[..., torch.Tensor]
 Condition = Callable[[dict[str, Any], Sequence[torch.Tensor]], bool]
 
-_table: dict[Any, tuple[Decomposition, Condition | None]] = {}
+_table: dict[Any, list[tuple[Decomposition, Condition | None]]] = {}
 
 
 def _decomposes(*targets: Any, when: Condition | None = None) -> Callable[[Decomposition], Decomposition]:
     def add(function: Decomposition) -> Decomposition:
-        _table.update(dict.fromkeys(targets, (function, when)))
+        for target in targets:
+            _table.setdefault(target, []).append((function, when))
         return function
 
     return add
@@ -32,8 +32,8 @@ def _decomposes(*targets: Any, when: Condition | None = None) -> Callable[[Decom
 
 def decomposition(target: Any, kwargs: dict[str, Any], inputs: Sequence[torch.Tensor]) -> Decomposition | None:
     """What to import in place of a call on `inputs`; None where the call itself is fine."""
-    function, when = _table.get(target, (None, None))
-    return function if when is None or when(kwargs, inputs) else None
+    found = (function for function, when in _table.get(target, ()) if when is None or when(kwargs, inputs))
+    return next(found, None)
 
 
 def _integers(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
@@ -47,7 +47,8 @@ def trace(function: Decomposition, inputs: Sequence[torch.Tensor]) -> torch.fx.G
 
 @_decomposes(aten.reciprocal.default)
 def _reciprocal(x: torch.Tensor) -> torch.Tensor:
-    return torch.div(torch.ones_like(x), x)
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    return torch.div(torch.ones_like(wide), wide).to(x.dtype if x.is_floating_point() else wide.dtype)
 
 
 @_decomposes(aten.sign.default, aten.sgn.default)
@@ -66,12 +67,12 @@ def _equal(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _short_by_a_number(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
-    return len(inputs) == 1 and inputs[0].dtype == torch.int16
+    return len(inputs) == 1 and inputs[0].dtype in (torch.int8, torch.int16)
 
 
 @_decomposes(aten.mul.Tensor, when=_short_by_a_number)
 def _times(x: torch.Tensor, factor: torch.Tensor | float) -> torch.Tensor:
-    """Torch-mlir has no tosa form of a product of 16-bit integers with a number."""
+    """Torch-mlir has no tosa form of a product of 16-bit integers with a number, and ends over one of bytes."""
     if isinstance(factor, torch.Tensor):
         return x * factor
     dtype = torch.result_type(x, factor)
@@ -153,6 +154,34 @@ def _place_of(x: torch.Tensor, extreme: Callable[..., torch.Tensor], dim: int | 
     return first.reshape([1] * rank) if dim is None and keepdim else first
 
 
+def _halves(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return all(value.is_floating_point() and value.dtype.itemsize <= 2 for value in inputs)
+
+
+def _scaled_halves(kwargs: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return kwargs.get("alpha", 1) != 1 and _halves(kwargs, inputs)
+
+
+def _rounded_once(target: Any) -> Decomposition:
+    """In 32 bits, as PyTorch computes what is several operations on 16-bit floats, which what is between may not fit.
+
+    In tosa, a quotient is two: a reciprocal and a product.
+    """
+
+    def wide(value: Any) -> Any:
+        return value.float() if isinstance(value, torch.Tensor) else value
+
+    return lambda x, *args, **kwargs: target(wide(x), *map(wide, args), **kwargs).to(
+        functools.reduce(torch.promote_types, [value.dtype for value in (x, *args) if isinstance(value, torch.Tensor)])
+    )
+
+
+for _target in (aten.addcmul.default, aten.addcdiv.default, aten.div.Tensor):
+    _decomposes(_target, when=_halves)(_rounded_once(_target))
+for _target in (aten.add.Tensor, aten.sub.Tensor, aten.rsub.Scalar):
+    _decomposes(_target, when=_scaled_halves)(_rounded_once(_target))
+
+
 @_decomposes(aten.hypot.default)
 def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Scaled by the longer side, whose square may not fit."""
@@ -184,6 +213,29 @@ def _power(x: torch.Tensor, exponent: int) -> torch.Tensor:
     return result
 
 
+def _not_halves(_: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return inputs[0].dtype in (torch.float32, torch.float64)
+
+
+@_decomposes(aten.pow.Tensor_Scalar, when=_not_halves)
+def _root(x: torch.Tensor, exponent: float) -> torch.Tensor:
+    """A power of half is a root, which minus infinity has none of."""
+    if abs(exponent) == 0.5:
+        return torch.sqrt(x) if exponent > 0 else torch.rsqrt(x)
+    return torch.pow(x, exponent)
+
+
+def _to_another_half(kwargs: dict[str, Any], inputs: Sequence[torch.Tensor]) -> bool:
+    return inputs[0].dtype in (torch.float16, torch.bfloat16)
+
+
+@_decomposes(prims.convert_element_type.default, when=_to_another_half)
+def _converted(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Between 16-bit floats by way of 32 bits: MLIR has no cast of one to the other."""
+    between = x.float() if dtype in (torch.float16, torch.bfloat16) and dtype != x.dtype else x
+    return prims.convert_element_type.default(between, dtype)
+
+
 @_decomposes(aten.relu.default, when=_integers)
 def _relu(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x > 0, x, torch.zeros_like(x))
@@ -202,52 +254,10 @@ for _target in (aten.max.default, aten.min.default, aten.amax.default, aten.amin
     _decomposes(_target, when=_bytes)(_widened(_target))
 
 
-def _not_zero(divisor: Any) -> Any:
-    if not isinstance(divisor, torch.Tensor):
-        return divisor
-    return torch.where(divisor == 0, torch.ones_like(divisor), divisor)
-
-
-def _divisible(divisor: Any) -> Any:
-    """Without -1, by which the processor cannot divide the least integer; what is left is none by 1, either."""
-    if not isinstance(divisor, torch.Tensor):
-        return 1 if divisor in (0, -1) else divisor
-    return torch.where((divisor == 0) | (divisor == -1), torch.ones_like(divisor), divisor)
-
-
-@_decomposes(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor, when=_integers)
-def _remainder(x: Any, divisor: Any) -> torch.Tensor:
-    """With the divisor's sign, which stablehlo's remainder does not have."""
-    dtype = torch.result_type(x, divisor)
-    shape = (x if isinstance(x, torch.Tensor) else divisor).shape
-    x, divisor, safe = (
-        v if isinstance(v, torch.Tensor) else torch.full(shape, v, dtype=dtype)
-        for v in (x, divisor, _divisible(divisor))
-    )
-    left = torch.fmod(x, safe)
-    return torch.where(torch.where(divisor > 0, left < 0, left > 0), left + divisor, left)
-
-
 @_decomposes(aten.neg.default, when=_integers)
 def _negative(x: torch.Tensor) -> torch.Tensor:
     """Tosa's negate needs integers wider than those that it takes."""
     return torch.sub(torch.zeros_like(x), x)
-
-
-@_decomposes(aten.fmod.Tensor, when=_integers)
-def _fmod(x: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
-    return torch.fmod(x, _divisible(divisor))
-
-
-@_decomposes(aten.div.Tensor_mode, when=_integers)
-def _div(x: torch.Tensor, divisor: Any, *, rounding_mode: str | None) -> torch.Tensor:
-    wide = x.int() if x.dtype == torch.int8 else x
-    return torch.div(wide, _not_zero(divisor), rounding_mode=rounding_mode).to(torch.result_type(x, divisor))
-
-
-@_decomposes(aten.floor_divide.default, when=_integers)
-def _floor_divide(x: torch.Tensor, divisor: Any) -> torch.Tensor:
-    return _div(x, divisor, rounding_mode="floor")
 
 
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):

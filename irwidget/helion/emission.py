@@ -9,13 +9,13 @@ from irwidget.helion import (
     aten,
     atomics,
     control,
+    divisions,
     dot_scaled,
     fusion,
     helion_mlir_ops,
     memory,
     quantized,
     reductions,
-    remainders,
     scans,
     sorting,
     tiles,
@@ -28,7 +28,7 @@ from irwidget.helion.values import Emission
 from irwidget.trace import Diagnostic
 
 RULES = (
-    *(aten, atomics, control, dot_scaled, helion_mlir_ops, memory, quantized, reductions, remainders, scans, sorting),
+    *(aten, atomics, control, divisions, dot_scaled, helion_mlir_ops, memory, quantized, reductions, scans, sorting),
     tiles,
 )
 """The modules that say how ops become MLIR: each registers its handlers when it is imported."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,13 @@ from irwidget.trace import Diagnostic, Failure, Node, Step
 
 _REFUSED = re.compile(r"failed to legalize operation '((?:torch|tm_tensor)\.[\w.]+)'")
 _NODE_OP = re.compile(r'(?:^|= )"?(torch\.(?:aten|prims|operator)[\w.]*)')
+
+_EXACT = frozenset(
+    "abs add.Tensor amax amin ceil cos div.Tensor eq.Tensor exp floor ge.Tensor gt.Tensor le.Tensor log logical_not "
+    "lt.Tensor maximum minimum mul.Tensor ne.Tensor neg reciprocal relu sin sqrt sub.Tensor sum.dim_IntList tanh "
+    "where.self broadcast_to expand permute reshape slice.Tensor squeeze.dim transpose.int unsqueeze view".split()
+)
+"""ATen ops whose tosa form has no constants but 0 and 1."""
 
 
 def prepared(module: Any, emission: Emission, aten: str) -> tuple[Any, tuple[Diagnostic, ...]]:
@@ -36,8 +43,36 @@ def prepared(module: Any, emission: Emission, aten: str) -> tuple[Any, tuple[Dia
     extrema.to_tosa(changed)
     places = [next(locations.frames(place), None) for place in wide_integers.to_linalg(changed)]
     named = dict.fromkeys(place.name for place in places if place and place.name in nodes)
-    said = "of 64-bit integers became linalg: torch-mlir's tosa form has 32 bits"
-    return changed, tuple(Diagnostic("remark", f"{nodes[n].target} {said}", nodes[n].location) for n in named)
+    said = dict.fromkeys(named, "of 64-bit integers became linalg: torch-mlir's tosa form has 32 bits")
+    of_doubles = "of float64 may have the digits of float32: torch-mlir's tosa form rounds constants to it"
+    said |= dict.fromkeys(_of_doubles(emission.module.operation, nodes), of_doubles)
+    return changed, tuple(
+        Diagnostic("remark", f"{nodes[n].target} {why}", nodes[n].location) for n, why in said.items()
+    )
+
+
+def _of_doubles(module: Any, nodes: Mapping[str, Node]) -> set[str]:
+    """The nodes whose ATen op has a tensor of float64, and constants in its tosa form."""
+    found: set[str] = set()
+    for operation in _walk(module):
+        types = [str(value.type) for value in (*operation.operands, *operation.results)]
+        name = operation.name.removeprefix("torch.aten.")
+        owners = [getattr(value.owner, "name", "") for value in operation.operands]
+        exact = name == operation.name or (name in _EXACT and "torch.constant.float" not in owners)
+        if exact or not any(kind.endswith(",f64>") for kind in types):
+            continue
+        place = locations.user_location(str(operation.location))
+        if place and place.name in nodes:
+            found.add(place.name)
+    return found
+
+
+def _walk(root: Any) -> Iterator[Any]:
+    for region in root.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                yield view.operation
+                yield from _walk(view.operation)
 
 
 def taken_to_linalg(
@@ -116,11 +151,4 @@ def _working(source: Source, options: Options, aten: str) -> list[str]:
 
 
 def _first_location(operation: Any, name: str) -> str | None:
-    if operation.name == name:
-        return str(operation.location)
-    for region in operation.regions:
-        for block in region.blocks:
-            for view in block.operations:
-                if (found := _first_location(view.operation, name)) is not None:
-                    return found
-    return None
+    return next((str(found.location) for found in _walk(operation) if found.name == name), None)

@@ -1,7 +1,4 @@
-"""Sums and remainders of 64-bit integers on their way to tosa, which become linalg before.
-
-Torch-mlir adds in 32 bits there, and takes what is left of a division from the dividend in as many.
-"""
+"""Sums of 64-bit integers on their way to tosa, where torch-mlir adds in 32 bits: they become linalg before."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from typing import Any
 from irwidget.helion.bindings import arith, ir
 from irwidget.helion.builder import Builder, broadcast_dims
 
-_BUILT = {"add": arith.addi, "sub": arith.subi, "fmod": arith.remsi}
+_BUILT = {"add": arith.addi, "sub": arith.subi}
 _OPS = {f"torch.aten.{name}.{kind}": build for name, build in _BUILT.items() for kind in ("Tensor", "Scalar")}
 _WIDE = re.compile(r"!torch\.vtensor<\[([\d,]*)\],si64>")
 
 
 def to_linalg(module: Any) -> tuple[str, ...]:
-    """Rewrite the sums, differences and remainders of 64-bit integers of a raw module (an operation), in place.
+    """Rewrite the sums and differences of 64-bit integers of a raw module (an operation), in place.
 
     Returns the locations of those that were.
     """

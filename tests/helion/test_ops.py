@@ -28,8 +28,15 @@ def apply(x: torch.Tensor, y: torch.Tensor, f: Callable[..., torch.Tensor], dtyp
     return out
 
 
-def check(f: Callable[..., Any], x: torch.Tensor, y: torch.Tensor, aten: tuple[str, ...], block: int = 16) -> None:
-    expected = f(x, y)
+def check(
+    f: Callable[..., Any],
+    x: torch.Tensor,
+    y: torch.Tensor,
+    aten: tuple[str, ...],
+    block: int = 16,
+    expected: Any = None,
+) -> None:
+    expected = f(x, y) if expected is None else expected
     kernel = emit_kernel(apply, (x, y, f, expected.dtype), {"block_sizes": [block]})
     for form in aten:
         lowering = kernel.lower(form, dumps=False)
@@ -51,6 +58,8 @@ def rows(ops: Iterable[str], dtypes: Iterable[torch.dtype] = (torch.float32,)) -
             yield pytest.param(name, dtype, left, id=f"{name}-{dtype}-{left[0]}", marks=pytest.mark.exhaustive)
 
 
+INFINITE = float("inf")
+
 FLOAT_OPS: dict[str, Callable[..., Any]] = {
     "reciprocal": lambda x, y: torch.reciprocal(x),
     "sign": lambda x, y: torch.sign(x) + torch.sgn(y),
@@ -62,6 +71,10 @@ FLOAT_OPS: dict[str, Callable[..., Any]] = {
     "softshrink": lambda x, y: torch.nn.functional.softshrink(x),
     "fmod": lambda x, y: torch.fmod(x * 1e7, y) + torch.fmod(y, float("inf")),
     "remainder": lambda x, y: (x * 1e7) % y,
+    "floor": lambda x, y: (x * 1e6) // y + x // INFINITE + torch.where(x > 0, x * INFINITE // 3, x // 0.0),
+    "floor of doubles": lambda x, y: torch.round(x).double() // 1e-8 - torch.round(x).double() * 1e8,
+    "other halves": lambda x, y: x.half().bfloat16().float() + y.bfloat16().half().float(),
+    "root": lambda x, y: (x * INFINITE) ** 0.5,
     "remainder of a number": lambda x, y: x % 0.7 + x % -0.7 + (x.bfloat16() % 0.7).float(),
     "inverse hyperbolic": lambda x, y: torch.asinh(x * 1e5) + torch.acosh(y * 1e5) + torch.asinh(y),
     "gelu of halves": lambda x, y: torch.round(torch.nn.functional.gelu(x.half()).float() * 4000),
@@ -71,10 +84,11 @@ FLOAT_OPS: dict[str, Callable[..., Any]] = {
 }
 
 INTEGER_OPS: dict[str, Callable[..., Any]] = {
-    "floor": lambda i, j: i // j,
+    "floor": lambda i, j: (i * (2**57 + 2**26 + 1)) // j,  # more digits than floats have
     "trunc": lambda i, j: torch.div(i, j, rounding_mode="trunc"),
     "remainder": lambda i, j: i % j,
     "remainder of a number": lambda i, j: i % 4 - i % -4,
+    "number beyond": lambda i, j: (i.to(torch.int8) < 200).int() + i.to(torch.int8) % 200 + i.to(torch.int8) // 300,
     "fmod": lambda i, j: torch.fmod(i, j) + torch.fmod(i * -(2**31), torch.where(j > 0, j, -1)),
     "sum of truths": lambda i, j: ((i > 0) + (j > 0)).to(i.dtype) + ((i > 0) + True).to(i.dtype),
     "order of truths": lambda i, j: (
@@ -98,6 +112,7 @@ BYTE_OPS: dict[str, Callable[..., Any]] = {
     "compares": lambda q, r: (q > 130) & (q < r + 1),
     "to float": lambda q, r: q.float() * 0.5,
     "divides": lambda q, r: q // r + q % r,
+    "number beyond": lambda q, r: torch.clamp(q, -2, 3) + q % -3 + q // -3 * (q > -1) + (q < 1000),
     "least": lambda q, r: torch.minimum(q, r) + torch.maximum(q, r),
 }
 
@@ -119,6 +134,22 @@ def test_floats(name, dtype, forms):
 )
 def test_integers(name, dtype, forms):
     check(INTEGER_OPS[name], INTEGERS.to(dtype), DIVISORS.to(dtype), forms)
+
+
+def test_halves_are_rounded_once():
+    """PyTorch's own sums of the last lanes of a tensor do not fit."""
+
+    def f(x, y):
+        large = torch.full_like(x, 6e4)
+        return torch.addcmul(large, large, large / -6e4, value=1.5) + torch.add(-large, large, alpha=1.5)
+
+    check(f, FLOATS.half(), FLOATS.half(), FORMS, expected=torch.zeros_like(FLOATS.half()))
+
+
+def test_extreme_integers():
+    """PyTorch's own process may end over it; a GPU's wraps around. The largest by 1 stays what it is."""
+    extremes = torch.tensor([-(2**63), 2**63 - 1] * 25)
+    check(lambda i, j: i // j + i % j, extremes, torch.tensor([-1, 1] * 25), FORMS, expected=extremes)
 
 
 @pytest.mark.parametrize(("name", "dtype", "forms"), [*rows(BYTE_OPS, [torch.uint8])])

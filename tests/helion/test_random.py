@@ -77,7 +77,7 @@ def test_the_same_numbers_in_every_output_type():
     lowerings = [kernel.lower(aten, dumps=False) for aten in ("linalg-on-tensors", "tosa", "stablehlo", "raw")]
     first, *others = [lowering.run(opt_level=0) for lowering in lowerings[:3]]
     again, other_seed = (lowerings[0].run(torch.ones(100), seed, opt_level=0) for seed in (3, 4))
-    assert [lowering.mlir.count("linalg.generic") for lowering in lowerings] == [13, 5, 3, 204]
+    assert [lowering.mlir.count("linalg.generic") for lowering in lowerings] == [8, 4, 4, 205]
     assert lowerings[3].mlir.count("torch.aten.") > 900
     assert sum(bool(link.mlir_lines) for link in lowerings[0].links) > 800
     assert 0.4 < first[0].mean() < 0.6

@@ -52,6 +52,22 @@ def split_on_the_host(x: torch.Tensor, y: torch.Tensor, split: int) -> torch.Ten
     return out
 
 
+@helion.kernel()
+def too_large(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] + torch.full_like(x[tile], 1e6, dtype=torch.float8_e4m3fn).to(x.dtype)
+    return out
+
+
+@helion.kernel()
+def tenths(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = (x[tile] + x[tile]) * 0.1
+    return out
+
+
 def test_what_tosa_lacks_becomes_linalg_and_is_named():
     low = lower_kernel(arc_cosine, (X,), aten="tosa")
     assert low.verify() is None
@@ -72,6 +88,20 @@ def test_what_tosa_lacks_becomes_linalg_and_is_named():
 def test_a_refused_node_is_named_with_the_types_that_take_it(kernel, x, aten: str, message: str):
     with pytest.raises(UnsupportedError, match=message):
         lower_kernel(kernel, (x,), aten=aten)
+
+
+def test_a_number_that_a_float_of_eight_bits_has_no_place_for():
+    with pytest.raises(UnsupportedError, match=r"the number 1000000\.0 does not fit a f8E4M3FN"):
+        lower_kernel(too_large, (X,))
+
+
+def test_constants_of_float64_in_tosa_are_of_float32_and_told():
+    x = X.double()
+    low = lower_kernel(tenths, (x,), aten="tosa")
+    assert [d.message for d in low.diagnostics] == [
+        "aten.mul.Tensor of float64 may have the digits of float32: torch-mlir's tosa form rounds constants to it"
+    ]
+    assert difference(lower_kernel(tenths, (x,)).run(x), x / 5) < 1e-15
 
 
 @pytest.mark.parametrize("split", [1, 3])
