@@ -120,7 +120,9 @@ def refused(name: str, message: str, location: Location | None, diagnostics: tup
         source = linecache.getline(location.file, location.line).rstrip()
         text += f"\n  at {location}\n    {source.strip()}" if source else f"\n  at {location}"
     diagnostics = diagnostics or (Diagnostic("error", message, location),)
-    return PassError(text, tool="triton", pass_name="ast-to-ttir", diagnostics=diagnostics)
+    error = PassError(text, tool="triton", pass_name="ast-to-ttir", diagnostics=diagnostics)
+    error.kernel = name
+    return error
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:

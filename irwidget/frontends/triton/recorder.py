@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from irwidget.errors import UsageError
+from irwidget.errors import IRWidgetError, UsageError
 from irwidget.frontends.triton import device, failures, gpu, measuring
 from irwidget.frontends.triton.captured import CapturedKernel
 from irwidget.frontends.triton.executing import execute
@@ -64,6 +64,8 @@ class Launches(list[Launch]):
         """What was left out: configurations that do not compile, code after a value was needed."""
         self.failed = False
         """Whether the cell ended with an error of the user's own, which IPython has shown."""
+        self.problem: IRWidgetError | None = None
+        """What ended the cell, which we tell better than IPython."""
         self.config = ""
         """The autotuner's configuration that is being launched."""
         self.tuning = 0
@@ -311,8 +313,8 @@ def run_cell(
     """The launches of a notebook cell, run by IPython; see `recording`.
 
     The user's own errors are shown by IPython, and noted in `Launches.failed`; those that we
-    can tell better (a kernel that does not compile, a value that is not there) are not shown but raised,
-    and so is an interrupt: what was launched before it is not what the user still wants.
+    can tell better (a kernel that does not compile, a value that is not there) are not shown but noted in
+    `Launches.problem`. An interrupt is raised: what was launched before it is not what the user still wants.
     """
     show = shell.showtraceback
 
@@ -321,13 +323,19 @@ def run_cell(
         if error is None or not failures.is_explained(error):
             show(*args, **kwargs)
 
-    with recording(arch, seconds=seconds, memory=memory, values=values, interpret=interpret) as launches:
-        with replaced(shell, "showtraceback", show_their_own):
-            ran = shell.run_cell(source, store_history=False)
-        launches.failed = not ran.success
-        if ran.error_in_exec is not None and failures.is_explained(ran.error_in_exec):
-            launches.failed = False
-            raise ran.error_in_exec
+    launches: Launches | None = None
+    try:
+        with recording(arch, seconds=seconds, memory=memory, values=values, interpret=interpret) as launches:
+            with replaced(shell, "showtraceback", show_their_own):
+                ran = shell.run_cell(source, store_history=False)
+            launches.failed = not ran.success
+            if ran.error_in_exec is not None and failures.is_explained(ran.error_in_exec):
+                launches.failed = False
+                raise ran.error_in_exec
+    except IRWidgetError as error:
+        if launches is None:
+            raise
+        launches.problem = error
     return launches
 
 
