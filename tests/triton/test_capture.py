@@ -207,6 +207,41 @@ def test_wrong_arguments_name_the_line_that_launches(launch, message):
     assert "test_capture.py" in str(caught.value)
 
 
+BIG, ACROSS = 2**31 - 1, 65535
+
+
+def test_a_grid_that_does_not_run_is_said_at_its_line():
+    """The kernel is lowered all the same."""
+    wrong = {
+        (BIG + 1,): f"a size is at most {BIG}: the launch would fail",
+        (4, -1): "a size is negative: nothing runs",
+        (0, 7): "which has no program: nothing runs",
+        (
+            1,
+            1,
+            ACROSS + 1,
+        ): f"CUDA launches at most {ACROSS} programs along the second and the third axis: nothing runs",
+        (1, 2, 3, 4): "Triton heeds the first three sizes",
+    }
+
+    def cell():
+        x = torch.rand(64)
+        for grid in ((BIG, ACROSS, ACROSS), (1,), *wrong):
+            add_kernel[grid](x, x, x, 64, BLOCK=64)
+        add_kernel[(1, 2, 3, 4)](x, x, x, 64, BLOCK=32)
+
+    launches = frontend.capture(cell, "sm_80")
+    line = cell.__code__.co_firstlineno + 3
+    assert [(str(note.location), note.severity, note.message) for note in launches.diagnostics] == [
+        (f"{__file__}:{line}", "warning", f"add_kernel is launched on {grid}: {said}") for grid, said in wrong.items()
+    ]
+    assert [launch.grid for launch in launches] == [(BIG, ACROSS, ACROSS), (1, 2, 3)]
+    amd = frontend.capture(cell, "gfx942")
+    assert [note.message for note in amd.diagnostics] == [
+        note.message for note in launches.diagnostics if "CUDA" not in note.message
+    ]
+
+
 def test_a_cell_without_a_launch_is_told_what_it_could_launch():
     launches = frontend.capture(lambda: None, "sm_90")
     with pytest.raises(UsageError, match=r"no Triton kernel. Launch one of its kernels: add_kernel\[grid\]\(a_ptr, "):
