@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, UnsupportedError, UsageError
@@ -103,14 +103,26 @@ def compile_error(error: BaseException) -> PassError | None:
     chain = [one for one in causes(error) if _is_compilation_error(one)]
     if not chain:
         return None
-    places = [place for place in map(_place, chain) if place]
-    location: Location | None = None
-    for place in places:  # outermost first: each calls the next
-        if is_user_file(place.file):
-            location = Location(place.file, place.line, place.column, location)
+    location = _chained(_place(_function_of(one), one.node) for one in chain)
     message = _innermost_message(error, chain)
     kernel = _function_of(chain[0])
     return refused(getattr(kernel, "__name__", "the kernel"), message, location)
+
+
+def unreadable(kernel: Any, error: BaseException) -> PassError:
+    """The error of a kernel that names what Triton cannot take, with the line that names it."""
+    code = kernel.fn.__code__
+    location = _chained(_place(function, node) for function, node in triton_private.names_looked_up(error))
+    return refused(kernel.__name__, str(error), location or Location(code.co_filename, code.co_firstlineno))
+
+
+def _chained(places: Iterable[Location | None]) -> Location | None:
+    """Those in the user's files as one, of which the outermost come first and each calls the next."""
+    location: Location | None = None
+    for place in places:
+        if place and is_user_file(place.file):
+            location = Location(place.file, place.line, place.column, location)
+    return location
 
 
 def refused(name: str, message: str, location: Location | None, diagnostics: tuple[Diagnostic, ...] = ()) -> PassError:
@@ -160,10 +172,9 @@ def _function_of(error: Any) -> Any:
     return None
 
 
-def _place(error: Any) -> Location | None:
-    """Where in its file the node is that an error is about."""
-    function = _function_of(error)
-    line = getattr(error.node, "lineno", None)
+def _place(function: Any, node: Any) -> Location | None:
+    """Where in its file a node of a JIT function is."""
+    line = getattr(node, "lineno", None)
     if function is None or line is None:
         return None
-    return Location(function.file_name, function.def_file_line_number + line - 1, error.node.col_offset + 1)
+    return Location(function.file_name, function.def_file_line_number + line - 1, node.col_offset + 1)
