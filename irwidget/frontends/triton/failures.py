@@ -100,7 +100,7 @@ def user_line(error: BaseException) -> Location | None:
 
 def compile_error(error: BaseException) -> PassError | None:
     """Triton's CompilationError as ours, with the lines of the user's kernel; None for other errors."""
-    chain = [one for one in causes(error) if _is_compilation_error(one)]
+    chain: list[Any] = [one for one in causes(error) if _is_compilation_error(one)]
     if not chain:
         return None
     location = _chained(_place(_function_of(one), one.node) for one in chain)
