@@ -17,7 +17,7 @@ from irwidget.registry import Target, frontends
 from irwidget.result import Lowering
 from irwidget.routes import find as find_target
 
-__all__ = ["AlreadyShown", "Shell", "cached", "candidates", "needs_torch"]
+__all__ = ["AlreadyShown", "Shell", "cached", "candidates", "needs_torch", "unrefused"]
 
 
 def needs_torch(wanted: Sequence[str]) -> bool:
@@ -32,7 +32,7 @@ def _front_end(target: Target) -> Any:
 def candidates(
     shell: Shell, line: str, cell: str, wanted: Sequence[str], parsed: argparse.Namespace
 ) -> list[Candidate]:
-    """What the cell under `%%lower LINE` wants lowered to these IR types.
+    """What the cell under `%%lower LINE` wants lowered to these IR types; last what was refused while it ran.
 
     Raises AlreadyShown for an error of the user's own, and IRWidgetError where there is nothing to lower.
     """
@@ -52,8 +52,20 @@ def candidates(
         if (found := front_end.candidates(asked)) is not None:
             return found
     with _explore(shell.user_ns), collected(asked.source) as pairs:
-        asked.run()
+        try:
+            asked.run()
+        except AlreadyShown as shown:  # what it had come to is lowered, as launches before an error are
+            if not pairs or isinstance(shown.__cause__, KeyboardInterrupt):
+                raise
     return pairs or find(cell, shell.user_ns, model=parsed.model, inputs=arguments.split(parsed.inputs) or None)
+
+
+def unrefused(found: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The same, for those who take all or nothing. Raises the error of what was refused."""
+    for one in found:
+        if one.refused:
+            raise one.refused
+    return found
 
 
 def cached(directory: str, to: str) -> dict[str, Lowering]:

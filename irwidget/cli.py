@@ -267,7 +267,7 @@ def _reduced_ir(path: Path, parsed: argparse.Namespace, smaller: Callable[[Reduc
 
 def _lower(words: list[str]) -> None:
     """Run a Python file as a cell and lower what it asks for, or lower a file of IR."""
-    from irwidget import cells, files, versus
+    from irwidget import cells, files, rerun, versus
     from irwidget.commands import lower_all, targets_of
     from irwidget.frontends.cell import Call, Candidate
     from irwidget.progress import ProgressLine
@@ -288,6 +288,7 @@ def _lower(words: list[str]) -> None:
     with shell.as_main(), ProgressLine(enabled=False) as progress:
         if python:
             found = cells.candidates(shell, "", source, wanted, parsed)
+            rerun.refused(found, source, parsed, first=1)
         else:
             found = [Candidate(path.name, source, (Call((), told=True),))]
         make = partial(versus.compared, namespace=shell.user_ns) if parsed.versus else lower_all
@@ -308,10 +309,9 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
     shown, results = list(done.values()), sides(list(done.values()))
     if parsed.json and parsed.output == "-":
         raise UsageError("--json and -o - print both: leave one of them out, or write the IR to a file")
-    if parsed.output and len(results) > 1 and parsed.output != "-":
-        raise UsageError(
-            f"-o {parsed.output} takes one lowering, and there are {len(results)}: choose with --to, --model"
-        )
+    begun = with_passes(shown)
+    if parsed.output and (count := len(sides(begun))) > 1 and parsed.output != "-":
+        raise UsageError(f"-o {parsed.output} takes one lowering, and there are {count}: choose with --to, --model")
     if parsed.save:
         from irwidget.result import save
 
@@ -319,10 +319,9 @@ def _show(done: Mapping[str, Lowering | Comparison], title: str, parsed: argpars
         print(f"wrote {wrote}", file=sys.stderr if parsed.json else sys.stdout)
     if parsed.html:
         display.page(shown, title, parsed.html)
-    begun = with_passes(shown)
     if parsed.json:
         if parsed.output and begun:
-            _write(results[0].text, parsed.output)
+            _write(sides(begun)[0].text, parsed.output)
         _print_json(results, parsed, shown)
     elif parsed.html and not parsed.text:
         print(f"wrote {parsed.html}")

@@ -94,7 +94,7 @@ def _found(parsed: argparse.Namespace, **how: Any) -> Any:
     with shell.as_main():
         candidates = [Candidate(path.name, source, (Call((), told=True),))]
         if python:
-            candidates = cells.candidates(shell, "", source, wanted, parsed)
+            candidates = list(cells.unrefused(cells.candidates(shell, "", source, wanted, parsed)))
         if len(candidates) != 1:
             names = ", ".join(one.name for one in candidates)
             raise UsageError(f"irwidget bisect takes one model or kernel, and there are {names}: choose with --model")

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from irwidget import arguments, following, pipelines, routes, running
 from irwidget.errors import ExportError, IRWidgetError, LoweringInterrupted, UsageError
-from irwidget.failures import error_of
+from irwidget.failures import error_of, first_of
 from irwidget.frontends.cell import Candidate
 from irwidget.lowering import Lowering, lower
 from irwidget.opened import open as open_dumps
@@ -85,9 +85,11 @@ def check_pipeline(parsed: argparse.Namespace) -> None:
 def lower_all(
     candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace, progress: ProgressLine
 ) -> tuple[dict[str, Lowering], list[BaseException]]:
-    """Lower each model to each IR type. One that fails does not cost the others: what went wrong is returned."""
+    """Lower each model to each IR type. One that fails does not cost the others: what went wrong is returned, the first
+    error with all that was made and with what the others say.
+    """
     done: dict[str, Lowering] = {}
-    problems: list[BaseException] = []
+    failed: dict[str, IRWidgetError | LoweringInterrupted] = {}
     for name, candidate in named(candidates).items():
         name = parsed.name if parsed.name and len(candidates) == 1 else name
         options = {**arguments.lower_options(parsed), **arguments.target_options(parsed, wanted)}
@@ -99,12 +101,14 @@ def lower_all(
             progress.finish()
         except (IRWidgetError, LoweringInterrupted) as error:
             progress.fail()
-            problems.append(error)
+            failed[name] = error
             made = error.lowerings or ({error.lowering.target: error.lowering} if error.lowering else {})
         done.update({_key(name, target, candidates, wanted): low for target, low in made.items()})
-        if problems and isinstance(problems[-1], LoweringInterrupted):
+        if isinstance(failed.get(name), LoweringInterrupted):
             break
-    return done, problems
+    if failed:
+        first_of(failed, done)
+    return done, list(failed.values())
 
 
 def named(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
@@ -125,14 +129,20 @@ def _key(name: str, target: str, candidates: Sequence[Candidate], wanted: Sequen
 
 def _ran(error: IRWidgetError) -> bool:
     """Whether passes ran before an error, so that it is none of a guess that does not fit."""
-    return bool(error.lowerings) or (error.lowering is not None and not error.lowering.trace.refused)
+    begun = [*error.lowerings.values(), *([error.lowering] if error.lowering else [])]
+    return any(not one.trace.refused for one in begun)
 
 
 _Made = TypeVar("_Made")
 
 
 def first_that_fits(candidate: Candidate, make: Callable[..., _Made]) -> _Made:
-    """Make something of a model and the first of its calls that fits; a guess that does not makes room for the next."""
+    """Make something of a model and the first of its calls that fits; a guess that does not makes room for the next.
+
+    Raises what was refused before.
+    """
+    if candidate.refused:
+        raise candidate.refused
     problem: IRWidgetError | None = None
     for call in candidate.calls:
         try:

@@ -26,7 +26,10 @@ class IRWidgetError(Exception):
     """What was done before the error, an `irwidget.Lowering`, when a lowering had begun; None otherwise. Of an object
     that a front end refuses, its source."""
     lowerings: Mapping[str, Any] = {}
-    """Of several IR types: every `irwidget.Lowering` of which passes ran, complete or not."""
+    """Of several IR types, and of what a cell or a file wants lowered: every `irwidget.Lowering` that had begun,
+    complete or not, by name."""
+    kernel: str = ""
+    """The kernel whose launch is refused, where it is about one."""
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the message; the frames of our own code would only hide it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Protocol, TypeVar
 
 from irwidget.errors import IRWidgetError, LoweringInterrupted, PassError, ToolError, UnsupportedError, UsageError
@@ -68,6 +68,22 @@ def finished(lowering: _Held) -> _Held:
     if lowering.trace.failure:
         raise error_of(lowering)
     return lowering
+
+
+def first_of(failed: Mapping[str, IRWidgetError | LoweringInterrupted], made: Mapping[str, Held]) -> BaseException:
+    """The first of some errors, with all that was made and the others as notes: what went wrong for several is said
+    once.
+    """
+    first, *others = dict.fromkeys(map(str, failed.values()))
+    error = next(iter(failed.values()))
+    error.lowerings = made
+    for message in (first, *others):
+        names = ", ".join(name for name, one in failed.items() if str(one) == message)
+        if message != first:
+            error.add_note(f"{names}: {message}")
+        elif "," in names:
+            error.add_note(f"It is the same for {names}")
+    return error
 
 
 def error_of(lowering: Held) -> IRWidgetError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, overload
@@ -13,7 +13,7 @@ from typing import Any, overload
 from irwidget import imports, options, pipelines, planning, reduction, refusals, routes
 from irwidget.checking import check as checking
 from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError
-from irwidget.failures import finished, interrupted, keeping, limited
+from irwidget.failures import finished, first_of, interrupted, keeping, limited
 from irwidget.frontends import base
 from irwidget.frontends.base import Begun, FrontEnd, Given, Made
 from irwidget.options import LowerOptions
@@ -63,7 +63,7 @@ def lower(obj: Any, *inputs: Any, to: str | Sequence[str], **given: Any) -> Lowe
     IRWidgetError), and LoweringInterrupted on Ctrl-C. The error's `lowering` holds
     every dump before it, of what a front end refuses the object's source alone; wrong
     arguments have none. Of several IR types all are tried before the first error is
-    raised; its `lowerings` has those of which passes ran, by name.
+    raised; its `lowerings` has all that had begun, by name.
     """
     asked, target_options = options.split(given)
     how = asked.run(target_options)
@@ -103,7 +103,7 @@ def _each(wanted: Sequence[Target], make: Callable[[Target], Lowering]) -> dict[
         try:
             made[target.name] = make(target)
         except IRWidgetError as error:
-            if error.lowering and not error.lowering.trace.refused:
+            if error.lowering:
                 made[target.name] = error.lowering
             failed[target.name] = error
         except LoweringInterrupted as stop:
@@ -113,22 +113,8 @@ def _each(wanted: Sequence[Target], make: Callable[[Target], Lowering]) -> dict[
             failed[target.name] = IRWidgetError(f"{target.name}: {type(error).__name__}: {error}")
             failed[target.name].__cause__ = error
     if failed:
-        raise _first_of(failed, made)
+        raise first_of(failed, made)
     return made
-
-
-def _first_of(failed: Mapping[str, IRWidgetError], made: Mapping[str, Lowering]) -> IRWidgetError:
-    """The first error, with the others as notes: what went wrong for several IR types is said once."""
-    first, *others = dict.fromkeys(map(str, failed.values()))
-    error = next(iter(failed.values()))
-    error.lowerings = made
-    for message in (first, *others):
-        names = ", ".join(name for name, one in failed.items() if str(one) == message)
-        if message != first:
-            error.add_note(f"{names}: {message}")
-        elif "," in names:
-            error.add_note(f"It is the same for {names}")
-    return error
 
 
 class Start:

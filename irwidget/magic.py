@@ -78,14 +78,11 @@ class LowerMagics(Magics):
                 if interrupted:
                     raise LoweringInterrupted(interrupted[0]) from None
                 raise
-            except IRWidgetError as error:
-                if made := rerun.refused(error, self.shell, line, cell, parsed):
-                    with ProgressLine(enabled=False) as progress:
-                        self._show({made.target: made}, parsed, progress)
-                raise
         if parsed.interactive:
+            candidates = cells.unrefused(candidates)
             self._edit(candidates, [parsed.model or "", *arguments.split(parsed.inputs)], parsed, options)
         else:
+            rerun.refused(candidates, cell, parsed)
             self._lower(candidates, wanted, parsed, cell=(line, cell))
 
     def _run(self, cell: str, parsed: argparse.Namespace) -> None:

@@ -83,7 +83,7 @@ def _lowered(task: FileTask, shell: files.FileShell, progress: Progress) -> list
     parsed, wanted, options = _asked(task.words)
     make = cast("Callable[..., dict[str, Lowering]]", partial(lower, to=list(wanted), progress=progress, **options))
     found: list[Lowering] = []
-    for candidate in cells.candidates(shell, "", task.text, wanted, parsed):
+    for candidate in cells.unrefused(cells.candidates(shell, "", task.text, wanted, parsed)):
         found += first_that_fits(candidate, make).values()
     return found
 

@@ -18,13 +18,15 @@ def trace_of(error: IRWidgetError, front_end: FrontEnd, given: Given, target: st
     return _trace(error, shown, f"{FRONT_END} ({front_end.name})", target, given.called)
 
 
-def of_cell(error: IRWidgetError, text: str, target: str) -> Trace:
-    """The same of a cell, whose kernels are compiled while it runs: its text as the one dump."""
+def of_cell(error: IRWidgetError, text: str, target: str, name: str, first: int) -> Trace:
+    """The same of a cell, whose kernels are compiled while it runs: its text as the one dump. `first` is the number of
+    its first line, which in a notebook is below the magic's.
+    """
     said: Any = getattr(error, "diagnostics", ())
     file = next((one.location.file for one in said if one.location), "")
-    places = tuple(Location(file, number + 2) for number in range(text.count("\n") + 1))  # below the magic's line
+    places = tuple(Location(file, first + number) for number in range(text.count("\n") + 1))
     shown = dump("source", text, step=-1, language="python", locations=places if file else ())
-    return _trace(error, shown, FRONT_END, target, "cell")
+    return _trace(error, shown, FRONT_END, target, name)
 
 
 def _trace(error: IRWidgetError, shown: Dump, where: str, target: str, name: str) -> Trace:

@@ -51,21 +51,22 @@ def attach(done: Mapping[str, Any], shell: Shell, line: str, text: str, parsed: 
         low.origin = replace(low.origin, cell=Cell(text, own, again, partial(_problems, shell), by_itself))
 
 
-def refused(error: IRWidgetError, shell: Shell, line: str, text: str, parsed: argparse.Namespace) -> Lowering | None:
-    """The lowering of a cell that a front end refused while it ran, as an error holds it from now on; None where there
-    is none to make small: what was asked for is wrong, or there is one already.
+def refused(found: Sequence[Candidate], text: str, parsed: argparse.Namespace, *, first: int = 2) -> None:
+    """Have the error of what a front end refused while a cell ran hold a lowering of the cell's text, as what is shown
+    beside what came before, and made small; none where what was asked for is wrong. `first` is the number of its first
+    line.
     """
     names = arguments.split(parsed.to)
-    if isinstance(error, UsageError) or error.lowering is not None or not names:
-        return None
-    asked = LowerOptions(**arguments.lower_options(parsed))
-    target = routes.find(names[0])
-    how = {"target": target, "asked": asked, "given": arguments.target_options(parsed, names[:1])}
-    made = Lowering(refusals.of_cell(error, text, target.name))
-    made.origin = Origin(asked.run({}), program=partial(reduction.of_cell, **how))
-    attach({target.name: made}, shell, line, text, parsed)
-    error.lowering = made
-    return made
+    for name, one in commands.named(found).items():
+        error = one.refused
+        if error is None or isinstance(error, UsageError) or error.lowering is not None or not names:
+            continue
+        asked = LowerOptions(**arguments.lower_options(parsed))
+        target = routes.find(names[0])
+        how = {"target": target, "asked": asked, "given": arguments.target_options(parsed, names[:1])}
+        made = Lowering(refusals.of_cell(error, text, target.name, name, first))
+        made.origin = Origin(asked.run({}), program=partial(reduction.of_cell, **how))
+        error.lowering = made
 
 
 def _line_of(line: str) -> str:
@@ -183,11 +184,14 @@ def _again(
 def _lowered(copy: _Copy, line: str, parsed: argparse.Namespace, name: str, text: str) -> _Answer:
     """What the copy does."""
     try:
-        candidate = _chosen(_candidates(copy, line, parsed, text), name)
+        found = _candidates(copy, line, parsed, text)
+        candidate = _chosen(found, name)
         done, problems = commands.lower_all([candidate], [parsed.to], parsed, ProgressLine(enabled=False))
     except IRWidgetError as error:
         return _answer(None, error)
-    problem = problems[0] if problems else UsageError(copy.why) if copy.raised else None  # after a launch, say
+    problem = next(iter(problems), None) or next((one.refused for one in found if one.refused), None)
+    if problem is None and copy.raised:  # after a launch, say
+        problem = UsageError(copy.why)
     return _answer(next(iter(done.values()), None), problem)
 
 
@@ -210,10 +214,12 @@ def _candidates(copy: _Copy, line: str, parsed: argparse.Namespace, text: str) -
 
 
 def _chosen(candidates: Sequence[Candidate], name: str) -> Candidate:
-    """What the lowering was of; where the text makes one thing only, that. Raises UsageError."""
+    """What the lowering was of; else what is refused now, or the one thing that the text makes. Raises UsageError."""
     named = commands.named(candidates)
     if name in named:
         return named[name]
+    if refused := next((one for one in candidates if one.refused), None):
+        return refused
     if len(named) == 1:
         return candidates[0]
     raise UsageError(f"The edited cell has nothing called {name}, which the lowering is of. {near(name, named)}")

@@ -47,12 +47,14 @@ def compared(
     progress: ProgressLine,
     *,
     namespace: Mapping[str, Any],
-) -> tuple[dict[str, Comparison], list[BaseException]]:
+) -> tuple[Mapping[str, Lowering | Comparison], list[BaseException]]:
     """Lower both sides, and hold them side by side; what went wrong is returned, as `lower_all` does.
 
-    Nothing where a side gave nothing to show. `namespace` has the other model. Raises UsageError for more than one
-    lowering on a side.
+    Nothing where a side gave nothing to show, one side where the cell was refused. `namespace` has the other model.
+    Raises UsageError for more than one lowering on a side.
     """
+    if any(one.refused for one in candidates):
+        return lower_all(candidates, wanted, parsed, progress)
     asked = other(parsed)
     others = targets_of(asked)
     for count, of in ((len(candidates), "models"), (len(wanted), "IR types"), (len(others), "IR types")):

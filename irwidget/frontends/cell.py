@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from irwidget.errors import UsageError
+from irwidget.errors import IRWidgetError, UsageError
 from irwidget.registry import Target
 
 
@@ -53,6 +53,8 @@ class Candidate:
     name: str
     model: Any
     calls: tuple[Call, ...]
+    refused: IRWidgetError | None = None
+    """Why there is nothing to lower: the cell ended here, after those before it."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,9 @@ class NotebookCell:
 
     def run(self) -> None:
         """Run it. Raises AlreadyShown for an error of the user's own."""
-        if not self.shell.run_cell(self.source, store_history=False).success:
-            raise AlreadyShown
+        ran = self.shell.run_cell(self.source, store_history=False)
+        if not ran.success:
+            raise AlreadyShown from ran.error_in_exec
 
     def printed(self) -> str:
         """What it prints when it is run as Python. Raises UsageError when it prints nothing."""

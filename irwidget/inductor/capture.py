@@ -276,7 +276,11 @@ class _Capture:
         recorder = self.recorder
         place = printing.node_place(recorder.node) if recorder.node is not None else _user_line(error)
         phase: Phase = recorder.phase if recorder.graph >= 0 else "dynamo"
-        return Stopped(_message(error), phase, place, recorder.lowered)
+        said = _message(error)
+        if isinstance(getattr(error, "inner_exception", error), private.get("SkipFrame")):  # bfloat16 before sm_80
+            said = f"torch.compile leaves this program to eager PyTorch on {self.asked.arch}: {said.split(': ')[-1]}"
+            said += "\n  Lower it for another architecture (sm_80 and later have bfloat16), or in another dtype."
+        return Stopped(said, phase, place, recorder.lowered)
 
 
 def _copied(module: Any) -> Any:

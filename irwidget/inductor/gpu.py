@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +22,7 @@ from irwidget.devices import on_cpu, on_cpu_kwargs
 from irwidget.inductor import attention, private
 from irwidget.private_torch import TorchDispatchMode
 from irwidget.toolchain import triton_private
-from irwidget.toolchain.device_properties import capability, device_properties
+from irwidget.toolchain.device_properties import bfloat16_supported, capability, device_properties
 from irwidget.toolchain.triton_archs import Arch
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
@@ -62,7 +63,7 @@ def install(arch: Arch) -> None:
         "get_device_properties": there,
         "get_device_capability": lambda device=None: capability(arch),
         "get_device_name": lambda device=None: shown.name,
-        "is_bf16_supported": lambda *a, **k: True,
+        "is_bf16_supported": partial(bfloat16_supported, arch),
         "get_rng_state": lambda *a, **k: torch.get_rng_state(),
         "set_rng_state": nothing,
         "device": _Device,

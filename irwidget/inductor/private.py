@@ -28,6 +28,7 @@ SITES: Mapping[str, tuple[str, str]] = {
     "list_backends": ("torch._dynamo.backends.registry", "list_backends"),
     "innermost_backend": ("torch._dynamo.eval_frame", "innermost_backend"),
     "RestartAnalysis": ("torch._dynamo.exc", "RestartAnalysis"),
+    "SkipFrame": ("torch._dynamo.exc", "SkipFrame"),
     "is_of_modules": ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.is_co_filename_from_nn_modules"),
     "TracingContext": ("torch._guards", "TracingContext"),
     # AOTAutograd

@@ -36,9 +36,9 @@ def device_name(arch: Arch) -> str:
     return f"{arch.name} (irwidget, no GPU)"
 
 
-def native_bfloat16(arch: Arch) -> bool:
-    """What torch.cuda.is_bf16_supported(including_emulation=False) says."""
-    return arch.backend == "hip" or arch.capability >= 80
+def bfloat16_supported(arch: Arch, including_emulation: bool = True) -> bool:
+    """What torch.cuda.is_bf16_supported says."""
+    return including_emulation or arch.backend == "hip" or arch.capability >= 80
 
 
 def threads_of_a_multiprocessor(arch: Arch) -> int:

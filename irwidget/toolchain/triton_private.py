@@ -6,9 +6,11 @@ in `tests/triton/test_contract.py`, so that a change in Triton is answered here.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -170,6 +172,21 @@ def autotuner() -> Any:
 def jit_functions() -> Iterator[Any]:
     """Every JIT function of the process, those defined last first."""
     yield from reversed(list(vars(_module("runtime.jit"))["_triton_jit_function_registry"].values()))
+
+
+def names_looked_up(error: BaseException) -> list[tuple[Any, ast.AST]]:
+    """Where an error struck while Triton looked up what a kernel names: each function, outermost first, and the node of
+    its syntax tree, which is where it calls the next.
+    """
+    found: list[tuple[Any, ast.AST]] = []  # no dict: the hash of a function is that of all that it names
+    function: Any = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        own, node = frame.f_locals.get("self"), frame.f_locals.get("node")
+        if is_jit_callable(own):
+            function = own
+        elif function is not None and isinstance(node, ast.expr | ast.stmt):
+            found[-1:] = [*(one for one in found[-1:] if one[0] is not function), (function, node)]
+    return found
 
 
 def is_jit_callable(obj: object) -> bool:

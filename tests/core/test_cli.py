@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from irwidget import cli
-from tests.core.test_kernel_cells import HELION, LAUNCH, TRITON
+from tests.core.test_kernel_cells import HELION, LAUNCH, REFUSED, TRITON
 
 MODEL = """
 import torch
@@ -162,6 +162,13 @@ FILES = {
         1,
         [],
         "file.py:8:59",
+    ),
+    "Triton launches, of which one does not compile": (
+        f"{TRITON}{REFUSED}{LAUNCH}bad[(1,)](x, BLOCK=16)\n",
+        "--to triton_ir --json -o add.mlir",
+        1,
+        ['"name": "add"', '"name": "bad"', '"failure": {"pass": "ast-to-ttir"'],
+        "bad does not compile",
     ),
     "no launch": (TRITON, "--to triton_ir", 2, [], "add[grid](x, y, out, n, BLOCK)"),
     "Helion": (HELION, "--to helion_mlir --aten tosa --no-dumps", 0, ["tosa.add"], ""),

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import irwidget
+from irwidget.trace import Location
 
 from .test_magic import run, shell  # noqa: F401
 
@@ -71,6 +72,60 @@ def test_a_pipeline_is_edited_on_the_kernel_of_a_cell(target, cell, pipeline, si
 def test_a_cell_without_a_launch_says_how(run):  # noqa: F811
     with pytest.raises(irwidget.UsageError, match=r"add\[grid\]\(x, y, out, n, BLOCK\)"):
         run(f"%%lower --to triton_ir{TRITON}")
+
+
+REFUSED = """
+@triton.jit
+def bad(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, tl.dot(i, i))
+
+"""
+
+
+def test_what_came_before_a_refusal_is_shown_beside_it(run, shell):  # noqa: F811
+    text = TRITON + REFUSED + LAUNCH + "bad[(1,)](x, BLOCK=16)\n" + LAUNCH
+    with pytest.raises(irwidget.PassError, match="bad does not compile: .*equal ranks") as error:
+        run(f"%%lower --to triton_ir --text --out kept{text}")
+    kept = shell.user_ns["kept"]
+    assert error.value.lowerings == kept == shell.user_ns["_lowering"]
+    assert list(kept) == ["add", "bad"]
+    assert "tt.load" in kept["add"].text
+    refused = kept["bad"]
+    assert error.value.lowering is refused
+    assert refused.trace.refused
+    assert refused.text == text.removeprefix("\n")
+    assert refused.dumps[0].locations[text[1:].split("\n").index("    tl.store(x + i, tl.dot(i, i))")] == Location(
+        refused.failure.diagnostics[0].location.file, refused.failure.diagnostics[0].location.line
+    )
+    mended = refused.edit(source=refused.source.replace("tl.dot(i, i)", "i + i")).run()
+    assert "tt.func public @bad" in mended.text
+
+
+def test_a_call_of_another_kind_leaves_what_was_launched_before(run, shell):  # noqa: F811
+    """The arguments are wrong: there is nothing of it to show."""
+    with pytest.raises(irwidget.UsageError, match="missing 1 required positional argument: 'BLOCK'") as error:
+        run(f"%%lower --to triton_ir,triton_gpu_ir --text{TRITON}{LAUNCH}add[(4,)](x, y, out, 1000)\n")
+    assert list(error.value.lowerings) == ["add:triton_ir", "add:triton_gpu_ir"]
+
+
+HELION_REFUSED = """
+@helion.kernel()
+def wrong(a: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(a)
+    for tile in hl.tile(a.size()):
+        out[tile] = nothing_like_it(a[tile])
+    return out
+
+"""
+
+
+def test_of_helion_kernels_that_a_cell_calls_those_before_its_error_are_lowered(run, shell):  # noqa: F811
+    with pytest.raises(irwidget.ExportError, match="Helion cannot bind wrong") as error:
+        run(f"%%lower --to helion_mlir --text{HELION}{HELION_REFUSED}plus(a, b)\nwrong(a)\nplus(b, a[:1])\n")
+    made = {name: (low.trace.refused, low.name) for name, low in error.value.lowerings.items()}
+    assert made == {"plus": (False, "plus"), "wrong": (True, "wrong")}
+    assert "linalg.generic" in shell.user_ns["_lowering"]["plus"].text
 
 
 @pytest.mark.parametrize(

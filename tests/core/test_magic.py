@@ -123,7 +123,7 @@ def test_line_magic_takes_objects_that_exist(shell, run):
         ("%%lower\nx = 1", "Say what to lower to"),
         ("%%lower --to tosa_mlir\nx = 1", "found no model"),
         ("%%lower --to tosa_mlir\nnet = Net()", "no input that fits"),
-        ("%%lower --to tosa_mlir --model nett --inputs x\nnet = Net()", "no variable 'nett'"),
+        ("%%lower --to tosa_mlir --model nett --inputs x\nnet, x = Net(), torch.ones(2, 4)", "no variable 'nett'"),
         ("%%lower --to tosa_mlir\nnet = Net()\nx = torch.randn(3, 3)", "shapes do not fit"),
         ("%lower nothing --to tosa_mlir", "no variable 'nothing'"),
         ("%lower --to tosa_mlir", "needs the name of a model"),

@@ -148,6 +148,14 @@ def test_what_fails_keeps_what_came_before():
     assert caught.value.lowering.dumps[0].name == "bytecode"
 
 
+def test_bfloat16_is_left_to_eager_where_a_gpu_has_none():
+    with pytest.raises(irwidget.IRWidgetError) as caught:
+        irwidget.lower(programs.summed, X.bfloat16(), to="inductor_triton", arch="sm_75")
+    said = "torch.compile leaves this program to eager PyTorch on sm_75: BF16 is not supported\n  Lower it for another"
+    assert said in str(caught.value)
+    assert caught.value.lowering.dumps[0].name == "bytecode"
+
+
 def test_a_pass_of_the_users_is_shown_and_a_failing_one_named():
     def add_nothing(graph):
         for node in graph.nodes:

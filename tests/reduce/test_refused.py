@@ -81,8 +81,14 @@ def branch(x):
 
 def test_nothing_is_compared_with_what_was_refused():
     with pytest.raises(ExportError) as error:
-        irwidget.lower(branch, torch.ones(2), to="torch_mlir")
+        irwidget.lower(branch, torch.ones(2), to=["torch_mlir", "tosa_mlir"])
+    assert [(name, low.target) for name, low in error.value.lowerings.items()] == [
+        ("torch_mlir", "torch_mlir"),
+        ("tosa_mlir", "tosa_mlir"),
+    ]
+    assert error.value.__notes__ == ["It is the same for torch_mlir, tosa_mlir"]
     refused = error.value.lowering
+    assert refused is error.value.lowerings["torch_mlir"]
     assert "return x if" in refused.text
     whole = irwidget.lower(torch.relu, torch.ones(2), to="torch_mlir")
     compared = irwidget.compare(whole, refused)

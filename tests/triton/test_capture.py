@@ -207,6 +207,41 @@ def test_wrong_arguments_name_the_line_that_launches(launch, message):
     assert "test_capture.py" in str(caught.value)
 
 
+BIG, ACROSS = 2**31 - 1, 65535
+
+
+def test_a_grid_that_does_not_run_is_said_at_its_line():
+    """The kernel is lowered all the same."""
+    wrong = {
+        (BIG + 1,): f"a size is at most {BIG}: the launch would fail",
+        (4, -1): "a size is negative: nothing runs",
+        (0, 7): "which has no program: nothing runs",
+        (
+            1,
+            1,
+            ACROSS + 1,
+        ): f"CUDA launches at most {ACROSS} programs along the second and the third axis: nothing runs",
+        (1, 2, 3, 4): "Triton heeds the first three sizes",
+    }
+
+    def cell():
+        x = torch.rand(64)
+        for grid in ((BIG, ACROSS, ACROSS), (1,), *wrong):
+            add_kernel[grid](x, x, x, 64, BLOCK=64)
+        add_kernel[(1, 2, 3, 4)](x, x, x, 64, BLOCK=32)
+
+    launches = frontend.capture(cell, "sm_80")
+    line = cell.__code__.co_firstlineno + 3
+    assert [(str(note.location), note.severity, note.message) for note in launches.diagnostics] == [
+        (f"{__file__}:{line}", "warning", f"add_kernel is launched on {grid}: {said}") for grid, said in wrong.items()
+    ]
+    assert [launch.grid for launch in launches] == [(BIG, ACROSS, ACROSS), (1, 2, 3)]
+    amd = frontend.capture(cell, "gfx942")
+    assert [note.message for note in amd.diagnostics] == [
+        note.message for note in launches.diagnostics if "CUDA" not in note.message
+    ]
+
+
 def test_a_cell_without_a_launch_is_told_what_it_could_launch():
     launches = frontend.capture(lambda: None, "sm_90")
     with pytest.raises(UsageError, match=r"no Triton kernel. Launch one of its kernels: add_kernel\[grid\]\(a_ptr, "):
@@ -303,26 +338,23 @@ def test_an_unmodified_notebook_cell_maps_to_its_own_lines():
 
 
 @pytest.mark.parametrize(
-    ("extra", "shown", "count", "failed", "error"),
+    ("extra", "shown", "count", "failed", "problem"),
     [
         ("", "", 1, False, None),
         ("\nassert x.tolist() == [2.0] * 1000", "", 1, False, None),
         ("\n1 / 0", "ZeroDivisionError", 1, True, None),
         ("\n1 +", "SyntaxError", 0, True, None),
-        ("\nscale[(4,)](x, x.numel())", "", 1, False, UsageError),
+        ("\nscale[(4,)](x, x.numel())", "", 1, False, "missing 1 required positional argument"),
     ],
 )
-def test_a_notebook_shows_the_users_own_errors_and_only_those(extra, shown, count, failed, error, capsys):
+def test_a_notebook_shows_the_users_own_errors_and_only_those(extra, shown, count, failed, problem, capsys):
     from IPython.core.interactiveshell import InteractiveShell
 
     shell = InteractiveShell()
-    if error:
-        with pytest.raises(error, match="missing 1 required positional argument"):
-            frontend.run_cell(shell, CELL + extra, "sm_90")
-    else:
-        launches = frontend.run_cell(shell, CELL + extra, "sm_90")
-        assert (len(launches), launches.failed) == (count, failed)
-        assert [note.severity for launch in launches for note in launch.notes] == ["remark"] * 2 * ("tolist" in extra)
+    launches = frontend.run_cell(shell, CELL + extra, "sm_90")
+    assert (len(launches), launches.failed) == (count, failed)
+    assert [note.severity for launch in launches for note in launch.notes] == ["remark"] * 2 * ("tolist" in extra)
+    assert problem in str(launches.problem) if problem else launches.problem is None
     printed = capsys.readouterr()
     assert (shown in printed.out + printed.err) if shown else "Error" not in printed.out + printed.err
     assert "showtraceback" not in vars(shell)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import textwrap
 import threading
 import time
 
@@ -99,6 +100,18 @@ def reads_a_tensor(x_ptr):
     tl.store(x_ptr, TABLE)
 
 
+@triton.jit
+def names_a_function(x_ptr):
+    y = tl.load(x_ptr)
+    tl.store(x_ptr, y + textwrap.dedent(y))
+
+
+@triton.jit
+def calls_what_names_a_function(x_ptr):
+    tl.store(x_ptr, 1)
+    names_a_function(x_ptr)
+
+
 def line_of(kernel, number):
     return kernel.def_file_line_number + number
 
@@ -186,6 +199,7 @@ def test_an_interrupted_cell_is_not_lowered_from_what_it_launched_before():
         (not_valid, "number of input elements 64 must be a multiple of the op's packed_element attribute, 3", 3),
         (calls_itself, "calls_itself calls itself, perhaps through others; Triton's functions cannot be", 1),
         (one_of_two, "other_of_two calls itself, perhaps through others; Triton's functions cannot be", 1),
+        (calls_what_names_a_function, "Unsupported function referenced: <function dedent", 2),
         (reads_a_tensor, "Cannot access global variable TABLE", 1),
     ],
 )

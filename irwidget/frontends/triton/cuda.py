@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,10 +18,10 @@ from irwidget.frontends.triton.measuring import Unmeasured
 from irwidget.frontends.triton.memory import Memory
 from irwidget.toolchain.device_properties import (
     NotThere,
+    bfloat16_supported,
     capability,
     device_name,
     device_properties,
-    native_bfloat16,
 )
 from irwidget.toolchain.triton_archs import Arch
 
@@ -170,7 +171,7 @@ def torch_cuda(
         "get_device_capability": lambda device=None: capability(arch),
         "get_device_properties": lambda device=None: device_properties(arch, total_memory=Unmeasured()),
         "get_arch_list": lambda: [arch.name],
-        "is_bf16_supported": lambda including_emulation=True: including_emulation or native_bfloat16(arch),
+        "is_bf16_supported": partial(bfloat16_supported, arch),
         "can_device_access_peer": lambda device, peer_device: False,
         "current_stream": lambda device=None: _Stream(),
         "default_stream": lambda device=None: _Stream(),

@@ -175,11 +175,26 @@ class Triton(FrontEnd):
         )
         if launches.failed and not launches:
             raise AlreadyShown
+        if problem := launches.problem:
+            last = Candidate(problem.kernel or "cell", None, (), refused=problem)
+            return [*_before(launches, cell.options.get("config")), last]
         if not launches and (found := find_kernels(cell.text, cell.shell.user_ns)):
             return found
         triton.require_launch(launches, cell.shell.user_ns)
-        chosen = triton.select(launches, cell.options.get("config"))
-        return [Candidate(launch.name, launch, (Call((), told=True),)) for launch in chosen]
+        return _wanted(launches, cell.options.get("config"))
+
+
+def _before(launches: Sequence[Any], config: str | int | None) -> list[Candidate]:
+    """The same of those before the one that ended the cell, which may be the one that has the configuration."""
+    try:
+        return _wanted(launches, config) if launches else []
+    except UsageError:
+        return []
+
+
+def _wanted(launches: Sequence[Any], config: str | int | None) -> list[Candidate]:
+    """Those to show, as `select` has them."""
+    return [Candidate(launch.name, launch, (Call((), told=True),)) for launch in triton.select(launches, config)]
 
 
 FRONT_END = Triton()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from irwidget.errors import IRWidgetError, PassError, UnsupportedError, UsageError
@@ -100,17 +100,29 @@ def user_line(error: BaseException) -> Location | None:
 
 def compile_error(error: BaseException) -> PassError | None:
     """Triton's CompilationError as ours, with the lines of the user's kernel; None for other errors."""
-    chain = [one for one in causes(error) if _is_compilation_error(one)]
+    chain: list[Any] = [one for one in causes(error) if _is_compilation_error(one)]
     if not chain:
         return None
-    places = [place for place in map(_place, chain) if place]
-    location: Location | None = None
-    for place in places:  # outermost first: each calls the next
-        if is_user_file(place.file):
-            location = Location(place.file, place.line, place.column, location)
+    location = _chained(_place(_function_of(one), one.node) for one in chain)
     message = _innermost_message(error, chain)
     kernel = _function_of(chain[0])
     return refused(getattr(kernel, "__name__", "the kernel"), message, location)
+
+
+def unreadable(kernel: Any, error: BaseException) -> PassError:
+    """The error of a kernel that names what Triton cannot take, with the line that names it."""
+    code = kernel.fn.__code__
+    location = _chained(_place(function, node) for function, node in triton_private.names_looked_up(error))
+    return refused(kernel.__name__, str(error), location or Location(code.co_filename, code.co_firstlineno))
+
+
+def _chained(places: Iterable[Location | None]) -> Location | None:
+    """Those in the user's files as one, of which the outermost come first and each calls the next."""
+    location: Location | None = None
+    for place in places:
+        if place and is_user_file(place.file):
+            location = Location(place.file, place.line, place.column, location)
+    return location
 
 
 def refused(name: str, message: str, location: Location | None, diagnostics: tuple[Diagnostic, ...] = ()) -> PassError:
@@ -120,7 +132,9 @@ def refused(name: str, message: str, location: Location | None, diagnostics: tup
         source = linecache.getline(location.file, location.line).rstrip()
         text += f"\n  at {location}\n    {source.strip()}" if source else f"\n  at {location}"
     diagnostics = diagnostics or (Diagnostic("error", message, location),)
-    return PassError(text, tool="triton", pass_name="ast-to-ttir", diagnostics=diagnostics)
+    error = PassError(text, tool="triton", pass_name="ast-to-ttir", diagnostics=diagnostics)
+    error.kernel = name
+    return error
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -158,10 +172,9 @@ def _function_of(error: Any) -> Any:
     return None
 
 
-def _place(error: Any) -> Location | None:
-    """Where in its file the node is that an error is about."""
-    function = _function_of(error)
-    line = getattr(error.node, "lineno", None)
+def _place(function: Any, node: Any) -> Location | None:
+    """Where in its file a node of a JIT function is."""
+    line = getattr(node, "lineno", None)
     if function is None or line is None:
         return None
-    return Location(function.file_name, function.def_file_line_number + line - 1, error.node.col_offset + 1)
+    return Location(function.file_name, function.def_file_line_number + line - 1, node.col_offset + 1)

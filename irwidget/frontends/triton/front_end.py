@@ -49,11 +49,11 @@ def ttir(
             lambda: _outcome(special), seconds=seconds, memory=memory or processes.memory_limit(), cuda=False
         )
     except forked.Died as death:
-        raise _ended(f"Triton's front end crashed on {name}: the process {death}", launched) from None
+        raise _ended(name, f"crashed on {name}: the process {death}", launched) from None
     except forked.TimedOut:
-        raise _ended(f"Triton's front end timed out on {name} (after {seconds:.3g} s)", launched) from None
+        raise _ended(name, f"timed out on {name} (after {seconds:.3g} s)", launched) from None
     except MemoryError:
-        raise _ended(f"Triton's front end ran out of memory on {name}", launched) from None
+        raise _ended(name, f"ran out of memory on {name}", launched) from None
     if outcome.printed:
         sys.stdout.write(outcome.printed)
     if outcome.raised:
@@ -61,11 +61,14 @@ def ttir(
     return outcome.text
 
 
-def _ended(message: str, launched: Location | None) -> ToolError:
+def _ended(name: str, how: str, launched: Location | None) -> ToolError:
+    message = f"Triton's front end {how}"
     if launched:
         source = linecache.getline(launched.file, launched.line).strip()
         message += f"\n  launched at {launched}" + (f"\n    {source}" if source else "")
-    return ToolError(message, tool=_TOOL, pass_name=_PASS)
+    error = ToolError(message, tool=_TOOL, pass_name=_PASS)
+    error.kernel = name
+    return error
 
 
 def _outcome(special: Specialization) -> _Outcome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -10,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from irwidget.errors import UsageError
-from irwidget.frontends.triton import device, failures, gpu, measuring
+from irwidget.errors import IRWidgetError, UsageError
+from irwidget.frontends.triton import device, failures, gpu, grids, measuring
 from irwidget.frontends.triton.captured import CapturedKernel
 from irwidget.frontends.triton.executing import execute
 from irwidget.frontends.triton.kernels import kernels
@@ -28,7 +27,7 @@ from irwidget.toolchain import triton_private, triton_settings
 from irwidget.toolchain.locations import is_user_file
 from irwidget.toolchain.triton_archs import DEFAULT, Arch, find
 from irwidget.toolchain.triton_state import require
-from irwidget.trace import Diagnostic, Location
+from irwidget.trace import Diagnostic, Location, Severity
 
 
 class Launches(list[Launch]):
@@ -64,6 +63,8 @@ class Launches(list[Launch]):
         """What was left out: configurations that do not compile, code after a value was needed."""
         self.failed = False
         """Whether the cell ended with an error of the user's own, which IPython has shown."""
+        self.problem: IRWidgetError | None = None
+        """What ended the cell, which we tell better than IPython."""
         self.config = ""
         """The autotuner's configuration that is being launched."""
         self.tuning = 0
@@ -112,7 +113,7 @@ class Launches(list[Launch]):
         named = dict(zip(kernel.arg_names, args, strict=False)) | dict(kwargs)
         bound = {name: named.get(name, value) for name, value in special.bound.items()}
         shape: Any = grid(bound) if callable(grid) else grid
-        self._grid = _dimensions(kernel, shape)
+        self._grid = self._on(kernel, shape)
         if special.key not in self._seen:
             launch = Launch(
                 kernel,
@@ -136,8 +137,15 @@ class Launches(list[Launch]):
 
     def again(self, captured: CapturedKernel, grid: Any, *args: Any, **kwargs: Any) -> None:
         """A launch of what another one has returned: `kernel[grid](*args)`."""
-        self._grid = _dimensions(captured.launch.kernel, grid)
+        self._grid = self._on(captured.launch.kernel, grid)
         self.do(captured, captured.launch.kernel, args, kwargs)
+
+    def _on(self, kernel: Any, grid: Any) -> tuple[int, ...] | None:
+        """The grid that Triton launches, and a note where that does not run. Raises UsageError for what is none."""
+        sizes = grids.dimensions(kernel, grid)
+        if sizes and (said := grids.trouble(self.arch, sizes)):
+            self.remark(f"{kernel.__name__} is launched on {sizes}: {said}", "warning")
+        return sizes and sizes[:3]
 
     def do(self, captured: CapturedKernel, kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """What was noted last happens: now where tensors have values, when they are read where they have none."""
@@ -185,10 +193,10 @@ class Launches(list[Launch]):
                 self[first:first] = [replace(launch, tuning=self.tuning) for launch in again]
             self.tuning, self.config, self.later, self.trying = 0, "", False, False
 
-    def remark(self, message: str) -> None:
+    def remark(self, message: str, severity: Severity = "remark") -> None:
         """Note, once, what was left out of the cell."""
         if message not in [one.message for one in self.diagnostics]:
-            self.diagnostics.append(Diagnostic("remark", message, _calling_line()))
+            self.diagnostics.append(Diagnostic(severity, message, _calling_line()))
 
     def choose(self, first: int, configs: list[Any], best: Any) -> None:
         """Name the configurations of the launches from `first` on; a GPU found `best` to be the best."""
@@ -197,16 +205,6 @@ class Launches(list[Launch]):
             config = next((c for c in configs if c.all_kwargs().items() <= given.items()), None)
             if config is not None:
                 self[i] = replace(self[i], config=_named(config), chosen=config == best)
-
-
-def _dimensions(kernel: Any, grid: Any) -> tuple[int, ...] | None:
-    """The grid as numbers. Raises UsageError for what is none."""
-    if not grid:
-        return None
-    try:
-        return tuple(operator.index(n) for n in grid)
-    except (TypeError, ValueError):
-        raise UsageError(f"{kernel.__name__} is launched on {grid!r}, which is no grid: one to three sizes") from None
 
 
 def _calling_line() -> Location | None:
@@ -311,8 +309,8 @@ def run_cell(
     """The launches of a notebook cell, run by IPython; see `recording`.
 
     The user's own errors are shown by IPython, and noted in `Launches.failed`; those that we
-    can tell better (a kernel that does not compile, a value that is not there) are not shown but raised,
-    and so is an interrupt: what was launched before it is not what the user still wants.
+    can tell better (a kernel that does not compile, a value that is not there) are not shown but noted in
+    `Launches.problem`. An interrupt is raised: what was launched before it is not what the user still wants.
     """
     show = shell.showtraceback
 
@@ -321,13 +319,19 @@ def run_cell(
         if error is None or not failures.is_explained(error):
             show(*args, **kwargs)
 
-    with recording(arch, seconds=seconds, memory=memory, values=values, interpret=interpret) as launches:
-        with replaced(shell, "showtraceback", show_their_own):
-            ran = shell.run_cell(source, store_history=False)
-        launches.failed = not ran.success
-        if ran.error_in_exec is not None and failures.is_explained(ran.error_in_exec):
-            launches.failed = False
-            raise ran.error_in_exec
+    launches: Launches | None = None
+    try:
+        with recording(arch, seconds=seconds, memory=memory, values=values, interpret=interpret) as launches:
+            with replaced(shell, "showtraceback", show_their_own):
+                ran = shell.run_cell(source, store_history=False)
+            launches.failed = not ran.success
+            if ran.error_in_exec is not None and failures.is_explained(ran.error_in_exec):
+                launches.failed = False
+                raise ran.error_in_exec
+    except IRWidgetError as error:
+        if launches is None:
+            raise
+        launches.problem = error
     return launches
 
 

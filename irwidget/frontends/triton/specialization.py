@@ -14,7 +14,6 @@ from irwidget.frontends.triton.stand_ins import Pointer, TypeName
 from irwidget.toolchain import triton_private, triton_settings
 from irwidget.toolchain.triton_archs import Arch
 from irwidget.toolchain.triton_settings import Settings
-from irwidget.trace import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +50,14 @@ class Specialization:
     @property
     def key(self) -> str:
         """Equal for launches that Triton compiles once. Raises PassError when it cannot read what the kernel names."""
-        from irwidget.frontends.triton.failures import refused
+        from irwidget.frontends.triton.failures import unreadable
         from irwidget.frontends.triton.scopes import as_it_is
 
         try:
             with as_it_is():  # Triton copies the globals that the kernel names
                 source = self.kernel.cache_key
         except Exception as error:
-            code = self.kernel.fn.__code__
-            raise refused(self.kernel.__name__, str(error), Location(code.co_filename, code.co_firstlineno)) from error
+            raise unreadable(self.kernel, error) from error
         parts = (self.signature, self.constants, self.attributes, self.options, self.settings)
         return repr((source, self.arch.name, *map(str, parts)))
 
