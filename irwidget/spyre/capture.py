@@ -358,7 +358,6 @@ def _drop_unused(captured: CapturedGraph) -> CapturedGraph:
 def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.GraphModule:
     """The graph over the device's operators: our decompositions applied, views explicit."""
     graph = fuse_attention(captured.graph)
-    _note_filled_clones(graph)
     mode = _fake_mode(captured)
     interpreter = _Stepper(graph)
     interpreter.extra_traceback = False
@@ -384,16 +383,6 @@ def decompose(captured: CapturedGraph, options: SpyreSwitches) -> torch.fx.Graph
         node.name = node.target = captured.inputs[i].name
     made.recompile()
     return made
-
-
-def _note_filled_clones(graph: torch.fx.GraphModule) -> None:
-    """Note on every copy into a clone that nobody else reads, and that is returned, that it is one."""
-    for node in graph.graph.nodes:
-        if str(node.target) == "aten.copy.default":
-            into: Any = node.args[0]
-            alone = str(into.target) == "aten.clone.default" and len(into.users) == 1
-            if alone and all(user.op == "output" for user in node.users):
-                node.meta["custom"] = {**(node.meta.get("custom") or {}), "into_clone": True}
 
 
 class _Stepper(torch.fx.Interpreter):

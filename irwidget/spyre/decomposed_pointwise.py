@@ -11,6 +11,7 @@ import torch.fx.traceback as fx_traceback
 from irwidget.errors import UnsupportedError
 from irwidget.spyre.customops import ops
 from irwidget.spyre.decomposed import new_table
+from irwidget.spyre.formats import cast_op, dtype_name
 from irwidget.spyre.hardware import FP16_MAX
 
 Tensor = torch.Tensor
@@ -185,13 +186,12 @@ def _cat(tensors: list[Tensor], dim: int = 0) -> Any:
 
 @decomposes("copy")
 def _copy(into: Tensor, x: Tensor, non_blocking: bool = False) -> Tensor:
-    """What a write leaves: the values in its place, laid out as they were; a returned clone is filled by the host."""
-    if (fx_traceback.current_meta.get("custom") or {}).get("into_clone"):
-        return ops().copy_via_cpu(x.expand(into.shape), into.dtype)
+    """What a write leaves: the values in its place, laid out as they were. A copy casts by itself what it can."""
     if x.dtype == into.dtype and x.shape == into.shape and x.stride() == into.stride():
         with fx_traceback.annotate({"in_place": True}):
             return x.clone()
-    return ops().copied((x if x.dtype == into.dtype else x.to(into.dtype)).expand(into.shape))
+    direct = x.dtype == into.dtype or cast_op(dtype_name(x.dtype), dtype_name(into.dtype)) == "identity"
+    return ops().copied((x if direct else x.to(into.dtype)).expand(into.shape), into.dtype)
 
 
 @decomposes("square")

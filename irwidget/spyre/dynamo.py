@@ -77,7 +77,10 @@ class _Graph:
         key = tuple((tuple(a.shape), a.dtype) if isinstance(a, torch.Tensor) else a for a in args)
         if key not in self.made:
             specs = [_spec(a, i in self.weights) for i, a in enumerate(args)]
-            self.made[key] = compile(Replayed(self.module), specs, name=f"graph{len(_programs)}", **self.options)
+            with (
+                private_torch.disable_current_modes()
+            ):  # AOTAutograd's, of fake tensors: constants of the graph have values
+                self.made[key] = compile(Replayed(self.module), specs, name=f"graph{len(_programs)}", **self.options)
             _programs.append(self.made[key])
         return self.made[key]
 

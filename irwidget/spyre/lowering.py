@@ -447,7 +447,9 @@ class _Lowering(LoopBuilder):
     def _lower_copied(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))
         size = tuple(node.meta["val"].shape)
-        self.emit(node, "pointwise", "copy", ranges_of(size), [self.read(x, size)], aten="copy")
+        dtype = dtype_name(node.meta["val"].dtype)
+        func, rule = ("copy", "") if dtype == x.view.dtype else ("identity", cast_rule(x.view.dtype, dtype))
+        self.emit(node, "pointwise", func, ranges_of(size), [self.read(x, size)], aten="copy", rule=rule)
 
     def _lower_index(self, node: Node) -> None:
         x = self.operand(node_of(node.args[0]))

@@ -399,17 +399,41 @@ class Net(nn.Module):
         return self.last(torch.erf(self.norm(self.first(x)))).softmax(-1)
 
 
-def test_gradients_are_those_of_eager():
+class Trained(Net):
+    """With what training changes beside its weights: running means, a counter, a mask that is written."""
+
+    def __init__(self):
+        super().__init__()
+        self.batch = nn.BatchNorm1d(64)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("mask", torch.ones(8, 64))
+
+    def forward(self, x):
+        self.steps += 1
+        self.mask[2:4] = 0.0  # a constant of the graph
+        return super().forward(self.batch(x) * self.mask)
+
+
+def batch_normed():
+    return nn.Sequential(nn.BatchNorm1d(64), nn.Linear(64, 64))
+
+
+@pytest.mark.parametrize(("make", "dtype", "off"), [(Trained, None, 1e-4), (batch_normed, torch.bfloat16, 2e-2)])
+def test_training_gives_the_gradients_and_buffers_of_eager(make, dtype, off):
     torch.manual_seed(0)
-    mine, eager = Net(), Net()
+    mine, eager = make(), make()
     eager.load_state_dict(mine.state_dict())
     x = half(8, 64).float()
     before = len(spyre.programs())
     for net in (torch.compile(mine, backend="irwidget_spyre"), eager):
-        (net(x) * torch.arange(64.0)).sum().backward()
+        with torch.autocast("cpu", dtype, enabled=dtype is not None):
+            made = net(x)
+        (made * torch.arange(512.0).sin().view(8, 64)).sum().backward()
     assert len(spyre.programs()) - before == 2
-    for a, b in zip(mine.parameters(), eager.parameters(), strict=True):
-        torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-4)
+    pairs = [(a.grad, b.grad) for a, b in zip(mine.parameters(), eager.parameters(), strict=True)]
+    for a, b in pairs + list(zip(mine.buffers(), eager.buffers(), strict=True)):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=off * b.abs().max().item())
 
 
 def test_a_model_without_values_is_compiled_and_gives_none():
