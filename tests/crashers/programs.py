@@ -362,6 +362,7 @@ model(
     Of(lambda x: functools.reduce(lambda y, i: y + i, range(100), x)),
     ones(2),
     fits=True,
+    timeout=30.0,
 )
 
 # --- options
