@@ -106,9 +106,8 @@ def _llvm(banner: llvm.LLVMBanner, data: bytes, start: int, stop: int, *, last: 
         yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, AS_DIFFERENCE)
         yield Said(start, stop)
         return
-    if not data[:length].strip() and (
-        not last or data[length:].strip()
-    ):  # "Printing <null> Function": a pass on the call graph, where it leads outside
+    # "Printing <null> Function" follows: a pass on the call graph, where that leads outside.
+    if not data[:length].strip() and (not last or data[length:].strip()):
         yield PrintedDump(banner.name, start, start, "same", "llvm", banner.scope, NO_TEXT)
         yield from _rest(data, start, start, stop, last=last)
         return
