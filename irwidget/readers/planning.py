@@ -21,6 +21,18 @@ _TIMES = 4
 _LOOKED = 1 << 23
 """Letters of modules that are gone through for where parts belong, or so many times the log:"""
 _AGAIN = 8
+_NO_ROOM = (
+    "functions are shown by themselves: put back into their module they would be many times the log. A dump of the "
+    "module after them differs by what they did, too"
+)
+_APART = (
+    "there are loops that are shown by themselves, as their log has them: the next text of their function differs by "
+    "what passes on them did, too (-print-module-scope has all of it)"
+)
+_INLINED = (
+    "a function that was inlined wherever it was called may be shown as it was printed last, up to the next dump of "
+    "the module: the log has only what it was inlined into (-print-module-scope has all of it)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +99,8 @@ class _Planner:
         """For each language the last stage that shows a module."""
         self._room = max(_ROOM, _TIMES * log.size)
         self._modules = _Modules(log)
-        self._left = -1
-        """The first stage that there was no room for."""
-        self._apart = -1
-        """The first loop that was not put back."""
-        self._inlined = -1
-        """The first function of LLVM that was put back after other functions were inlined into it."""
+        self._first: dict[str, int] = {}
+        """The first stages of which these are to be said: what there was no room for, loops apart, inlining."""
 
     def take(self, stage: LoggedStage) -> None:
         """Plan the next stage."""
@@ -110,11 +118,14 @@ class _Planner:
             self._room -= self._modules.size
             self._modules.put(target, piece)
             inlines = language == "llvm" and "Inliner" in stage.name and self._modules.several(language)
-            self._inlined = number if inlines and self._inlined < 0 else self._inlined
+            if inlines:
+                self._first.setdefault(_INLINED, number)
             self.made.append(TextPlan(stage, shared_scope(anchor=str(target)), base, target, language))
         else:
-            self._left = number if base >= 0 and not fits and not piece.whole and self._left < 0 else self._left
-            self._apart = number if piece.printed.scope.loop and self._apart < 0 else self._apart
+            if base >= 0 and not fits and not piece.whole:
+                self._first.setdefault(_NO_ROOM, number)
+            if piece.printed.scope.loop:
+                self._first.setdefault(_APART, number)
             self.made.append(TextPlan(stage, stage.scope, language=language))
         module = target is None and stage.scope.whole
         self.unknown.take(piece.printed.scope, module=module, apart=target is None)
@@ -135,43 +146,8 @@ class _Planner:
 
     def remarks(self) -> list[Diagnostic]:
         """What to know of all of it."""
-        found: list[Diagnostic] = []
-        if self._left >= 0:
-            found.append(_told_of_room(self.made, self._left))
-        if self._apart >= 0:
-            found.append(_told_of_loops(self.made, self._apart))
-        if self._inlined >= 0:
-            found.append(_told_of_inlining(self.made, self._inlined))
-        return found
-
-
-def _told_of_room(plans: Sequence[TextPlan], left: int) -> Diagnostic:
-    """What to know of functions that were not put back for want of room."""
-    return Diagnostic(
-        "remark",
-        f"From dump {left}, {plans[left].stage.name}, on, functions are shown by themselves: put back into their "
-        "module they would be many times the log. A dump of the module after them differs by what they did, too",
-    )
-
-
-def _told_of_loops(plans: Sequence[TextPlan], first: int) -> Diagnostic:
-    """What to know of loops that were not put back."""
-    return Diagnostic(
-        "remark",
-        f"From dump {first}, {plans[first].stage.name}, on, there are loops that are shown by themselves, as their log "
-        "has them: the next text of their function differs by what passes on them did, too (-print-module-scope has "
-        "all of it)",
-    )
-
-
-def _told_of_inlining(plans: Sequence[TextPlan], first: int) -> Diagnostic:
-    """What to know of functions that were inlined everywhere."""
-    return Diagnostic(
-        "remark",
-        f"From dump {first}, {plans[first].stage.name}, on, a function that was inlined wherever it was called may be "
-        "shown as it was printed last, up to the next dump of the module: the log has only what it was inlined into "
-        "(-print-module-scope has all of it)",
-    )
+        said = [(self._first[what], what) for what in (_NO_ROOM, _APART, _INLINED) if what in self._first]
+        return [Diagnostic("remark", f"From dump {at}, {self.made[at].stage.name}, on, {what}") for at, what in said]
 
 
 class _Modules:
