@@ -231,13 +231,24 @@ def _slices(core: int, order: Sequence[str], sizes: Mapping[str, int], splits: M
 # -- addresses -----------------------------------------------------------------------------------
 
 
-def start_address(made: SuperDscPlan, tensor: LabeledTensor, core: int, iteration: Sequence[int] = ()) -> int:
-    """Where a core's slice of a tensor begins, in bytes; the scratchpad has the same address on every core."""
-    return start_addresses(made, tensor, (core,), iteration)[0]
+def start_address(
+    made: SuperDscPlan, tensor: LabeledTensor, core: int, iteration: Sequence[int] = (), *, gathered: bool = True
+) -> int:
+    """Where a core's slice of a tensor begins, in bytes; the scratchpad has the same address on every core.
+
+    Upstream slices a gathered dim by the index tensor's split, although the index says where to read; without
+    `gathered`, it is where what the core may read begins.
+    """
+    return start_addresses(made, tensor, (core,), iteration, gathered=gathered)[0]
 
 
 def start_addresses(
-    made: SuperDscPlan, tensor: LabeledTensor, cores: Iterable[int], iteration: Sequence[int] = ()
+    made: SuperDscPlan,
+    tensor: LabeledTensor,
+    cores: Iterable[int],
+    iteration: Sequence[int] = (),
+    *,
+    gathered: bool = True,
 ) -> list[int]:
     """The same of several cores."""
     arg = tensor.arg
@@ -248,8 +259,7 @@ def start_addresses(
     for i, coordinate in enumerate(arg.device_coordinates[:-1]):
         inner = prod(size[i + 1 :])
         offset += coordinate.offset * inner
-        if coordinate.indirect:
-            # Upstream slices the gathered dim by the index tensor's split, although the index says where to read.
+        if coordinate.indirect and gathered:
             for label in _index_dims(made.spec, coordinate.indirect, made.labels):
                 steps.append((label, size[i] * inner // made.splits[label]))
         for v in coordinate.variables:

@@ -159,7 +159,7 @@ def _tiles(buffer: Buffer, op: Op, plan: SuperDscPlan, tensor: LabeledTensor, in
         spans = ranges(plan.spec, plan, core)
         if spans is None:
             continue
-        address = start_address(plan, tensor, core) - arg.allocation[1]
+        address = start_address(plan, tensor, core, gathered=False) - arg.allocation[1]
         key = (address, *(span for v, span in spans.items() if v in used))
         if key not in made:
             box = host_box(buffer, index, _variables(plan.spec, op, spans))

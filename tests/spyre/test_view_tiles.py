@@ -128,3 +128,19 @@ def test_a_llama_block_has_a_tile_for_every_operand():
         for tensor in tiled.tensors:
             size = program.graph.buffers[tensor.arg.name].size
             assert all(0 <= a <= b < n for t in tensor.tiles for (a, b), n in zip(t.box, size, strict=True))
+
+
+def test_a_core_may_read_any_row_of_what_it_gathers_from_and_nothing_beside_it():
+    """The rows' start that upstream gives each core, by its share of the index, is not where it reads."""
+    table, index = torch.randn(1000, 256).half(), torch.randint(0, 1000, (128,))
+    program = compile(lambda t, i: t[i], [table, index], cores=32)
+    ((_, tiled),) = program.tiled
+    (tensor,) = (one for one in tiled.tensors if one.arg.device_size == (4, 1000, 64))
+    base = tensor.arg.allocation[1]
+    found = [(tile.box, tile.cores, pieces(tile, tile.address - base)) for tile in tensor.tiles]
+    assert found == [
+        (((0, 999), (64 * i, 64 * i + 63)), tuple(range(4 * i, 4 * i + 4)), {*range(128000 * i, 128000 * (i + 1), 128)})
+        for i in range(4)
+    ]
+    starts = [start_address(tiled.plan, tiled.plan.tensors[tiled.tensors.index(tensor)], core) for core in range(2)]
+    assert starts == [base, base + 32000]

@@ -22,7 +22,7 @@ def tiles(
     used = {v for coordinate in arg.device_coordinates for v in coordinate.variables}
     found: dict[tuple[object, ...], TensorTile] = {}
     cores = range(plan.cores)
-    at = addresses or dict(zip(cores, start_addresses(plan, tensor, cores), strict=True))
+    at = addresses or dict(zip(cores, start_addresses(plan, tensor, cores, gathered=False), strict=True))
     for core in cores:
         spans = ranges(plan.spec, plan, core)
         if spans is None:
