@@ -148,7 +148,7 @@ class Writer:
 
     def add(self, wanted: Iterable[Place] | None = None) -> bool:
         """Add a chunk with the dumps that are wanted, or as many as a chunk takes; False when none is ready."""
-        asked = self._waiting if wanted is None else [place for place in wanted if place in self._waiting]
+        asked = self._waiting if wanted is None else [at for at in dict.fromkeys(wanted) if at in self._waiting]
         return self._put(self._ready(asked, CHUNK if wanted is None else None))
 
     def _ready(self, asked: Iterable[Place], most: int | None) -> Iterator[tuple[Place, Content]]:

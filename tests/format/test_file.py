@@ -119,7 +119,7 @@ def test_a_view_gets_the_attachments_that_fit_and_names_the_others(monkeypatch):
 def test_who_writes_a_file_is_told_of_every_byte():
     heard: list[bytes] = []
     packer = Packer([traces.whole()], heard.append)
-    packer.add({(0, 3)})
+    packer.add([(0, 3), (0, 3)])  # both sides of a view that opens on one dump
     assert b"".join(heard) == packer.data
     packer.finish()
     assert b"".join(heard) == packer.data
