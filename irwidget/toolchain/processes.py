@@ -98,11 +98,13 @@ if hasattr(os, "register_at_fork"):
 def die_with_parent(lifeline: int) -> None:
     """Ask the system for SIGIO, which ends the process, when the parent's end of a pipe closes.
 
-    A thread could not watch for it: MLIR's passes hold Python's lock.
+    The programs that a leader of a session has started get it, too. A thread could not watch for it: MLIR's passes hold
+    Python's lock.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    leads = os.getpgrp() == os.getpid()
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid() if leads else os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
     with contextlib.suppress(BlockingIOError):
         if os.read(lifeline, 1) == b"":

@@ -46,6 +46,22 @@ def test_a_users_tool_is_another_pythons_to_run(tmp_path):
     assert low.text.splitlines()[0] == f"// {os.environ.get('PYTHONPATH', '')}"
 
 
+def test_a_users_tool_does_not_outlive_a_kernel_that_is_killed(tmp_path):
+    (tmp_path / "tool").write_text("#!/bin/sh\necho $$ > pid.new && mv pid.new pid\nsleep 600\n")
+    (tmp_path / "tool").chmod(0o755)
+    text = "func.func @f() {\\n  return\\n}\\n"
+    program = f"import irwidget; irwidget.lower('{text}', to='raw_ir', pipeline='user-tool {tmp_path / 'tool'}')"
+    kernel = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
+    while not (tmp_path / "pid").exists():
+        assert kernel.poll() is None
+        time.sleep(0.05)
+    tool = psutil.Process(int((tmp_path / "pid").read_text()))
+    left = [tool, *tool.children()]
+    kernel.kill()
+    kernel.wait()
+    assert not psutil.wait_procs(left, timeout=60)[1]
+
+
 def test_an_interrupt_while_the_worker_starts_leaves_no_process():
     def children() -> list[psutil.Process]:
         client.shutdown()
