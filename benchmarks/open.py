@@ -49,9 +49,9 @@ def opened(path: str) -> dict[str, float]:
     """Our side."""
     import irwidget
     from irwidget.views.offline import page
-    from irwidget.views.packing import Packer, opening, pack
+    from irwidget.views.packing import Packer, opening
 
-    pack([low.trace for low in irwidget.open("module {\n}\n")])  # what each side loads once, for any log
+    page([low.trace for low in irwidget.open("module {\n}\n")])  # what each side loads once, for any log
     base, began = peak(), time.perf_counter()
     found = irwidget.open(path)
     said = {"dumps": float(sum(len(low.dumps) for low in found)), "lowerings": float(len(found))}
