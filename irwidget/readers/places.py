@@ -1,10 +1,11 @@
-"""The user's lines that texts of IR name: MLIR's `loc(...)`, HLO's metadata."""
+"""The user's lines that texts of IR name: MLIR's `loc(...)`, HLO's metadata, debug information."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from irwidget.toolchain import locations
+from irwidget.toolchain import debug_lines, locations
 from irwidget.trace import Location
 
 _TOO_LONG = 50_000
@@ -23,9 +24,9 @@ def placed(language: str, text: str) -> tuple[str, tuple[Location | None, ...]]:
             return locations.strip(text)
         except (RecursionError, ValueError):  # aliases that name one another, numbers of thousands of digits
             return text, ()
-    if language == "hlo" and "metadata={" in text:
-        return text, _hlo(text)
-    return text, ()
+    sign, found = _NAMED.get(language, ("", None))
+    places = found(text) if found and sign in text else ()
+    return text, places if any(places) else ()
 
 
 def _hlo(text: str) -> tuple[Location | None, ...]:
@@ -43,7 +44,7 @@ def _hlo(text: str) -> tuple[Location | None, ...]:
             table = None
         metadata = _METADATA.search(line) if len(line) < _TOO_LONG else None
         found.append(_of_metadata(metadata[1], frames) if metadata else None)
-    return tuple(found) if any(found) else ()
+    return tuple(found)
 
 
 def _of_metadata(words: str, frames: _Frames) -> Location | None:
@@ -110,3 +111,12 @@ class _Frames:
         caller = fields.get("parent_frame_id", 0) - 1  # it is counted from 1, with 1 for none
         shown = file if file and locations.is_user_file(file) else ""
         return shown, place.get("line", 0), place.get("column", 0), caller
+
+
+_NAMED: dict[str, tuple[str, Callable[[str], tuple[Location | None, ...]]]] = {
+    "hlo": ("metadata={", _hlo),
+    "llvm": ("!DILocation(", debug_lines.llvm),
+    "mir": ("debug-location ", debug_lines.machine),
+    **dict.fromkeys(("ptx", "amdgcn", "x86asm"), (".loc", debug_lines.assembly)),
+}
+"""For each language what a text has that names lines, and what reads them."""

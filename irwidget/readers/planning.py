@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,11 @@ _INLINED = (
     "a function that was inlined wherever it was called may be shown as it was printed last, up to the next dump of "
     "the module: the log has only what it was inlined into (-print-module-scope has all of it)"
 )
+_NUMBERS = (
+    "numbers of metadata and attributes (!3, #5) are those that LLVM had when it printed a function; below it they are "
+    "explained as the module printed last has them (-print-module-scope has all of it)"
+)
+_NUMBERED = re.compile(r"[!#]\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,7 @@ class _Planner:
     """Plans stage by stage."""
 
     def __init__(self, log: Log) -> None:
+        self._log = log
         self.made: list[TextPlan] = []
         self.left_out: list[int] = []
         """The stages whose text is not in the log."""
@@ -100,7 +107,7 @@ class _Planner:
         self._room = max(_ROOM, _TIMES * log.size)
         self._modules = _Modules(log)
         self._first: dict[str, int] = {}
-        """The first stages of which these are to be said: what there was no room for, loops apart, inlining."""
+        """The first stages of which these are to be said: no room, loops apart, inlining, numbers."""
 
     def take(self, stage: LoggedStage) -> None:
         """Plan the next stage."""
@@ -117,9 +124,8 @@ class _Planner:
         if target is not None:
             self._room -= self._modules.size
             self._modules.put(target, piece)
-            inlines = language == "llvm" and "Inliner" in stage.name and self._modules.several(language)
-            if inlines:
-                self._first.setdefault(_INLINED, number)
+            if language == "llvm":
+                self._note_llvm(stage, number)
             self.made.append(TextPlan(stage, shared_scope(anchor=str(target)), base, target, language))
         else:
             if base >= 0 and not fits and not piece.whole:
@@ -134,6 +140,13 @@ class _Planner:
             if module:
                 self._modules.take(piece)
 
+    def _note_llvm(self, stage: LoggedStage, number: int) -> None:
+        """Note what is to be said of a function that is put back."""
+        if "Inliner" in stage.name and self._modules.several("llvm"):
+            self._first.setdefault(_INLINED, number)
+        if _NUMBERS not in self._first and _NUMBERED.search(own(self._log, stage.piece).text):
+            self._first[_NUMBERS] = number
+
     def _take_unchanged(self, stage: LoggedStage) -> None:
         """Nothing changed: of what shows the module that is the module as it is by now, whatever was put into it."""
         same = self.made[stage.like]
@@ -146,7 +159,7 @@ class _Planner:
 
     def remarks(self) -> list[Diagnostic]:
         """What to know of all of it."""
-        said = [(self._first[what], what) for what in (_NO_ROOM, _APART, _INLINED) if what in self._first]
+        said = [(self._first[what], what) for what in (_NO_ROOM, _APART, _INLINED, _NUMBERS) if what in self._first]
         return [Diagnostic("remark", f"From dump {at}, {self.made[at].stage.name}, on, {what}") for at, what in said]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from irwidget.toolchain import events, gpu_libraries, llvm_state, mlir, scratch, triton_lines
+from irwidget.toolchain import debug_lines, events, gpu_libraries, llvm_state, mlir, scratch
 from irwidget.toolchain.gpu_kernels import Kernels, on_each, show_all
 from irwidget.toolchain.tool import Pass, Run, State, StepFailed, TextState, refuse
 from irwidget.trace import Content, Step
@@ -44,7 +44,7 @@ def ptxas(run: Run, state: State, step: Step) -> Iterator[Pass]:
         run.attachments[f"{kernel or 'kernel'}.cubin"] = cubin
         if used := re.search(r"Used (\d+) registers", said):
             run.facts[f"registers {kernel}".strip()] = int(used[1])
-        text, places = triton_lines.sass(listing)
+        text, places = debug_lines.sass(listing)
         return TextState("sass", text, Content(text, True, llvm_state.places(before, places)))
 
     try:

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from irwidget.toolchain import llvm, llvm_debug, processes
+from irwidget.toolchain import debug_lines, llvm, llvm_debug, processes
 from irwidget.trace import WHOLE, Location, Scope
 
 
@@ -47,7 +47,7 @@ _UNSEEN = re.compile(r"Pass (.+) invalidated|Deleted After (.+) on .+")
 _WRAPPER = re.compile(r".*(?:PassManager|Adaptor)\b.*")
 _LOOP = re.compile(r"(?:loop )?(%.*) in function (.*)")
 _MACHINE_TEXT = re.compile(r"^# Machine code for function", re.M)
-_PLACE = re.compile(r",? !dbg !\d+|,? debug-location !\d+| *; ([^;\n]*):(\d+)(?::\d+)?(?: @\[.*\])?$")
+_PLACE = re.compile(rf",? !dbg !\d+|,? debug-location !\d+|{debug_lines.COMMENT.pattern}")
 _FUNCTION = re.compile(r'define [^@]*@("[^"]*"|[\w.$-]+)')
 _DEFINITION = re.compile(r"\s*(%[\w.$-]+) = ")
 _JOINED = 4
@@ -120,9 +120,7 @@ def _placed(printed: str, named: Named) -> tuple[str, llvm_debug.Lines]:
             name = match[1]
             places[i] = named.get((function, name)) or named.get((function, name.partition(".")[0]))  # copies: %i7.1
         if "!" in line or ":" in line:
-            for place in _PLACE.finditer(line):
-                if place[2] and int(place[2]):
-                    places[i] = Location(place[1], int(place[2]))
+            places[i] = debug_lines.machine_line(line) or places[i]
             lines[i] = _PLACE.sub("", line)
     return "\n".join(lines) + "\n", tuple(places)
 
@@ -133,7 +131,7 @@ def run(tool: str, arguments: str, text: str) -> tuple[list[Changed], str]:
     if tool == "opt":  # llc prints places by itself
         text, lines = llvm_debug.llvm(text)
         function = ""
-        for line, place in zip(text.splitlines(), lines, strict=True):
+        for line, place in zip(text.removesuffix("\n").split("\n"), lines, strict=True):
             function = found[1] if (found := _FUNCTION.match(line)) else function
             if place and (match := _DEFINITION.match(line)):
                 places[function, match[1]] = place

@@ -19,12 +19,12 @@ from typing import Any
 
 from irwidget.errors import ToolError, UsageError, near
 from irwidget.toolchain import (
+    debug_lines,
     events,
     scratch,
     triton_facts,
     triton_glue,
     triton_inside,
-    triton_lines,
     triton_names,
     triton_private,
     triton_settings,
@@ -317,7 +317,7 @@ def _again(command: list[str]) -> str:
 
 def _unassembled(error: str, said: str, state: TritonState, tool: str, command: str) -> StepFailed:
     """The failure of an assembler, with the user's line for each line of assembly that it names."""
-    places = triton_lines.assembly(state.text)
+    places = debug_lines.assembly(state.text)
     found: list[Diagnostic] = []
     for line, message in triton_glue.assembler_errors(said, state.text):
         place = places[line - 1] if 0 < line <= len(places) else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irwidget.errors import ToolError
-from irwidget.toolchain import scratch, triton_lines, triton_names, triton_private
+from irwidget.toolchain import debug_lines, scratch, triton_names, triton_private
 from irwidget.trace import Content
 
 FILE = "irwidget-input.mlir"
@@ -82,14 +82,14 @@ def content(language: str, raw: str) -> Content:
     """What libtriton or nvdisasm printed, as text to show and a source line per line."""
     match language:
         case "mlir":
-            text, places = triton_lines.mlir(raw)
+            text, places = debug_lines.mlir(raw)
             return Content(text, True, places)
         case "llvm":
-            return Content(raw, True, triton_lines.llvm(raw))
+            return Content(raw, True, debug_lines.llvm(raw))
         case "ptx" | "amdgcn":
-            return Content(raw, True, triton_lines.assembly(raw))
+            return Content(raw, True, debug_lines.assembly(raw))
         case "sass":
-            text, places = triton_lines.sass(raw)
+            text, places = debug_lines.sass(raw)
             return Content(text, True, places)
         case _:
             return Content(raw)

@@ -145,7 +145,8 @@ def test_clang():
     assert {dump.language for dump in low.dumps} == {"llvm", "mir"}
     assert low.text.startswith("# Machine code for function f: ")
     assert not low.failure
-    loops, inlined, unchanged = low.diagnostics  # a rotated loop has other blocks
+    loops, inlined, numbers, unchanged = low.diagnostics  # a rotated loop has other blocks
+    assert "on, numbers of metadata and attributes (!3, #5) are those that LLVM had" in numbers.message
     assert "InlinerPass, on, a function that was inlined wherever it was called" in inlined.message
     assert "LoopRotatePass, on, there are loops that are shown by themselves" in loops.message
     assert unchanged.message.startswith("3 passes that changed nothing are left out")

@@ -19,7 +19,7 @@ import irwidget
 from irwidget.errors import PassError, UsageError
 from irwidget.frontends import triton as frontend
 from irwidget.frontends.triton.specialization import backend_of
-from irwidget.toolchain import client, triton_archs, triton_lines, triton_opt
+from irwidget.toolchain import client, debug_lines, triton_archs, triton_opt
 from irwidget.toolchain.run import Options, Source
 from irwidget.trace import Step
 from tests.triton import kernels
@@ -468,4 +468,4 @@ add.f32 %r4, %r5, %r6;
 .loc 1 50 1
 ret;
 """
-    assert [place.line for place in triton_lines.assembly(text) if place] == [46, 46, 46, 46, 50, 50]
+    assert [place.line for place in debug_lines.assembly(text) if place] == [46, 46, 46, 46, 50, 50]

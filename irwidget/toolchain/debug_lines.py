@@ -1,4 +1,4 @@
-"""Source lines of what Triton's back ends print: LLVM IR, PTX, AMDGCN and SASS.
+"""Source lines that texts name: Triton's MLIR, LLVM IR, machine IR, assembly and SASS.
 
 Each function gives a Location per line of a text. Frames in installed
 packages (`tl.sum` and friends) are dropped in favour of the user's line that called them.
@@ -74,6 +74,18 @@ def mlir(asm: str) -> tuple[str, Lines]:
 _METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DILocation|DISubprogram|DILexicalBlock\w*|DIFile)\((.*)\)$", re.M)
 _FIELD = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|!?([\w.]+))')
 _DBG = re.compile(r"!dbg !(\d+)")
+_DIGITS = 10
+"""Letters that no number of a line or column has."""
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a dump: only newlines count."""
+    return text.removesuffix("\n").split("\n")
+
+
+def _number(said: str) -> int:
+    """A line or column; 0 for what is none."""
+    return int(said) if said.isdecimal() and len(said) < _DIGITS else 0
 
 
 def llvm(text: str) -> Lines:
@@ -95,15 +107,17 @@ def llvm(text: str) -> Lines:
         return ""
 
     def frames(number: str) -> Iterable[Location]:
-        while number in nodes:
+        seen: set[str] = set()
+        while number in nodes and number not in seen:
+            seen.add(number)
             _, fields = nodes[number]
-            line, column = int(fields.get("line", 0)), int(fields.get("column", 0))
-            yield Location(file_of(fields.get("scope", number)), line, column)
+            line, column = (_number(fields.get(name, "")) for name in ("line", "column"))
+            yield Location(file_of(number), line, column)
             number = fields.get("inlinedAt", "")
 
     known: dict[str, Location | None] = {}
     found: list[Location | None] = []
-    for line in text.splitlines():
+    for line in _lines(text):
         match = None if line.startswith("!") else _DBG.search(line)
         if match and match[1] not in known:
             known[match[1]] = _user(list(frames(match[1])))
@@ -111,15 +125,41 @@ def llvm(text: str) -> Lines:
     return tuple(found)
 
 
+COMMENT = re.compile(r" *; ([^;\n]*?):(\d+)(?::(\d+))?((?: @\[.*\])?)(?: line no:\d+)?$")
+"""Where an instruction of LLVM's machine IR is from, behind it: `; a.c:3:5 @[ b.c:9:1 ]`.
+
+Of a variable it says the line besides."""
+
+
+def machine(text: str) -> Lines:
+    """Lines of LLVM's machine IR, as passes print it, by the comments behind its instructions."""
+    return tuple(map(machine_line, _lines(text)))
+
+
+def machine_line(line: str) -> Location | None:
+    """Where one instruction of machine IR is from."""
+    said = COMMENT.search(line) if ":" in line else None
+    if said is None:
+        return None
+    inner = Location(said[1].strip(), _number(said[2]), _number(said[3] or ""))
+    return _user(
+        [inner, *(Location(name, _number(row), _number(column)) for name, row, column in _CALLER.findall(said[4]))]
+    )
+
+
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"((?:[^"\\]|\\.)*)")?')
 _LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(.*)")
 _INLINED = re.compile(r"inlined_at (\d+) (\d+) (\d+)")
 _CALLER = re.compile(r"@\[ (\S+?):(\d+):(\d+)")
-_NO_CODE = re.compile(r"^\s*(?:$|//|;|\.|\$?L?[\w$.]+:)")
+_NO_CODE = re.compile(r"^\s*(?:$|//|;|#|\.|\$?L?[\w$.]+:)")
 
 
 _Position = tuple[str | Any, ...]
 """File, line and column of a `.loc`, as it writes them."""
+
+
+def _place(files: dict[str, str], at: _Position) -> Location:
+    return Location(files.get(at[0], ""), _number(at[1]), _number(at[2]))
 
 
 def _callers(lines: Sequence[str]) -> dict[_Position, _Position]:
@@ -132,11 +172,11 @@ def _callers(lines: Sequence[str]) -> dict[_Position, _Position]:
 
 
 def assembly(text: str) -> Lines:
-    """Lines of PTX or AMDGCN by their `.file` and `.loc` directives; directives and labels have none.
+    """Lines of PTX, AMDGCN or x86 by their `.file` and `.loc` directives; directives and labels have none.
 
     PTX names only the next caller of what is inlined; the caller's own is the one that was last said of its position.
     """
-    lines = text.splitlines()
+    lines = _lines(text)
     callers = _callers(lines)
     files = {m[1]: os.path.join(m[2], m[3]) if m[3] else m[2] for m in map(_FILE.match, lines) if m}
     by_name = {os.path.basename(path): path for path in files.values()}
@@ -144,17 +184,17 @@ def assembly(text: str) -> Lines:
     current: Location | None = None
     for line in lines:
         if match := _LOC.match(line):
-            stack = [Location(files.get(match[1], ""), int(match[2]), int(match[3]))]
+            stack = [_place(files, match.group(1, 2, 3))]
             if inlined := _INLINED.search(match[4]):
                 callers[match.group(1, 2, 3)] = at = inlined.group(1, 2, 3)
                 seen: set[_Position] = set()
                 while at not in seen:
                     seen.add(at)
-                    stack.append(Location(files.get(at[0], ""), int(at[1]), int(at[2])))
+                    stack.append(_place(files, at))
                     at = callers.get(at, at)
             else:
                 stack += [
-                    Location(by_name.get(os.path.basename(name), name), int(row), int(column))
+                    Location(by_name.get(os.path.basename(name), name), _number(row), _number(column))
                     for name, row, column in _CALLER.findall(match[4])
                 ]
             current = _user(stack)
