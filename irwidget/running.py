@@ -23,6 +23,7 @@ from irwidget.readers import log as logs
 from irwidget.readers.base import ReaderInput
 from irwidget.readers.printed import PassDumps
 from irwidget.result import Lowering
+from irwidget.toolchain import processes
 from irwidget.trace import Failure, Step, Trace
 
 _GLANCE = 0.1
@@ -78,13 +79,14 @@ def _says(line: str) -> bool:
 def telling(command: Command) -> Command:
     """The command with the flags that make this tool print its passes, as its own help names them.
 
-    None where it is told to print already, and where the help names none. Raises ToolError when there is no program.
+    None where it is told to print already, where the help names none, and for a script that might do its work if asked.
+    Raises ToolError when there is no program.
     """
     path = shutil.which(command.words[0])
     if path is None:
         name = command.words[0]
         raise ToolError(f"There is no program {name!r} on PATH; give its path, as in ./mine", tool=name)
-    if asking.prints(list(command.words)):
+    if asking.prints(list(command.words)) or not asking.may_be_asked(path):
         return command
     return replace(command, added=asking.flags(path))
 
@@ -125,14 +127,23 @@ _INTERRUPTED = "was interrupted by you"
 
 def _child(command: Command, printed: IO[bytes], output: IO[bytes], timeout: float | None, watched: _Watched) -> str:
     """Run it to its end; how it ended, in words, where that was not well."""
+    with contextlib.ExitStack() as stack:
+        try:
+            words, environment = [*command.words, *command.added], {**os.environ, **dict(command.environment)}
+            process = stack.enter_context(processes.session(words, output, printed, environment))
+        except OSError as error:
+            said = f"{command.words[0]} cannot be run: {error.strerror or error}"
+            raise ToolError(said, tool=command.words[0]) from None
+        if stopped := _waited(process, timeout, watched):
+            return stopped
+    if process.returncode < 0:
+        return f"was killed by {signal.Signals(-process.returncode).name}"
+    return f"exited with {process.returncode}" if process.returncode else ""
+
+
+def _waited(process: subprocess.Popen[bytes], timeout: float | None, watched: _Watched) -> str:
+    """Wait for its end; why it is not waited for any longer."""
     began = time.monotonic()
-    try:
-        process = subprocess.Popen(
-            [*command.words, *command.added], stdin=subprocess.DEVNULL, stdout=output, stderr=printed,
-            env={**os.environ, **dict(command.environment)}, start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        raise ToolError(f"{command.words[0]} cannot be run: {error.strerror or error}", tool=command.words[0]) from None
     try:
         while process.poll() is None:
             if timeout is not None and time.monotonic() - began > timeout:
@@ -142,13 +153,7 @@ def _child(command: Command, printed: IO[bytes], output: IO[bytes], timeout: flo
             watched.look()
     except KeyboardInterrupt:
         return _INTERRUPTED
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    if process.returncode < 0:
-        return f"was killed by {signal.Signals(-process.returncode).name}"
-    return f"exited with {process.returncode}" if process.returncode else ""
+    return ""
 
 
 class _Watched:
@@ -228,6 +233,6 @@ def _nothing(command: Command, name: str, ended: str, printed: IO[bytes]) -> str
     said = logs.decoded(os.pread(printed.fileno(), 4000, 0)).replace("\0", "").strip()
     first = next((line for line in said.splitlines() if "error" in line.lower()), said.split("\n")[0])[:500]
     told = f" with {shlex.join(command.added)}" if command.added else ""
-    lacks = "" if command.added else ". Its --help names no flag that prints passes: add your tool's own to the command"
+    lacks = "" if command.added else ". No flag that prints passes is known of it: add your tool's own to the command"
     files = f"{lacks}. What it wrote to files, %lower --open FOLDER shows"
     return f"{name} {ended or f'printed no pass{told}'}" + (f": {first}" if first else "") + ("" if ended else files)

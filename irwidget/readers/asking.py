@@ -12,6 +12,8 @@ _PATIENCE = 20
 _PRINTS = re.compile(r"-+(?:mlir-)?print-(?:ir-|after|before|changed)")
 _WITH_MODULES = ("mlir-print-ir-module-scope", "mlir-disable-threading", "mlir-print-debuginfo")
 _SCRIPT = 1 << 20
+_TELLING = re.compile(rb"print-ir-after-all|print-after-all|^\s*sys\.exit\(\w+\(\)\)\s*\Z", re.M)
+"""What a script has that can be asked: a flag, or the end of what pip writes."""
 
 
 def prints(words: list[str]) -> bool:
@@ -36,14 +38,14 @@ def flags(path: str, *, modules: bool = False) -> tuple[str, ...]:
 def may_be_asked(path: str) -> bool:
     """Whether a program can be run for its help alone: not a script that says nothing of such flags.
 
-    A script may do its work whatever it is told.
+    A script may do its work whatever it is told; what pip installs for a package's program is asked.
     """
     try:
         with open(path, "rb") as file:
             text = file.read(_SCRIPT)
     except OSError:
         return False
-    return not text.startswith(b"#!") or re.search(rb"print-ir-after-all|print-after-all", text) is not None
+    return not text.startswith(b"#!") or _TELLING.search(text) is not None
 
 
 @lru_cache(64)

@@ -8,9 +8,10 @@ import functools
 import os
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -104,11 +105,43 @@ def die_with_parent(lifeline: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     leads = os.getpgrp() == os.getpid()
-    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid() if leads else os.getpid())
-    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    _signal_at_close(lifeline, -os.getpid() if leads else os.getpid())
     with contextlib.suppress(BlockingIOError):
         if os.read(lifeline, 1) == b"":
             os._exit(0)
+
+
+def _signal_at_close(lifeline: int, whom: int) -> None:
+    """Have the system send SIGIO to a process, or with a minus to a group, when the other end of a pipe closes."""
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, whom)
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+
+
+@contextlib.contextmanager
+def session(
+    words: Sequence[str], stdout: IO[bytes], stderr: IO[bytes], env: Mapping[str, str]
+) -> Generator[subprocess.Popen[bytes]]:
+    """A program without input in a session of its own: all in it ends with the block, or with us, if we are killed.
+
+    Raises OSError when it cannot be started.
+    """
+    lifeline = Lifeline()
+    try:
+        try:
+            process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=env, start_new_session=True,
+                pass_fds=(lifeline.theirs,),
+            )  # fmt: skip
+            _signal_at_close(lifeline.theirs, -process.pid)
+        finally:
+            lifeline.given()
+        try:
+            yield process
+        finally:
+            end(process.pid)
+            process.wait()
+    finally:
+        lifeline.close()
 
 
 def confine(lifeline: int, memory: int) -> None:

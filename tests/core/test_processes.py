@@ -46,12 +46,20 @@ def test_a_users_tool_is_another_pythons_to_run(tmp_path):
     assert low.text.splitlines()[0] == f"// {os.environ.get('PYTHONPATH', '')}"
 
 
-def test_a_users_tool_does_not_outlive_a_kernel_that_is_killed(tmp_path):
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "irwidget.lower('func.func @f() {\\n  return\\n}', to='raw_ir', pipeline='user-tool ./tool')",
+        "running.run('./tool')",
+    ],
+    ids=["in a pipeline", "as a command"],
+)
+def test_a_users_tool_does_not_outlive_a_kernel_that_is_killed(tmp_path, begin):
     (tmp_path / "tool").write_text("#!/bin/sh\necho $$ > pid.new && mv pid.new pid\nsleep 600\n")
     (tmp_path / "tool").chmod(0o755)
-    text = "func.func @f() {\\n  return\\n}\\n"
-    program = f"import irwidget; irwidget.lower('{text}', to='raw_ir', pipeline='user-tool {tmp_path / 'tool'}')"
-    kernel = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
+    kernel = subprocess.Popen(
+        [sys.executable, "-c", f"import irwidget; from irwidget import running; {begin}"], cwd=tmp_path
+    )
     while not (tmp_path / "pid").exists():
         assert kernel.poll() is None
         time.sleep(0.05)

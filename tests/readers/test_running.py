@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 import stat
 import sys
+from pathlib import Path
 
 import pytest
 
 import irwidget
 from irwidget import running
+from irwidget.readers import asking
 from tests.readers.test_open import LOG
 from tests.readers.test_printed import MODULE, PROGRAM
 
@@ -70,10 +72,19 @@ def test_nothing_to_show_is_an_error(here):
     with pytest.raises(irwidget.ToolError, match="mine-opt exited with 1: error: no such file"):
         running.run("mine-opt x")
     program(here, "sys.stderr.write('hello\\n')")
-    with pytest.raises(irwidget.ToolError, match=r"printed no pass: hello. Its --help names no flag.*--open FOLDER"):
+    with pytest.raises(irwidget.ToolError, match=r"printed no pass: hello. No flag that prints passes.*--open FOLDER"):
         running.run("mine-opt x")
     with pytest.raises(irwidget.ToolError, match="no program 'mine-op'"):
         running.run("mine-op x")
+
+
+def test_a_script_does_its_work_once(here):
+    """Asked for its help it might do it before."""
+    path = program(here, "open('ran', 'a').write(f'{sys.argv[1:]}'); sys.stderr.write(LOG)\n")
+    (low,) = running.run("mine-opt x")
+    assert ([dump.name for dump in low.dumps], (here / "ran").read_text()) == (["a", "c", "b"], "['x']")
+    Path(path).write_text(f"#!{sys.executable}\nfrom a import main\nif __name__ == '__main__':\n    sys.exit(main())\n")
+    assert asking.may_be_asked(path)  # what pip installs
 
 
 @pytest.mark.parametrize("text", ["", "# only this", "a | b", "a > b", "a\nb", "a 'b"])
