@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from irwidget.toolchain import debug_lines, locations
 from irwidget.trace import Location
@@ -113,10 +114,23 @@ class _Frames:
         return shown, place.get("line", 0), place.get("column", 0), caller
 
 
+_GIMPLE = re.compile(r"\[([^\s\[\]:][^\[\]:\n]*):(\d{1,9})(?::(\d{1,9}))?[^\[\]\n]*\]")
+_RTL = re.compile(r'"((?:[^"\\\n]|\\.)+)":(\d{1,9})(?::(\d{1,9}))?')
+
+
+def _gcc(pattern: re.Pattern[str], text: str) -> tuple[Location | None, ...]:
+    """The first place on each line of what GCC prints with `-lineno`, or of its RTL."""
+    marks = (pattern.search(line) for line in text.removesuffix("\n").split("\n"))
+    users = (mark if mark and locations.is_user_file(mark[1]) else None for mark in marks)
+    return tuple(Location(mark[1], int(mark[2]), int(mark[3] or 0)) if mark else None for mark in users)
+
+
 _NAMED: dict[str, tuple[str, Callable[[str], tuple[Location | None, ...]]]] = {
     "hlo": ("metadata={", _hlo),
     "llvm": ("!DILocation(", debug_lines.llvm),
     "mir": ("debug-location ", debug_lines.machine),
+    "gimple": (":", partial(_gcc, _GIMPLE)),
+    "rtl": ('":', partial(_gcc, _RTL)),
     **dict.fromkeys(("ptx", "amdgcn", "x86asm"), (".loc", debug_lines.assembly)),
 }
 """For each language what a text has that names lines, and what reads them."""

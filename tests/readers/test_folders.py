@@ -48,7 +48,7 @@ def test_gcc(tmp_path):
     if shutil.which("gcc") is None:
         pytest.skip("needs gcc")
     (tmp_path / "x.c").write_text("int g(int x) { return x * 2; }\nint f(int n) { return g(n) + 1; }\n")
-    command = ["gcc", "-O2", "-fdump-tree-all", "-fdump-rtl-all", "-c", "x.c"]
+    command = ["gcc", "-O2", "-g", "-fdump-tree-all-lineno", "-fdump-rtl-all", "-c", "x.c"]
     subprocess.run(command, cwd=tmp_path, check=True)
     (low,) = irwidget.open(tmp_path)
     assert low.name == "x.c"
@@ -59,6 +59,14 @@ def test_gcc(tmp_path):
     assert [step.name for step in low.steps] == ["tree", "rtl"]
     (file,) = tmp_path.glob("x.c.*t.ssa")
     assert low.dumps[names.index("ssa")].text == file.read_text()
+    for name, mark in (("ssa", "[x.c:{}:{}]"), ("expand", '"x.c":{}:{}')):
+        dump = low.dumps[names.index(name)]
+        lines = dump.text.removesuffix("\n").split("\n")
+        said = ["" if at is None else mark.format(at.line, at.column) for at in dump.locations]
+        assert [one in line if one else "x.c" not in line for one, line in zip(said, lines, strict=True)] == [
+            True
+        ] * len(lines)
+        assert len(set(said)) > 4
 
 
 @pytest.mark.external
