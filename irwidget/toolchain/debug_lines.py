@@ -72,8 +72,10 @@ def mlir(asm: str) -> tuple[str, Lines]:
 
 
 _METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DILocation|DISubprogram|DILexicalBlock\w*|DIFile)\((.*)\)$", re.M)
-_FIELD = re.compile(r'(\w+): (?:"((?:[^"\\]|\\.)*)"|!?([\w.]+))')
+_FIELD = re.compile(r'(?<!\w)(\w+): (?:"((?:[^"\\]|\\.)*)"|!?([\w.]+))')
 _DBG = re.compile(r"!dbg !(\d+)")
+_DEEPEST = 40
+"""Calls that were inlined into one another of which more are not told."""
 _DIGITS = 10
 """Letters that no number of a line or column has."""
 
@@ -108,7 +110,7 @@ def llvm(text: str) -> Lines:
 
     def frames(number: str) -> Iterable[Location]:
         seen: set[str] = set()
-        while number in nodes and number not in seen:
+        while number in nodes and number not in seen and len(seen) < _DEEPEST:
             seen.add(number)
             _, fields = nodes[number]
             line, column = (_number(fields.get(name, "")) for name in ("line", "column"))
@@ -125,10 +127,14 @@ def llvm(text: str) -> Lines:
     return tuple(found)
 
 
-COMMENT = re.compile(r" *; ([^;\n]*?):(\d+)(?::(\d+))?((?: @\[.*\])?)(?: line no:\d+)?$")
+COMMENT = re.compile(r"; ([^;\n]*?):(\d+)(?::(\d+))?((?: @\[.*\])?)(?: line no:\d+)?$")
 """Where an instruction of LLVM's machine IR is from, behind it: `; a.c:3:5 @[ b.c:9:1 ]`.
 
 Of a variable it says the line besides."""
+
+
+_MOST = 4000
+"""Letters that no place is longer than."""
 
 
 def machine(text: str) -> Lines:
@@ -138,7 +144,8 @@ def machine(text: str) -> Lines:
 
 def machine_line(line: str) -> Location | None:
     """Where one instruction of machine IR is from."""
-    said = COMMENT.search(line) if ":" in line else None
+    at = line.rfind("debug-location ")
+    said = COMMENT.search(line, at) if at >= 0 and len(line) - at < _MOST else None
     if said is None:
         return None
     inner = Location(said[1].strip(), _number(said[2]), _number(said[3] or ""))
@@ -188,7 +195,7 @@ def assembly(text: str) -> Lines:
             if inlined := _INLINED.search(match[4]):
                 callers[match.group(1, 2, 3)] = at = inlined.group(1, 2, 3)
                 seen: set[_Position] = set()
-                while at not in seen:
+                while at not in seen and len(seen) < _DEEPEST:
                     seen.add(at)
                     stack.append(_place(files, at))
                     at = callers.get(at, at)

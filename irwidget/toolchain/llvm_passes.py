@@ -47,7 +47,7 @@ _UNSEEN = re.compile(r"Pass (.+) invalidated|Deleted After (.+) on .+")
 _WRAPPER = re.compile(r".*(?:PassManager|Adaptor)\b.*")
 _LOOP = re.compile(r"(?:loop )?(%.*) in function (.*)")
 _MACHINE_TEXT = re.compile(r"^# Machine code for function", re.M)
-_PLACE = re.compile(rf",? !dbg !\d+|,? debug-location !\d+|{debug_lines.COMMENT.pattern}")
+_PLACE = re.compile(rf",? !dbg !\d+|,? debug-location !\d+| *{debug_lines.COMMENT.pattern}")
 _FUNCTION = re.compile(r'define [^@]*@("[^"]*"|[\w.$-]+)')
 _DEFINITION = re.compile(r"\s*(%[\w.$-]+) = ")
 _JOINED = 4

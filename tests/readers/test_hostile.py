@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 import irwidget
 from irwidget.readers import log
 from tests.readers.test_open import BANNER, LOG
+from tests.readers.test_places import PROGRAM
 
 DATA = Path(__file__).parent / "data"
-SEEDS = [LOG.encode(), *(gzip.decompress(path.read_bytes())[:8000] for path in sorted(DATA.glob("*.gz")))]
+DEBUG = f"""; *** IR Dump After X on [module] ***
+{PROGRAM}
+# *** IR Dump After I (i) ***:
+# Machine code for function f: NoPHIs
+  RET64 $eax, debug-location !9; sq.h:2:9 @[ x.c:4:7 ]
+# End machine code for function f.
+"""
+SEEDS = [LOG.encode(), DEBUG.encode(), *(gzip.decompress(path.read_bytes())[:8000] for path in sorted(DATA.glob("*.gz")))]
 TOKENS = [
     BANNER.format("A (a)").encode(),
     b"; *** IR Dump After X on f ***\n",
@@ -26,6 +34,8 @@ TOKENS = [
     b"# *** IR Dump After I (i) ***:\n",
     b"define i32 @f() {\n",
     b"}\n",
+    b", inlinedAt: !9",
+    b"line: ",
     b"{",
     b'"',
     b" loc(",
