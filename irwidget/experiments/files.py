@@ -31,8 +31,9 @@ def save(
     index: int,
     words: Sequence[str] = (),
 ) -> Path:
-    """Write into a folder, made if need be; the path of the text, which stands for dump `index` of the trace; irwidget's
-    command line has `words` besides the pipeline.
+    """Write into a folder, made if need be; the path of the text, which stands for dump `index` of the trace.
+
+    irwidget's command line has `words` besides the pipeline.
 
     `run.sh` takes irwidget's command line, whose pipeline is that of the tools; `tools.sh` the programs themselves,
     which must be installed. Of a Triton kernel between its stages, `override.sh PROGRAM` has Triton itself compile the
