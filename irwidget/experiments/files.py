@@ -33,11 +33,9 @@ def save(
 ) -> Path:
     """Write into a folder, made if need be; the path of the text, which stands for dump `index` of the trace.
 
-    irwidget's command line has `words` besides the pipeline.
-
-    `run.sh` takes irwidget's command line, whose pipeline is that of the tools; `tools.sh` the programs themselves,
-    which must be installed. Of a Triton kernel between its stages, `override.sh PROGRAM` has Triton itself compile the
-    text in place of its own IR. Raises UsageError when they cannot be written.
+    `run.sh` takes irwidget's command line, which has the pipeline of the tools and `words`; `tools.sh` the programs
+    themselves, which must be installed. Of a Triton kernel between its stages, `override.sh PROGRAM` has Triton itself
+    compile the text in place of its own IR. Raises UsageError when they cannot be written.
     """
     folder = output.folder(folder)
     text = output.write(folder / f"edited{suffix(trace.dumps[index].language)}", edited)
