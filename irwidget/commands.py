@@ -84,7 +84,7 @@ def check_pipeline(parsed: argparse.Namespace) -> None:
 
 def lower_all(
     candidates: Sequence[Candidate], wanted: Sequence[str], parsed: argparse.Namespace, progress: ProgressLine
-) -> tuple[dict[str, Lowering], list[BaseException]]:
+) -> tuple[dict[str, Lowering], list[IRWidgetError | LoweringInterrupted]]:
     """Lower each model to each IR type. One that fails does not cost the others: what went wrong is returned, the first
     error with all that was made and with what the others say.
     """

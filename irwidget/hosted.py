@@ -59,7 +59,7 @@ def _answered(work: Work | Questions, tell: Callable[[Message], None]) -> Answer
                 tell(Ready())
                 return Answer(b"", layouts=tuple(triton_layouts.ask(work.asked) if work.asked else ()))
             (obj, inputs, options), to = work.parcel.opened(), work.to
-            os.environ[locations.INSTALLED] = os.pathsep.join(work.folders)
+            os.environ.update(locations.of_toolchain(work.folders))
             tell(Ready())
             made: Any = lower(
                 obj,

@@ -1,10 +1,12 @@
-"""torch-mlir's undocumented names: its importer of FX graphs, and where its libraries are.
+"""torch-mlir's undocumented names: its importer of FX graphs, where its libraries are, and LLVM's functions in them.
 
 `tests/core/test_private.py` says of each what it must do. Importing this costs nothing: `importer()` does.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -39,6 +41,27 @@ def libraries() -> Path:
     import torch_mlir  # pyright: ignore[reportMissingImports]
 
     return Path(next(iter(torch_mlir.__path__))) / "_mlir_libs"
+
+
+def tell_crashes() -> None:
+    """Have this process, when a signal ends it, print its stack first; nothing where that cannot be had."""
+    if prints := _printing_stacks():
+        prints(_NO_NAMES, len(_NO_NAMES), False)
+
+
+_NO_NAMES = b"llvm-symbolizer"
+"""As a program of this name, LLVM starts no other to look for names of functions, which takes seconds."""
+
+
+@cache
+def _printing_stacks() -> Any:
+    """`llvm::sys::PrintStackTraceOnErrorSignal`, of a name, its length and whether the system is not to be told."""
+    with contextlib.suppress(ImportError, OSError, AttributeError, StopIteration):
+        library = ctypes.CDLL(str(next(libraries().glob("libTorchMLIRAggregateCAPI*"))))
+        found = library["_ZN4llvm3sys28PrintStackTraceOnErrorSignalENS_9StringRefEb"]
+        found.argtypes, found.restype = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_bool), None
+        return found
+    return None
 
 
 @cache

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from irwidget import private_torch_mlir
 from irwidget.frontends import raw_text
 from irwidget.reducing import failing
 from irwidget.reducing.tasks import FileTask, IRTask, Outcome, Task
@@ -74,6 +75,8 @@ def _warm(task: Task) -> None:
     what = task.steps[0].tool if isinstance(task, IRTask) and task.steps else type(task).__name__
     if what in _warmed:
         return
+    if not _warmed:
+        private_torch_mlir.tell_crashes()  # loads what all copies need for it
     _warmed.add(what)
     quiet = Options(isolate=False, dumps=False)
     with contextlib.suppress(Exception):
@@ -110,6 +113,7 @@ class _Noted:
 
 
 def _of_ir(task: IRTask, noted: _Noted) -> Outcome:
+    private_torch_mlir.tell_crashes()
     wants = task.wanted == "text"
     options = Options(
         isolate=False,
@@ -126,6 +130,7 @@ def _of_ir(task: IRTask, noted: _Noted) -> Outcome:
 def _of_file(task: FileTask, noted: _Noted) -> Outcome:
     from irwidget import reduction_files  # with all that lowers objects, which IR needs nothing of
 
+    private_torch_mlir.tell_crashes()
     return reduction_files.outcome(task, noted.pass_began)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from irwidget import arguments
 from irwidget.commands import lower_all, targets_of
-from irwidget.errors import UsageError, near
+from irwidget.errors import IRWidgetError, LoweringInterrupted, UsageError, near
 from irwidget.experiments.comparison import Comparison, compare
+from irwidget.failures import first_of
 from irwidget.frontends.cell import Candidate
 from irwidget.progress import ProgressLine
 from irwidget.result import Lowering
@@ -47,11 +48,12 @@ def compared(
     progress: ProgressLine,
     *,
     namespace: Mapping[str, Any],
-) -> tuple[Mapping[str, Lowering | Comparison], list[BaseException]]:
-    """Lower both sides, and hold them side by side; what went wrong is returned, as `lower_all` does.
+) -> tuple[Mapping[str, Lowering | Comparison], list[IRWidgetError | LoweringInterrupted]]:
+    """Lower both sides, and hold them side by side; what went wrong is returned, as `lower_all` does: the first error
+    with what the other side says.
 
-    Nothing where a side gave nothing to show, one side where the cell was refused. `namespace` has the other model.
-    Raises UsageError for more than one lowering on a side.
+    One side where the other gave nothing to show, where the cell was refused, and after an interrupt. `namespace` has
+    the other model. Raises UsageError for more than one lowering on a side.
     """
     if any(one.refused for one in candidates):
         return lower_all(candidates, wanted, parsed, progress)
@@ -62,11 +64,17 @@ def compared(
             raise UsageError(f"--versus compares two lowerings, not {count} {of}: choose with --model or --to")
     second = _model(candidates[0], asked.model, namespace)
     left, problems = lower_all(candidates, wanted, parsed, progress)
-    if not left:
-        return {}, problems
+    if any(isinstance(one, LoweringInterrupted) for one in problems):
+        return left, problems
     right, more = lower_all([second], others, asked, progress)
-    found = [compare(*left.values(), *right.values())] if right else []
-    return {f"{candidates[0].name} and {second.name}": one for one in found}, [*problems, *more]
+    names = (candidates[0].name, f"{second.name} (--versus {parsed.versus})")
+    sides = ((left, problems), (right, more))
+    failed = {name: one for name, (_, said) in zip(names, sides, strict=True) for one in said}
+    if len(failed) > 1:
+        first_of(failed, {name: low for name, (made, _) in zip(names, sides, strict=True) for low in made.values()})
+    if left and right:
+        return {f"{candidates[0].name} and {second.name}": compare(*left.values(), *right.values())}, [*problems, *more]
+    return left or right, [*problems, *more]
 
 
 def sides(shown: Sequence[Lowering | Comparison]) -> list[Lowering]:

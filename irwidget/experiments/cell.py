@@ -79,6 +79,8 @@ class CellExperiment(Generic[_Lowering]):
     passes: ClassVar[tuple[Planned, ...]] = ()
     """All of them run, as the cell says."""
     pipeline: ClassVar[str] = ""
+    switches: ClassVar[list[str]] = []
+    """The line of its magic has them."""
     read: ClassVar[bool] = True
 
     def named(self, name: str) -> CellExperiment[_Lowering]:

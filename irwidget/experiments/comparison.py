@@ -141,7 +141,8 @@ class Comparison:
     def summary(self) -> str:
         """One sentence: whether and where they differ."""
         if self._refused:
-            return f"not compared: the {self._refused} was refused before the first pass"
+            were = "were" if " and " in self._refused else "was"
+            return f"not compared: the {self._refused} {were} refused before the first pass"
         counts = Counter(pair.state for pair in self.passes if pair.right != 0)
         said = f"the same after the {_passes(counts['same'])} that both run"
         if self.first is not None:

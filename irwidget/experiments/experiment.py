@@ -137,8 +137,18 @@ class Experiment(Generic[_Lowering]):
         Raises UsageError when they cannot be written.
         """
         return files.save(
-            Path(folder), self.text, self.passes, self.pipeline, self.original.trace, self.index, self.toolchain
-        )
+            Path(folder), self.text, self.passes, self.pipeline, self.original.trace, self.index,
+            [*(["--toolchain", self.toolchain] if self.toolchain else []), *self.switches],
+        )  # fmt: skip
+
+    @property
+    def switches(self) -> list[str]:
+        """What a command that runs it alone has besides pipeline and toolchain, to give the same text."""
+        said = {
+            "--no-elide": not self.options.elide,
+            "--external": any(step.program for step in self.steps),
+        }
+        return [word for word, holds in said.items() if holds]
 
     @property
     def toolchain(self) -> str:

@@ -29,20 +29,19 @@ def save(
     pipeline: str,
     trace: Trace,
     index: int,
-    toolchain: str = "",
+    words: Sequence[str] = (),
 ) -> Path:
     """Write into a folder, made if need be; the path of the text, which stands for dump `index` of the trace.
 
-    `run.sh` takes irwidget's command line, whose pipeline is that of the tools; `tools.sh` the programs themselves,
-    which must be installed. Of a Triton kernel between its stages, `override.sh PROGRAM` has Triton itself compile the
-    text in place of its own IR. Raises UsageError when they cannot be written.
+    `run.sh` takes irwidget's command line, which has the pipeline of the tools and `words`; `tools.sh` the programs
+    themselves, which must be installed. Of a Triton kernel between its stages, `override.sh PROGRAM` has Triton itself
+    compile the text in place of its own IR. Raises UsageError when they cannot be written.
     """
     folder = output.folder(folder)
     text = output.write(folder / f"edited{suffix(trace.dumps[index].language)}", edited)
-    words = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
-    words += ["--pipeline", pipeline] if pipeline else []
-    words += ["--toolchain", toolchain] if toolchain else []
-    _script(folder / "run.sh", [shlex.join(words)])
+    command = ["python", "-m", "irwidget", "lower", text.name, "--to", "raw_ir"]
+    command += ["--pipeline", pipeline] if pipeline else []
+    _script(folder / "run.sh", [shlex.join([*command, *words])])
     made = ", ".join(f"{name} {version}" for name, version in trace.tools.items())
     said = f"# What ran was {made}: programs of another release may have other options." if made else "#"
     _script(folder / "tools.sh", [said, "set -e", *_commands(planned, text.name)])

@@ -27,6 +27,10 @@ _RUNNING = re.compile(r"^\d+\.\tRunning pass '([^']+)'", re.M)
 _SIGNATURE = re.compile(r"in function \S+ [^\n]*\)(?=: )")
 """How LLVM's back ends name a function: with the types of its arguments."""
 
+_PLACE = re.compile(r"(\bkilled by SIG\w+) in ([^()\n]+?)(?=: |[)\n]|$)")
+"""Where a process of ours crashed, as its end is told."""
+_NOT_TOLD = re.compile(r"\bkilled by (?:SIG\w+\)*$|signal and said nothing|signal : PLEASE)")
+
 
 FRONT_END = "front end"
 """Begins what a front end is called among passes."""
@@ -45,6 +49,17 @@ class Kind:
     """Its first line without what is of this program alone."""
     among: frozenset[str] = frozenset()
     """The operations that the message lists at its end."""
+    place: str = ""
+    """Of a crash, the functions that it was in, where that is known: those of the process that tries candidates."""
+
+    @property
+    def other_crashes(self) -> bool:
+        """Whether it is a crash of which nothing tells where it was: another one of the same pass is taken for it."""
+        return not self.place and bool(_NOT_TOLD.search(self.message))
+
+    def is_told_as(self, other: Kind | None) -> bool:
+        """Whether both are the same as far as the other's process could tell: the place of a crash apart."""
+        return other is not None and replace(self, place="") == replace(other, place="")
 
     def includes(self, other: Kind | None) -> bool:
         """Whether something that fails in the other way fails in this one: where operations are listed, at the first,
@@ -56,7 +71,7 @@ class Kind:
 
     def __str__(self) -> str:
         where = f"{self.pass_name} at {self.operation}" if self.operation else self.pass_name
-        return f"{where or 'the lowering'}: {self.message}"
+        return f"{where or 'the lowering'}: {self.message}" + (f" in {self.place}" if self.place else "")
 
 
 def kind_of(failure: Failure, name: str = "") -> Kind:
@@ -106,10 +121,13 @@ def timed_out(kind: Kind | None) -> bool:
 def _kind(kind: str, pass_name: str, message: str) -> Kind:
     said = _SIGNATURE.sub("in function", message.strip().split("\n")[0])
     said = _LIMIT.sub("timed out", said)
+    place = _PLACE.search(said)
+    said = _PLACE.sub(r"\1", said)
     listed = _LISTED.search(said)
     among = listed[1].split(", ") if listed else []
     said = said[: listed.start()] if listed else said
     named = _OPERATION.search(said)
     operation = named[1] if named else next((one for one in among if one != _LEFT_OVER), "".join(among[:1]))
     head = said.partition(": %")[0].partition(': "')[0]
-    return Kind(kind, pass_name, operation, " ".join(_VARIES.sub(" ", head).split()), frozenset(among))
+    told = " ".join(_VARIES.sub(" ", head).split())
+    return Kind(kind, pass_name, operation, told, frozenset(among), place[2] if place else "")

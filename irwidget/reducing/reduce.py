@@ -123,7 +123,7 @@ class _Asked:
         for text, steps in again[-1:] if alone else again:
             for language, form in self._forms(text()):
                 found = self.pool.run(self.task(form, steps))
-                if found.kind == wanted:
+                if wanted.is_told_as(found.kind):
                     upto = steps[: found.step + 1] if found.step >= 0 else steps
                     return _Start(language, form, upto, found)
         raise UsageError(

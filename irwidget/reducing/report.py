@@ -12,6 +12,8 @@ from irwidget.reducing.failing import Kind
 from irwidget.toolchain.language import detect, suffix
 from irwidget.trace import Step
 
+_ANY_CRASH = "Nothing tells where it crashed: this may be another crash of the same pass than the one looked for."
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -85,6 +87,7 @@ class Reduced:
             [
                 str(self.failure or "The predicate holds"),
                 *([self.message.strip()] if self.message.strip() else []),
+                *([_ANY_CRASH] if self.failure and self.failure.other_crashes else []),
                 f"Reduced from {self.before} operations to {self.operations}{state}.",
                 "",
                 _block(self.language, self.text),

@@ -51,7 +51,7 @@ class Child:
                 stdout=self._log,
                 stderr=self._log,
                 start_new_session=True,
-                env={**os.environ, locations.INSTALLED: os.pathsep.join(first)} if first else None,
+                env={**os.environ, **locations.of_toolchain(first)} if first else None,
             )
         except BaseException:
             self._lifeline.close()

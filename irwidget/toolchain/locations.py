@@ -41,6 +41,15 @@ INSTALLED = "IRWIDGET_INSTALLED"
 """Environment variable of our own processes: more folders of packages, those of a toolchain."""
 
 
+_OPAQUE = "LLVMLITE_ENABLE_OPAQUE_POINTERS"
+"""Without it llvmlite 0.44 reads no `ptr`, as all IR of today has."""
+
+
+def of_toolchain(folders: Sequence[str]) -> dict[str, str]:
+    """Environment variables of our own processes that import from these folders first; what the user says holds."""
+    return {INSTALLED: os.pathsep.join(folders), _OPAQUE: os.environ.get(_OPAQUE, "1")}
+
+
 def is_installed(name: str) -> bool:
     """Whether a file is an installed package's, or Python's own."""
     more = tuple(filter(None, os.environ.get(INSTALLED, "").split(os.pathsep)))

@@ -15,6 +15,8 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from irwidget.toolchain import crashes
+
 _TELLING = ("LLVM ERROR", "Assertion", "rror:", "bad_alloc", "MemoryError", "Fatal")
 _ROOT = str(Path(__file__).resolve().parents[2])
 """Where this irwidget is imported from."""
@@ -43,13 +45,17 @@ def log() -> IO[bytes]:
 
 
 def epitaph(status: int | None, log: IO[bytes]) -> str:
-    """How a process ended, in words, with the line of its log that tells most; stack dumps are left out."""
+    """How a process ended, in words, with the line of its log that tells most; without one, of a stack the place."""
     if status is None:
         how = "stopped answering"
     else:
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
-    telling = [line.strip() for line in printed(log).splitlines() if any(word in line for word in _TELLING)]
-    return f"{how}: {telling[-1][:500]}" if telling else how
+    said = printed(log)
+    lines = crashes.without_stack(said).splitlines()
+    if telling := [line.strip() for line in lines if any(word in line for word in _TELLING)]:
+        return f"{how}: {telling[-1][:500]}"
+    place = crashes.place_inside(said) if status is not None and status < 0 else ""
+    return f"{how} in {place}" if place else how
 
 
 def printed(log: IO[bytes]) -> str:

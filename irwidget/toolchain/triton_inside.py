@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Generator
 
-from irwidget.toolchain import triton_names
+from irwidget.toolchain import triton_names, triton_state
 from irwidget.toolchain.triton_state import TritonState
 
 PASSES = frozenset({"tritongpu-pipeline", "nvgpu-warp-specialization", "tritongpu-automatic-warp-specialization"})
@@ -69,6 +69,6 @@ def _name(banner: re.Match[str]) -> str:
 def states(printed: str, last: TritonState) -> list[tuple[str, TritonState]]:
     """The same as states; `last` is the one that the whole pass has left."""
     return [
-        (name, last if text is None else TritonState("mlir", *triton_names.split(text)))
+        (name, last if text is None else TritonState("mlir", *triton_names.split(triton_state.anywhere(text))))
         for name, text in steps(printed)
     ]

@@ -228,7 +228,7 @@ def _by_pass(plan: _Plan, state: TritonState) -> Passes:
             nonlocal latest
             call.result = call.run()
             plan.remarks.extend(call.said)
-            text = str(call.result) if call.language == "llvm" else ""
+            text = triton_state.anywhere(str(call.result)) if call.language == "llvm" else ""
             module = call.result if call.language == "mlir" else None
             latest = replace(state, language=call.language, text=text, arguments=(), module=module)
             return latest
@@ -248,9 +248,10 @@ def run_plainly(step: Step, state: TritonState) -> Any:
 
 def _finish(plan: _Plan, latest: TritonState, result: Any) -> Passes:
     """A last dump when the stage function changed the text after its last pass."""
-    if not isinstance(result, str) or result == latest.text:
+    text = triton_state.anywhere(result) if isinstance(result, str) else latest.text
+    if text == latest.text:
         return latest
-    final = replace(latest, text=result)
+    final = replace(latest, text=text)
     yield Pass(f"make_{plan.stage}", lambda _: final)
     return final
 

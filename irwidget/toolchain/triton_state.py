@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +14,8 @@ from irwidget.trace import Content
 
 FILE = "irwidget-input.mlir"
 """What libtriton's parser calls the text."""
+_FOLDER = re.compile(r'[^\s"(]*/irwidget-\d+-\w+(?:/(?=irwidget-input\.mlir)|(?="))')
+"""Where a text lies while libtriton reads it, another folder each time."""
 _last: tuple[str, str, Content] = ("", "", Content(""))
 """Language, raw text and content rendered last: passes that change nothing are rendered once."""
 
@@ -51,7 +54,7 @@ class TritonState:
     def raw(self) -> str:
         """The text with locations; a module is printed once per state."""
         if not self.text and self.module is not None:
-            self.text = triton_private.printed(self.module)
+            self.text = anywhere(triton_private.printed(self.module))
             self.arguments = triton_names.collect(self.module, self.text)
         return self.text
 
@@ -98,6 +101,11 @@ def content(language: str, raw: str) -> Content:
 def read(text: str) -> TritonState:
     """Text of TTIR or TTGIR as a state to start from. It is parsed by the step that needs it."""
     return TritonState("mlir", *triton_names.split(text))
+
+
+def anywhere(text: str) -> str:
+    """What libtriton has made of a text that it read, as if that had lain in no folder: the same in each run."""
+    return _FOLDER.sub("", text) if FILE in text else text
 
 
 def parse(state: TritonState, load_dialects: Callable[[Any], None]) -> Any:

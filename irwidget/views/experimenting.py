@@ -141,6 +141,7 @@ class Experiments:
             "message": "",
             "pipeline": "",
             "toolchain": getattr(lowering, "toolchain", ""),
+            "switches": [],
             "cell": lowering.origin.cell.line if stage == CELL and lowering.source else "",
             "outcome": None,
         }
@@ -314,9 +315,11 @@ class Experiments:
 
     def _start(self, kept: _Kept, experiment: AnyExperiment | None = None) -> None:
         experiment = experiment or self._experiment(kept, self._base(kept))
+        switches = experiment.switches
         with self._lock:
             kept.stop = threading.Event()
-            kept.said.update({"state": "running", "message": "", "outcome": None, "pipeline": experiment.pipeline})
+            kept.said.update({"state": "running", "message": "", "outcome": None})
+            kept.said.update({"pipeline": experiment.pipeline, "switches": switches})
             self._tell()
         threading.Thread(target=self._run, args=(kept, experiment.named(kept.said["name"])), daemon=True).start()
 

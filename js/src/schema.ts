@@ -201,6 +201,8 @@ export interface Experiment {
   readonly pipeline: string;
   /** The other releases that it runs with; "" for those of the kernel. */
   readonly toolchain: string;
+  /** What it has besides in a command of its own: `--no-elide`, `--external`. */
+  readonly switches: readonly string[];
   /** The options of its magic, of one that starts from the cell; "" for others. */
   readonly cell: string;
   /** null until all of it is there. */

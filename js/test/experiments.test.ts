@@ -13,6 +13,11 @@ describe("an experiment as code", () => {
     expect(cellOf({ ...one, pipeline: "" }, "module {}\n")).toBe("%%lower --to raw_ir\nmodule {}\n");
     expect(cellOf({ ...one, pipeline: 'a "b"' }, "")).toBe('%%lower --to raw_ir --pipeline "a \\"b\\""\n');
   });
+  it("has the releases and the switches of what it goes on from", () => {
+    const said = { ...one, pipeline: "", toolchain: "triton==3.6.0", switches: ["--no-elide", "--external"] };
+    expect(cellOf(said, "")).toBe("%%lower --to raw_ir --toolchain triton==3.6.0 --no-elide --external\n");
+    expect(callOf(said, "")).toContain('to="raw_ir", toolchain="triton==3.6.0", elide=False, external=True)');
+  });
   it("is the cell with its magic where that was edited", () => {
     const edited = { ...one, pipeline: "", cell: "--to tosa_mlir" };
     expect(cellOf(edited, "x = 1\n")).toBe("%%lower --to tosa_mlir\nx = 1\n");

@@ -6,6 +6,8 @@ Those of PyTorch are in `test_contract.py`, Triton's and Helion's in the tests o
 from __future__ import annotations
 
 import ast
+import ctypes
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -19,7 +21,7 @@ from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
 from irwidget import private_ipython, private_python, private_torch, private_torch_mlir
-from irwidget.toolchain import mlir
+from irwidget.toolchain import forked, mlir
 
 ROOT = Path(irwidget.__file__).parent
 HOMES = {
@@ -154,6 +156,17 @@ def test_torch_mlirs_tables_and_libraries_are_there():
     assert {"arith.addi", "arith.cmpf"} < private_torch_mlir.operations("arith")
     assert private_torch_mlir.operations("../arith") == private_torch_mlir.operations("nothing") == frozenset()
     mlir.passmanager.PassManager.parse("builtin.module(stablehlo-legalize-to-linalg)", context=mlir.new_context())
+
+
+def test_llvm_prints_the_stack_of_a_crash_and_starts_no_program():
+    def dies():
+        private_torch_mlir.tell_crashes()
+        os.environ["LLVM_SYMBOLIZER_PATH"] = "/bin/false"
+        ctypes.string_at(0)
+
+    with pytest.raises(forked.Died, match=r"SIGSEGV in \S+, \S+$") as died:
+        forked.call(dies)
+    assert "llvm::sys::PrintStackTrace" in died.value.printed
 
 
 # IPython, ipywidgets and anywidget

@@ -8,7 +8,9 @@ import pytest
 from IPython.terminal.interactiveshell import TerminalInteractiveShell
 
 import irwidget
+from irwidget import arguments, versus
 from irwidget.errors import UsageError
+from irwidget.frontends.cell import Call, Candidate
 
 ADD = """func.func @f(%a: i32) -> i32 {
   %0 = arith.addi %a, %a : i32
@@ -101,6 +103,33 @@ def test_a_side_that_fails_is_shown_and_told(shell, capsys):
     assert found.right.failure is not None
     assert found.ends_the_same is None
     assert "the results are not compared" in capsys.readouterr().out
+
+
+def test_of_two_sides_that_fail_both_are_told(shell, capsys):
+    other = "--pipeline 'user-tool sh -c exit\\ 3'"
+    line = f'--to raw_ir --pipeline "mlir-opt --cse | user-tool false" --versus "{other}" --text'
+    with pytest.raises(irwidget.ToolError, match="^false exited with 1") as raised:
+        shell.run_cell_magic("lower", line, ADD)
+    assert [note.splitlines()[0].partition("): ")[2] for note in raised.value.__notes__] == [
+        "sh exited with 3 and said nothing"
+    ]
+    assert [low.failure.pass_name for low in raised.value.lowerings.values()] == ["false", "sh"]
+    assert "the results are not compared" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("left", [{}, {"f": "what was made"}])
+def test_after_an_interrupt_the_other_side_is_not_begun(left, monkeypatch):
+    begun = []
+
+    def interrupted(candidates, *_):
+        begun.append(candidates)
+        return left, [irwidget.LoweringInterrupted()]
+
+    monkeypatch.setattr(versus, "lower_all", interrupted)
+    parsed = arguments.parse(["--to", "raw_ir", "--versus", "--pipeline='mlir-opt --cse'"], "", objects=False)
+    candidate = Candidate("f", ADD, (Call((), told=True),))
+    assert versus.compared([candidate], ["raw_ir"], parsed, None, namespace={})[0] == left
+    assert len(begun) == 1
 
 
 def test_the_command_line(tmp_path):

@@ -289,6 +289,14 @@ def test_a_kind_of_failure_has_nothing_of_one_program():
     assert kind(said) != kind(said.replace("legalize", "verify"))
     crash = "mlir-opt: pass p crashed (the worker was killed by SIGSEGV)"
     assert kind(crash) != kind(crash.replace("SIGSEGV", "SIGABRT"))
+    here, there = (kind(crash.replace(")", f" in a::b, lib.so+{at})")) for at in ("0x1", "0x2"))
+    assert (here.place, here.message) == ("a::b, lib.so+0x1", kind(crash).message)
+    assert here != there
+    assert kind(crash).is_told_as(here), "a worker says no place"
+    assert not kind(crash).is_told_as(kind(crash.replace("SIGSEGV", "SIGABRT")))
+    assert [one.other_crashes for one in (kind(crash), here, kind(crash.replace(")", ": LLVM ERROR: x)")))] == [
+        True, False, False,
+    ]  # fmt: skip
     assert kind("no translation: memref.load, math.erf") != kind("no translation: math.erf")
     assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "q", said))
     assert kind_of(Failure(0, "p", said)) != kind_of(Failure(0, "p", said, kind="tool"))
@@ -324,6 +332,12 @@ def test_crashes_of_a_program_are_told_apart_by_the_function_that_they_are_in():
     unnamed = CRASH.replace("mlir::Block::getParentOp() ", "")
     deep = CRASH + " #7 0x00007ff6bc2cedc9 (/usr/lib/libMLIR.so.22.1+0x2ccedc9)\n" * 250
     found = [crashes.place(said) for said in (CRASH, unnamed, deep, "Segmentation fault")]
+    frames = ["dump", "handler", "libc.so.6", "own", "caller"]
+    frames = "".join(f"{at}  {name}  0x{at}000 {name}(int) + 7\n" for at, name in enumerate(frames))
+    many = "".join(f"{at}  python  0x{at}000 eval + 1\n" for at in range(5, 256))
+    again = "".join(f"{at}  python  0x4000 eval + 1\n" for at in range(5, 256))
+    inside = [crashes.place_inside(said) for said in (frames, frames + many, frames + again, "8  lib  0x1\n" * 3, "")]
+    assert inside == ["own, caller", "own, caller", "", "", ""]
     assert found == ["mlir::Block::getParentOp", "libMLIR.so.22.1+0x6089010", "", ""]
     said = "mlir-opt was killed by signal 11 in {}"
     (named, here, there) = (
@@ -335,6 +349,32 @@ def test_crashes_of_a_program_are_told_apart_by_the_function_that_they_are_in():
     assert crashes.kept(words + CRASH).endswith(CRASH)
     assert crashes.kept(words + deep).count("getParentOp") == 1
     assert crashes.kept(words) == words[-4000:]
+
+
+TWO_CRASHES = """\
+func.func @f(%p: !torch.vtensor<[1,2,4,4,4],si32>, %c: !torch.vtensor<[2],complex<f32>>) {
+  %no = torch.constant.bool false
+  %one = torch.constant.int 1
+  %l = torch.prim.ListConstruct %one, %one, %one : (!torch.int, !torch.int, !torch.int) -> !torch.list<int>
+  %0 = torch.aten.max_pool3d %p, %l, %l, %l, %l, %no : !torch.vtensor<[1,2,4,4,4],si32>, !torch.list<int>, \
+!torch.list<int>, !torch.list<int>, !torch.list<int>, !torch.bool -> !torch.vtensor<[1,2,6,6,6],si32>
+  %1 = torch.aten.bitwise_not %c : !torch.vtensor<[2],complex<f32>> -> !torch.vtensor<[2],complex<f32>>
+  return
+}"""
+
+
+def test_a_crash_of_a_pass_does_not_become_another_crash_of_it():
+    with pytest.raises(irwidget.ToolError, match="SIGSEGV") as raised:
+        irwidget.lower(
+            TWO_CRASHES.replace("\\\n", ""), to="raw_ir", pipeline="torch-mlir-opt --convert-torch-to-linalg"
+        )
+    reduced = raised.value.lowering.reduce()
+    assert "max_pool3d" in reduced.text, "the other one is smaller"
+    assert "bitwise_not" not in reduced.text
+    assert reduced.failure.place.count("libTorchMLIRAggregateCAPI.so+0x") == 2
+    assert "this may be another crash" not in reduced.report
+    untold = replace(reduced, failure=replace(reduced.failure, place=""))
+    assert "this may be another crash" in untold.report
 
 
 @pytest.mark.external

@@ -246,6 +246,9 @@ def test_the_process_that_lowers_is_the_toolchains_alone(other_triton):
     parcel = carry.packed((1, 2))
     assert parcel.directory == os.getcwd()
     irwidget.lower(column, X, OUT, 1024, 32, toolchain=str(other_triton), **LAUNCH)
+    said = "user-tool sh -c 'printenv LLVMLITE_ENABLE_OPAQUE_POINTERS >&2; cat'"
+    told = irwidget.lower("define void @f(ptr %p)", to="raw_ir", pipeline=said, toolchain=str(other_triton))
+    assert told.diagnostics[0].message == "sh: 1", "or llvmlite 0.44 reads no ptr"
     assert before == (dict(os.environ), os.getcwd(), torch.get_default_dtype())
 
 

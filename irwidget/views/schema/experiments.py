@@ -105,6 +105,8 @@ class Experiment(TypedDict):
     """What runs, as a custom pipeline; "" where nothing does or it is not known."""
     toolchain: str
     """The other releases that it runs with; "" for those of the kernel."""
+    switches: list[str]
+    """What it has besides in a command of its own: `--no-elide`, `--external`."""
     cell: str
     """The options of its magic, of one that starts from the cell; "" for others."""
     outcome: ExperimentOutcome | None

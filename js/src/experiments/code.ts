@@ -7,11 +7,15 @@ function quoted(text: string): string {
   return /^[\w.=-]+$/.test(text) ? text : `"${text.replace(/[\\"]/g, "\\$&")}"`;
 }
 
+/** What the call has for a switch of the line. */
+const ARGUMENTS: Readonly<Record<string, string>> = { "--no-elide": "elide=False", "--external": "external=True" };
+
 /** A cell that runs the passes on the text. */
-export function cellOf({ pipeline, toolchain, cell }: Experiment, text: string): string {
+export function cellOf({ pipeline, toolchain, switches = [], cell }: Experiment, text: string): string {
   if (cell) return `%%lower ${cell}\n${text}`;
   const releases = toolchain ? ` --toolchain ${quoted(toolchain)}` : "";
-  return `%%lower --to raw_ir${pipeline ? ` --pipeline ${quoted(pipeline)}` : ""}${releases}\n${text}`;
+  const more = [releases, ...switches.map((word) => ` ${word}`)].join("");
+  return `%%lower --to raw_ir${pipeline ? ` --pipeline ${quoted(pipeline)}` : ""}${more}\n${text}`;
 }
 
 /** A string of Python on lines of its own. */
@@ -21,8 +25,15 @@ function python(text: string): string {
 }
 
 /** A call that runs the passes on the text. */
-export function callOf({ pipeline, toolchain, cell }: Experiment, text: string): string {
+export function callOf({ pipeline, toolchain, switches = [], cell }: Experiment, text: string): string {
   if (cell) return `get_ipython().run_cell_magic("lower", ${JSON.stringify(cell)}, ${python(text)})\n`;
-  const options = `${pipeline ? `, pipeline=${JSON.stringify(pipeline)}` : ""}${toolchain ? `, toolchain=${JSON.stringify(toolchain)}` : ""}`;
+  const options = [
+    pipeline && `pipeline=${JSON.stringify(pipeline)}`,
+    toolchain && `toolchain=${JSON.stringify(toolchain)}`,
+    ...switches.map((word) => ARGUMENTS[word]),
+  ]
+    .filter(Boolean)
+    .map((said) => `, ${said}`)
+    .join("");
   return `import irwidget\n\nirwidget.lower(${python(text)}, to="raw_ir"${options})\n`;
 }
