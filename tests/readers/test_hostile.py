@@ -24,7 +24,8 @@ DEBUG = f"""; *** IR Dump After X on [module] ***
   RET64 $eax, debug-location !9; sq.h:2:9 @[ x.c:4:7 ]
 # End machine code for function f.
 """
-SEEDS = [LOG.encode(), DEBUG.encode(), *(gzip.decompress(path.read_bytes())[:8000] for path in sorted(DATA.glob("*.gz")))]
+KEPT = sorted(DATA.glob("*.gz"))
+SEEDS = [LOG.encode(), DEBUG.encode(), *(gzip.decompress(path.read_bytes())[:8000] for path in KEPT)]
 TOKENS = [
     BANNER.format("A (a)").encode(),
     b"; *** IR Dump After X on f ***\n",
