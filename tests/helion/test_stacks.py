@@ -17,10 +17,10 @@ def moved(addresses: torch.Tensor, like: torch.Tensor, other: torch.Tensor) -> t
     count, (rows, columns) = addresses.size(0), like.size()
     out = torch.empty([count, rows, columns], dtype=like.dtype)
     for row, column, some in hl.tile([rows, columns, count]):
-        values = hl.stacktensor_like(like, addresses[some])[row, column]
+        values = hl.stacktensor_like(like, addresses[some])[row, column]  # pyright: ignore[reportArgumentType]
         out[some, row, column] = values
         written = hl.stacktensor_like(like, other[some])
-        written[row, column] = values + values
+        written[row, column] = values + values  # pyright: ignore[reportArgumentType]
     return out
 
 
